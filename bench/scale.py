@@ -217,8 +217,7 @@ def _fill(
     index: Any, fingerprint: str, vectors: Matrix, english: Vocabulary, cjk: Vocabulary
 ) -> dict[str, Any]:
     """One document a vector; returns the seconds that documents and vectors took."""
-    from qmd.store.values import Scope
-    from qmd.store.vector_values import Embedded, VectorSet
+    from qmd.store.values import Embedded, Scope, VectorSet
     from qmd.types import Chunk
 
     store = index._store

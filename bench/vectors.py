@@ -24,8 +24,7 @@ from common import median, percentile, say, table, write_json
 from qmd.config import editing
 from qmd.store.base import Store
 from qmd.store.sqlite.store import SqliteStore
-from qmd.store.values import DocumentChange, Scope
-from qmd.store.vector_values import Embedded, VectorSet
+from qmd.store.values import DocumentChange, Embedded, Scope, VectorSet
 from qmd.types import Chunk, Collection, Fingerprint, SourceText
 
 SEED = 20261122

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, cast
 
-import apsw
 import pytest
 
 import qmd
-from qmd.store.sqlite import schema
 from qmd.text import predicates
 from tests.conftest import Notes
 
@@ -188,72 +184,6 @@ def test_a_restricted_index_knows_only_fields_of_its_collections(library: qmd.In
     with pytest.raises(qmd.UsageError) as error:
         own.search("heron [secret]")
     assert "secret" not in (error.value.hint or "")
-
-
-def former_index(path: Path, texts: dict[str, str]) -> None:
-    """Make the index that the version before fields would have made of some texts."""
-    db = apsw.Connection(str(path))
-    db.execute(f"PRAGMA application_id={schema.APPLICATION_ID}")
-    version = schema.MIGRATIONS.index(schema._fields)
-    for step in schema.MIGRATIONS[:version]:
-        step(db)
-    insert = (
-        "INSERT INTO collections (id, name, path, pattern, include_by_default) VALUES (1, 'n', '/', '*', 1)"
-    )
-    db.execute(insert)
-    for number, (name, text) in enumerate(texts.items(), 1):
-        db.execute("INSERT INTO contents VALUES (?, ?, ?, ?)", (number, str(number), len(text), text))
-        row: tuple[Any, ...] = ((1 << 40) + number, name, name, number)
-        db.execute(
-            "INSERT INTO documents VALUES (?, 1, ?, ?, ?, 1, 1, 1, '', '', '2026-01-01T00:00:00')", row
-        )
-        db.execute(
-            "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?1, ?2, ?3, '')",
-            ((1 << 40) + number, "t", text.lower()),
-        )
-    db.execute(f"PRAGMA user_version={version}")
-    db.execute("PRAGMA journal_mode=WAL")
-    db.close()
-    path.with_suffix(".yml").write_text("collections:\n  n:\n    path: /nowhere\n", encoding="utf-8")
-
-
-def test_an_earlier_index_gets_fields_and_links_without_its_files(
-    tmp_path: Path, environ: dict[str, str]
-) -> None:
-    former_index(tmp_path / "old.sqlite", FILES)
-    with qmd.open_index(tmp_path / "old.sqlite", environ=environ) as index:
-        assert paths(index.search("herons [status:done]")) == {"money/budget.md", "money/old.md"}
-        assert paths(index.search("tag:finance")) == {"plan.md", "money/budget.md"}
-        assert [link.to for link in index.links("plan.md")] == ["n/money/budget.md"]
-        assert paths(index.search("roadmap")) == {"plan.md", "loose.md"}
-        assert [each.documents for each in index.field_values("status").values] == [2, 1]
-
-
-_KILLED = """
-import os, signal, sys
-import qmd
-from qmd.store.sqlite.field_rows import FieldWriter
-put, left = FieldWriter.put, [int(sys.argv[2])]
-def dying(self, *values):
-    left[0] -= 1
-    if not left[0]:
-        os.kill(os.getpid(), signal.SIGKILL)
-    put(self, *values)
-FieldWriter.put = dying
-qmd.open_index(sys.argv[1]).search("x")
-"""
-
-
-@pytest.mark.parametrize("documents", [1, 3, 4])
-def test_a_killed_migration_is_done_by_the_next_process(
-    tmp_path: Path, environ: dict[str, str], documents: int
-) -> None:
-    path = tmp_path / "old.sqlite"
-    former_index(path, FILES)
-    command = [sys.executable, "-c", _KILLED, str(path), str(documents)]
-    assert subprocess.run(command, env=environ, check=False).returncode < 0
-    with qmd.open_index(path, environ=environ) as index:
-        assert paths(index.search("herons [status:done]")) == {"money/budget.md", "money/old.md"}
 
 
 def test_an_operator_that_cannot_take_its_operand_is_a_usage_error(

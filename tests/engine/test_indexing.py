@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 import qmd
-from qmd.store.sqlite.schema import VERSION
+from qmd.store.sqlite.schema import FIRST_VERSION, VERSION
 from tests.conftest import Notes
 
 
@@ -280,14 +280,20 @@ def test_the_default_index_stands_beside_another_programs(tmp_path: Path, enviro
         assert any("another program" in note for note in index.status().notes)
 
 
-def test_an_index_of_a_newer_version_is_refused(index: qmd.Index, environ: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [(VERSION + 1, "newer"), (FIRST_VERSION - 1, "before 1.0.0"), (-1, "before 1.0.0")],
+)
+def test_an_index_of_another_version_is_refused(
+    index: qmd.Index, environ: dict[str, str], version: int, message: str
+) -> None:
     path = index.locations.index
     index.update()
     index.close()
     connection = apsw.Connection(path)
-    connection.execute(f"PRAGMA user_version={VERSION + 1}")
+    connection.execute(f"PRAGMA user_version={version}")
     connection.close()
-    with pytest.raises(qmd.ForeignIndexError, match="newer"):
+    with pytest.raises(qmd.StoreError, match=message):
         qmd.open_index(path, environ=environ)
 
 

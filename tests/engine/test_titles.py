@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import apsw
 import pytest
 
 import qmd
-from qmd.store.sqlite import schema
+from qmd.store.sqlite.schema import FIRST_VERSION, VERSION
 from qmd.text.tokens import index_form
 from tests.conftest import Notes
 
@@ -61,18 +63,8 @@ def test_the_name_of_a_file_counts_as_a_title(vault: qmd.Index) -> None:
     assert first.score == pytest.approx(other.score, rel=0.15)
 
 
-@pytest.mark.slow
-def test_an_earlier_index_gets_titles_without_its_files(
-    index: qmd.Index, notes: Notes, tmp_path: Path, environ: dict[str, str]
-) -> None:
-    folder = notes(VAULT)
-    index.add_collection(str(folder), "vault")
-    index.embed()
-    expected = [(hit.path, hit.score) for hit in index.search("manage notes", scores="raw").hits]
-    path = tmp_path / "index.sqlite"
-    index.close()
-    shutil.rmtree(folder)
-    step = schema.MIGRATIONS.index(schema._titles)
+def make_former(path: Path, version: int) -> None:
+    """Make an index one of a former version, with other titles and without what later versions added."""
     db = apsw.Connection(str(path))
     rows = db.execute("SELECT d.id, t.text, d.path FROM documents d JOIN contents t ON t.id = d.content_id")
     for identity, text, name in rows.fetchall():
@@ -82,8 +74,29 @@ def test_an_earlier_index_gets_titles_without_its_files(
         db.execute(
             "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)", (identity, *forms)
         )
+    if version < 10:
+        db.execute("DROP TABLE field_counts; DROP TRIGGER document_fields_removed")
+    if version < 11:
+        db.execute("DROP INDEX links_name; CREATE INDEX links_name ON links(name, document_id)")
+    db.execute(f"PRAGMA user_version={version}")
+    db.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", range(FIRST_VERSION, VERSION))
+def test_an_earlier_index_gets_titles_and_counts_without_its_files(
+    index: qmd.Index, notes: Notes, tmp_path: Path, environ: dict[str, str], version: int
+) -> None:
+    folder = notes(VAULT)
+    index.add_collection(str(folder), "vault")
+    index.embed()
+    expected = [(hit.path, hit.score) for hit in index.search("manage notes", scores="raw").hits]
+    path = tmp_path / "index.sqlite"
+    index.close()
+    shutil.rmtree(folder)
+    make_former(path, version)
+    db = apsw.Connection(str(path))
     vectors = db.execute("SELECT * FROM content_vectors").fetchall()
-    db.execute(f"PRAGMA user_version={step}")
     db.close()
     with qmd.open_index(path, environ=environ) as migrated:
         assert titles(migrated) == TITLES
@@ -94,3 +107,31 @@ def test_an_earlier_index_gets_titles_without_its_files(
         assert {each.level for each in migrated.doctor() if each.check == "index"} == {"ok"}
     db = apsw.Connection(str(path))
     assert db.execute("SELECT * FROM content_vectors").fetchall() == vectors
+
+
+_KILLED = """
+import os, signal, sys
+import qmd
+from qmd.text import extraction
+extract, left = extraction.extract, [int(sys.argv[2])]
+def dying(*values):
+    left[0] -= 1
+    if not left[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return extract(*values)
+extraction.extract = dying
+qmd.open_index(sys.argv[1]).search("x")
+"""
+
+
+@pytest.mark.parametrize("documents", [1, 3, 4])
+def test_a_killed_migration_is_done_by_the_next_process(
+    vault: qmd.Index, tmp_path: Path, environ: dict[str, str], documents: int
+) -> None:
+    vault.close()
+    path = tmp_path / "index.sqlite"
+    make_former(path, FIRST_VERSION)
+    command = [sys.executable, "-c", _KILLED, str(path), str(documents)]
+    assert subprocess.run(command, env=environ, check=False).returncode < 0
+    with qmd.open_index(path, environ=environ) as index:
+        assert titles(index) == TITLES

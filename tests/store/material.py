@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmd.store.base import Store
-from qmd.store.values import DocumentChange, LexicalMatches, Scope
-from qmd.store.vector_values import Embedded, Pending, VectorSet
+from qmd.store.values import DocumentChange, Embedded, LexicalMatches, Pending, Scope, VectorSet
 from qmd.text.chunking import numbered
 from qmd.text.extraction import extract
 from qmd.types import Collection, Config, Fingerprint, SourceText

@@ -11,7 +11,7 @@ import pytest
 
 from qmd.store.base import Store
 from qmd.store.sqlite.store import SqliteStore
-from qmd.store.vector_values import VectorSet
+from qmd.store.values import VectorSet
 from tests.store.material import EMBEDDER, changed, embedded, everything, fill
 
 pytestmark = pytest.mark.slow

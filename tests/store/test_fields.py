@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from qmd.errors import StoreError
 from qmd.store.base import Store
-from qmd.store.upkeep_values import Retention
-from qmd.store.values import Scope
+from qmd.store.values import Retention, Scope
 from qmd.text.filters import from_options
 from qmd.text.predicates import Among, Not
 from qmd.text.query import parse

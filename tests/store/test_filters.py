@@ -7,18 +7,14 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import numpy as np
 import pytest
 from msgspec import Struct
 from numpy.typing import NDArray
 
-import qmd
-from qmd.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, VERSION
 from qmd.store.sqlite.scope_filter import MAX_LISTED
 from qmd.store.sqlite.store import SqliteStore
-from qmd.store.values import DocumentChange, Scope
-from qmd.store.vector_values import Embedded, VectorSet
+from qmd.store.values import DocumentChange, Embedded, Scope, VectorSet
 from qmd.text.filters import from_options
 from qmd.text.query import parse
 from qmd.types import Chunk, Collection, Config, Document, Fingerprint, SourceText
@@ -219,49 +215,3 @@ def test_a_text_of_two_authors_is_found_for_each_of_them(tmp_path: Path) -> None
     assert authors(by("ann")) == [[], []]
     assert authors(by("eve")) == [["Eve"]] * 2
     store.close()
-
-
-#: (path, text, seconds of the file's time) to (author, date).
-OLD = {
-    ("林中/motions/2022-06-01_07_00_00_雨.md", "雨声\n", 0): ("林中", "2022-06-01T07:00:00"),
-    ("林中/album/deep/undated.md", "---\ndate: 2020-02-03\n---\n\nrain\n", 0): (
-        "林中",
-        "2020-02-03T00:00:00",
-    ),
-    ("notes/a.md", "---\nauthor: [Ann, Bob]\ntitle: A\n---\n\nrain\n", 86_400): (
-        "Ann",
-        "1970-01-02T00:00:00",
-    ),
-    ("notes/2024-03-07.md", "rain\n", 0): ("", "2024-03-07T00:00:00"),
-}
-
-
-def test_an_index_of_the_first_version_gets_authors_and_dates_without_its_files(tmp_path: Path) -> None:
-    path = tmp_path / "index.sqlite"
-    db = apsw.Connection(str(path))
-    db.execute(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA journal_mode=WAL")
-    MIGRATIONS[0](db)
-    db.execute(
-        "INSERT INTO collections (id, name, path, pattern, include_by_default) VALUES (1, 'n', '/', '*', 1)"
-    )
-    for number, (name, text, seconds) in enumerate(OLD, 1):
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        db.execute("INSERT INTO contents VALUES (?, ?, ?, ?)", (number, digest, len(text.encode()), text))
-        db.execute(
-            "INSERT INTO documents VALUES (?, 1, ?, 'T', ?, 1, ?, 1)",
-            ((1 << 40) + number, name, number, seconds * 10**9),
-        )
-        terms = ((1 << 40) + number, text)
-        db.execute("INSERT INTO documents_fts (rowid, title, body, path) VALUES (?1, '', ?2, '')", terms)
-    db.execute("PRAGMA user_version=1")
-    db.close()
-    (tmp_path / "index.yml").write_text("collections:\n  n:\n    path: /nowhere\n", encoding="utf-8")
-
-    with qmd.open_index(path, environ={"HOME": str(tmp_path)}) as index:
-        assert {(each.author, each.date) for each in index.documents()} == set(OLD.values())
-        assert [hit.path for hit in index.search("rain author:ANN").hits] == ["notes/a.md"]
-        assert [hit.path for hit in index.search("rain", after="2024").hits] == ["notes/2024-03-07.md"]
-    db = apsw.Connection(str(path))
-    assert db.pragma("user_version") == VERSION
-    assert db.pragma("integrity_check") == "ok"
-    db.close()

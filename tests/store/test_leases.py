@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from qmd.store.base import Store
 from qmd.store.sqlite.store import SqliteStore
-from qmd.store.values import DocumentChange, Scope
-from qmd.store.vector_values import Embedded, VectorSet
+from qmd.store.values import DocumentChange, Embedded, Scope, VectorSet
 from qmd.types import Chunk, Collection, Config, Fingerprint, SourceText
 
 NOTES = Scope(("notes",))

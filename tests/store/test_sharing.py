@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from qmd.errors import StoreError
 from qmd.store.base import Store
-from qmd.store.vector_values import VectorSet
+from qmd.store.values import VectorSet
 from qmd.types import Collection, Config
 from tests import milvus
 from tests.store.material import (

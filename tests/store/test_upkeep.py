@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from qmd.store.base import Store
-from qmd.store.upkeep_values import Retention
+from qmd.store.values import Retention
 from qmd.text.query import parse
 from tests.store.material import (
     EMBEDDER,

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from qmd.engine.upkeep.copying import copy
 from qmd.errors import ModelError
 from qmd.store.base import Store
-from qmd.store.values import Scope
-from qmd.store.vector_values import Embedded, VectorSet
+from qmd.store.values import Embedded, Scope, VectorSet
 from qmd.text.query import parse
 from qmd.types import Chunk
 from tests.store.material import (

@@ -12,9 +12,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from qmd.store.upkeep_values import CollectionStats, Fault, OnStep, Retention, Waste
-    from qmd.store.values import Applied, ChunkMatch, DocumentChange, LexicalMatches, Scope
-    from qmd.store.vector_values import Embedded, EmbeddedSample, Floats, Pending, VectorSet
+    from qmd.store.values import (
+        Applied,
+        ChunkMatch,
+        CollectionStats,
+        DocumentChange,
+        Embedded,
+        EmbeddedSample,
+        Fault,
+        Floats,
+        LexicalMatches,
+        OnStep,
+        Pending,
+        Retention,
+        Scope,
+        VectorSet,
+        Waste,
+    )
     from qmd.text.predicates import Value
     from qmd.text.query import LexicalQuery
     from qmd.types import Anchor, Chunk, Config, Document, FieldSummary, Fingerprint, Link, ValueCount

@@ -14,8 +14,8 @@ import msgspec
 from qmd.config.index_yml import digest, parse, read_bytes
 from qmd.errors import ConfigError, ConflictError
 from qmd.store import base
-from qmd.store.records import now
 from qmd.types import Config
+from qmd.types.clock import now
 
 #: The stored fields of a collection: name, path, pattern, updated_at and root.
 Fields: TypeAlias = dict[str, Any]

@@ -1,9 +1,8 @@
-"""Rules that all stores share: timestamps, limits, the chunks to store, and dimensions of vectors."""
+"""Rules that all stores share: limits, the chunks to store, and dimensions of vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -11,22 +10,12 @@ from msgspec.structs import replace
 from qmd.errors import ModelError
 
 if TYPE_CHECKING:
-    from qmd.store.vector_values import Embedded
+    from qmd.store.values import Embedded
 
 #: The maximum number of cached model answers.
 CACHE_ROWS = 20_000
 #: The longest lease in seconds. A lease with a later end was made before the clock was set back.
 MAX_LEASE_SECONDS = 3_600.0
-
-
-def now() -> str:
-    """Return the current time as a `timestamp`."""
-    return timestamp(datetime.now(UTC))
-
-
-def timestamp(moment: datetime) -> str:
-    """Return a time in UTC as ISO 8601 with milliseconds, so that the strings sort by time."""
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def new_chunks(item: Embedded, stored: Collection[int]) -> Embedded | None:

@@ -1,16 +1,31 @@
-"""The values of searching and changing documents that pass between a store and the engine."""
+"""The values that pass between a store and the engine."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from qmd.text.predicates import Predicate
-    from qmd.types import Chunk, Fingerprint, SourceText
+from qmd.types import Chunk
 
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from qmd.text.predicates import Predicate
+    from qmd.types import Fingerprint, SourceText
+
+    Floats = NDArray[np.float32]
+
+#: Called with a description of each step of a long operation before the step begins.
+OnStep = Callable[[str], None]
+#: Called with (pages copied, total pages).
+OnPages = Callable[[int, int], None]
+
+WasteKind = Literal["answers", "documents", "texts", "vectors", "slots", "segments", "pages"]
 #: What is shown in place of a text that a portable file does not contain. Its text in the store is "", which
 #: no other document has, because empty files are not indexed.
 LEFT_OUT = "the texts of documents were left out of this index file"
@@ -72,3 +87,91 @@ class Applied(NamedTuple):
     added: int = 0
     updated: int = 0
     removed: int = 0
+
+
+class Pending(Struct, frozen=True):
+    """A text with chunks that have no vectors yet.
+
+    The chunks of a text are embedded from the last to the first: chunks from number `embedded_from` on have
+    vectors. It is None if no chunk has a vector.
+    """
+
+    content: int
+    title: str
+    text: str
+    hash: str
+    embedded_from: int | None = None
+
+
+class Embedded(Struct, frozen=True):
+    """Consecutive chunks of a text, their vectors (float32, shape (n, dimension)) and their token ids.
+
+    The text is embedded once its first chunk is stored. If `continues` is true, the chunks after these are
+    already stored; otherwise the last chunk of the text is included.
+    """
+
+    content: int
+    chunks: Sequence[Chunk]
+    vectors: Floats
+    tokens: Sequence[Sequence[int]]
+    continues: bool = False
+
+
+class VectorSet(Struct, frozen=True):
+    """The vectors of one embedder.
+
+    Attributes:
+        fingerprint: Identifies the model and its prompt format.
+        name: Name of the model for users.
+        model: Fingerprint of the model alone; empty if an earlier version made the set.
+        source: Name of the model in a configuration; empty if an earlier version made the set.
+        complete: Whether the set once covered every text, so that only new texts lack vectors.
+    """
+
+    fingerprint: str
+    name: str
+    model: str = ""
+    source: str = ""
+    complete: bool = False
+
+
+class EmbeddedSample(Struct, frozen=True):
+    """The first chunk of a text as it was embedded: document title, chunk text and vector (float32)."""
+
+    title: str
+    text: str
+    vector: Floats
+
+
+class CollectionStats(Struct, frozen=True):
+    """The size of a collection in the index, and the time of its last scan (ISO 8601 in UTC)."""
+
+    documents: int
+    bytes: int
+    updated_at: str | None
+
+
+class Retention(Struct, frozen=True):
+    """The data that a cleanup keeps: collections, vectors of embedders, and cached answers since a moment.
+
+    None for `collections` or `embedders` keeps all of them.
+    """
+
+    collections: tuple[str, ...] | None
+    embedders: tuple[str, ...] | None
+    answers_since: datetime
+
+
+class Waste(Struct, frozen=True):
+    """Data of one kind that an index does not need: number of items and approximate size in bytes."""
+
+    kind: WasteKind
+    count: int
+    bytes: int
+
+
+class Fault(Struct, frozen=True):
+    """An inconsistency in an index. `hint` says how to repair it."""
+
+    message: str
+    hint: str

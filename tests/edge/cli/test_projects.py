@@ -11,7 +11,7 @@ import apsw
 import pytest
 from msgspec import Struct
 
-from qmd.store.sqlite.schema import APPLICATION_ID, VERSION, migrate_to
+from qmd.store.sqlite.schema import APPLICATION_ID, FIRST_VERSION, VERSION, migrate_to
 from tests.forged import endless_tables
 from tests.users import User
 
@@ -160,7 +160,7 @@ def test_an_index_that_came_with_a_project_has_the_tables_of_one(
 
 def test_a_project_index_of_each_earlier_version_is_brought_up_to_date(user: User, folder: Path) -> None:
     user.call("init", cwd=folder)
-    for version in range(1, VERSION + 1):
+    for version in range(FIRST_VERSION, VERSION + 1):
         index = folder / ".qmd" / "index.sqlite"
         index.unlink(missing_ok=True)
         with apsw.Connection(str(index)) as db:

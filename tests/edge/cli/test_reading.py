@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from qmd.store.sqlite.schema import APPLICATION_ID, MIGRATIONS
+from qmd.store.sqlite.schema import APPLICATION_ID, FIRST_VERSION, migrate_to
 from tests.users import FILES, User
 
 pytestmark = pytest.mark.slow
@@ -199,8 +199,7 @@ def test_an_index_of_an_older_version_that_cannot_be_written_is_told(locked: Use
     (shelf / "index.sqlite").unlink()
     db = apsw.Connection(str(shelf / "index.sqlite"))
     db.execute(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA journal_mode=WAL")
-    MIGRATIONS[0](db)
-    db.execute("PRAGMA user_version=1")
+    migrate_to(db, FIRST_VERSION)
     db.close()
     shelf.chmod(0o555)
     found = run_without_privilege(locked, "search", "performance")

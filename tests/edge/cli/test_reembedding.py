@@ -313,25 +313,3 @@ def test_restricted_embedding_keeps_the_vectors_of_other_collections(mover: User
         # What the others lack is not said to those who may not see them.
         assert (report.still, report.left) == (None, 0)
         assert len(index.status().vectors) == 2
-
-
-def test_an_index_from_before_there_were_sets_answers_as_before(owner: User) -> None:
-    owner.ok("embed", "-q")
-    ask = ("vsearch", "databases", "--json")
-    before = owner.ok(*ask)
-    with sqlite3.connect(index_of(owner)) as db:
-        for column in ("model", "source", "complete"):
-            db.execute(f"ALTER TABLE embedders DROP COLUMN {column}")
-        # What later versions added.
-        db.execute("ALTER TABLE collections DROP COLUMN root")
-        db.execute("ALTER TABLE content_vectors DROP COLUMN tokens")
-        db.execute("DROP INDEX contents_bytes")
-        for table in ("field_names", "field_values", "field_counts", "document_fields", "links"):
-            db.execute(f"DROP TABLE {table}")
-        # What a later version dropped.
-        db.execute("ALTER TABLE documents ADD COLUMN author_key TEXT NOT NULL DEFAULT ''")
-        db.execute("CREATE INDEX documents_author ON documents(collection_id, author_key, date, content_id)")
-        db.execute("PRAGMA user_version=3")
-    assert owner.ok(*ask) == before
-    assert status(owner)["vectors"][0]["current"] is True
-    assert owner.ok("embed").startswith("Nothing to embed")

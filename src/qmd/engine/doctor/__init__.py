@@ -15,7 +15,7 @@ from qmd.engine.doctor import configuration, index_file, models, program
 from qmd.engine.doctor.finding import Finding, attempt
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.opening import beside_foreign, store_url, with_store
-from qmd.store.upkeep_values import OnStep
+from qmd.store.values import OnStep
 
 __all__ = ["Finding", "diagnose", "examine"]
 

@@ -9,7 +9,7 @@ from qmd.config.index_yml import parse, read_bytes
 from qmd.engine.doctor.finding import Finding, attempt, ok, problem, warning
 from qmd.errors import QmdError
 from qmd.sources.walk import walk
-from qmd.store.upkeep_values import OnStep
+from qmd.store.values import OnStep
 from qmd.types import Collection, Config
 
 

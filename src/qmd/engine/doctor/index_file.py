@@ -12,7 +12,7 @@ from qmd.engine.upkeep.cleanup import clean
 from qmd.engine.watch_state import find_watcher
 from qmd.store.base import Store
 from qmd.store.opening import open_store
-from qmd.store.upkeep_values import OnStep
+from qmd.store.values import OnStep
 from qmd.text.wording import plural
 from qmd.types import Config
 

@@ -12,8 +12,7 @@ from qmd.engine.models.provider import ModelProvider
 from qmd.engine.models.usage import ModelUse, models
 from qmd.errors import QmdError
 from qmd.store.base import Store
-from qmd.store.upkeep_values import OnStep
-from qmd.store.values import Scope
+from qmd.store.values import OnStep, Scope
 from qmd.types import Config
 
 #: The number of vectors to recompute, and the lowest cosine at which they count as unchanged.

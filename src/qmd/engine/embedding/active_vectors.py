@@ -12,8 +12,7 @@ from qmd.engine.models.provider import ModelProvider
 from qmd.errors import ModelError, VectorIndexMissingError
 from qmd.models.registry import remote_host
 from qmd.store.base import Store
-from qmd.store.values import Scope
-from qmd.store.vector_values import VectorSet
+from qmd.store.values import Scope, VectorSet
 from qmd.types import Config
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from msgspec import Struct
 from qmd.errors import AlreadyRunningError, StoreError
 from qmd.models.base import Cancelled, CancelledError, Embedder
 from qmd.store.base import Store
-from qmd.store.values import Scope
-from qmd.store.vector_values import Embedded, Pending, VectorSet
+from qmd.store.values import Embedded, Pending, Scope, VectorSet
 from qmd.text.chunking import OVERLAP, TARGET, chunk
 from qmd.types import Chunk
 

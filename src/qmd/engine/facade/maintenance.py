@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from qmd.engine.workspace import Workspace
     from qmd.models.catalog import ModelCard
     from qmd.models.downloads import Download, OnBytes
-    from qmd.store.upkeep_values import OnPages, OnStep
+    from qmd.store.values import OnPages, OnStep
 
 
 class MaintenanceMethods:
@@ -36,7 +36,7 @@ class MaintenanceMethods:
         in UTC; None if one was never scanned. Results do not show later changes on disk.
         """
         from qmd.engine.watch_state import find_watcher
-        from qmd.store.records import now
+        from qmd.types.clock import now
 
         scans = self._workspace.store.collections.last_scans()
         watcher, moment = find_watcher(self._workspace.locations.index), now()

@@ -15,7 +15,7 @@ from qmd.errors import ModelError
 if TYPE_CHECKING:
     from qmd.models.base import Embedder, Expander, Reranker
     from qmd.models.catalog import Role
-    from qmd.store.vector_values import VectorSet
+    from qmd.store.values import VectorSet
 
 
 #: Changes if other text is put around chunks.
@@ -161,7 +161,7 @@ class ModelProvider:
     def vector_set(self) -> VectorSet:
         """The vector set of the configured embedder."""
         from qmd.models.registry import stable_name
-        from qmd.store.vector_values import VectorSet
+        from qmd.store.values import VectorSet
 
         source = stable_name(self._settings.embed_model, "embed")
         return VectorSet(self.fingerprint, self.embedder.name, self.embedder.fingerprint, source)

@@ -32,7 +32,7 @@ from qmd.store.sqlite.opening import belongs_to_us, is_database
 from qmd.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
-    from qmd.store.upkeep_values import OnPages
+    from qmd.store.values import OnPages
 
 _CONFIG = "index.yml"
 _CREATED = "made"

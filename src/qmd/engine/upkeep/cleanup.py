@@ -19,7 +19,7 @@ from qmd.errors import ModelError
 from qmd.models.catalog import Leftover
 from qmd.models.registry import leftovers
 from qmd.store.base import Store
-from qmd.store.upkeep_values import Retention, WasteKind
+from qmd.store.values import Retention, WasteKind
 from qmd.types import Config
 
 #: A cached model answer is usually needed again within hours, or never.

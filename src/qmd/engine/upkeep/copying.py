@@ -19,8 +19,7 @@ from qmd.errors import ConflictError, ForeignIndexError, StoreError, UsageError
 from qmd.store.base import Store
 from qmd.store.opening import open_store
 from qmd.store.sqlite.opening import belongs_to_us
-from qmd.store.values import DocumentChange, Scope
-from qmd.store.vector_values import Embedded, VectorSet
+from qmd.store.values import DocumentChange, Embedded, Scope, VectorSet
 from qmd.text.extraction import MARKDOWN, OF_FILE, extract
 from qmd.text.predicates import Value
 from qmd.types import Anchor, Config, Document, Fingerprint, Link, SourceText

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from qmd.engine.workspace import Workspace
-    from qmd.store.vector_values import VectorSet
+    from qmd.store.values import VectorSet
 
 
 class Portable(Struct, frozen=True):

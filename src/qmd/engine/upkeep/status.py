@@ -19,8 +19,7 @@ from qmd.engine.workspace import Workspace
 from qmd.errors import ModelError, VectorIndexMissingError
 from qmd.store.base import Store
 from qmd.store.sqlite.portable import PortableStore
-from qmd.store.upkeep_values import CollectionStats
-from qmd.store.values import LEFT_OUT, Scope
+from qmd.store.values import LEFT_OUT, CollectionStats, Scope
 from qmd.text.visible import plain
 from qmd.types import Config
 

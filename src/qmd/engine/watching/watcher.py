@@ -19,8 +19,8 @@ from qmd.engine.watching.notify import Notifier, open_notifier
 from qmd.engine.watching.tree import EVERYTHING, Tree
 from qmd.errors import AlreadyRunningError, QmdError
 from qmd.models.base import CancelledError
-from qmd.store.records import now as timestamp
 from qmd.types import Collection
+from qmd.types.clock import now as timestamp
 
 if TYPE_CHECKING:
     from qmd.engine.embedding.batches import EmbedReport

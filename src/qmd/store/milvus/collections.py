@@ -13,9 +13,10 @@ from qmd.store.milvus.garbage import Garbage
 from qmd.store.milvus.ids import number
 from qmd.store.milvus.schema import ANSWERS, DOCUMENTS, FORMAT, FORMER, MAX_TEXT
 from qmd.store.milvus.state import State
-from qmd.store.records import CACHE_ROWS, now
-from qmd.store.upkeep_values import CollectionStats
+from qmd.store.records import CACHE_ROWS
+from qmd.store.values import CollectionStats
 from qmd.types import Config
+from qmd.types.clock import now
 
 
 class Collections(StoredCollections):
@@ -31,9 +32,8 @@ class Collections(StoredCollections):
         self._documents = documents
 
     def sync(self, config: Config, *, drop: bool = False) -> None:
-        layout = self._state.get("format", "strong")
-        if layout in FORMER:
-            self._documents.upgrade(layout)
+        if self._state.get("format", "strong") == FORMER:
+            self._documents.upgrade()
             self._state.put({"format": FORMAT})
         super().sync(config, drop=drop)
 

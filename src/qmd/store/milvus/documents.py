@@ -24,7 +24,7 @@ from qmd.store.milvus.client import Client, Reading, Row, literal, quoted
 from qmd.store.milvus.field_rows import ADDRESS, FieldRows, read_texts, stamp
 from qmd.store.milvus.garbage import Garbage
 from qmd.store.milvus.ids import content_id, document_id, number
-from qmd.store.milvus.schema import DOCUMENTS, MAX_TEXT, TERM_FIELDS, TERMS, TEXTS, WITHOUT_FIELDS
+from qmd.store.milvus.schema import DOCUMENTS, MAX_TEXT, TERM_FIELDS, TERMS, TEXTS
 from qmd.store.milvus.state import STALE_STATISTICS, State
 from qmd.store.milvus.weights import Weighted, weigh
 from qmd.store.values import Applied, DocumentChange
@@ -209,18 +209,13 @@ class Documents(base.Documents):
                 )
         return existing
 
-    def upgrade(self, layout: str) -> None:
-        """Renew the titles and terms of all documents of a former layout, and add missing fields."""
+    def upgrade(self) -> None:
+        """Renew the titles and terms of all documents of the former layout."""
         rows = [*self._client.all(DOCUMENTS, "live == true", ["collection", "title", *ADDRESS])]
         self._state.mark_stale_statistics()
         for at in range(0, len(rows), _BATCH):
             batch = rows[at : at + _BATCH]
             texts = self.contents(int(row["content"]) for row in batch)
-            if layout in WITHOUT_FIELDS:
-                extracted = [(row, extract(texts.get(int(row["content"]), ""), row["path"])) for row in batch]
-                self._field_rows.put(
-                    [(row, each.fields, each.links, each.anchors) for row, each in extracted]
-                )
             stored = self._field_rows.fields(batch)
             titles: dict[int, str] = {}
             weighted: dict[int, Weighted] = {}

@@ -2,7 +2,7 @@
 
 A row belongs to one version of a document, its stamp, and is never changed. So rows can be written before
 the document becomes visible, and rows of former versions are never shown. If a document has no row, because
-an earlier version of qmd wrote it, its fields are read from its text.
+another process has changed it since it was read, its fields are read from its text.
 """
 
 from __future__ import annotations

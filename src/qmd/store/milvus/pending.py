@@ -21,8 +21,7 @@ from qmd.store.milvus.leases import Leases
 from qmd.store.milvus.schema import DOCUMENTS, vector_table
 from qmd.store.milvus.scope_filter import Filters
 from qmd.store.milvus.token_stats import TokenStats
-from qmd.store.values import Scope
-from qmd.store.vector_values import Pending
+from qmd.store.values import Pending, Scope
 from qmd.types import Chunk
 
 #: The most texts in one claim. A claim also takes at most this fraction of a worker's share of the queue.

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 #: The version of the layout, stored in `STATE`.
 FORMAT = "4"
-#: Former layouts without rows in `FIELDS`, and the terms of aliases.
-WITHOUT_FIELDS = ("1", "2")
-#: All former layouts. They lack the terms of the names of files, and their titles are those of a former rule.
-FORMER = (*WITHOUT_FIELDS, "3")
+#: The layout of 1.0.0. It lacks the terms of the names of files, and its titles are those of a former rule.
+FORMER = "3"
+#: Layouts that were never released.
+UNRELEASED = ("1", "2")
 #: The most that Milvus stores in one text (bytes) and one array (elements).
 MAX_TEXT = 65_535
 MAX_ARRAY = 4_096

@@ -12,8 +12,8 @@ from msgspec import to_builtins
 from qmd.errors import CollectionNotFoundError
 from qmd.store.milvus.client import Client, Reading, literal, quoted
 from qmd.store.milvus.schema import MAX_TEXT, STATE
-from qmd.store.records import now
-from qmd.store.vector_values import VectorSet
+from qmd.store.values import VectorSet
+from qmd.types.clock import now
 
 _COLLECTION = "collection:"
 _EMBEDDER = "embedder:"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from qmd.errors import ForeignIndexError
+from qmd.errors import ForeignIndexError, StoreError
 from qmd.store.milvus import lite
 from qmd.store.milvus.address import parse
 from qmd.store.milvus.chunks import Chunks
@@ -17,7 +17,7 @@ from qmd.store.milvus.garbage import Garbage
 from qmd.store.milvus.leases import Leases
 from qmd.store.milvus.lexical import Lexical
 from qmd.store.milvus.pending import PendingTexts
-from qmd.store.milvus.schema import FORMAT, FORMER
+from qmd.store.milvus.schema import FORMAT, FORMER, UNRELEASED
 from qmd.store.milvus.scope_filter import Filters
 from qmd.store.milvus.state import State
 from qmd.store.milvus.token_stats import TokenStats
@@ -32,7 +32,7 @@ class MilvusStore:
     Raises:
         ConfigError: If the address is invalid.
         ForeignIndexError: If a newer version wrote the index.
-        StoreError: If Milvus cannot be reached or refuses a call.
+        StoreError: If Milvus cannot be reached or refuses a call, or a version before 1.0.0 wrote the index.
     """
 
     def __init__(self, url: str, environ: Mapping[str, str]) -> None:
@@ -57,7 +57,7 @@ class MilvusStore:
         self.answers = Answers(client)
         self.upkeep = Upkeep(client, state, garbage, rows, self.documents, self.vector_sets)
         try:
-            self._refuse_newer()
+            self._refuse_other_layouts()
         except BaseException:
             client.close()
             raise
@@ -74,9 +74,14 @@ class MilvusStore:
     def close(self) -> None:
         self._client.close()
 
-    def _refuse_newer(self) -> None:
+    def _refuse_other_layouts(self) -> None:
         layout = self._state.get("format")
-        if layout not in (None, *FORMER, FORMAT):
+        if layout in UNRELEASED:
+            raise StoreError(
+                f"the index at {self.location} was written by a qmd before 1.0.0 (format {layout})",
+                "name another store: the index is made from your files alone",
+            )
+        if layout not in (None, FORMER, FORMAT):
             raise ForeignIndexError(
                 f"the index at {self.location} was written by a newer qmd (format {layout})",
                 "upgrade qmd-python, or name another store",

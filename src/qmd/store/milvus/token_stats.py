@@ -22,7 +22,7 @@ from qmd.store.milvus.ids import number
 from qmd.store.milvus.leases import Leases
 from qmd.store.milvus.schema import token_table, vector_table
 from qmd.store.milvus.state import State
-from qmd.store.vector_values import Embedded
+from qmd.store.values import Embedded
 
 #: The maximum number of writers at one time.
 _SHARDS = 256

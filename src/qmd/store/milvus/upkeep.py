@@ -13,10 +13,10 @@ from qmd.store.milvus.garbage import Garbage
 from qmd.store.milvus.schema import ANSWERS, DOCUMENTS, TEXTS, vector_table
 from qmd.store.milvus.state import State
 from qmd.store.milvus.vector_sets import VectorSets
-from qmd.store.records import timestamp
-from qmd.store.upkeep_values import Fault, OnStep, Retention, Waste
+from qmd.store.values import Fault, OnStep, Retention, Waste
 from qmd.text.extraction import MARKDOWN, extract, stored_fields
 from qmd.text.predicates import key_of
+from qmd.types.clock import timestamp
 
 #: Texts whose hash is compared with the stored one.
 _SAMPLED_TEXTS = 20

@@ -12,8 +12,7 @@ from qmd.store.milvus.scope_filter import Filters
 from qmd.store.milvus.state import State
 from qmd.store.milvus.token_stats import TokenStats
 from qmd.store.records import other_dimension
-from qmd.store.values import Scope
-from qmd.store.vector_values import VectorSet
+from qmd.store.values import Scope, VectorSet
 
 
 class VectorSets(base.VectorSets):

@@ -20,12 +20,11 @@ from qmd.store.milvus.state import State
 from qmd.store.milvus.token_stats import TokenStats
 from qmd.store.milvus.vector_sets import VectorSets
 from qmd.store.records import new_chunks
-from qmd.store.values import ChunkMatch, Scope
-from qmd.store.vector_values import Embedded, EmbeddedSample, VectorSet
+from qmd.store.values import ChunkMatch, Embedded, EmbeddedSample, Scope, VectorSet
 from qmd.types import Chunk
 
 if TYPE_CHECKING:
-    from qmd.store.vector_values import Floats
+    from qmd.store.values import Floats
 
 #: Chunks to search for each requested document, and the minimum.
 _DEPTH_FACTOR, _DEPTH = 3, 50

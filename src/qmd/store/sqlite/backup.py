@@ -18,7 +18,7 @@ from qmd.errors import BusyError, ForeignIndexError, StoreError
 from qmd.store.sqlite.database import REMAKE, Database
 from qmd.store.sqlite.opening import belongs_to_us, is_database, open_copy
 from qmd.store.sqlite.schema import PORTABLE
-from qmd.store.upkeep_values import OnPages
+from qmd.store.values import OnPages
 
 #: Pages copied between two checks for Ctrl-C.
 _PAGES = 1000

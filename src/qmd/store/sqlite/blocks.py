@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from qmd.store.vector_values import Floats
+    from qmd.store.values import Floats
 
 SLOTS = 1024
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
 
 from qmd.config.contexts import list_contexts
 from qmd.store import base
 from qmd.store.collections import Fields, StoredCollections
-from qmd.store.records import CACHE_ROWS, now
+from qmd.store.records import CACHE_ROWS
 from qmd.store.sqlite.database import Database
 from qmd.store.sqlite.documents import drop_documents
+from qmd.store.values import CollectionStats
 from qmd.types import Config
-
-if TYPE_CHECKING:
-    from qmd.store.upkeep_values import CollectionStats
+from qmd.types.clock import now
 
 _FIELDS = ("name", "path", "pattern", "include_by_default", "updated_at", "root")
 
@@ -29,8 +27,6 @@ class Collections(StoredCollections):
         self._database = database
 
     def stats(self) -> Mapping[str, CollectionStats]:
-        from qmd.store.upkeep_values import CollectionStats
-
         rows = self._database.rows(
             "SELECT c.name, count(d.id), coalesce(sum(t.bytes), 0), c.updated_at FROM collections c "
             "LEFT JOIN documents d ON d.collection_id = c.id LEFT JOIN contents t ON t.id = d.content_id "

@@ -69,11 +69,8 @@ class FieldWriter:
             place = f"{anchor.kind} {anchor.value}"
             self._links.append((document, number, anchor.line, ANCHOR, place, ""))
 
-    def flush(self, collection: int | None = None) -> None:
-        """Write the rows of all documents, and count those of each value for their collection.
-
-        A migration gives no collection, because a later one counts.
-        """
+    def flush(self, collection: int) -> None:
+        """Write the rows of all documents, and count those of each value for their collection."""
         self._add(given for given in self._documents if given not in self._values)
         # In the order of the index, whose pages are far more than those of the new documents.
         values = sorted((self._values[given], listed) for given, listed in self._documents.items())
@@ -82,15 +79,11 @@ class FieldWriter:
             ((each >> 1, value, each & 1) for value, listed in values for each in listed),
         )
         self._db.executemany("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)", self._links)
-        if collection is not None:
-            self._db.executemany(
-                "INSERT INTO field_counts VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
-                "SET documents = documents + excluded.documents, firsts = firsts + excluded.firsts",
-                (
-                    (value, collection, len(listed), sum(each & 1 for each in listed))
-                    for value, listed in values
-                ),
-            )
+        self._db.executemany(
+            "INSERT INTO field_counts VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
+            "SET documents = documents + excluded.documents, firsts = firsts + excluded.firsts",
+            ((value, collection, len(listed), sum(each & 1 for each in listed)) for value, listed in values),
+        )
         self._documents, self._links = defaultdict(list), []
         if len(self._values) > _CACHED_VALUES:
             self._values = {}

@@ -20,7 +20,7 @@ from qmd.store.sqlite.block_audit import audit
 from qmd.store.sqlite.blocks import decode
 from qmd.store.sqlite.database import LISTED, REMAKE
 from qmd.store.sqlite.schema import COLLECTION_SHIFT
-from qmd.store.upkeep_values import Fault, OnStep
+from qmd.store.values import Fault, OnStep
 from qmd.text.chunking import numbered
 from qmd.text.extraction import MARKDOWN, extract, stored_fields
 from qmd.text.predicates import Fields as FieldValues
@@ -28,7 +28,7 @@ from qmd.text.predicates import key_of
 from qmd.types import Chunk
 
 if TYPE_CHECKING:
-    from qmd.store.vector_values import Floats
+    from qmd.store.values import Floats
 
 #: Vectors whose lengths are checked together.
 _VECTOR_BATCH = 4096

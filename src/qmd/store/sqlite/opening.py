@@ -13,7 +13,7 @@ import apsw
 
 from qmd.config.paths import PROJECT_FOLDER
 from qmd.errors import ForeignIndexError, StoreError
-from qmd.store.sqlite.schema import APPLICATION_ID, VERSION, migrate_to
+from qmd.store.sqlite.schema import APPLICATION_ID, FIRST_VERSION, VERSION, migrate_to
 
 _HEADER = b"SQLite format 3\x00"
 _PRAGMAS = "PRAGMA foreign_keys=ON; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY"
@@ -223,13 +223,19 @@ def connect_frozen(path: str) -> apsw.Connection:
 def require_known_version(connection: apsw.Connection, path: str) -> int:
     """Return the version of a file's tables.
 
-    Raises `ForeignIndexError` if a newer program made them, and `StoreError` if a project's file has others.
+    Raises `ForeignIndexError` if a newer program made them, and `StoreError` if they are of a version before
+    1.0.0, or if a project's file has others.
     """
     version = int(connection.pragma("user_version"))
     if version > VERSION:
         raise ForeignIndexError(
             f"{path} was written by a newer qmd (format {version}; this one knows {VERSION})",
             "upgrade qmd-python, or name another index with --index NAME",
+        )
+    if version and version < FIRST_VERSION:
+        raise StoreError(
+            f"{path} was written by a qmd before 1.0.0 (format {version}), and cannot be brought up to date",
+            "move it away and run 'qmd index': the index is made from your files alone",
         )
     if _is_in_project(path):
         from qmd.store.sqlite.untrusted import require_tables

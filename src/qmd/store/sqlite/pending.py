@@ -15,8 +15,7 @@ from qmd.store import base
 from qmd.store.records import MAX_LEASE_SECONDS
 from qmd.store.sqlite.database import EMBEDDER, Database, state_of
 from qmd.store.sqlite.scope_filter import condition, filter_of
-from qmd.store.values import Scope
-from qmd.store.vector_values import Pending
+from qmd.store.values import Pending, Scope
 
 #: Chunks `v` of a text `t` by an embedder. Its fingerprint is the one parameter.
 _OF_TEXT = f"v.embedder_id = {EMBEDDER} AND v.content_id = t.id"

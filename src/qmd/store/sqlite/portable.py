@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from qmd.store.sqlite.vectors import Vectors
 
 _Part = TypeVar("_Part")
-#: The first version whose files can be portable.
-_FIRST_VERSION = 9
 _CONFIG = "portable config"
 #: The largest encrypted file, in bytes: SQLite keeps no larger one in memory.
 _MAX_ENCRYPTED = 1 << 30
@@ -159,7 +157,7 @@ class PortableStore(SqliteStore):
                 version = require_known_version(db, path)
                 if int(db.pragma("application_id")) != APPLICATION_ID:
                     raise _no_index(path)
-                if _FIRST_VERSION <= version < VERSION:
+                if version and version < VERSION:
                     require_tables(db, path, _MADE_BY)
                     self._keep_in_memory(db.serialize("main"), upgrade=True)
             with closing(self._connect()) as db:

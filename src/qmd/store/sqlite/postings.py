@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from qmd.store.upkeep_values import OnStep
+from qmd.store.values import OnStep
 from qmd.text.extraction import searched_title
 from qmd.text.tokens import index_form
 

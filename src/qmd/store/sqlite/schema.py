@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import apsw
 
@@ -16,19 +16,23 @@ PORTABLE = "portable"
 #: one range of ids, and a filter on it one comparison, also in full-text search.
 COLLECTION_SHIFT = 40
 
-_INITIAL = """
+#: The tables of 1.0.0. They stay word for word, because `untrusted` compares the statements in a file with
+#: them: those of `embedders` are as SQLite keeps them of a table that got columns later.
+_TABLES = """
 CREATE TABLE meta (
   key TEXT PRIMARY KEY,
   value TEXT NOT NULL
 ) WITHOUT ROWID;
 
+-- root is what the folder was known by at the last scan (JSON).
 CREATE TABLE collections (
   id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: ids of documents depend on it
   name TEXT NOT NULL UNIQUE,
   path TEXT NOT NULL,
   pattern TEXT NOT NULL,
   include_by_default INTEGER NOT NULL,
-  updated_at TEXT
+  updated_at TEXT,
+  root TEXT
 );
 
 CREATE TABLE path_contexts (
@@ -42,7 +46,10 @@ CREATE TABLE contents (
   bytes INTEGER NOT NULL,
   text TEXT NOT NULL
 );
+-- Texts are embedded in order of their size.
+CREATE INDEX contents_bytes ON contents(bytes);
 
+-- date is like 2024-03-07T10:00:00.
 CREATE TABLE documents (
   id INTEGER PRIMARY KEY,
   collection_id INTEGER NOT NULL REFERENCES collections(id),
@@ -52,9 +59,13 @@ CREATE TABLE documents (
   size INTEGER NOT NULL,
   mtime_ns INTEGER NOT NULL,
   inode INTEGER NOT NULL,
+  author TEXT NOT NULL DEFAULT '',
+  date TEXT NOT NULL DEFAULT '',
   UNIQUE (collection_id, path)
 );
 CREATE INDEX documents_content ON documents(content_id);
+-- Includes the id of the text, so that vectors are found without reading the documents.
+CREATE INDEX documents_date ON documents(collection_id, date, content_id);
 
 -- Contentless: the text is in contents, the terms come from text.tokens, joined by spaces. The tokenizer
 -- 'ascii' splits at ASCII punctuation only, and a term holds none.
@@ -76,8 +87,12 @@ CREATE TABLE embedders (
   dimension INTEGER NOT NULL,
   chunks INTEGER NOT NULL DEFAULT 0  -- ever embedded: the N of token_frequencies
 );
+ALTER TABLE embedders ADD COLUMN model TEXT NOT NULL DEFAULT '';  -- fingerprint of the model alone
+ALTER TABLE embedders ADD COLUMN source TEXT NOT NULL DEFAULT '';  -- what names it in a configuration
+ALTER TABLE embedders ADD COLUMN complete INTEGER NOT NULL DEFAULT 0;  -- whether it ever had every text
 
--- One row a chunk. vector is float16, unit length.
+-- One row a chunk. vector is float16, unit length. tokens are the chunk's distinct token ids (uint32), from
+-- which rarities among some collections are counted. NULL for a chunk that another store made.
 CREATE TABLE content_vectors (
   id INTEGER PRIMARY KEY,
   embedder_id INTEGER NOT NULL REFERENCES embedders(id),
@@ -88,6 +103,7 @@ CREATE TABLE content_vectors (
   first_line INTEGER NOT NULL,
   last_line INTEGER NOT NULL,
   vector BLOB NOT NULL,
+  tokens BLOB,
   UNIQUE (embedder_id, content_id, seq)
 );
 CREATE INDEX content_vectors_content ON content_vectors(content_id);
@@ -120,61 +136,6 @@ CREATE TABLE llm_cache (
   created_at TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- Fewer and larger merges when a folder is indexed for the first time.
-INSERT INTO documents_fts(documents_fts, rank) VALUES ('automerge', 8);
-"""
-
-_VECTOR_SETS = """
-ALTER TABLE embedders ADD COLUMN model TEXT NOT NULL DEFAULT '';  -- fingerprint of the model alone
-ALTER TABLE embedders ADD COLUMN source TEXT NOT NULL DEFAULT '';  -- what names it in a configuration
-ALTER TABLE embedders ADD COLUMN complete INTEGER NOT NULL DEFAULT 0;  -- whether it ever had every text
-UPDATE embedders SET source = name, complete = (SELECT count(*) = 1 FROM embedders);
-"""
-
-_ORIGINS = """
-ALTER TABLE documents ADD COLUMN author TEXT NOT NULL DEFAULT '';
-ALTER TABLE documents ADD COLUMN author_key TEXT NOT NULL DEFAULT '';  -- author as it is compared
-ALTER TABLE documents ADD COLUMN date TEXT NOT NULL DEFAULT '';  -- 2024-03-07T10:00:00
-"""
-
-# They include the id of the text, so that vectors are found without reading the documents.
-_ORIGIN_INDEXES = """
-CREATE INDEX documents_author ON documents(collection_id, author_key, date, content_id);
-CREATE INDEX documents_date ON documents(collection_id, date, content_id);
-"""
-
-
-def _origins(db: apsw.Connection) -> None:
-    db.execute(_ORIGINS)
-    for (collection,) in list(db.execute("SELECT id FROM collections")):
-        db.executemany(
-            "UPDATE documents SET author = ?, author_key = ?, date = ? WHERE id = ?",
-            list(_origins_of(db, collection)),
-        )
-    db.execute(_ORIGIN_INDEXES)
-
-
-def _origins_of(db: apsw.Connection, collection: int) -> Iterator[tuple[str, str, str, int]]:
-    """Return (author, author key, date, id) of a collection's documents, from the stored texts."""
-    from qmd.text import authorship
-    from qmd.text.extraction import extract
-
-    paths = db.execute("SELECT path FROM documents WHERE collection_id = ?", (collection,))
-    authors = authorship.authors_of(path for (path,) in paths)
-    # Most texts have no front matter and need not be read.
-    rows = db.execute(
-        "SELECT d.id, d.path, d.mtime_ns, CASE WHEN substr(t.text, 1, 3) = '---' THEN t.text END "
-        "FROM documents d JOIN contents t ON t.id = d.content_id WHERE d.collection_id = ?",
-        (collection,),
-    )
-    for identity, path, mtime_ns, text in rows:
-        stated = authorship.stated(extract(text, path).fields) if text else ("", "")
-        author = authorship.author_of(path, stated[0], authors)
-        date = authorship.date_of(path, stated[1], mtime_ns)
-        yield author, authorship.author_key(author), date, identity
-
-
-_LEASES = """
 -- Which worker embeds a text, and until when (seconds since 1970): then it is anyone's.
 CREATE TABLE leases (
   embedder TEXT NOT NULL,
@@ -184,44 +145,8 @@ CREATE TABLE leases (
   PRIMARY KEY (embedder, content_id)
 ) WITHOUT ROWID;
 CREATE INDEX leases_content ON leases(content_id);
-"""
 
-_ROOTS = """
-ALTER TABLE collections ADD COLUMN root TEXT;  -- what its folder was known by at the last scan (JSON)
-"""
-
-#: The indexed fields of each document, after its id.
-_TEXTS = "SELECT d.id, d.title, t.text, d.path FROM documents d JOIN contents t ON t.id = d.content_id"
-
-
-def _symbols(db: apsw.Connection) -> None:
-    """Index documents with symbols or long words again, because their terms have changed."""
-    from qmd.text.tokens import has_other_terms_than_before, index_form
-
-    outdated = [
-        identity
-        for identity, *fields in db.execute(_TEXTS)
-        if has_other_terms_than_before("\n".join(map(str, fields)))
-    ]
-    for identity in outdated:
-        (row,) = db.execute(f"{_TEXTS} WHERE d.id = ?", (identity,))
-        db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
-        db.execute(
-            "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)",
-            (identity, *map(index_form, map(str, row[1:]))),
-        )
-
-
-_CHUNK_TOKENS = """
--- A chunk's distinct token ids (uint32), from which rarities among some collections are counted. NULL for a
--- chunk that an earlier version or another store made.
-ALTER TABLE content_vectors ADD COLUMN tokens BLOB;
-"""
-#: Texts are embedded in order of their size.
-_SIZES = "CREATE INDEX contents_bytes ON contents(bytes)"
-
-
-_FIELDS = """CREATE TABLE field_names (
+CREATE TABLE field_names (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE
 );
@@ -258,37 +183,10 @@ CREATE TABLE links (
   PRIMARY KEY (document_id, number)
 ) WITHOUT ROWID;
 CREATE INDEX links_name ON links(name, document_id);
+
+-- Fewer and larger merges when a folder is indexed for the first time.
+INSERT INTO documents_fts(documents_fts, rank) VALUES ('automerge', 8);
 """
-
-
-def _fields(db: apsw.Connection) -> None:
-    """Add the fields and links of all documents, from the stored texts, and their aliases to the index."""
-    from qmd.store.sqlite.field_rows import FieldWriter
-    from qmd.text.extraction import extract, searched_title, stored_fields
-    from qmd.text.tokens import index_form
-
-    db.execute(_FIELDS)
-    writer = FieldWriter(db)
-    rows = db.execute(
-        "SELECT d.id, d.path, d.title, d.author, t.text FROM documents d "
-        "JOIN contents t ON t.id = d.content_id"
-    )
-    for number, (identity, path, title, author, text) in enumerate(rows, 1):
-        extracted = extract(text, path)
-        fields = stored_fields(extracted.fields, path, author)
-        writer.put(identity, fields, extracted.links)
-        if number % 1_000 == 0:  # the rows that wait take memory
-            writer.flush()
-        if "alias" in fields:
-            db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
-            db.execute(
-                "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)",
-                (identity, *map(index_form, (searched_title(title, fields, path), text, path))),
-            )
-    writer.flush()
-    db.execute("DROP INDEX documents_author")
-    db.execute("ALTER TABLE documents DROP COLUMN author_key")
-
 
 #: The documents with each value. `field_rows` adds those of a batch at once, which is faster than a trigger.
 _COUNTS = f"""CREATE TABLE field_counts (
@@ -347,30 +245,25 @@ def _titles(db: apsw.Connection) -> None:
         )
 
 
-def _sql(script: str) -> Callable[[apsw.Connection], object]:
-    return lambda db: db.execute(script)
-
-
-#: Step n brings a file from version n to n + 1. Released steps are never edited.
+#: Each brings a file to the next version, from `FIRST_VERSION` on. Released steps are never edited.
 MIGRATIONS: tuple[Callable[[apsw.Connection], object], ...] = (
-    _sql(_INITIAL),
-    _origins,
-    _sql(_LEASES),
-    _sql(_VECTOR_SETS),
-    _sql(_ROOTS),
-    _symbols,
-    _sql(_CHUNK_TOKENS),
-    _sql(_SIZES),
-    _fields,
-    _sql(_COUNTS),
-    _sql(_NAMED_LINKS),
+    lambda db: db.execute(_COUNTS),
+    lambda db: db.execute(_NAMED_LINKS),
     _titles,
 )
-VERSION = len(MIGRATIONS)
+#: The version of `_TABLES`. No earlier one was released.
+FIRST_VERSION = 9
+VERSION = FIRST_VERSION + len(MIGRATIONS)
 
 
 def migrate_to(db: apsw.Connection, version: int) -> None:
-    """Bring the tables of a database, or of an empty one, to a version."""
-    for step in range(int(db.pragma("user_version")), version):
-        MIGRATIONS[step](db)
+    """Bring the tables of a database of a released version, or of an empty one, to a version."""
+    present = int(db.pragma("user_version"))
+    if present == version:
+        return
+    if not present:
+        db.execute(_TABLES)
+        present = FIRST_VERSION
+    for migrate in MIGRATIONS[present - FIRST_VERSION : version - FIRST_VERSION]:
+        migrate(db)
     db.execute(f"PRAGMA user_version={version}")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from qmd.store.sqlite.upkeep import Upkeep
     from qmd.store.sqlite.vector_sets import VectorSets
     from qmd.store.sqlite.vectors import Vectors
-    from qmd.store.upkeep_values import OnPages
+    from qmd.store.values import OnPages
 
 
 class SqliteStore:

@@ -8,14 +8,14 @@ from collections.abc import Callable
 import apsw
 
 from qmd.store import base
-from qmd.store.records import timestamp
 from qmd.store.sqlite.block_audit import Audit, audit
 from qmd.store.sqlite.blocks import rebuild
 from qmd.store.sqlite.database import Database
 from qmd.store.sqlite.documents import drop_documents, drop_unused_texts
 from qmd.store.sqlite.field_rows import drop_unused_values
 from qmd.store.sqlite.vector_sets import drop_other_embedders
-from qmd.store.upkeep_values import Fault, OnStep, Retention, Waste, WasteKind
+from qmd.store.values import Fault, OnStep, Retention, Waste, WasteKind
+from qmd.types.clock import timestamp
 
 #: Full-text search looks up a term in each segment. A few cost nothing, and merging rewrites all of them.
 _SEGMENTS = 4

@@ -13,8 +13,7 @@ from qmd.store.sqlite.blocks import block_versions, rebuild
 from qmd.store.sqlite.database import EMBEDDER, LISTED, Database
 from qmd.store.sqlite.pending import PendingTexts
 from qmd.store.sqlite.scope_filter import condition, filter_of
-from qmd.store.values import Scope
-from qmd.store.vector_values import VectorSet
+from qmd.store.values import Scope, VectorSet
 
 if TYPE_CHECKING:
     import numpy as np

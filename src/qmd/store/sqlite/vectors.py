@@ -16,15 +16,14 @@ from qmd.store.records import new_chunks, other_dimension
 from qmd.store.sqlite.blocks import append, block_versions, decode
 from qmd.store.sqlite.database import EMBEDDER, LISTED, Database, state_of
 from qmd.store.sqlite.scope_filter import DocumentFilter, condition, filter_of, select
-from qmd.store.values import ChunkMatch, Scope
-from qmd.store.vector_values import Embedded, EmbeddedSample, VectorSet
+from qmd.store.values import ChunkMatch, Embedded, EmbeddedSample, Scope, VectorSet
 from qmd.types import Chunk
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from qmd.store.vector_values import Floats
+    from qmd.store.values import Floats
 
 #: The best chunks by int8 that are rescored in float32. Quantizing changes a cosine by about 0.002, so the
 #: true best ten are among the best fifty (measured in bench/).
