@@ -16,6 +16,7 @@ from qmd.store.milvus.client import HEAVY, Client, Row, literal
 from qmd.store.milvus.ids import number
 from qmd.store.milvus.schema import FIELDS, MAX_ARRAY, MAX_TEXT, TEXTS
 from qmd.store.milvus.state import State
+from qmd.store.records import LinkRow, link_rows
 from qmd.text.extraction import extract, stored_fields
 from qmd.text.link_targets import target_name
 from qmd.text.predicates import Value
@@ -31,8 +32,6 @@ ADDRESS = ("id", "path", *STAMPED)
 _CACHED = 100_000
 #: Rows of one page. Most rows are small.
 _PAGE = 2_000
-#: The kind of links that are anchors.
-_ANCHOR = "anchor"
 
 
 def stamp(row: Row) -> int:
@@ -78,25 +77,10 @@ class FieldRows:
         self._cache |= read
         return {int(stamps[key]["id"]): fields for key, fields in (found | read).items()}
 
-    def links(self, documents: Iterable[Row]) -> dict[int, list[Link]]:
-        """Return the links of documents by id, in order. Their texts are not stored."""
+    def links(self, documents: Iterable[Row]) -> dict[int, list[LinkRow]]:
+        """Return the rows of the links and anchors of documents by id, in order."""
         stamps = {stamp(row): row for row in documents}
-        return {
-            int(stamps[key]["id"]): [
-                Link(target, "", line, kind) for line, kind, target in links if kind != _ANCHOR
-            ]
-            for key, links in self._read("links", stamps)
-        }
-
-    def anchors(self, documents: Iterable[Row]) -> dict[int, list[Anchor]]:
-        """Return the anchors of documents by id, in order."""
-        stamps = {stamp(row): row for row in documents}
-        return {
-            int(stamps[key]["id"]): [
-                Anchor(line, *_place(target)) for line, kind, target in links if kind == _ANCHOR
-            ]
-            for key, links in self._read("links", stamps)
-        }
+        return {int(stamps[key]["id"]): links for key, links in self._read("links", stamps)}
 
     def linking(self, collection: int, names: Iterable[str]) -> dict[int, int]:
         """Return documents with a link whose target has one of these names, by stamp."""
@@ -151,15 +135,8 @@ def _pack(
 ) -> dict[str, Any]:
     return {
         "fields": stored_fields(fields, str(document["path"]), str(document["author"])),
-        # Anchors are links that lead to a place in the document's own file.
-        "links": [(link.line, link.kind, link.target) for link in links]
-        + [(anchor.line, _ANCHOR, f"{anchor.kind} {anchor.value}") for anchor in anchors],
+        "links": link_rows(links, anchors),
     }
-
-
-def _place(target: str) -> tuple[str, int]:
-    kind, _, value = target.rpartition(" ")
-    return kind, int(value)
 
 
 def _name_id(name: str) -> int:

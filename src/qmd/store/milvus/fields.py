@@ -11,6 +11,7 @@ from qmd.store.milvus.field_rows import ADDRESS, FieldRows, stamp
 from qmd.store.milvus.schema import DOCUMENTS
 from qmd.store.milvus.scope_filter import COLUMNS, Filters
 from qmd.store.milvus.state import State
+from qmd.store.records import anchors_of, links_of
 from qmd.store.values import Scope
 from qmd.text.extraction import OF_FILE
 from qmd.text.predicates import VALUE_TYPES, Value, ValueType, key_of
@@ -69,12 +70,12 @@ class Fields(base.Fields):
         return {document: dict(each) for document, each in fields.items()}
 
     def links(self, documents: Sequence[int]) -> dict[int, list[Link]]:
-        links = self._rows.links(self._live(documents, ADDRESS))
-        return {document: listed for document, listed in links.items() if listed}
+        rows = self._rows.links(self._live(documents, ADDRESS))
+        return {document: found for document, each in rows.items() if (found := links_of(each))}
 
     def anchors(self, documents: Sequence[int]) -> dict[int, list[Anchor]]:
-        anchors = self._rows.anchors(self._live(documents, ADDRESS))
-        return {document: listed for document, listed in anchors.items() if listed}
+        rows = self._rows.links(self._live(documents, ADDRESS))
+        return {document: found for document, each in rows.items() if (found := anchors_of(each))}
 
     def linking(self, collection: str, names: Sequence[str]) -> list[int]:
         found: dict[int, int] = {}

@@ -81,8 +81,8 @@ class Answers(base.Answers):
         self._database = database
 
     def get(self, key: str) -> str | None:
-        row = self._database.row("SELECT value FROM llm_cache WHERE key = ?", (key,))
-        return str(row[0]) if row else None
+        answer: str | None = self._database.value("SELECT value FROM llm_cache WHERE key = ?", (key,))
+        return answer
 
     def items(self) -> Iterator[tuple[str, str]]:
         return self._database.rows("SELECT key, value FROM llm_cache ORDER BY key")
@@ -94,7 +94,7 @@ class Answers(base.Answers):
                 "INSERT OR REPLACE INTO llm_cache VALUES (?, ?, ?)",
                 ((key, value, moment) for key, value in answers.items()),
             )
-            (count,) = db.execute("SELECT count(*) FROM llm_cache").fetchone() or (0,)
+            count = db.execute("SELECT count(*) FROM llm_cache").get
             if count > CACHE_ROWS:
                 db.execute(
                     "DELETE FROM llm_cache WHERE key IN "

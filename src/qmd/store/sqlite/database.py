@@ -89,6 +89,10 @@ class Database:
         """Return the first row of a query, or None."""
         return next(self.rows(query, values), None)
 
+    def value(self, query: str, values: tuple[Any, ...] = ()) -> Any:
+        """Return the first value of the first row of a query, or None."""
+        return (self.row(query, values) or (None,))[0]
+
     def execute(self, statement: str, values: tuple[Any, ...] = ()) -> None:
         """Run a statement inside the transaction of this thread."""
         self.connection().execute(statement, values)

@@ -10,7 +10,7 @@ import apsw
 from qmd.store import base
 from qmd.store.sqlite.blocks import link_content, unlink_content
 from qmd.store.sqlite.database import LISTED, Database
-from qmd.store.sqlite.field_rows import FieldWriter, forget, forget_all
+from qmd.store.sqlite.field_rows import FieldWriter, forget
 from qmd.store.sqlite.scope_filter import collection_id, ranges
 from qmd.store.sqlite.selectivity import COMMON_FROM, COMMON_SHARE
 from qmd.store.values import Applied, DocumentChange
@@ -61,11 +61,9 @@ class Documents(base.Documents):
         ]
         left, self._left = self._left, None  # a batch that fails leaves nothing
         with self._database.transaction() as db:
-            identity = collection_id(self._database, collection)
             *place, number = point = self._database.point()
-            follows = left is not None and left[0] == (*place, number - 1)
-            fields = left[1] if left is not None and follows else FieldWriter(db)
-            writer = _Writer(db, identity, fields)
+            fields = left[1] if left and left[0] == (*place, number - 1) else FieldWriter(db)
+            writer = _Writer(db, collection_id(self._database, collection), fields)
             for item, (title, body) in zip(changed, forms, strict=True):
                 writer.put(item, title, body)
             writer.flush()
@@ -86,9 +84,8 @@ class Documents(base.Documents):
             return drop_unused_texts(db)
 
     def refresh_statistics(self, force: bool = False) -> None:
-        (documents,) = self._database.row("SELECT count(*) FROM documents")
-        row = self._database.row("SELECT value FROM meta WHERE key = 'counted'")
-        counted = int(row[0]) if row else 0
+        documents = self._database.value("SELECT count(*) FROM documents")
+        counted = int(self._database.value("SELECT value FROM meta WHERE key = 'counted'") or 0)
         if not force and (documents < COMMON_FROM or abs(documents - counted) < _STALE_SHARE * documents):
             return
         with self._database.transaction() as db:
@@ -126,8 +123,7 @@ class Documents(base.Documents):
         if collection is not None:
             where.append("c.name = ?")
             values.append(collection)
-        under = under.strip("/")
-        if under:
+        if under := under.strip("/"):
             where.append("(d.path = ? OR substr(d.path, 1, length(?)) = ?)")
             values += [under, under + "/", under + "/"]
         return self._select(" AND ".join(where), tuple(values))
@@ -149,14 +145,13 @@ def drop_documents(db: apsw.Connection, collection: int) -> int:
 
     Call it inside a transaction.
     """
-    ((low, high),) = ranges([collection])
+    (ids,) = ranges([collection])
     db.execute(
-        "DELETE FROM documents_fts WHERE rowid IN (SELECT id FROM documents WHERE id BETWEEN ? AND ?)",
-        (low, high),
+        "DELETE FROM documents_fts WHERE rowid IN (SELECT id FROM documents WHERE id BETWEEN ? AND ?)", ids
     )
-    forget_all(db, low, high)
+    forget(db, *ids)
     db.execute("DELETE FROM vectors_vec WHERE collection_id = ?", (collection,))
-    db.execute("DELETE FROM documents WHERE id BETWEEN ? AND ?", (low, high))
+    db.execute("DELETE FROM documents WHERE id BETWEEN ? AND ?", ids)
     return int(db.changes())
 
 
@@ -177,29 +172,26 @@ class _Writer:
         #: What is indexed of each document: title, body and path.
         self._forms: dict[int, tuple[str, str, str]] = {}
         self.added = self.updated = self.removed = 0
-        ((first, last),) = ranges([collection])
-        row = db.execute("SELECT max(id) FROM documents WHERE id BETWEEN ? AND ?", (first, last)).fetchone()
-        self._next = (row[0] if row and row[0] is not None else first) + 1
+        (ids,) = ranges([collection])
+        last: int | None = db.execute("SELECT max(id) FROM documents WHERE id BETWEEN ? AND ?", ids).get
+        self._next = (ids[0] if last is None else last) + 1
 
     def put(self, item: DocumentChange, title_form: str, body_form: str) -> None:
         from qmd.text.extraction import stored_fields
 
-        source, fingerprint = item.source, item.fingerprint
+        source = item.source
         fields = stored_fields(source.fields, item.path, item.author)
         content = self._content(source.hash, source.text)
-        row = self._db.execute(
-            "SELECT id, title, content_id FROM documents WHERE collection_id = ? AND path = ?",
-            (self._collection, item.path),
-        ).fetchone()
-        stamp = (fingerprint.size, fingerprint.mtime_ns, fingerprint.inode)
+        values = (source.title, content, *item.fingerprint, item.author, item.date)
+        row = self._find(item.path)
         if row is not None:
             identity, title, previous = row
             self._db.execute(
                 "UPDATE documents SET title = ?, content_id = ?, size = ?, mtime_ns = ?, inode = ?, "
                 "author = ?, date = ? WHERE id = ?",
-                (source.title, content, *stamp, item.author, item.date, identity),
+                (*values, identity),
             )
-            forget(self._db, identity)
+            forget(self._db, identity, identity)
             self._fields.put(identity, fields, source.links, source.anchors)
             if (title, previous) == (source.title, content):
                 return
@@ -213,16 +205,7 @@ class _Writer:
             self._next += 1
             self._db.execute(
                 "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    identity,
-                    self._collection,
-                    item.path,
-                    source.title,
-                    content,
-                    *stamp,
-                    item.author,
-                    item.date,
-                ),
+                (identity, self._collection, item.path, *values),
             )
             self._fields.put(identity, fields, source.links, source.anchors)
             self.added += 1
@@ -243,17 +226,15 @@ class _Writer:
         )
 
     def remove(self, path: str) -> None:
-        row = self._db.execute(
-            "SELECT id, content_id FROM documents WHERE collection_id = ? AND path = ?",
-            (self._collection, path),
-        ).fetchone()
+        row = self._find(path)
         if row is None:
             return
-        self._db.execute("DELETE FROM documents_fts WHERE rowid = ?", (row[0],))
-        self._db.execute("DELETE FROM documents WHERE id = ?", (row[0],))
-        forget(self._db, row[0])
-        self._forms.pop(row[0], None)
-        self._unlinked.add(row[1])
+        identity, _, content = row
+        self._db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
+        self._db.execute("DELETE FROM documents WHERE id = ?", (identity,))
+        forget(self._db, identity, identity)
+        self._forms.pop(identity, None)
+        self._unlinked.add(content)
         self.removed += 1
 
     def relink(self) -> None:
@@ -261,10 +242,19 @@ class _Writer:
         unlink_content(self._db, self._collection, self._unlinked)
         link_content(self._db, self._collection, self._linked)
 
+    def _find(self, path: str) -> tuple[int, str, int] | None:
+        """Return the id, title and text of the document at a path."""
+        found: tuple[int, str, int] | None = self._db.execute(
+            "SELECT id, title, content_id FROM documents WHERE collection_id = ? AND path = ?",
+            (self._collection, path),
+        ).get
+        return found
+
     def _content(self, digest: str, text: str) -> int:
-        row = self._db.execute("SELECT id FROM contents WHERE hash = ?", (digest,)).fetchone()
-        if row is not None:
-            return int(row[0])
+        """Return the id of a text, which is stored if it is new."""
+        identity: int | None = self._db.execute("SELECT id FROM contents WHERE hash = ?", (digest,)).get
+        if identity is not None:
+            return identity
         self._db.execute(
             "INSERT INTO contents (hash, bytes, text) VALUES (?, ?, ?)",
             (digest, len(text.encode("utf-8")), text),

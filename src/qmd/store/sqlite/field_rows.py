@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import apsw
 
-from qmd.text.link_targets import target_name
+from qmd.store.records import link_rows, name_of
 from qmd.text.predicates import VALUE_TYPES, Value, ValueType, key_of
 from qmd.text.predicates import Fields as FieldValues
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 #: TYPE_SHIFT, plus a number. The values of a field are then a range.
 TYPE_SHIFT = 40
 FIELD_SHIFT = 44
-#: The kind of rows of `links` that are anchors.
-ANCHOR = "anchor"
 #: A writer that knows more values than this forgets them.
 _CACHED_VALUES = 20_000
 
@@ -49,11 +47,9 @@ class FieldWriter:
         self._links: list[tuple[int, int, int, str, str, str]] = []
 
     def put(
-        self, document: int, fields: FieldValues, links: Iterable[Link], anchors: Iterable[Anchor] = ()
+        self, document: int, fields: FieldValues, links: Iterable[Link], anchors: Iterable[Anchor]
     ) -> None:
         """Add the fields, as `stored_fields` returns them, links and anchors of a document without rows.
-
-        Anchors are rows of `links` that lead to a place in the document's own file.
 
         They are written by `flush`.
         """
@@ -62,12 +58,10 @@ class FieldWriter:
             for value in values:
                 self._documents[name, value.__class__, value].append(2 * document + first)
                 first = 0
-        at = 0
-        for at, link in enumerate(links, 1):
-            self._links.append((document, at - 1, link.line, link.kind, link.target, _name_of(link)))
-        for number, anchor in enumerate(anchors, at):
-            place = f"{anchor.kind} {anchor.value}"
-            self._links.append((document, number, anchor.line, ANCHOR, place, ""))
+        self._links.extend(
+            (document, number, line, kind, target, name_of(kind, target))
+            for number, (line, kind, target) in enumerate(link_rows(links, anchors))
+        )
 
     def flush(self, collection: int) -> None:
         """Write the rows of all documents, and count those of each value for their collection."""
@@ -112,34 +106,22 @@ class FieldWriter:
         first = (field << FIELD_SHIFT) + (VALUE_TYPES.index(kind) << TYPE_SHIFT)
         if first not in self._next:
             last = first + (1 << TYPE_SHIFT) - 1
-            row = self._db.execute(
-                "SELECT max(id) FROM field_values WHERE id BETWEEN ? AND ?", (first, last)
-            ).fetchone()
-            self._next[first] = first if row is None or row[0] is None else int(row[0]) + 1
+            query = "SELECT max(id) FROM field_values WHERE id BETWEEN ? AND ?"
+            highest: int | None = self._db.execute(query, (first, last)).get
+            self._next[first] = first if highest is None else highest + 1
         self._next[first] += 1
         return self._next[first] - 1
 
     def _name(self, name: str) -> int:
         if name not in self._names:
             self._db.execute("INSERT OR IGNORE INTO field_names (name) VALUES (?)", (name,))
-            row = self._db.execute("SELECT id FROM field_names WHERE name = ?", (name,)).fetchone()
-            assert row is not None
-            self._names[name] = int(row[0])
+            query = "SELECT id FROM field_names WHERE name = ?"
+            self._names[name] = int(self._db.execute(query, (name,)).get)
         return self._names[name]
 
 
-def _name_of(link: Link) -> str:
-    return "" if link.kind == "url" else target_name(link.target)
-
-
-def forget(db: apsw.Connection, document: int) -> None:
-    """Delete the fields and links of a document."""
-    db.execute("DELETE FROM document_fields WHERE document_id = ?", (document,))
-    db.execute("DELETE FROM links WHERE document_id = ?", (document,))
-
-
-def forget_all(db: apsw.Connection, low: int, high: int) -> None:
-    """Delete the fields and links of the documents in a range of ids."""
+def forget(db: apsw.Connection, low: int, high: int) -> None:
+    """Delete the fields and links of the documents in a range of ids, both ends included."""
     db.execute("DELETE FROM document_fields WHERE document_id BETWEEN ? AND ?", (low, high))
     db.execute("DELETE FROM links WHERE document_id BETWEEN ? AND ?", (low, high))
 
