@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from msgspec import Struct
+
 from qmd.store.milvus.client import HEAVY, Client, Row
 from qmd.store.milvus.ids import number
 from qmd.store.milvus.schema import CHUNK, vector_table
@@ -18,28 +20,27 @@ def to_chunk(row: Row) -> Chunk:
     return Chunk(*(int(row[field]) for field in CHUNK_FIELDS))
 
 
-class Chunks:
+class Chunks(Struct):
     """Chunks of documents, for every embedder."""
 
-    def __init__(self, client: Client, state: State) -> None:
-        self._client = client
-        self._state = state
+    _client: Client
+    _state: State
 
     def copy_to(self, documents: Sequence[Row]) -> None:
         """Give documents the vectors that their texts have in other documents, or had before."""
         for embedder in self._state.embedders("strong") if documents else ():
-            contents = {int(row["content"]) for row in documents}
+            contents = {row["content"] for row in documents}
             by_content: dict[int, dict[int, Row]] = {}
             for row in self._client.among(
                 vector_table(embedder), "content", contents, CHUNK, reading="strong", page=HEAVY
             ):
-                by_content.setdefault(int(row["content"]), {})[int(row["seq"])] = row
+                by_content.setdefault(row["content"], {})[row["seq"]] = row
             self.put(
                 embedder,
                 [
                     chunk_of(document, chunk)
                     for document in documents
-                    for _, chunk in sorted(by_content.get(int(document["content"]), {}).items())
+                    for _, chunk in sorted(by_content.get(document["content"], {}).items())
                 ],
             )
 
@@ -63,16 +64,12 @@ class Chunks:
             )
             self.put(
                 embedder,
-                [
-                    {**row, "live": False}
-                    for row in rows
-                    if contents.get(int(row["document"])) != int(row["content"])
-                ],
+                [{**row, "live": False} for row in rows if contents.get(row["document"]) != row["content"]],
             )
 
     def put(self, embedder: str, chunks: Iterable[Row]) -> None:
         """Write chunks. The first chunk of each text is written last: it shows that the text is complete."""
-        rows = sorted(chunks, key=lambda row: -int(row["seq"]))
+        rows = sorted(chunks, key=lambda row: -row["seq"])
         if rows:
             self._client.put(vector_table(embedder), rows, dimension=len(rows[0]["vector"]))
 
@@ -81,11 +78,11 @@ def chunk_of(document: Row, chunk: Row) -> Row:
     """Return a chunk as a chunk of this document."""
     return {
         **chunk,
-        "id": number("chunk", int(document["id"]), int(document["content"]), int(chunk["seq"])),
-        "document": int(document["id"]),
-        "collection": int(document["collection"]),
+        "id": number("chunk", document["id"], document["content"], chunk["seq"]),
+        "document": document["id"],
+        "collection": document["collection"],
         "live": True,
-        "content": int(document["content"]),
+        "content": document["content"],
         "author_folded": "",
         "date": document["date"],
     }

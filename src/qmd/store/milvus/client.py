@@ -154,7 +154,7 @@ class Client:
         )
         if hits_by_vector is None:
             return [[] for _ in vectors]
-        return [[(float(hit["distance"]), hit["entity"]) for hit in hits] for hits in hits_by_vector]
+        return [[(hit["distance"], hit["entity"]) for hit in hits] for hits in hits_by_vector]
 
     def has(self, name: str) -> bool:
         """Return whether a Milvus collection exists, and load it if it does."""

@@ -7,28 +7,25 @@ from contextlib import AbstractContextManager, nullcontext
 
 from qmd.store import base
 from qmd.store.collections import Fields, StoredCollections
-from qmd.store.milvus.client import HEAVY, Client, Reading, quoted
+from qmd.store.milvus.client import HEAVY, Reading, quoted
 from qmd.store.milvus.documents import Documents
-from qmd.store.milvus.garbage import Garbage
 from qmd.store.milvus.ids import number
+from qmd.store.milvus.parts import Part, Shared
 from qmd.store.milvus.schema import ANSWERS, DOCUMENTS, FORMAT, FORMER, MAX_TEXT
-from qmd.store.milvus.state import State
 from qmd.store.records import CACHE_ROWS
 from qmd.store.values import CollectionStats
 from qmd.types import Config
 from qmd.types.clock import now
 
 
-class Collections(StoredCollections):
+class Collections(Part, StoredCollections):
     """Collections as values of `State`.
 
     The digest of a configuration is written last, so that the next `sync` repeats an interrupted one.
     """
 
-    def __init__(self, client: Client, state: State, garbage: Garbage, documents: Documents) -> None:
-        self._client = client
-        self._state = state
-        self._garbage = garbage
+    def __init__(self, shared: Shared, documents: Documents) -> None:
+        super().__init__(shared)
         self._documents = documents
 
     def sync(self, config: Config, *, drop: bool = False) -> None:
@@ -41,7 +38,7 @@ class Collections(StoredCollections):
         stats = {}
         for identity, fields in self._rows().items():
             where = f"collection == {identity} and live == true"
-            sizes = [int(row["bytes"]) for row in self._client.all(DOCUMENTS, where, ["bytes"])]
+            sizes = [row["bytes"] for row in self._client.all(DOCUMENTS, where, ["bytes"])]
             stats[fields["name"]] = CollectionStats(len(sizes), sum(sizes), fields["updated_at"])
         return stats
 
@@ -76,11 +73,8 @@ class Collections(StoredCollections):
         self._state.delete("config")
 
 
-class Answers(base.Answers):
+class Answers(Part, base.Answers):
     """Rows of `ANSWERS`. Answers that are too long for Milvus are left out."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
 
     def get(self, key: str) -> str | None:
         rows = self._client.query(ANSWERS, f"key == {quoted(key)}", ["value"])
@@ -88,7 +82,7 @@ class Answers(base.Answers):
 
     def items(self) -> Iterator[tuple[str, str]]:
         for row in self._client.all(ANSWERS, "", ["key", "value"], page=HEAVY):
-            yield str(row["key"]), str(row["value"])
+            yield row["key"], row["value"]
 
     def put(self, answers: Mapping[str, str]) -> None:
         moment = now()
@@ -96,8 +90,6 @@ class Answers(base.Answers):
         self._client.put(ANSWERS, [row for row in rows if len(row["value"].encode()) <= MAX_TEXT])
         count = self._client.count(ANSWERS, "", reading="strong")
         if count > CACHE_ROWS:
-            by_age = sorted(
-                (str(row["at"]), str(row["key"])) for row in self._client.all(ANSWERS, "", ["key", "at"])
-            )
+            by_age = sorted((row["at"], row["key"]) for row in self._client.all(ANSWERS, "", ["key", "at"]))
             oldest = [key for _, key in by_age[: count - CACHE_ROWS * 3 // 4]]
             self._client.delete_among(ANSWERS, "key", oldest)

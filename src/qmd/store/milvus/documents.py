@@ -19,13 +19,12 @@ from msgspec.structs import astuple
 
 from qmd.errors import StoreError
 from qmd.store import base
-from qmd.store.milvus.chunks import Chunks
-from qmd.store.milvus.client import Client, Reading, Row, literal, quoted
-from qmd.store.milvus.field_rows import ADDRESS, FieldRows, read_texts, stamp
-from qmd.store.milvus.garbage import Garbage
+from qmd.store.milvus.client import Reading, Row, literal, quoted
+from qmd.store.milvus.field_rows import ADDRESS, read_texts, stamp
 from qmd.store.milvus.ids import content_id, document_id, number
+from qmd.store.milvus.parts import Part, Shared
 from qmd.store.milvus.schema import DOCUMENTS, MAX_TEXT, TERM_FIELDS, TERMS, TEXTS
-from qmd.store.milvus.state import STALE_STATISTICS, State
+from qmd.store.milvus.state import STALE_STATISTICS
 from qmd.store.milvus.weights import Weighted, weigh
 from qmd.store.values import Applied, DocumentChange
 from qmd.text.extraction import MARKDOWN, extract, searched_title
@@ -50,17 +49,11 @@ class Totals(Struct, frozen=True):
     length: int = 0
 
 
-class Documents(base.Documents):
+class Documents(Part, base.Documents):
     """Rows of `DOCUMENTS` and `TEXTS`."""
 
-    def __init__(
-        self, client: Client, state: State, chunks: Chunks, field_rows: FieldRows, garbage: Garbage
-    ) -> None:
-        self._client = client
-        self._state = state
-        self._chunks = chunks
-        self._field_rows = field_rows
-        self._garbage = garbage
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
         #: Terms that are known to be in the vocabulary.
         self._vocabulary: set[str] = set()
 
@@ -114,7 +107,7 @@ class Documents(base.Documents):
         ]
         self._chunks.copy_to(moved)
         self._client.put(DOCUMENTS, rows.values(), whole=True)
-        self._chunks.hide_replaced({int(row["id"]): int(row["content"]) for row in moved}, gone)
+        self._chunks.hide_replaced({row["id"]: row["content"] for row in moved}, gone)
         self._client.delete_among(DOCUMENTS, "id", gone, where="live == false")
         self._field_rows.delete({stamp(row) for row in before.values()} - {stamp(row) for row in documents})
         return Applied(added, updated, len(gone))
@@ -146,7 +139,7 @@ class Documents(base.Documents):
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
         rows = self._client.among(DOCUMENTS, "id", ids, ["id", "content"], where="live == true")
-        contents = {int(row["id"]): int(row["content"]) for row in rows}
+        contents = {row["id"]: row["content"] for row in rows}
         texts = self.contents(contents.values())
         return {document: texts[content] for document, content in contents.items() if content in texts}
 
@@ -200,7 +193,7 @@ class Documents(base.Documents):
         rows = self._client.among(
             DOCUMENTS, "id", paths_by_id, fields, where="live == true", reading="strong"
         )
-        existing = {int(row["id"]): row for row in rows}
+        existing = {row["id"]: row for row in rows}
         for identity, row in existing.items():
             if row["path"] != paths_by_id[identity]:
                 raise StoreError(
@@ -215,12 +208,12 @@ class Documents(base.Documents):
         self._state.mark_stale_statistics()
         for at in range(0, len(rows), _BATCH):
             batch = rows[at : at + _BATCH]
-            texts = self.contents(int(row["content"]) for row in batch)
+            texts = self.contents(row["content"] for row in batch)
             stored = self._field_rows.fields(batch)
             titles: dict[int, str] = {}
             weighted: dict[int, Weighted] = {}
             for row in batch:
-                identity, path, text = int(row["id"]), row["path"], texts.get(int(row["content"]), "")
+                identity, path, text = row["id"], row["path"], texts.get(row["content"], "")
                 fields = stored[identity]
                 markdown = MARKDOWN in fields.get("format", ())
                 titles[identity] = _truncate(extract(text, path).title) if markdown else row["title"]
@@ -234,9 +227,9 @@ class Documents(base.Documents):
                 (
                     {
                         **row,
-                        "title": titles[int(row["id"])],
-                        "length": weighted[int(row["id"])].length,
-                        **weighted[int(row["id"])].fields(),
+                        "title": titles[row["id"]],
+                        "length": weighted[row["id"]].length,
+                        **weighted[row["id"]].fields(),
                     }
                     for row in outdated
                 ),
@@ -249,7 +242,7 @@ class Documents(base.Documents):
             DOCUMENTS, "content", texts, ["content"], where="live == true", reading="strong"
         )
         for row in stored:
-            texts.pop(int(row["content"]), None)
+            texts.pop(row["content"], None)
         moment = int(time.time())
         # The first piece is written last: it shows that the text is complete.
         self._client.put(
@@ -271,7 +264,7 @@ class Documents(base.Documents):
 
     def _put_terms(self, weighted: Sequence[Weighted]) -> None:
         terms = set().union(*(document.frequencies for document in weighted)) - self._vocabulary
-        unknown = terms - {str(row["term"]) for row in self._client.among(TERMS, "term", terms, ["term"])}
+        unknown = terms - {row["term"] for row in self._client.among(TERMS, "term", terms, ["term"])}
         self._client.put(TERMS, ({"term": term} for term in sorted(unknown)))
         self._vocabulary |= terms
 
@@ -306,8 +299,8 @@ class Documents(base.Documents):
         documents: Counter[int] = Counter()
         terms: Counter[int] = Counter()
         for row in self._client.all(DOCUMENTS, where, ["collection", "length"], reading=reading):
-            documents[int(row["collection"])] += 1
-            terms[int(row["collection"])] += int(row["length"])
+            documents[row["collection"]] += 1
+            terms[row["collection"]] += row["length"]
         return {identity: Totals(count, terms[identity]) for identity, count in documents.items()}
 
     def contents(self, contents: Iterable[int]) -> dict[int, str]:
@@ -320,9 +313,9 @@ class Documents(base.Documents):
     def _to_documents(self, rows: Iterable[Row]) -> Iterator[Document]:
         names = {identity: fields["name"] for identity, fields in self._state.collections().items()}
         for row in rows:
-            name = names.get(int(row["collection"]))
+            name = names.get(row["collection"])
             if name is not None:
-                yield Document(int(row["id"]), name, *(row[field] for field in _DOCUMENT[2:]))
+                yield Document(row["id"], name, *(row[field] for field in _DOCUMENT[2:]))
 
 
 def _row(collection: int, item: DocumentChange, weighted: Weighted) -> dict[str, Any]:

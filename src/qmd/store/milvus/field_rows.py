@@ -12,6 +12,8 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from msgspec import Struct, field
+
 from qmd.store.milvus.client import HEAVY, Client, Row, literal
 from qmd.store.milvus.ids import number
 from qmd.store.milvus.schema import FIELDS, MAX_ARRAY, MAX_TEXT, TEXTS
@@ -37,24 +39,23 @@ _PAGE = 2_000
 def stamp(row: Row) -> int:
     """Return the number of a document's version."""
     content, author, *file = (row[field] for field in STAMPED)
-    return number("fields", int(row["id"]), int(content), str(author), *map(int, file))
+    return number("fields", row["id"], int(content), str(author), *map(int, file))
 
 
 def read_texts(client: Client, contents: Iterable[int]) -> dict[int, str]:
     """Return texts by their ids."""
     pieces: dict[int, dict[int, str]] = {}
     for row in client.among(TEXTS, "content", contents, ["content", "part", "text"], page=HEAVY):
-        pieces.setdefault(int(row["content"]), {})[int(row["part"])] = str(row["text"])
+        pieces.setdefault(row["content"], {})[row["part"]] = row["text"]
     return {content: "".join(parts[at] for at in sorted(parts)) for content, parts in pieces.items()}
 
 
-class FieldRows:
+class FieldRows(Struct):
     """Rows of `FIELDS`. Fields that were read are cached."""
 
-    def __init__(self, client: Client, state: State) -> None:
-        self._client = client
-        self._state = state
-        self._cache: dict[int, DocumentFields] = {}
+    _client: Client
+    _state: State
+    _cache: dict[int, DocumentFields] = field(default_factory=dict)
 
     def put(self, documents: Iterable[tuple[Row, DocumentFields, Sequence[Link], Sequence[Anchor]]]) -> None:
         """Write the fields of the content, the links and the anchors of documents."""
@@ -75,12 +76,12 @@ class FieldRows:
         if len(self._cache) + len(read) > _CACHED:
             self._cache.clear()
         self._cache |= read
-        return {int(stamps[key]["id"]): fields for key, fields in (found | read).items()}
+        return {stamps[key]["id"]: fields for key, fields in (found | read).items()}
 
     def links(self, documents: Iterable[Row]) -> dict[int, list[LinkRow]]:
         """Return the rows of the links and anchors of documents by id, in order."""
         stamps = {stamp(row): row for row in documents}
-        return {int(stamps[key]["id"]): links for key, links in self._read("links", stamps)}
+        return {stamps[key]["id"]: links for key, links in self._read("links", stamps)}
 
     def linking(self, collection: int, names: Iterable[str]) -> dict[int, int]:
         """Return documents with a link whose target has one of these names, by stamp."""
@@ -89,7 +90,7 @@ class FieldRows:
             return {}
         where = f"collection == {collection} and array_contains_any(names, {literal(hashes)})"
         rows = self._client.all(FIELDS, where, ["document", "stamp"], reading="fresh")
-        return {int(row["stamp"]): int(row["document"]) for row in rows}
+        return {row["stamp"]: row["document"] for row in rows}
 
     def _read(
         self, column: Literal["fields", "links"], documents: Mapping[int, Row]
@@ -97,13 +98,13 @@ class FieldRows:
         """Yield the values of a column by stamp."""
         pieces: dict[int, dict[int, str]] = {}
         for row in self._client.among(FIELDS, "stamp", documents, ["stamp", "part", column], page=_PAGE):
-            pieces.setdefault(int(row["stamp"]), {})[int(row["part"])] = str(row[column])
+            pieces.setdefault(row["stamp"], {})[row["part"]] = str(row[column])
         for key, parts in pieces.items():
             yield key, json.loads("".join(parts[part] for part in sorted(parts)))
         missing = {key: documents[key] for key in documents.keys() - pieces}
-        texts = read_texts(self._client, {int(row["content"]) for row in missing.values()})
+        texts = read_texts(self._client, {row["content"] for row in missing.values()})
         for key, row in missing.items():
-            extracted = extract(texts.get(int(row["content"]), ""), str(row["path"]))
+            extracted = extract(texts.get(row["content"], ""), row["path"])
             packed = _pack(row, extracted.fields, extracted.links)
             yield key, packed[column]
 
@@ -134,7 +135,7 @@ def _pack(
     document: Row, fields: DocumentFields, links: Sequence[Link], anchors: Sequence[Anchor] = ()
 ) -> dict[str, Any]:
     return {
-        "fields": stored_fields(fields, str(document["path"]), str(document["author"])),
+        "fields": stored_fields(fields, document["path"], document["author"]),
         "links": link_rows(links, anchors),
     }
 

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from qmd.store import base
-from qmd.store.milvus.client import Client, Row
-from qmd.store.milvus.field_rows import ADDRESS, FieldRows, stamp
+from qmd.store.milvus.client import Row
+from qmd.store.milvus.field_rows import ADDRESS, stamp
+from qmd.store.milvus.parts import Part
 from qmd.store.milvus.schema import DOCUMENTS
-from qmd.store.milvus.scope_filter import COLUMNS, Filters
-from qmd.store.milvus.state import State
+from qmd.store.milvus.scope_filter import COLUMNS
 from qmd.store.records import anchors_of, links_of
 from qmd.store.values import Scope
 from qmd.text.extraction import OF_FILE
@@ -18,30 +18,24 @@ from qmd.text.predicates import VALUE_TYPES, Value, ValueType, key_of
 from qmd.types import Anchor, FieldSummary, Link, ValueCount
 
 
-class Fields(base.Fields):
+class Fields(Part, base.Fields):
     """Fields and links, read. Every method sees only the documents of its scope or its ids."""
-
-    def __init__(self, client: Client, state: State, rows: FieldRows, filters: Filters) -> None:
-        self._client = client
-        self._state = state
-        self._rows = rows
-        self._filters = filters
 
     def count(self, scope: Scope) -> int:
         documents = self._filters.of(scope)
         return self._client.count(DOCUMENTS, documents.documents) if documents is not None else 0
 
     def newest(self, scope: Scope, limit: int) -> list[int]:
-        rows = sorted(self._select(scope, ["id", "date"]), key=lambda row: int(row["id"]))
+        rows = sorted(self._select(scope, ["id", "date"]), key=lambda row: row["id"])
         # Sorting is stable: documents of one date stay in order of id.
-        rows.sort(key=lambda row: str(row["date"]), reverse=True)
-        return [int(row["id"]) for row in rows[:limit]]
+        rows.sort(key=lambda row: row["date"], reverse=True)
+        return [row["id"] for row in rows[:limit]]
 
     def summaries(self, scope: Scope) -> list[FieldSummary]:
         documents: Counter[str] = Counter()
         types: dict[str, set[ValueType]] = {}
         values: dict[str, set[tuple[ValueType, Value]]] = {}
-        for fields in self._rows.fields(self._select(scope, ADDRESS)).values():
+        for fields in self._field_rows.fields(self._select(scope, ADDRESS)).values():
             documents.update(fields.keys())
             for name, listed in fields.items():
                 typed = {(key_of(value)[0], value) for value in listed}
@@ -56,12 +50,12 @@ class Fields(base.Fields):
     def values(self, scope: Scope, field: str, limit: int) -> list[ValueCount]:
         if field in OF_FILE:
             return []
-        fields = self._rows.fields(self._select(scope, ADDRESS))
+        fields = self._field_rows.fields(self._select(scope, ADDRESS))
         return _counted((each.get(field, ()) for each in fields.values()), limit)
 
     def facet(self, documents: Sequence[int], field: str, limit: int) -> list[ValueCount]:
         if field == "year":
-            listed = ((str(row["date"])[:4],) for row in self._live(documents, ["date"]))
+            listed = ((row["date"][:4],) for row in self._live(documents, ["date"]))
             return _counted(listed, limit)
         return _counted((each.get(field, ()) for each in self.of(documents).values()), limit)
 
@@ -70,27 +64,27 @@ class Fields(base.Fields):
         return {document: dict(each) for document, each in fields.items()}
 
     def links(self, documents: Sequence[int]) -> dict[int, list[Link]]:
-        rows = self._rows.links(self._live(documents, ADDRESS))
+        rows = self._field_rows.links(self._live(documents, ADDRESS))
         return {document: found for document, each in rows.items() if (found := links_of(each))}
 
     def anchors(self, documents: Sequence[int]) -> dict[int, list[Anchor]]:
-        rows = self._rows.links(self._live(documents, ADDRESS))
+        rows = self._field_rows.links(self._live(documents, ADDRESS))
         return {document: found for document, each in rows.items() if (found := anchors_of(each))}
 
     def linking(self, collection: str, names: Sequence[str]) -> list[int]:
         found: dict[int, int] = {}
         for identity in self._state.collection_ids([collection]):
-            found |= self._rows.linking(identity, names)
+            found |= self._field_rows.linking(identity, names)
         rows = self._live(found.values(), ADDRESS)
-        return sorted(int(row["id"]) for row in rows if stamp(row) in found)
+        return sorted(row["id"] for row in rows if stamp(row) in found)
 
     def targets(self, collection: str) -> list[tuple[int, str, tuple[str, ...]]]:
-        rows = sorted(self._select(Scope((collection,)), ADDRESS), key=lambda row: str(row["path"]))
+        rows = sorted(self._select(Scope((collection,)), ADDRESS), key=lambda row: row["path"])
         aliases = {
             document: tuple(str(alias) for alias in fields.get("alias", ()))
-            for document, fields in self._rows.fields(rows).items()
+            for document, fields in self._field_rows.fields(rows).items()
         }
-        return [(int(row["id"]), str(row["path"]), aliases[int(row["id"])]) for row in rows]
+        return [(row["id"], row["path"], aliases[row["id"]]) for row in rows]
 
     def _select(self, scope: Scope, columns: Sequence[str]) -> Iterator[Row]:
         documents = self._filters.of(scope)

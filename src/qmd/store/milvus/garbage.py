@@ -35,12 +35,11 @@ class Orphans(Struct):
     settled: str = ""
 
 
-class Garbage:
+class Garbage(Struct):
     """Removes documents, and finds and deletes orphans."""
 
-    def __init__(self, client: Client, state: State) -> None:
-        self._client = client
-        self._state = state
+    _client: Client
+    _state: State
 
     def prune(self) -> int:
         if self._state.get(ORPHANS, "strong") is None:
@@ -88,15 +87,15 @@ class Garbage:
         if collections is not None:
             where += f" and collection in {literal(sorted(collections))}"
         documents = [*self._client.all(DOCUMENTS, where, ADDRESS)]
-        contents = {int(row["id"]): int(row["content"]) for row in documents}
-        orphans.documents = [int(row["id"]) for row in self._client.all(DOCUMENTS, "live == false", ["id"])]
+        contents = {row["id"]: row["content"] for row in documents}
+        orphans.documents = [row["id"] for row in self._client.all(DOCUMENTS, "live == false", ["id"])]
         before = int(time.time()) - _GRACE
         orphans.settled = f"(at < {before} or writer == {quoted(self._state.writer)})"
         used = set(contents.values())
         for row in self._unused(TEXTS, "content", used, before, orphans):
-            orphans.texts[int(row["content"])] = int(row["bytes"])
+            orphans.texts[row["content"]] = row["bytes"]
         used = {stamp(row) for row in documents}
-        orphans.fields = [int(row["stamp"]) for row in self._unused(FIELDS, "stamp", used, before, orphans)]
+        orphans.fields = [row["stamp"] for row in self._unused(FIELDS, "stamp", used, before, orphans)]
         for embedder in self._state.embedders("strong"):
             orphans.chunks[embedder] = self._orphan_chunks(embedder, contents, where)
         return orphans
@@ -109,7 +108,7 @@ class Garbage:
         for row in self._client.all(name, "part == 0", fields):
             if int(row[key]) in used:
                 continue
-            if row["writer"] == self._state.writer or int(row["at"]) < before:
+            if row["writer"] == self._state.writer or row["at"] < before:
                 yield row
             else:
                 orphans.has_recent = True
@@ -119,16 +118,16 @@ class Garbage:
         candidates = [
             row
             for row in self._client.all(vector_table(embedder), "", ["id", "document", "content", "live"])
-            if not row["live"] or contents.get(int(row["document"])) != int(row["content"])
+            if not row["live"] or contents.get(row["document"]) != row["content"]
         ]
         # Another writer may have stored and embedded documents since `contents` was read.
-        documents = {int(row["document"]) for row in candidates if row["live"]}
+        documents = {row["document"] for row in candidates if row["live"]}
         for row in self._client.among(
             DOCUMENTS, "id", documents, ["id", "content"], where=where, reading="strong"
         ):
-            contents[int(row["id"])] = int(row["content"])
+            contents[row["id"]] = row["content"]
         return [
-            int(row["id"])
+            row["id"]
             for row in candidates
-            if not row["live"] or contents.get(int(row["document"])) != int(row["content"])
+            if not row["live"] or contents.get(row["document"]) != row["content"]
         ]

@@ -83,14 +83,14 @@ class Leases:
         )
         holders: dict[int, set[str]] = {}
         for row in rows:
-            holders.setdefault(int(row["content"]), set()).add(str(row["worker"]))
+            holders.setdefault(row["content"], set()).add(row["worker"])
         return holders
 
     def release(self, prefix: str) -> None:
         if self.worker.startswith(prefix):
             self.worker = self._writer
         rows = self._client.all(LEASES, "id >= 0 or id < 0", ["id", "worker"])
-        ids = [int(row["id"]) for row in rows if str(row["worker"]).startswith(prefix)]
+        ids = [row["id"] for row in rows if row["worker"].startswith(prefix)]
         self._client.delete_among(LEASES, "id", ids)
 
     def release_worker(self, resource: str, worker: str) -> None:
@@ -104,7 +104,7 @@ class Leases:
             rows = self._client.among(
                 LEASES, "content", numbers, ["id"], where=f"embedder == {quoted(resource)}", reading="strong"
             )
-            self._client.delete_among(LEASES, "id", [int(row["id"]) for row in rows])
+            self._client.delete_among(LEASES, "id", [row["id"] for row in rows])
 
 
 def _of_worker(resource: str, worker: str) -> str:

@@ -22,9 +22,8 @@ from qmd.store.milvus.client import HEAVY, MAX_ROWS, Client, Row, literal, quote
 from qmd.store.milvus.documents import Documents, Totals
 from qmd.store.milvus.field_rows import ADDRESS, FieldRows, read_texts
 from qmd.store.milvus.ids import dimension
+from qmd.store.milvus.parts import Part, Shared
 from qmd.store.milvus.schema import DOCUMENTS, TERM_FIELDS, TERMS
-from qmd.store.milvus.scope_filter import Filters
-from qmd.store.milvus.state import State
 from qmd.store.milvus.weights import frequency
 from qmd.store.values import LexicalMatch, LexicalMatches, Scope
 from qmd.text.extraction import searched_title
@@ -94,16 +93,11 @@ class _QueryTerm(Struct):
         return all(any(key in weights for key in group) for group in self.dimensions)
 
 
-class Lexical(base.Lexical):
+class Lexical(Part, base.Lexical):
     """Full-text search."""
 
-    def __init__(
-        self, client: Client, state: State, rows: FieldRows, filters: Filters, documents: Documents
-    ) -> None:
-        self._client = client
-        self._state = state
-        self._rows = rows
-        self._filters = filters
+    def __init__(self, shared: Shared, documents: Documents) -> None:
+        super().__init__(shared)
         self._documents = documents
 
     def search(self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True) -> LexicalMatches:
@@ -112,7 +106,7 @@ class Lexical(base.Lexical):
         if found is None:
             return LexicalMatches((), 0.0, {})
         population = self._state.within(scope.population) if scope.population is not None else None
-        search = _Search(self._client, self._rows, totals, found.documents, population)
+        search = _Search(self._client, self._field_rows, totals, found.documents, population)
         return search.run(query, limit, longer)
 
 
@@ -215,7 +209,7 @@ class _Search(Struct):
 
     def _existing(self, forms: Sequence[_Pattern], dimensions: Iterable[int]) -> list[int]:
         endings = [form.tokens[-1] for form in forms if not form.prefix]
-        existing = {str(row["term"]) for row in self._client.among(TERMS, "term", endings, ["term"])}
+        existing = {row["term"] for row in self._client.among(TERMS, "term", endings, ["term"])}
         missing = {dimension(ending) for ending in endings if ending not in existing}
         return [key for key in dimensions if key not in missing]
 
@@ -226,7 +220,7 @@ class _Search(Struct):
             rows: Iterable[Row] = self._client.query(TERMS, where, ["term"], limit=_EXPANSIONS)
         else:
             rows = self._client.all(TERMS, where, ["term"], reading="fresh")
-        words = [str(row["term"]) for row in rows]
+        words = [row["term"] for row in rows]
         return words if len(words) <= _EXPANSIONS else self._of_population(words)[:_EXPANSIONS]
 
     def _of_population(self, words: Sequence[str]) -> list[str]:
@@ -261,9 +255,7 @@ class _Search(Struct):
         """Count the documents whose text has a phrase. High counts are estimated from a sample."""
         where = f"({entry.condition()}) and {self._counted}"
         fields = [*ADDRESS, "title"]
-        rows = {
-            int(row["id"]): row for row in self._client.query(DOCUMENTS, where, fields, limit=_PHRASE_SAMPLE)
-        }
+        rows = {row["id"]: row for row in self._client.query(DOCUMENTS, where, fields, limit=_PHRASE_SAMPLE)}
         self._load_tokens(rows)
         matching = sum(1 for document in rows if self._frequency_in_text(entry, document))
         if len(rows) < _PHRASE_SAMPLE:
@@ -289,7 +281,7 @@ class _Search(Struct):
                 where += f" and not ({entry.condition()})"
         fields = [*ADDRESS, "length", "weights", "title"]
         (rows,) = self._client.search(DOCUMENTS, "weights", [vector], where, pool, fields)
-        return {int(row["id"]): row for score, row in rows if score > 0}
+        return {row["id"]: row for score, row in rows if score > 0}
 
     def _scored(
         self,
@@ -314,7 +306,7 @@ class _Search(Struct):
             ):
                 continue
             frequencies = {id(entry): self._frequency(entry, document, row) for entry in terms}
-            norm = bm25.length_norm(int(row["length"]), self._totals.length / self._totals.documents)
+            norm = bm25.length_norm(row["length"], self._totals.length / self._totals.documents)
             score = sum(
                 bm25.term_score(entry.idf, count, norm)
                 for entry in terms
@@ -332,7 +324,7 @@ class _Search(Struct):
             return 0.0
         if entry.needs_text:
             return self._frequency_in_text(entry, document)
-        length = int(row["length"])
+        length = row["length"]
         return sum(frequency(weights[key], length) for key in entry.dimensions[0] if key in weights)
 
     def _frequency_in_text(self, entry: _QueryTerm, document: int) -> float:
@@ -346,11 +338,11 @@ class _Search(Struct):
     def _load_tokens(self, rows: Mapping[int, Row]) -> None:
         """Read the texts of documents and keep their tokens."""
         unread = {document: row for document, row in rows.items() if document not in self._fields}
-        texts = read_texts(self._client, {int(row["content"]) for row in unread.values()})
+        texts = read_texts(self._client, {row["content"] for row in unread.values()})
         stored = self._rows.fields(unread.values())
         for document, row in unread.items():
-            title = searched_title(str(row["title"]), stored[document], str(row["path"]))
-            body = texts.get(int(row["content"]), "")
+            title = searched_title(row["title"], stored[document], row["path"])
+            body = texts.get(row["content"], "")
             self._fields[document] = (terms_of(title), terms_of(body), terms_of(row["path"]))
 
 

@@ -14,13 +14,10 @@ from msgspec import Struct, field
 
 from qmd.store import base
 from qmd.store.milvus.chunks import CHUNK_FIELDS, to_chunk
-from qmd.store.milvus.client import Client
 from qmd.store.milvus.documents import Documents
 from qmd.store.milvus.ids import number
-from qmd.store.milvus.leases import Leases
+from qmd.store.milvus.parts import Part, Shared
 from qmd.store.milvus.schema import DOCUMENTS, vector_table
-from qmd.store.milvus.scope_filter import Filters
-from qmd.store.milvus.token_stats import TokenStats
 from qmd.store.values import Pending, Scope
 from qmd.types import Chunk
 
@@ -36,22 +33,12 @@ class _Assignment(Struct):
     until: float = 0.0
 
 
-class PendingTexts(base.PendingTexts):
+class PendingTexts(Part, base.PendingTexts):
     """Texts without vectors, leased to workers."""
 
-    def __init__(
-        self,
-        client: Client,
-        filters: Filters,
-        documents: Documents,
-        leases: Leases,
-        token_stats: TokenStats,
-    ) -> None:
-        self._client = client
-        self._filters = filters
+    def __init__(self, shared: Shared, documents: Documents) -> None:
+        super().__init__(shared)
         self._documents = documents
-        self._leases = leases
-        self._token_stats = token_stats
         self._assignments: dict[tuple[str, str, Scope], _Assignment] = {}
         #: The texts that `texts` found when it was last called from the beginning: (embedder, scope, ids).
         self._queue: tuple[str, Scope, list[int]] | None = None
@@ -120,15 +107,15 @@ class PendingTexts(base.PendingTexts):
             )
         )
         # If several documents have a text, all workers must use the title of the same document.
-        documents = {int(row["content"]): row for row in sorted(rows, key=lambda row: -int(row["id"]))}
+        documents = {row["content"]: row for row in sorted(rows, key=lambda row: -row["id"])}
         texts = self._documents.contents(contents)
         first_chunks = self._first_embedded(embedder, contents)
         return [
             Pending(
                 content,
-                str(documents[content]["title"]),
+                documents[content]["title"],
                 texts[content],
-                str(documents[content]["hash"]),
+                documents[content]["hash"],
                 first_chunks[content].seq if content in first_chunks else None,
             )
             for content in contents
@@ -141,9 +128,9 @@ class PendingTexts(base.PendingTexts):
         if found is None:
             return {}
         documents = self._client.all(DOCUMENTS, found.documents, ["content", "bytes"])
-        sizes = {int(row["content"]): int(row["bytes"]) for row in documents}
+        sizes = {row["content"]: row["bytes"] for row in documents}
         for row in self._client.all(vector_table(embedder), f"{found.chunks} and seq == 0", ["content"]):
-            sizes.pop(int(row["content"]), None)
+            sizes.pop(row["content"], None)
         return sizes
 
     def _first_embedded(self, embedder: str, contents: Iterable[int]) -> dict[int, Chunk]:
@@ -153,7 +140,7 @@ class PendingTexts(base.PendingTexts):
         for row in self._client.among(
             vector_table(embedder), "content", contents, fields, where="live == true", reading="strong"
         ):
-            content, chunk = int(row["content"]), to_chunk(row)
+            content, chunk = row["content"], to_chunk(row)
             if content not in first or chunk.seq < first[content].seq:
                 first[content] = chunk
         return first
@@ -192,7 +179,7 @@ class PendingTexts(base.PendingTexts):
         rows = self._client.among(
             vector_table(embedder), "content", contents, ["content"], where="seq == 0", reading="strong"
         )
-        embedded = {int(row["content"]) for row in rows}
+        embedded = {row["content"] for row in rows}
         return [content for content in contents if content not in embedded]
 
 

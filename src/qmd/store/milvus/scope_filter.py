@@ -56,13 +56,12 @@ class DocumentFilter(Struct, frozen=True):
         return self.within if self.where is None else f"{self.within} and {expression(self.where, key)}"
 
 
-class Filters:
+class Filters(Struct):
     """Evaluates the conditions of scopes."""
 
-    def __init__(self, client: Client, state: State, rows: FieldRows) -> None:
-        self._client = client
-        self._state = state
-        self._rows = rows
+    _client: Client
+    _state: State
+    _rows: FieldRows
 
     def of(self, scope: Scope) -> DocumentFilter | None:
         """Return the filter for the documents of a scope, or None if nothing can match."""
@@ -88,9 +87,9 @@ class Filters:
         names = {key: str(fields["name"]) for key, fields in self._state.collections().items()}
         stored_fields = self._rows.fields(rows) if stored else {}
         return {
-            int(row["id"]): {
-                **stored_fields.get(int(row["id"]), {}),
-                **_file_fields(row, names.get(int(row["collection"]), "")),
+            row["id"]: {
+                **stored_fields.get(row["id"], {}),
+                **_file_fields(row, names.get(row["collection"], "")),
             }
             for row in rows
         }
@@ -155,13 +154,13 @@ def _among(documents: Iterable[int]) -> Among:
 
 
 def _file_fields(row: Row, collection: str) -> DocumentFields:
-    path = str(row["path"])
+    path = row["path"]
     texts = {
         "collection": collection,
         "path": path,
         "file": path.rpartition("/")[2],
-        "title": str(row["title"]),
-        "date": str(row["date"]),
-        "modified": dates.of_mtime(int(row["mtime_ns"])),
+        "title": row["title"],
+        "date": row["date"],
+        "modified": dates.of_mtime(row["mtime_ns"]),
     }
-    return {**{name: (text,) for name, text in texts.items() if text}, "size": (float(row["size"]),)}
+    return {**{name: (text,) for name, text in texts.items() if text}, "size": (row["size"],)}

@@ -38,7 +38,7 @@ class State:
         """Return the values whose key starts with `prefix`, by the rest of their key."""
         where = f"key >= {quoted(prefix)} and key < {quoted(prefix + '~')}"
         rows = self._client.query(STATE, where, ["key", "value"], reading=reading)
-        return {str(row["key"])[len(prefix) :]: str(row["value"]) for row in rows}
+        return {row["key"][len(prefix) :]: row["value"] for row in rows}
 
     def put(self, values: dict[str, str]) -> None:
         moment = now()

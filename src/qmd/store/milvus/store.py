@@ -7,20 +7,14 @@ from collections.abc import Mapping
 from qmd.errors import ForeignIndexError, StoreError
 from qmd.store.milvus import lite
 from qmd.store.milvus.address import parse
-from qmd.store.milvus.chunks import Chunks
 from qmd.store.milvus.client import Client
 from qmd.store.milvus.collections import Answers, Collections
 from qmd.store.milvus.documents import Documents
-from qmd.store.milvus.field_rows import FieldRows
 from qmd.store.milvus.fields import Fields
-from qmd.store.milvus.garbage import Garbage
-from qmd.store.milvus.leases import Leases
 from qmd.store.milvus.lexical import Lexical
+from qmd.store.milvus.parts import Shared
 from qmd.store.milvus.pending import PendingTexts
 from qmd.store.milvus.schema import FORMAT, FORMER, UNRELEASED
-from qmd.store.milvus.scope_filter import Filters
-from qmd.store.milvus.state import State
-from qmd.store.milvus.token_stats import TokenStats
 from qmd.store.milvus.upkeep import Upkeep
 from qmd.store.milvus.vector_sets import VectorSets
 from qmd.store.milvus.vectors import Vectors
@@ -37,29 +31,22 @@ class MilvusStore:
 
     def __init__(self, url: str, environ: Mapping[str, str]) -> None:
         self._address = parse(url, environ)
-        self._client = client = Client(self._address)
-        self._state = state = State(client)
-        garbage = Garbage(client, state)
-        chunks = Chunks(client, state)
-        leases = Leases(client, state.writer)
-        token_stats = TokenStats(client, state, leases)
-        rows = FieldRows(client, state)
-        filters = Filters(client, state, rows)
-        self.fields = Fields(client, state, rows, filters)
-        self.documents = Documents(client, state, chunks, rows, garbage)
-        self.collections = Collections(client, state, garbage, self.documents)
-        self.lexical = Lexical(client, state, rows, filters, self.documents)
-        self.pending = PendingTexts(client, filters, self.documents, leases, token_stats)
-        self.vector_sets = VectorSets(client, state, filters, self.pending, token_stats)
-        self.vectors = Vectors(
-            client, state, filters, self.documents, chunks, leases, token_stats, self.vector_sets
-        )
-        self.answers = Answers(client)
-        self.upkeep = Upkeep(client, state, garbage, rows, self.documents, self.vector_sets)
+        self._client = Client(self._address)
+        shared = Shared(self._client)
+        self._state = shared.state
+        self.fields = Fields(shared)
+        self.documents = documents = Documents(shared)
+        self.collections = Collections(shared, documents)
+        self.lexical = Lexical(shared, documents)
+        self.pending = PendingTexts(shared, documents)
+        self.vector_sets = VectorSets(shared, self.pending)
+        self.vectors = Vectors(shared, documents, self.vector_sets)
+        self.answers = Answers(shared)
+        self.upkeep = Upkeep(shared, documents, self.vector_sets)
         try:
             self._refuse_other_layouts()
         except BaseException:
-            client.close()
+            self._client.close()
             raise
 
     @property

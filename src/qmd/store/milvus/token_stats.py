@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from qmd.errors import BusyError
 from qmd.store.milvus.client import Client
@@ -44,15 +44,14 @@ class _Shard(Struct, frozen=True):
     until: float
 
 
-class TokenStats:
+class TokenStats(Struct):
     """Token frequencies by embedder fingerprint."""
 
-    def __init__(self, client: Client, state: State, leases: Leases) -> None:
-        self._client = client
-        self._state = state
-        self._leases = leases
-        #: The leased shard of each embedder.
-        self._shards: dict[str, _Shard] = {}
+    _client: Client
+    _state: State
+    _leases: Leases
+    #: The leased shard of each embedder.
+    _shards: dict[str, _Shard] = field(default_factory=dict)
 
     def frequencies(
         self, embedder: str, tokens: Sequence[int], population: Sequence[str] | None = None
@@ -62,7 +61,7 @@ class TokenStats:
         counts: Counter[int] = Counter()
         rows = self._client.among(token_table(embedder), "token", {_ALL_CHUNKS, *tokens}, ["token", "chunks"])
         for row in rows:
-            counts[int(row["token"])] += int(row["chunks"])
+            counts[row["token"]] += row["chunks"]
         return counts[_ALL_CHUNKS], [counts[token] for token in tokens]
 
     def _frequencies_within(
@@ -83,7 +82,7 @@ class TokenStats:
     def all_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
         counts: Counter[int] = Counter()
         for row in self._client.all(token_table(embedder), "", ["token", "chunks"]):
-            counts[int(row["token"])] += int(row["chunks"])
+            counts[row["token"]] += row["chunks"]
         return counts.pop(_ALL_CHUNKS, 0), dict(counts)
 
     def writers(self, embedder: str) -> int:
@@ -104,7 +103,7 @@ class TokenStats:
         for row in self._client.among(
             token_table(embedder), "id", ids, ["token", "chunks"], where=f"shard == {shard}", reading="strong"
         ):
-            counts[int(row["token"])] += int(row["chunks"])
+            counts[row["token"]] += row["chunks"]
         self._put(embedder, shard, counts)
         self._state.delete(f"{_COUNTING}{embedder}:{shard}")
 
@@ -173,7 +172,7 @@ class TokenStats:
         texts: dict[tuple[int, int], list[int]] = {}
         fields = ["content", "seq", "tokens"]
         for row in self._client.all(vector_table(embedder), f"shard == {shard}", fields, page=2_000):
-            texts[int(row["content"]), int(row["seq"])] = [int(token) for token in row["tokens"]]
+            texts[row["content"], row["seq"]] = [int(token) for token in row["tokens"]]
         self._client.delete(token_table(embedder), f"shard == {shard}")
         self._put(embedder, shard, _counted(texts.values()))
         self._state.delete(f"{_COUNTING}{embedder}:{shard}")

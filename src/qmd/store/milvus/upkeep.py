@@ -6,12 +6,11 @@ import hashlib
 from collections.abc import Iterator
 
 from qmd.store import base
-from qmd.store.milvus.client import Client, Row, quoted
+from qmd.store.milvus.client import Row, quoted
 from qmd.store.milvus.documents import Documents
-from qmd.store.milvus.field_rows import ADDRESS, DocumentFields, FieldRows
-from qmd.store.milvus.garbage import Garbage
+from qmd.store.milvus.field_rows import ADDRESS, DocumentFields
+from qmd.store.milvus.parts import Part, Shared
 from qmd.store.milvus.schema import ANSWERS, DOCUMENTS, TEXTS, vector_table
-from qmd.store.milvus.state import State
 from qmd.store.milvus.vector_sets import VectorSets
 from qmd.store.values import Fault, OnStep, Retention, Waste
 from qmd.text.extraction import MARKDOWN, extract, stored_fields
@@ -23,22 +22,11 @@ _SAMPLED_TEXTS = 20
 _REINDEX = "run 'qmd collection remove' and 'add' for it: the index is made from your files alone"
 
 
-class Upkeep(base.Upkeep):
+class Upkeep(Part, base.Upkeep):
     """Finds faults and unneeded data."""
 
-    def __init__(
-        self,
-        client: Client,
-        state: State,
-        garbage: Garbage,
-        rows: FieldRows,
-        documents: Documents,
-        vector_sets: VectorSets,
-    ) -> None:
-        self._client = client
-        self._state = state
-        self._garbage = garbage
-        self._rows = rows
+    def __init__(self, shared: Shared, documents: Documents, vector_sets: VectorSets) -> None:
+        super().__init__(shared)
         self._documents = documents
         self._vector_sets = vector_sets
 
@@ -46,7 +34,7 @@ class Upkeep(base.Upkeep):
         kept, dropped = self._split(keep)
         result = [self._old_answers(keep)]
         sizes = [
-            len(str(row["path"])) + len(str(row["title"]))
+            len(row["path"]) + len(row["title"])
             for identity in dropped
             for row in self._client.all(
                 DOCUMENTS, f"collection == {identity} and live == true", ["path", "title"]
@@ -101,17 +89,17 @@ class Upkeep(base.Upkeep):
     def _old_answers(self, keep: Retention) -> Waste:
         where = f"at < {quoted(timestamp(keep.answers_since))}"
         sizes = [
-            len(str(row["key"]).encode()) + len(str(row["value"]).encode())
+            len(row["key"].encode()) + len(row["value"].encode())
             for row in self._client.all(ANSWERS, where, ["key", "value"], page=2_000)
         ]
         return Waste("answers", len(sizes), sum(sizes))
 
     def _contradictions(self) -> Iterator[Fault]:
         hashes = {
-            int(row["content"]): str(row["hash"])
+            row["content"]: row["hash"]
             for row in self._client.all(DOCUMENTS, "live == true", ["content", "hash"])
         }
-        stored = {int(row["content"]) for row in self._client.all(TEXTS, "part == 0", ["content"])}
+        stored = {row["content"] for row in self._client.all(TEXTS, "part == 0", ["content"])}
         missing = hashes.keys() - stored
         if missing:
             yield Fault(f"{len(missing):,} documents have no text", _REINDEX)
@@ -126,10 +114,9 @@ class Upkeep(base.Upkeep):
             yield Fault(f"{changed} of {len(sampled)} texts are not what was indexed", _REINDEX)
             return
         documents = list(self._client.among(DOCUMENTS, "content", sampled, ADDRESS, where="live == true"))
-        stored_of = self._rows.fields(documents)
+        stored_of = self._field_rows.fields(documents)
         changed = sum(
-            _is_changed(row, texts[int(row["content"])], stored_of.get(int(row["id"]), {}))
-            for row in documents
+            _is_changed(row, texts[row["content"]], stored_of.get(row["id"], {})) for row in documents
         )
         if changed:
             yield Fault(
@@ -142,8 +129,8 @@ def _is_changed(document: Row, text: str, stored: DocumentFields) -> bool:
     # The text that another format extracted does not contain the fields.
     if MARKDOWN not in stored.get("format", (MARKDOWN,)):
         return False
-    path = str(document["path"])
-    fields = stored_fields(extract(text, path).fields, path, str(document["author"]))
+    path = document["path"]
+    fields = stored_fields(extract(text, path).fields, path, document["author"])
     return _keys(fields) != _keys(stored)
 
 

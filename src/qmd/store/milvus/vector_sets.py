@@ -5,32 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from qmd.store import base
-from qmd.store.milvus.client import Client
+from qmd.store.milvus.parts import Part, Shared
 from qmd.store.milvus.pending import PendingTexts
 from qmd.store.milvus.schema import DOCUMENTS, token_table, vector_table
-from qmd.store.milvus.scope_filter import Filters
-from qmd.store.milvus.state import State
-from qmd.store.milvus.token_stats import TokenStats
 from qmd.store.records import other_dimension
 from qmd.store.values import Scope, VectorSet
 
 
-class VectorSets(base.VectorSets):
+class VectorSets(Part, base.VectorSets):
     """Vector sets, described by values of `State`."""
 
-    def __init__(
-        self,
-        client: Client,
-        state: State,
-        filters: Filters,
-        pending: PendingTexts,
-        token_stats: TokenStats,
-    ) -> None:
-        self._client = client
-        self._state = state
-        self._filters = filters
+    def __init__(self, shared: Shared, pending: PendingTexts) -> None:
+        super().__init__(shared)
         self._pending = pending
-        self._token_stats = token_stats
 
     def all(self) -> list[VectorSet]:
         sets = []
@@ -51,11 +38,11 @@ class VectorSets(base.VectorSets):
         if found is None:
             return 0
         rows = self._client.all(DOCUMENTS, found.documents, ["content"])
-        contents = {int(row["content"]) for row in rows}
+        contents = {row["content"] for row in rows}
         chunks = self._client.among(
             vector_table(embedder), "content", contents, ["content", "seq"], reading="strong"
         )
-        dropped = len({(int(row["content"]), int(row["seq"])) for row in chunks})
+        dropped = len({(row["content"], row["seq"]) for row in chunks})
         self._client.delete_among(vector_table(embedder), "content", contents)
         if not self._client.count(vector_table(embedder), "", reading="strong"):
             self._drop_embedder(embedder)
@@ -91,7 +78,7 @@ class VectorSets(base.VectorSets):
             self._token_stats.replace(copied.fingerprint, counts, chunks)
             # Copying leases no texts, so nothing else releases the shard of this writer.
             self._token_stats.release(self._state.writer)
-            self._state.put_embedder(copied, int(stored["dimension"]))
+            self._state.put_embedder(copied, stored["dimension"])
 
     def drop_embedders(self, embedders: Iterable[str]) -> None:
         for embedder in embedders:

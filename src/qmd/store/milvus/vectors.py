@@ -9,15 +9,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from qmd.store import base
-from qmd.store.milvus.chunks import CHUNK_FIELDS, Chunks, chunk_of, to_chunk
-from qmd.store.milvus.client import HEAVY, MAX_ROWS, Client, Row
+from qmd.store.milvus.chunks import CHUNK_FIELDS, chunk_of, to_chunk
+from qmd.store.milvus.client import HEAVY, MAX_ROWS, Row
 from qmd.store.milvus.documents import Documents
 from qmd.store.milvus.ids import content_id
-from qmd.store.milvus.leases import Leases
+from qmd.store.milvus.parts import Part, Shared
 from qmd.store.milvus.schema import DOCUMENTS, MAX_ARRAY, vector_table
-from qmd.store.milvus.scope_filter import Filters
-from qmd.store.milvus.state import State
-from qmd.store.milvus.token_stats import TokenStats
 from qmd.store.milvus.vector_sets import VectorSets
 from qmd.store.records import new_chunks
 from qmd.store.values import ChunkMatch, Embedded, EmbeddedSample, Scope, VectorSet
@@ -30,27 +27,12 @@ if TYPE_CHECKING:
 _DEPTH_FACTOR, _DEPTH = 3, 50
 
 
-class Vectors(base.Vectors):
+class Vectors(Part, base.Vectors):
     """Rows of the Milvus collections of chunks."""
 
-    def __init__(
-        self,
-        client: Client,
-        state: State,
-        filters: Filters,
-        documents: Documents,
-        chunks: Chunks,
-        leases: Leases,
-        token_stats: TokenStats,
-        vector_sets: VectorSets,
-    ) -> None:
-        self._client = client
-        self._state = state
-        self._filters = filters
+    def __init__(self, shared: Shared, documents: Documents, vector_sets: VectorSets) -> None:
+        super().__init__(shared)
         self._documents = documents
-        self._chunks = chunks
-        self._leases = leases
-        self._token_stats = token_stats
         self._vector_sets = vector_sets
 
     def exist(self, embedder: str, scope: Scope) -> bool:
@@ -66,7 +48,7 @@ class Vectors(base.Vectors):
         for row in self._client.among(
             DOCUMENTS, "content", contents, fields, where="live == true", reading="strong"
         ):
-            documents.setdefault(int(row["content"]), []).append(row)
+            documents.setdefault(row["content"], []).append(row)
         stored: dict[int, set[int]] = {}
         last = max((item.chunks[-1].seq for item in batch), default=0) + 1
         for row in self._client.among(
@@ -77,7 +59,7 @@ class Vectors(base.Vectors):
             where=f"live == true and seq <= {last}",
             reading="strong",
         ):
-            stored.setdefault(int(row["content"]), set()).add(int(row["seq"]))
+            stored.setdefault(row["content"], set()).add(row["seq"])
         new = [
             item
             for embedded in batch
@@ -106,7 +88,7 @@ class Vectors(base.Vectors):
         fields = ["content", *CHUNK_FIELDS, "vector"]
         by_hash: dict[str, dict[int, Row]] = {}
         for row in self._client.among(vector_table(embedder), "content", hash_of, fields, page=HEAVY):
-            by_hash.setdefault(hash_of[int(row["content"])], {})[int(row["seq"])] = row
+            by_hash.setdefault(hash_of[row["content"]], {})[row["seq"]] = row
         result = {}
         for text_hash, by_seq in by_hash.items():
             rows = [row for _, row in sorted(by_seq.items())]
@@ -118,20 +100,20 @@ class Vectors(base.Vectors):
         import numpy as np
 
         name, where = vector_table(embedder), "seq == 0 and live == true"
-        ids = sorted(int(row["id"]) for row in self._client.all(name, where, ["id"]))
+        ids = sorted(row["id"] for row in self._client.all(name, where, ["id"]))
         chosen = sorted({ids[at * len(ids) // count] for at in range(count)}) if ids else []
         fields = ["document", "content", "start", "end", "vector"]
         rows = list(self._client.among(name, "id", chosen, fields, page=HEAVY))
-        texts = self._documents.contents(int(row["content"]) for row in rows)
-        documents = self._documents.by_id([int(row["document"]) for row in rows])
+        texts = self._documents.contents(row["content"] for row in rows)
+        documents = self._documents.by_id([row["document"] for row in rows])
         return [
             EmbeddedSample(
-                documents[int(row["document"])].title,
-                texts[int(row["content"])][int(row["start"]) : int(row["end"])],
+                documents[row["document"]].title,
+                texts[row["content"]][row["start"] : row["end"]],
                 np.asarray(row["vector"], dtype=np.float32),
             )
             for row in rows
-            if int(row["content"]) in texts and int(row["document"]) in documents
+            if row["content"] in texts and row["document"] in documents
         ]
 
     def search(self, embedder: str, vector: Floats, scope: Scope, limit: int) -> list[ChunkMatch]:
@@ -172,13 +154,13 @@ class Vectors(base.Vectors):
 
     def _by_document(self, rows: Sequence[tuple[float, Row]]) -> list[ChunkMatch]:
         """Return the best chunk of each document, without chunks of former texts."""
-        ids = {int(row["document"]) for _, row in rows}
+        ids = {row["document"] for _, row in rows}
         documents = self._client.among(DOCUMENTS, "id", ids, ["id", "content"], where="live == true")
-        contents = {int(row["id"]): int(row["content"]) for row in documents}
+        contents = {row["id"]: row["content"] for row in documents}
         best: dict[int, ChunkMatch] = {}
         for cosine, row in sorted(rows, key=lambda pair: (-pair[0], pair[1]["document"], pair[1]["seq"])):
-            document = int(row["document"])
-            if document not in best and contents.get(document) == int(row["content"]):
+            document = row["document"]
+            if document not in best and contents.get(document) == row["content"]:
                 best[document] = ChunkMatch(document, to_chunk(row), cosine)
         return list(best.values())
 

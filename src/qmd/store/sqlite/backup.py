@@ -7,7 +7,7 @@ the index either before or after it, also after a crash.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 
 import apsw
@@ -16,7 +16,7 @@ from msgspec import Struct
 from qmd.config.atomic import create_beside, sync_to_disk
 from qmd.errors import BusyError, ForeignIndexError, StoreError
 from qmd.store.sqlite.database import REMAKE, Database
-from qmd.store.sqlite.opening import belongs_to_us, is_database, open_copy
+from qmd.store.sqlite.opening import belongs_to_us, check_pages, is_database, open_copy
 from qmd.store.sqlite.schema import PORTABLE
 from qmd.store.values import OnPages
 
@@ -47,7 +47,7 @@ def make(database: Database, path: str, notes: Mapping[str, bytes], on_pages: On
             _copy_pages(source, copy, on_pages)
             rows = [(_NOTE + name, value) for name, value in notes.items()]
             copy.executemany("INSERT INTO meta VALUES (?, ?)", rows)
-            result = _check(copy, "quick_check")
+            result = check_pages(copy, "quick_check")
             if result != "ok" or _counts(copy) != expected:
                 raise StoreError(f"{database.path} is damaged, and no backup was made ({result})", REMAKE)
         sync_to_disk(path)
@@ -60,7 +60,7 @@ def read(path: str, *, thorough: bool = True) -> Contents:
     another program or of a newer version. A portable file is refused.
     """
     with _opened(path) as copy:
-        result = _check(copy, "integrity_check") if thorough else "ok"
+        result = check_pages(copy, "integrity_check") if thorough else "ok"
         if result != "ok":
             raise _damaged(path, " ".join(result.split()))
         if copy.execute("SELECT 1 FROM meta WHERE key = ?", (PORTABLE,)).fetchone():
@@ -101,12 +101,7 @@ def _write_over(
 ) -> None:
     with closing(apsw.Connection(path, apsw.SQLITE_OPEN_READWRITE)) as live:
         live.set_busy_timeout(busy_timeout_ms)
-        with live.backup("main", source, "main") as work:
-            # This locks out other writers and copies nothing yet.
-            work.step(0)
-            _keep(path, kept)
-            while not work.step(_PAGES):
-                on_pages(work.page_count - work.remaining, work.page_count)
+        _copy_pages(source, live, on_pages, lambda: _keep(path, kept))
         _forget_notes(live)
         # Pages that a reader still needs stay in the log until a later checkpoint.
         live.set_busy_timeout(0)
@@ -160,7 +155,7 @@ def _keep(path: str, kept: str) -> None:
     with new_file(kept, path) as temporary:
         before = apsw.Connection(path, apsw.SQLITE_OPEN_READONLY)
         with closing(before), _unjournaled(temporary) as copy:
-            _copy_pages(before, copy, lambda done, total: None)
+            _copy_pages(before, copy, lambda *_: None)
         sync_to_disk(temporary)
 
 
@@ -172,13 +167,15 @@ def _unjournaled(path: str) -> Iterator[apsw.Connection]:
         yield new
 
 
-def _check(db: apsw.Connection, pragma: str) -> str:
-    """Return "ok", or the first error that SQLite finds."""
-    return "; ".join(str(error) for (error,) in db.execute(f"PRAGMA {pragma}(1)"))
-
-
-def _copy_pages(source: apsw.Connection, into: apsw.Connection, on_pages: OnPages) -> None:
+def _copy_pages(
+    source: apsw.Connection,
+    into: apsw.Connection,
+    on_pages: OnPages,
+    when_locked: Callable[[], object] = lambda: None,
+) -> None:
     with into.backup("main", source, "main") as work:
+        work.step(0)  # locks out other writers, and copies nothing yet
+        when_locked()
         while not work.step(_PAGES):
             on_pages(work.page_count - work.remaining, work.page_count)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import apsw
+import numpy as np
 from msgspec import Struct
 
 from qmd.store.sqlite.blocks import OF_COLLECTION, chunk_ids
@@ -39,8 +40,6 @@ class Audit(Struct, frozen=True):
 
 def audit(db: apsw.Connection) -> Iterator[Audit]:
     """Compare the blocks of every embedder and collection with the stored vectors."""
-    import numpy as np
-
     pairs = "SELECT e.id, e.dimension, c.id FROM embedders e CROSS JOIN collections c ORDER BY e.id, c.id"
     for embedder, dimension, collection in list(db.execute(pairs)):
         rows: list[Any] = db.execute(f"SELECT v.id {OF_COLLECTION}", (embedder, collection)).fetchall()

@@ -13,6 +13,7 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import apsw
+import numpy as np
 from msgspec.structs import replace
 
 from qmd.store.sqlite import postings
@@ -204,8 +205,6 @@ def _vectors(db: apsw.Connection) -> Iterator[Floats]:
 
 def _count_wrong_codes(db: apsw.Connection) -> int:
     """Count the vectors in blocks that differ from the vectors of their chunks."""
-    import numpy as np
-
     wrong = 0
     for slots, ids, scales, codes in db.execute("SELECT slots, ids, scales, codes FROM vectors_vec"):
         chunks = np.frombuffer(ids, dtype=np.int64)
@@ -232,8 +231,6 @@ def _count_wrong_codes(db: apsw.Connection) -> int:
 
 
 def _count_wrong_lengths(vectors: Floats) -> int:
-    import numpy as np
-
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.linalg.norm(vectors, axis=1)
     # Negated comparison, so that NaN counts as wrong.

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import apsw
 
@@ -15,7 +15,8 @@ from qmd.config.paths import PROJECT_FOLDER
 from qmd.errors import ForeignIndexError, StoreError
 from qmd.store.sqlite.schema import APPLICATION_ID, FIRST_VERSION, VERSION, migrate_to
 
-_HEADER = b"SQLite format 3\x00"
+#: The beginning of every file of SQLite.
+HEADER = b"SQLite format 3\x00"
 _PRAGMAS = "PRAGMA foreign_keys=ON; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY"
 
 #: Size, time and inode of the file and of its write-ahead log; zeros for a missing file.
@@ -54,16 +55,21 @@ def belongs_to_us(path: str) -> bool:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
     if not header:
         return True
-    return header.startswith(_HEADER) and int.from_bytes(header[68:72], "big") == APPLICATION_ID
+    return header.startswith(HEADER) and int.from_bytes(header[68:72], "big") == APPLICATION_ID
 
 
 def is_database(path: str) -> bool:
     """Return whether a file is a SQLite database of any program."""
     try:
         with open(path, "rb") as file:
-            return file.read(len(_HEADER)) == _HEADER
+            return file.read(len(HEADER)) == HEADER
     except OSError:
         return False
+
+
+def check_pages(db: apsw.Connection, pragma: Literal["quick_check", "integrity_check"]) -> str:
+    """Return "ok", or the first fault that SQLite finds."""
+    return "; ".join(str(fault) for (fault,) in db.execute(f"PRAGMA {pragma}(1)"))
 
 
 def probe() -> str:

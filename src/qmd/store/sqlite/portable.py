@@ -6,26 +6,28 @@ are compared with those of this program before anything in it is used.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import secrets
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from functools import partial
+from typing import Any, TypeVar, cast
 
 import apsw
-from msgspec import Struct, to_builtins
+import msgspec
+from msgspec import Struct
 
 from qmd.config.atomic import sync_to_disk
 from qmd.errors import ForeignIndexError, StoreError
 from qmd.store.sqlite import encryption
 from qmd.store.sqlite.documents import Documents
 from qmd.store.sqlite.opening import (
+    HEADER,
     Opened,
     belongs_to_us,
+    check_pages,
     connect,
     connect_frozen,
     is_database,
@@ -35,12 +37,6 @@ from qmd.store.sqlite.opening import (
 from qmd.store.sqlite.schema import APPLICATION_ID, PORTABLE, VERSION, migrate_to
 from qmd.store.sqlite.store import SqliteStore
 from qmd.store.sqlite.untrusted import harden, require_tables
-
-if TYPE_CHECKING:
-    from qmd.store.sqlite.pending import PendingTexts
-    from qmd.store.sqlite.upkeep import Upkeep
-    from qmd.store.sqlite.vector_sets import VectorSets
-    from qmd.store.sqlite.vectors import Vectors
 
 _Part = TypeVar("_Part")
 _CONFIG = "portable config"
@@ -90,13 +86,13 @@ def seal(path: str, mark: Mark, config: str, scans: Mapping[str, str | None]) ->
             if not mark.texts:
                 db.execute("UPDATE contents SET text = ''")
             db.execute("DELETE FROM meta WHERE key GLOB 'config*'")
-            values = ((PORTABLE, json.dumps(to_builtins(mark))), (_CONFIG, config))
+            values = ((PORTABLE, msgspec.json.encode(mark).decode()), (_CONFIG, config))
             db.executemany("INSERT INTO meta VALUES (?, ?)", values)
             db.execute("INSERT INTO documents_fts(documents_fts) VALUES ('optimize')")
         db.execute("PRAGMA journal_mode=DELETE").fetchall()
         # VACUUM leaves nothing of the removed texts in the file.
         db.execute("VACUUM")
-        result = "; ".join(str(error) for (error,) in db.execute("PRAGMA quick_check(1)"))
+        result = check_pages(db, "quick_check")
     if result != "ok":
         raise StoreError(f"the copy of the index is damaged, and was not kept ({result})", "run 'qmd doctor'")
     sync_to_disk(path)
@@ -163,29 +159,9 @@ class PortableStore(SqliteStore):
             with closing(self._connect()) as db:
                 self.mark, self.config_text = _check(db, path)
         super().__init__(path, opener=self._open)
-        self.collections = self._checked(self.collections)
-        self.documents = self._checked(_Documents(self._database))
-        self.lexical = self._checked(self.lexical)
-        self.fields = self._checked(self.fields)
-        self.answers = self._checked(self.answers)
+        self.documents = self._part(_Documents(self._database))
 
-    @cached_property
-    def vectors(self) -> Vectors:
-        return self._checked(super().vectors)
-
-    @cached_property
-    def pending(self) -> PendingTexts:
-        return self._checked(super().pending)
-
-    @cached_property
-    def vector_sets(self) -> VectorSets:
-        return self._checked(super().vector_sets)
-
-    @cached_property
-    def upkeep(self) -> Upkeep:
-        return self._checked(super().upkeep)
-
-    def _checked(self, part: _Part) -> _Part:
+    def _part(self, part: _Part) -> _Part:
         return cast("_Part", _Checked(part, self._path))
 
     def close(self) -> None:
@@ -219,7 +195,7 @@ class PortableStore(SqliteStore):
         self._name = f"/qmd-{secrets.token_hex(8)}"
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
         self._memory = apsw.Connection(f"file:{self._name}?vfs=memdb", flags)
-        if not data.startswith(b"SQLite format 3\0"):
+        if not data.startswith(HEADER):
             raise _no_index(self._path)
         with closing(apsw.Connection(":memory:")) as source:
             source.deserialize("main", data)
@@ -265,14 +241,10 @@ def _check(db: apsw.Connection, path: str) -> tuple[Mark, str]:
     if unsafe:
         raise _damaged(path, "a document has a path outside its collection")
     try:
-        fields = json.loads(values[PORTABLE])
-        mark = Mark(str(fields["created"]), fields["texts"] is True, *(str(fields[n]) for n in _EMBEDDER))
+        mark = msgspec.json.decode(values[PORTABLE], type=Mark)
     except _UNEXPECTED as error:
         raise _damaged(path, "its description cannot be read") from error
     return mark, values[_CONFIG]
-
-
-_EMBEDDER = ("embedder", "fingerprint")
 
 
 def _tables(db: apsw.Connection) -> list[str]:

@@ -11,17 +11,14 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import apsw
+import numpy as np
+from numpy.typing import NDArray
 
 from qmd.store.values import OnStep
 from qmd.text.extraction import searched_title
 from qmd.text.tokens import index_form
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 #: The number of counters, which terms share. With this many, two errors rarely cancel each other.
 _COUNTERS = 1 << 20
@@ -50,8 +47,6 @@ def differ(db: apsw.Connection, on_step: OnStep) -> bool:
 
 def _of_texts(db: apsw.Connection, on_step: OnStep) -> tuple[NDArray[np.int64], list[tuple[int, int]]]:
     """Return documents and occurrences by counter, and (terms, sum of positions) by column, of the texts."""
-    import numpy as np
-
     counted = np.zeros((2, _COUNTERS), np.int64)
     documents: Counter[str] = Counter()
     occurrences: Counter[str] = Counter()
@@ -84,8 +79,6 @@ def _of_texts(db: apsw.Connection, on_step: OnStep) -> tuple[NDArray[np.int64], 
 
 def _counted(db: apsw.Connection) -> NDArray[np.int64]:
     """Return the documents and occurrences by counter of the full-text index."""
-    import numpy as np
-
     counted = np.zeros((2, _COUNTERS), np.int64)
     # A damaged term may not be valid text.
     rows = db.execute("SELECT CAST(term AS BLOB), doc, cnt FROM documents_terms")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from qmd.store.sqlite.collections import Answers, Collections
 from qmd.store.sqlite.database import Database, Opener
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from qmd.store.sqlite.vectors import Vectors
     from qmd.store.values import OnPages
 
+_Part = TypeVar("_Part")
+
 
 class SqliteStore:
     """An index in one file.
@@ -31,36 +33,40 @@ class SqliteStore:
 
     def __init__(self, path: str, *, busy_timeout_ms: int = 120_000, opener: Opener | None = None) -> None:
         self._database = Database(path, busy_timeout_ms=busy_timeout_ms, opener=opener)
-        self.collections = Collections(self._database)
-        self.documents = Documents(self._database)
-        self.lexical = Lexical(self._database)
-        self.fields = Fields(self._database)
-        self.answers = Answers(self._database)
+        self.collections = self._part(Collections(self._database))
+        self.documents = self._part(Documents(self._database))
+        self.lexical = self._part(Lexical(self._database))
+        self.fields = self._part(Fields(self._database))
+        self.answers = self._part(Answers(self._database))
+
+    def _part(self, part: _Part) -> _Part:
+        """Return a part as it is handed out."""
+        return part
 
     # A search by words does without these, and starts faster.
     @cached_property
     def vectors(self) -> Vectors:
         from qmd.store.sqlite.vectors import Vectors
 
-        return Vectors(self._database)
+        return self._part(Vectors(self._database))
 
     @cached_property
     def pending(self) -> PendingTexts:
         from qmd.store.sqlite.pending import PendingTexts
 
-        return PendingTexts(self._database)
+        return self._part(PendingTexts(self._database))
 
     @cached_property
     def vector_sets(self) -> VectorSets:
         from qmd.store.sqlite.vector_sets import VectorSets
 
-        return VectorSets(self._database, self.pending)
+        return self._part(VectorSets(self._database, self.pending))
 
     @cached_property
     def upkeep(self) -> Upkeep:
         from qmd.store.sqlite.upkeep import Upkeep
 
-        return Upkeep(self._database)
+        return self._part(Upkeep(self._database))
 
     @property
     def location(self) -> str:

@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import apsw
+import numpy as np
+import simsimd
 from msgspec.structs import astuple
+from numpy.typing import NDArray
 
 from qmd.store import base
 from qmd.store.records import new_chunks, other_dimension
@@ -20,9 +23,6 @@ from qmd.store.values import ChunkMatch, Embedded, EmbeddedSample, Scope, Vector
 from qmd.types import Chunk
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from qmd.store.values import Floats
 
 #: The best chunks by int8 that are rescored in float32. Quantizing changes a cosine by about 0.002, so the
@@ -58,8 +58,6 @@ class Vectors(base.Vectors):
         return any(block_versions(self._database, embedder, scope))
 
     def add(self, into: VectorSet, batch: Sequence[Embedded]) -> None:
-        import numpy as np
-
         with self._database.transaction() as db:
             dimension = batch[0].vectors.shape[1] if batch else 0
             identity = _embedder_id(db, into, dimension)
@@ -173,8 +171,6 @@ class Vectors(base.Vectors):
         self, db: apsw.Connection, embedder: str, documents: DocumentFilter
     ) -> NDArray[np.int64] | None:
         """Return the ids of chunks that pass the filters on columns, or None if there are no filters."""
-        import numpy as np
-
         if documents.where is None:
             return None
         if documents.is_empty:
@@ -208,9 +204,6 @@ class Vectors(base.Vectors):
 
         `filtered` limits the search to these chunks.
         """
-        import numpy as np
-        import simsimd
-
         peak = float(np.abs(vector).max()) or 1.0
         query = np.rint(vector / (peak / 127.0)).astype(np.int8)[None, :]
         file = self._database.identity()
@@ -240,8 +233,6 @@ class Vectors(base.Vectors):
 
     def _block(self, db: apsw.Connection, key: _Key) -> _Block:
         """Return a decoded block, from the cache if possible."""
-        import numpy as np
-
         with self._block_lock:
             cached = self._blocks.get(key)
             if cached is not None:
@@ -305,8 +296,6 @@ def _stored(db: apsw.Connection, embedder: int, item: Embedded) -> set[int]:
 
 def _store_chunks(db: apsw.Connection, embedder: int, item: Embedded) -> list[int]:
     """Insert chunks with their vectors and return their ids."""
-    import numpy as np
-
     ids: list[int] = []
     for chunk, vector, tokens in zip(item.chunks, item.vectors.astype(np.float16), item.tokens, strict=True):
         db.execute(
@@ -328,8 +317,6 @@ def _store_chunks(db: apsw.Connection, embedder: int, item: Embedded) -> list[in
 
 def _cosines(rows: Sequence[tuple[bytes, ...]], vector: Floats) -> Floats:
     """Return the product of each row's vector, its first column, with a vector of the same dimension."""
-    import numpy as np
-
     # `@` would add in an order that depends on the position of a row. Damaged vectors can be no numbers.
     with np.errstate(invalid="ignore", over="ignore"):
         cosines: Floats = (decode([row[0] for row in rows]) * vector).sum(axis=1)
