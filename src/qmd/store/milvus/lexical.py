@@ -18,6 +18,7 @@ from msgspec import Struct, field
 
 from qmd.ranking import bm25
 from qmd.store import base
+from qmd.store.lexical import ALL_FIRST, POOL, POOL_FACTOR, longer_idf, longer_terms
 from qmd.store.milvus.client import HEAVY, MAX_ROWS, Client, Row, literal, quoted
 from qmd.store.milvus.documents import Documents, Totals
 from qmd.store.milvus.field_rows import ADDRESS, FieldRows, read_texts
@@ -27,13 +28,9 @@ from qmd.store.milvus.schema import DOCUMENTS, TERM_FIELDS, TERMS
 from qmd.store.milvus.weights import frequency
 from qmd.store.values import LexicalMatch, LexicalMatches, Scope
 from qmd.text.extraction import searched_title
-from qmd.text.query import LexicalQuery, Term, longer_words
+from qmd.text.query import LexicalQuery, Term
 from qmd.text.tokens import terms as terms_of
 
-#: The minimum number of candidates that are scored exactly, and the number for each requested document.
-_POOL, _POOL_FACTOR = 100, 3
-#: With more terms than this, documents with all terms are not ranked before the others.
-_ALL_FIRST = 6
 #: A term in fewer documents is counted by listing them, in one call for all rare terms of a query.
 _LISTED = 1_000
 #: The most documents whose texts are searched to count a phrase. Higher counts are estimated from them.
@@ -146,14 +143,15 @@ class _Search(Struct):
             return []
         required = [entry for entry in terms if not entry.term.part]
         all_possible = all(entry.documents for entry in required)
-        pool = min(MAX_ROWS, max(_POOL, _POOL_FACTOR * limit))
+        all_first = len(required) <= ALL_FIRST
+        pool = min(MAX_ROWS, max(POOL, POOL_FACTOR * limit))
         while True:
             rows: dict[int, Row] = {}
             if all_possible:
                 has_all = " and ".join(f"({entry.condition()})" for entry in required)
                 rows |= self._candidates(present, negative, pool, has_all)
             full = len(rows) >= pool
-            if not (len(required) <= _ALL_FIRST and full):
+            if not (all_first and full):
                 candidates = self._candidates(present, negative, pool)
                 full = full or len(candidates) >= pool
                 rows |= candidates
@@ -162,7 +160,6 @@ class _Search(Struct):
             if len(scored) >= limit or not full or pool >= MAX_ROWS:
                 break
             pool = min(MAX_ROWS, 4 * pool)
-        all_first = len(required) <= _ALL_FIRST
         scored.sort(key=lambda row: (not (all_first and row[2]), -row[1], row[0]))
         return [
             LexicalMatch(document, score, "all" if has_all_terms else "any")
@@ -173,16 +170,12 @@ class _Search(Struct):
         self, query: LexicalQuery, negative: Sequence[_QueryTerm], limit: int, matched: Collection[int]
     ) -> list[LexicalMatch]:
         """Return documents, other than `matched`, with longer words that start with words of the query."""
-        longer = [term for short in query.terms if (term := longer_words(short)) is not None]
-        # Without stems: they are shorter than the word and would match words that do not start with it.
-        terms = [self._resolve(term._replace(alternatives=())) for term in longer]
-        terms = [entry for entry in terms if entry.is_possible]
+        terms = [entry for term in longer_terms(query) if (entry := self._resolve(term)).is_possible]
         if not terms:
             return []
-        documents = self._totals.documents
         for entry in terms:
-            entry.idf = bm25.idf(documents, max(1, documents // 50))
-        pool = min(MAX_ROWS, max(_POOL, limit + len(matched)))
+            entry.idf = longer_idf(self._totals.documents)
+        pool = min(MAX_ROWS, max(POOL, limit + len(matched)))
         rows = self._candidates(terms, negative, pool)
         scored = [row for row in self._scored(rows, terms, negative, ()) if row[0] not in matched]
         scored.sort(key=lambda row: (-row[1], row[0]))
