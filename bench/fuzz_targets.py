@@ -204,7 +204,7 @@ QUERIES = st.one_of(st.text(max_size=200), _TYPED, st.lists(_PIECES, max_size=25
 def _parsing() -> Iterator[Check]:
     import apsw
 
-    from qmd.store.sqlite.match import expression
+    from qmd.store.sqlite.terms import expression
     from qmd.text import tokens
     from qmd.text.highlight import Highlighter
     from qmd.text.query import longer_words, parse, parse_document

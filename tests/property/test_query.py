@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from qmd.errors import QueryError
-from qmd.store.sqlite.match import expression
+from qmd.store.sqlite.terms import expression
 from qmd.text import tokens
 from qmd.text.highlight import Highlighter
 from qmd.text.query import longer_words, parse, parse_document

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from qmd.store.base import Store
-from qmd.store.sqlite.selectivity import COMMON_FROM
 from qmd.store.sqlite.store import SqliteStore
+from qmd.store.sqlite.terms import COMMON_FROM
 from qmd.text.query import parse
 from tests.store.material import everything, fill
 

@@ -1,4 +1,4 @@
-"""Rules that all stores share: limits, the chunks to store, dimensions of vectors, and rows of links."""
+"""Rules that all stores share: limits, the chunks to store, rows of links, and steps of a search by words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from msgspec.structs import replace
 
 from qmd.errors import ModelError
+from qmd.ranking import bm25
 from qmd.text.link_targets import target_name
+from qmd.text.predicates import Fields, key_of
+from qmd.text.query import LexicalQuery, Term, longer_words
 from qmd.types import Anchor, Link, LinkKind
 
 if TYPE_CHECKING:
@@ -18,6 +21,11 @@ if TYPE_CHECKING:
 CACHE_ROWS = 20_000
 #: The longest lease in seconds. A lease with a later end was made before the clock was set back.
 MAX_LEASE_SECONDS = 3_600.0
+#: The minimum number of candidates that are scored exactly, and the number for each requested document.
+POOL, POOL_FACTOR = 100, 3
+#: Documents with all terms are ranked first only up to this many terms. With more, having all of them is a
+#: sign of length, not of relevance.
+ALL_FIRST = 6
 
 
 def new_chunks(item: Embedded, stored: Collection[int]) -> Embedded | None:
@@ -47,6 +55,8 @@ def other_dimension(name: str, before: int, now: int) -> ModelError:
 
 #: (line, kind, target) of a link, or of an anchor: a link that leads to a place in the document's own file.
 LinkRow: TypeAlias = tuple[int, str, str]
+#: The name of a field, and the type and the key of a value.
+FieldKey: TypeAlias = tuple[str, str, str | float]
 #: The kind of links that are anchors.
 ANCHOR = "anchor"
 
@@ -71,3 +81,22 @@ def anchors_of(rows: Iterable[LinkRow]) -> list[Anchor]:
     """Return the anchors of rows."""
     places = [(line, target.rpartition(" ")) for line, kind, target in rows if kind == ANCHOR]
     return [Anchor(line, kind, int(value)) for line, (kind, _, value) in places]
+
+
+def field_keys(fields: Fields) -> set[FieldKey]:
+    """Return the values of fields as they are compared, to find out whether two documents differ in them."""
+    return {(name, *key_of(value)) for name, values in fields.items() for value in values}
+
+
+def longer_terms(query: LexicalQuery) -> list[Term]:
+    """Return terms for longer words that start with words of a query.
+
+    They have no stems, which are shorter than the word and would match words that do not start with it.
+    """
+    longer = [longer_words(term) for term in query.terms]
+    return [term._replace(alternatives=()) for term in longer if term is not None]
+
+
+def longer_idf(documents: int) -> float:
+    """Return the weight of each of `longer_terms` among a number of documents."""
+    return bm25.idf(documents, max(1, documents // 50))

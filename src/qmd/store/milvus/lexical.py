@@ -18,7 +18,6 @@ from msgspec import Struct, field
 
 from qmd.ranking import bm25
 from qmd.store import base
-from qmd.store.lexical import ALL_FIRST, POOL, POOL_FACTOR, longer_idf, longer_terms
 from qmd.store.milvus.client import HEAVY, MAX_ROWS, Client, Row, literal, quoted
 from qmd.store.milvus.documents import Documents, Totals
 from qmd.store.milvus.field_rows import ADDRESS, FieldRows, read_texts
@@ -26,6 +25,7 @@ from qmd.store.milvus.ids import dimension
 from qmd.store.milvus.parts import Part, Shared
 from qmd.store.milvus.schema import DOCUMENTS, TERM_FIELDS, TERMS
 from qmd.store.milvus.weights import frequency
+from qmd.store.records import ALL_FIRST, POOL, POOL_FACTOR, longer_idf, longer_terms
 from qmd.store.values import LexicalMatch, LexicalMatches, Scope
 from qmd.text.extraction import searched_title
 from qmd.text.query import LexicalQuery, Term

@@ -12,9 +12,9 @@ from qmd.store.milvus.field_rows import ADDRESS, DocumentFields
 from qmd.store.milvus.parts import Part, Shared
 from qmd.store.milvus.schema import ANSWERS, DOCUMENTS, TEXTS, vector_table
 from qmd.store.milvus.vector_sets import VectorSets
+from qmd.store.records import field_keys
 from qmd.store.values import Fault, OnStep, Retention, Waste
 from qmd.text.extraction import MARKDOWN, extract, stored_fields
-from qmd.text.predicates import key_of
 from qmd.types.clock import timestamp
 
 #: Texts whose hash is compared with the stored one.
@@ -131,8 +131,4 @@ def _is_changed(document: Row, text: str, stored: DocumentFields) -> bool:
         return False
     path = document["path"]
     fields = stored_fields(extract(text, path).fields, path, document["author"])
-    return _keys(fields) != _keys(stored)
-
-
-def _keys(fields: DocumentFields) -> set[tuple[str, str, str | float]]:
-    return {(name, *key_of(value)) for name, values in fields.items() for value in values}
+    return field_keys(fields) != field_keys(stored)

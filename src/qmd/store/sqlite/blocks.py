@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import apsw
+from msgspec import Struct
 
 from qmd.store.sqlite.database import EMBEDDER, Database
 from qmd.store.sqlite.scope_filter import collection_ids
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 SLOTS = 1024
 
 #: The chunks that a collection has of an embedder: (embedder, collection).
-OF_COLLECTION = (
+_OF_COLLECTION = (
     "FROM content_vectors v WHERE v.embedder_id = ? AND v.content_id IN "
     "(SELECT content_id FROM documents WHERE collection_id = ?)"
 )
@@ -61,44 +62,34 @@ def quantize(vectors: Floats) -> tuple[NDArray[np.int8], Floats]:
 
 def append(db: apsw.Connection, embedder: int, collection: int, ids: list[int], vectors: Floats) -> None:
     """Append vectors of chunks to a collection's blocks. The last block is filled first."""
-    import numpy as np
-
     codes, scales = quantize(vectors)
     row = db.execute(
         "SELECT id, ids, scales, codes FROM vectors_vec WHERE embedder_id = ? AND collection_id = ? "
         "AND slots < ? ORDER BY id LIMIT 1",
         (embedder, collection, SLOTS),
     ).fetchone()
+
+    def packed(part: slice) -> tuple[bytes, bytes, bytes]:
+        return array("q", ids[part]).tobytes(), scales[part].tobytes(), codes[part].tobytes()
+
     at = 0
     if row is not None:
-        block, old_ids, old_scales, old_codes = row
-        at = min(len(ids), SLOTS - len(old_ids) // 8)
+        block, *blobs = row
+        slots = len(blobs[0]) // 8
+        at = min(len(ids), SLOTS - slots)
+        longer = (old + new for old, new in zip(blobs, packed(slice(at)), strict=True))
         db.execute(
             "UPDATE vectors_vec SET slots = ?, version = version + 1, ids = ?, scales = ?, codes = ? "
             "WHERE id = ?",
-            (
-                len(old_ids) // 8 + at,
-                old_ids + array("q", ids[:at]).tobytes(),
-                old_scales + scales[:at].tobytes(),
-                old_codes + codes[:at].tobytes(),
-                block,
-            ),
+            (slots + at, *longer, block),
         )
-    while at < len(ids):
-        part = slice(at, at + SLOTS)
+    for start in range(at, len(ids), SLOTS):
+        part = slice(start, start + SLOTS)
         db.execute(
             "INSERT INTO vectors_vec (embedder_id, collection_id, slots, version, ids, scales, codes) "
             "VALUES (?, ?, ?, 1, ?, ?, ?)",
-            (
-                embedder,
-                collection,
-                len(ids[part]),
-                array("q", ids[part]).tobytes(),
-                scales[part].tobytes(),
-                np.ascontiguousarray(codes[part]).tobytes(),
-            ),
+            (embedder, collection, len(ids[part]), *packed(part)),
         )
-        at += SLOTS
 
 
 def link_content(db: apsw.Connection, collection: int, contents: Collection[int]) -> None:
@@ -114,17 +105,15 @@ def unlink_content(db: apsw.Connection, collection: int, contents: Collection[in
     """Empty the slots of texts that no document of a collection has any more."""
     gone: set[int] = set()
     for content in contents:
-        row = db.execute(
+        still = db.execute(
             # This index finds the documents of a text. Others would read every document of the collection.
             "SELECT 1 FROM documents INDEXED BY documents_content "
             "WHERE content_id = ? AND collection_id = ? LIMIT 1",
             (content, collection),
-        ).fetchone()
-        if row is None:
-            gone.update(
-                row[0]
-                for row in db.execute("SELECT id FROM content_vectors WHERE content_id = ?", (content,))
-            )
+        ).get
+        if still is None:
+            rows = db.execute("SELECT id FROM content_vectors WHERE content_id = ?", (content,))
+            gone.update(chunk for (chunk,) in rows)
     if not gone:
         return
     for (embedder,) in list(db.execute("SELECT id FROM embedders")):
@@ -145,13 +134,10 @@ def rebuild(db: apsw.Connection, collection: int) -> None:
     """Rebuild the blocks of a collection from the vectors of its texts."""
     db.execute("DELETE FROM vectors_vec WHERE collection_id = ?", (collection,))
     for (embedder,) in list(db.execute("SELECT id FROM embedders")):
-        rows = db.execute(
-            f"SELECT v.id, v.vector {OF_COLLECTION} ORDER BY v.id",
-            (embedder, collection),
-        )
+        rows = db.execute(f"SELECT v.id, v.vector {_OF_COLLECTION} ORDER BY v.id", (embedder, collection))
         while batch := list(islice(rows, SLOTS)):
-            vectors = decode([vector for _, vector in batch])
-            append(db, embedder, collection, [identity for identity, _ in batch], vectors)
+            ids, vectors = zip(*batch, strict=True)
+            append(db, embedder, collection, list(ids), decode(vectors))
 
 
 def chunk_ids(db: apsw.Connection, embedder: int, collection: int) -> Iterator[tuple[int, array[int]]]:
@@ -174,3 +160,50 @@ def _vectors_of(db: apsw.Connection, content: int) -> Iterator[tuple[int, list[i
     for embedder, chunks in groupby(rows, key=itemgetter(0)):
         _, ids, vectors = zip(*chunks, strict=True)
         yield embedder, list(ids), decode(vectors)
+
+
+class Audit(Struct, frozen=True):
+    """The differences between the blocks of a collection and its vectors.
+
+    `empty` counts slots without a chunk, which slow a search down a little. `unknown` counts slots with a
+    chunk of another collection, or with a chunk that has another slot. `missing` counts chunks without a
+    slot, which searches do not find.
+    """
+
+    embedder: int
+    collection: int
+    dimension: int
+    empty: int
+    unknown: int
+    missing: int
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether a search sees every chunk exactly once."""
+        return not self.unknown and not self.missing
+
+    @property
+    def wasted_bytes(self) -> int:
+        """The bytes of unused slots. A slot has an id, a scale and one byte for each dimension."""
+        return (self.empty + self.unknown) * (8 + 4 + self.dimension)
+
+
+def audit(db: apsw.Connection) -> Iterator[Audit]:
+    """Compare the blocks of every embedder and collection with the stored vectors."""
+    import numpy as np
+
+    pairs = "SELECT e.id, e.dimension, c.id FROM embedders e CROSS JOIN collections c ORDER BY e.id, c.id"
+    for embedder, dimension, collection in list(db.execute(pairs)):
+        rows = db.execute(f"SELECT v.id {_OF_COLLECTION}", (embedder, collection))
+        expected = np.fromiter((identity for (identity,) in rows), np.int64)
+        slots = [np.frombuffer(blob, dtype=np.int64) for _, blob in chunk_ids(db, embedder, collection)]
+        filled = np.concatenate([np.zeros(0, np.int64), *slots])
+        chunks = filled[filled > 0]
+        yield Audit(
+            embedder,
+            collection,
+            dimension,
+            empty=len(filled) - len(chunks),
+            unknown=int(np.isin(chunks, expected, invert=True).sum()) + len(chunks) - len(np.unique(chunks)),
+            missing=int(np.isin(expected, chunks, invert=True).sum()),
+        )

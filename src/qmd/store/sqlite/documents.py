@@ -12,7 +12,7 @@ from qmd.store.sqlite.blocks import link_content, unlink_content
 from qmd.store.sqlite.database import LISTED, Database
 from qmd.store.sqlite.field_rows import FieldWriter, forget
 from qmd.store.sqlite.scope_filter import collection_id, ranges
-from qmd.store.sqlite.selectivity import COMMON_FROM, COMMON_SHARE
+from qmd.store.sqlite.terms import COMMON_FROM, COMMON_SHARE
 from qmd.store.values import Applied, DocumentChange
 from qmd.text.tokens import index_form
 from qmd.types import Document, Fingerprint

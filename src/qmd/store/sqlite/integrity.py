@@ -10,22 +10,20 @@ import hashlib
 import json
 from collections.abc import Iterator
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
 from msgspec.structs import replace
 
+from qmd.store.records import FieldKey, field_keys
 from qmd.store.sqlite import postings
-from qmd.store.sqlite.block_audit import audit
-from qmd.store.sqlite.blocks import decode
+from qmd.store.sqlite.blocks import audit, decode
 from qmd.store.sqlite.database import LISTED, REMAKE
 from qmd.store.sqlite.schema import COLLECTION_SHIFT
 from qmd.store.values import Fault, OnStep
 from qmd.text.chunking import numbered
 from qmd.text.extraction import MARKDOWN, extract, stored_fields
-from qmd.text.predicates import Fields as FieldValues
-from qmd.text.predicates import key_of
 from qmd.types import Chunk
 
 if TYPE_CHECKING:
@@ -66,20 +64,17 @@ def _damage(db: apsw.Connection) -> Iterator[Fault]:
     if results != ["ok"]:
         more = f" (and {len(results) - 1} more)" if len(results) > 1 else ""
         yield Fault(f"the file is damaged: {' '.join(results[0].split())}{more}", REMAKE)
-    (broken,) = db.execute("SELECT count(*) FROM pragma_foreign_key_check").fetchone() or (0,)
-    if broken:
+    if broken := db.execute("SELECT count(*) FROM pragma_foreign_key_check").get:
         yield Fault(f"{broken} rows refer to rows that no longer exist", REMAKE)
     # The check above sees little of a contentless table. This reads every posting list.
-    (total,) = db.execute("SELECT coalesce(sum(cnt), 0) FROM documents_terms").fetchone() or (0,)
-    if total != sum(_column_totals(db)):
+    if db.execute("SELECT coalesce(sum(cnt), 0) FROM documents_terms").get != sum(_column_totals(db)):
         yield Fault("the file is damaged: the full-text index does not add up", REMAKE)
 
 
 def _column_totals(db: apsw.Connection) -> list[int]:
     """Return the number of terms of each column, from the averages record of FTS5."""
-    row = db.execute("SELECT block FROM documents_fts_data WHERE id = 1").fetchone()
     numbers, number = [], 0
-    for byte in row[0] if row else b"":
+    for byte in db.execute("SELECT block FROM documents_fts_data WHERE id = 1").get or b"":
         number = number << 7 | byte & 127
         if byte < 128:
             numbers.append(number)
@@ -114,40 +109,34 @@ _IMPOSSIBLE = {
 def _contradictions(db: apsw.Connection) -> Iterator[Fault]:
     """Find rows of one table that contradict another."""
     for message, query in _IMPOSSIBLE.items():
-        (count,) = db.execute(query).fetchone() or (0,)
-        if count:
+        if count := db.execute(query).get:
             yield Fault(f"{count:,} {message}", REMAKE)
-    texts = db.execute("SELECT hash, bytes, text FROM contents")
-    changed = sum(
+    if changed := sum(
         (hashlib.sha256(data := text.encode("utf-8")).hexdigest(), len(data)) != (digest, size)
-        for digest, size, text in texts
-    )
-    if changed:
+        for digest, size, text in db.execute("SELECT hash, bytes, text FROM contents")
+    ):
         yield Fault(f"{changed:,} texts are not what was indexed", REMAKE)
-    changed = sum(
-        {(name, *key_of(value)) for name, values in fields.items() for value in values} != stored
-        for fields, stored in _fields(db)
-    )
-    if changed:
+    if changed := sum(from_text != stored for from_text, stored in _fields(db)):
         yield Fault(f"the fields of {changed:,} documents are not what was indexed", REMAKE)
 
 
-def _fields(db: apsw.Connection) -> Iterator[tuple[FieldValues, set[tuple[str, str, str | float]]]]:
+def _fields(db: apsw.Connection) -> Iterator[tuple[set[FieldKey], set[FieldKey]]]:
     """Yield the fields of each Markdown document, from its text and as they are stored."""
     rows = db.execute(
         "SELECT d.id, d.path, d.author, t.text FROM documents d JOIN contents t ON t.id = d.content_id"
     )
     for identity, path, author, text in rows:
-        stored: list[tuple[Any, ...]] = db.execute(
-            "SELECT n.name, v.type, v.key FROM document_fields df JOIN field_values v ON v.id = df.value_id "
-            "JOIN field_names n ON n.id = v.field_id WHERE df.document_id = ?",
-            (identity,),
-        ).fetchall()
+        stored: set[FieldKey] = set(
+            db.execute(
+                "SELECT n.name, v.type, v.key FROM document_fields df JOIN field_values v "
+                "ON v.id = df.value_id JOIN field_names n ON n.id = v.field_id WHERE df.document_id = ?",
+                (identity,),
+            )
+        )
         # The text that another format extracted does not contain the fields.
         if any(name == "format" and key != MARKDOWN for name, _, key in stored):
             continue
-        found = stored_fields(extract(text, path).fields, path, author)
-        yield found, {(str(name), str(kind), key) for name, kind, key in stored}
+        yield field_keys(stored_fields(extract(text, path).fields, path, author)), stored
 
 
 def _wrong_chunks(db: apsw.Connection) -> Iterator[Fault]:
@@ -174,16 +163,14 @@ def _wrong_chunks(db: apsw.Connection) -> Iterator[Fault]:
 
 
 def _wrong_blocks(db: apsw.Connection) -> Iterator[Fault]:
-    (uneven,) = db.execute(
+    if uneven := db.execute(
         "SELECT count(*) FROM vectors_vec v JOIN embedders e ON e.id = v.embedder_id WHERE "
         "octet_length(ids) <> 8 * slots OR octet_length(scales) <> 4 * slots "
         "OR octet_length(codes) <> slots * e.dimension"
-    ).fetchone() or (0,)
-    if uneven:
+    ).get:
         yield Fault(f"{uneven:,} vector blocks are incomplete", _REEMBED)
         return
-    changed = sum(map(_count_wrong_lengths, _vectors(db))) or _count_wrong_codes(db)
-    if changed:
+    if changed := sum(map(_count_wrong_lengths, _vectors(db))) or _count_wrong_codes(db):
         yield Fault(f"{changed:,} vectors are not what was embedded", _REEMBED)
     names = dict(db.execute("SELECT id, name FROM collections"))
     for result in audit(db):

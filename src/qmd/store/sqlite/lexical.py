@@ -23,9 +23,8 @@ from msgspec import Struct
 
 from qmd.ranking import bm25
 from qmd.store import base
-from qmd.store.lexical import ALL_FIRST, POOL, POOL_FACTOR, longer_idf, longer_terms
+from qmd.store.records import ALL_FIRST, POOL, POOL_FACTOR, longer_idf, longer_terms
 from qmd.store.sqlite.database import LISTED, Database, state_of
-from qmd.store.sqlite.match import expression, phrases, without
 from qmd.store.sqlite.scope_filter import (
     DocumentFilter,
     collection_ids,
@@ -34,7 +33,16 @@ from qmd.store.sqlite.scope_filter import (
     row_condition,
     with_ids,
 )
-from qmd.store.sqlite.selectivity import COMMON_FROM, COMMON_SHARE, Weighted, attempts, split
+from qmd.store.sqlite.terms import (
+    COMMON_FROM,
+    COMMON_SHARE,
+    Weighted,
+    attempts,
+    expression,
+    phrases,
+    split,
+    without,
+)
 from qmd.store.values import LexicalMatch, LexicalMatches, Scope
 from qmd.text.query import LexicalQuery, Term
 

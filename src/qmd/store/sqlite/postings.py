@@ -57,7 +57,7 @@ def _of_texts(db: apsw.Connection, on_step: OnStep) -> tuple[NDArray[np.int64], 
             np.add.at(counted[row], at, np.fromiter(counts.values(), np.int64, len(counts)))
             counts.clear()
 
-    (total,) = db.execute("SELECT count(*) FROM documents").fetchone() or (0,)
+    total = db.execute("SELECT count(*) FROM documents").get
     positions = [[0, 0] for _ in _COLUMNS]
     for number, (identity, title, aliases, body, path) in enumerate(db.execute(INDEXED)):
         if number % _PROGRESS == 0:
@@ -104,7 +104,7 @@ def _positions(db: apsw.Connection) -> list[tuple[int, int]]:
         "USING fts5vocab(main, documents_fts, instance)"
     )
     db.pragma("query_only", only_reads)
-    row = db.execute(f"SELECT {sums} FROM temp.documents_postings").fetchone() or ()
+    row = db.execute(f"SELECT {sums} FROM temp.documents_postings").get
     return list(zip(row[::2], row[1::2], strict=True))
 
 

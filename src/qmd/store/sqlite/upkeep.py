@@ -8,8 +8,7 @@ from collections.abc import Callable
 import apsw
 
 from qmd.store import base
-from qmd.store.sqlite.block_audit import Audit, audit
-from qmd.store.sqlite.blocks import rebuild
+from qmd.store.sqlite.blocks import Audit, audit, rebuild
 from qmd.store.sqlite.database import Database
 from qmd.store.sqlite.documents import drop_documents, drop_unused_texts
 from qmd.store.sqlite.field_rows import drop_unused_values
@@ -34,28 +33,6 @@ _EMBEDDERS = f"(SELECT id FROM embedders WHERE :embedders IS NULL OR fingerprint
 #: The texts of collections to keep.
 _USED = f"(SELECT content_id FROM documents WHERE collection_id IN {_COLLECTIONS})"
 
-#: Queries for the number and the bytes of unneeded rows.
-_COUNTS: dict[WasteKind, str] = {
-    "answers": (
-        "SELECT count(*), sum(octet_length(key) + octet_length(value)) FROM llm_cache "
-        "WHERE created_at < :answers_since"
-    ),
-    "documents": (
-        "SELECT count(*), sum(octet_length(path) + octet_length(title)) FROM documents "
-        f"WHERE collection_id NOT IN {_COLLECTIONS}"
-    ),
-    "texts": (
-        "SELECT count(*), coalesce(sum(bytes), 0) + (SELECT coalesce(sum(octet_length(vector)), 0) "
-        f"FROM content_vectors WHERE content_id NOT IN {_USED}) FROM contents WHERE id NOT IN {_USED}"
-    ),
-    "vectors": (
-        "SELECT count(*), coalesce(sum(octet_length(vector)), 0) + (SELECT "
-        "coalesce(sum(octet_length(ids) + octet_length(scales) + octet_length(codes)), 0) FROM vectors_vec "
-        f"WHERE embedder_id NOT IN {_EMBEDDERS}) FROM content_vectors "
-        f"WHERE embedder_id NOT IN {_EMBEDDERS} AND content_id IN {_USED}"
-    ),
-}
-
 
 class Upkeep(base.Upkeep):
     """Finds faults and unneeded data."""
@@ -65,7 +42,7 @@ class Upkeep(base.Upkeep):
 
     def waste(self, keep: Retention) -> list[Waste]:
         with self._database.snapshot() as db:
-            result = [Waste(kind, *count(db, keep)) for kind, count, _, _ in _KINDS]
+            result = [Waste(kind, *_count(db, count, keep)) for kind, count, _, _ in _KINDS]
             result.append(Waste("pages", *_unused_pages(db)))
         return [waste for waste in result if waste.count]
 
@@ -107,21 +84,13 @@ def _values(keep: Retention) -> dict[str, str | None]:
 
 
 _Count = Callable[[apsw.Connection, Retention], tuple[int, int]]
-_Drop = Callable[[apsw.Connection, Retention], None]
+_Drop = Callable[[apsw.Connection, Retention], object]
 
 
-def _counting(kind: WasteKind) -> _Count:
-    """Return a function that counts the rows of a kind and their bytes."""
-
-    def count(db: apsw.Connection, keep: Retention) -> tuple[int, int]:
-        number, size = db.execute(_COUNTS[kind], _values(keep)).fetchone() or (0, 0)
-        return int(number), int(size or 0)
-
-    return count
-
-
-def _drop_answers(db: apsw.Connection, keep: Retention) -> None:
-    db.execute("DELETE FROM llm_cache WHERE created_at < ?", (timestamp(keep.answers_since),))
+def _count(db: apsw.Connection, how: str | _Count, keep: Retention) -> tuple[int, int]:
+    """Return the number of unneeded items of a kind, and their bytes."""
+    number, size = db.execute(how, _values(keep)).get if isinstance(how, str) else how(db, keep)
+    return number, size or 0
 
 
 def _drop_collections(db: apsw.Connection, keep: Retention) -> None:
@@ -129,10 +98,6 @@ def _drop_collections(db: apsw.Connection, keep: Retention) -> None:
     for (identity,) in list(db.execute(query, _values(keep))):
         drop_documents(db, identity)
         db.execute("DELETE FROM collections WHERE id = ?", (identity,))
-
-
-def _drop_texts(db: apsw.Connection, keep: Retention) -> None:
-    drop_unused_texts(db)
 
 
 def _drop_vectors(db: apsw.Connection, keep: Retention) -> None:
@@ -163,14 +128,9 @@ def _rebuild_blocks(db: apsw.Connection, keep: Retention) -> None:
 
 
 def _count_segments(db: apsw.Connection, keep: Retention) -> tuple[int, int]:
-    (segments,) = db.execute("SELECT count(DISTINCT segid) FROM documents_fts_idx").fetchone() or (0,)
-    query = "SELECT count(*) FROM documents_fts_data WHERE id >= ?"
-    (deletions,) = db.execute(query, (_TOMBSTONES,)).fetchone() or (0,)
+    segments = db.execute("SELECT count(DISTINCT segid) FROM documents_fts_idx").get
+    deletions = db.execute("SELECT count(*) FROM documents_fts_data WHERE id >= ?", (_TOMBSTONES,)).get
     return (segments, 0) if segments > _SEGMENTS or deletions else (0, 0)
-
-
-def _merge_segments(db: apsw.Connection, keep: Retention) -> None:
-    db.execute("INSERT INTO documents_fts(documents_fts) VALUES ('optimize')")
 
 
 def _unused_pages(db: apsw.Connection) -> tuple[int, int]:
@@ -180,13 +140,35 @@ def _unused_pages(db: apsw.Connection) -> tuple[int, int]:
     return unused, unused * int(db.pragma("page_size"))
 
 
+#: Queries for the number and the bytes of unneeded rows.
+_ANSWERS = (
+    "SELECT count(*), sum(octet_length(key) + octet_length(value)) FROM llm_cache "
+    "WHERE created_at < :answers_since"
+)
+_DOCUMENTS = (
+    "SELECT count(*), sum(octet_length(path) + octet_length(title)) FROM documents "
+    f"WHERE collection_id NOT IN {_COLLECTIONS}"
+)
+_TEXTS = (
+    "SELECT count(*), coalesce(sum(bytes), 0) + (SELECT coalesce(sum(octet_length(vector)), 0) "
+    f"FROM content_vectors WHERE content_id NOT IN {_USED}) FROM contents WHERE id NOT IN {_USED}"
+)
+_VECTORS = (
+    "SELECT count(*), coalesce(sum(octet_length(vector)), 0) + (SELECT "
+    "coalesce(sum(octet_length(ids) + octet_length(scales) + octet_length(codes)), 0) FROM vectors_vec "
+    f"WHERE embedder_id NOT IN {_EMBEDDERS}) FROM content_vectors "
+    f"WHERE embedder_id NOT IN {_EMBEDDERS} AND content_id IN {_USED}"
+)
+
+_DROP_ANSWERS = "DELETE FROM llm_cache WHERE created_at < :answers_since"
+_MERGE = "INSERT INTO documents_fts(documents_fts) VALUES ('optimize')"
 #: Each kind: how to count it, what to say, and how to drop it. Later steps also drop data that earlier ones
 #: made unused.
-_KINDS: tuple[tuple[WasteKind, _Count, str, _Drop], ...] = (
-    ("answers", _counting("answers"), "Deleting old answers", _drop_answers),
-    ("documents", _counting("documents"), "Dropping documents", _drop_collections),
-    ("texts", _counting("texts"), "Dropping texts", _drop_texts),
-    ("vectors", _counting("vectors"), "Dropping vectors", _drop_vectors),
+_KINDS: tuple[tuple[WasteKind, str | _Count, str, _Drop], ...] = (
+    ("answers", _ANSWERS, "Deleting old answers", lambda db, keep: db.execute(_DROP_ANSWERS, _values(keep))),
+    ("documents", _DOCUMENTS, "Dropping documents", _drop_collections),
+    ("texts", _TEXTS, "Dropping texts", lambda db, _: drop_unused_texts(db)),
+    ("vectors", _VECTORS, "Dropping vectors", _drop_vectors),
     ("slots", _count_slots, "Rebuilding vector blocks", _rebuild_blocks),
-    ("segments", _count_segments, "Merging the full-text index", _merge_segments),
+    ("segments", _count_segments, "Merging the full-text index", lambda db, _: db.execute(_MERGE)),
 )

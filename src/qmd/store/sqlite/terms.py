@@ -1,11 +1,12 @@
-"""Which terms of a query find its candidates: those that few documents have.
+"""The terms of a query: as expressions for FTS5, and which of them find its candidates.
 
-Common terms would read long posting lists, and say little about which documents are the best.
+Those that few documents have do. Common terms would read long posting lists, and say little about which
+documents are the best.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from qmd.text.query import Term
@@ -57,3 +58,29 @@ def split(present: Sequence[Weighted], documents: int) -> tuple[list[Weighted], 
         selective.append(entry)
         gathered += entry.idf
     return selective, by_rarity[len(selective) :]
+
+
+def phrase(tokens: Iterable[str], prefix: bool = False) -> str:
+    """Return a quoted FTS5 string, so that user input is never syntax."""
+    text = " ".join(tokens).replace('"', '""')
+    return f'"{text}" *' if prefix else f'"{text}"'
+
+
+def expression(term: Term) -> str:
+    """Return a term as an FTS5 expression."""
+    first, *others = phrases(term)
+    return f"({' OR '.join((first, *others))})" if others else first
+
+
+def phrases(term: Term) -> list[str]:
+    """Return the FTS5 phrases of a term's expression, in order."""
+    columns = "{title path} : " if term.in_names else ""
+    forms = (phrase(term.tokens, term.prefix), *map(phrase, term.alternatives))
+    return [columns + form for form in forms]
+
+
+def without(match: str, negative: Sequence[Term]) -> str:
+    """Return an expression that leaves out the documents with any of some terms."""
+    if not negative:
+        return match
+    return f"({match}) NOT ({' OR '.join(expression(term) for term in negative)})"
