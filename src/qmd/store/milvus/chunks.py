@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from qmd.store.milvus.client import HEAVY, Client, Row
 from qmd.store.milvus.ids import number
-from qmd.store.milvus.schema import CHUNK, vector_table
+from qmd.store.milvus.schema import CHUNK, LIVE, vector_table
 from qmd.store.milvus.state import State
 from qmd.types import Chunk
 
@@ -58,7 +58,7 @@ class Chunks(Struct):
                 "document",
                 affected,
                 CHUNK,
-                where="live == true",
+                where=LIVE,
                 reading="strong",
                 page=HEAVY,
             )

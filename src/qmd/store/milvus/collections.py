@@ -11,7 +11,7 @@ from qmd.store.milvus.client import HEAVY, Reading, quoted
 from qmd.store.milvus.documents import Documents
 from qmd.store.milvus.ids import number
 from qmd.store.milvus.parts import Part, Shared
-from qmd.store.milvus.schema import ANSWERS, DOCUMENTS, FORMAT, FORMER, MAX_TEXT
+from qmd.store.milvus.schema import ANSWERS, DOCUMENTS, FORMAT, FORMER, LIVE, MAX_TEXT
 from qmd.store.records import CACHE_ROWS
 from qmd.store.values import CollectionStats
 from qmd.types import Config
@@ -37,7 +37,7 @@ class Collections(Part, StoredCollections):
     def stats(self) -> Mapping[str, CollectionStats]:
         stats = {}
         for identity, fields in self._rows().items():
-            where = f"collection == {identity} and live == true"
+            where = f"collection == {identity} and {LIVE}"
             sizes = [row["bytes"] for row in self._client.all(DOCUMENTS, where, ["bytes"])]
             stats[fields["name"]] = CollectionStats(len(sizes), sum(sizes), fields["updated_at"])
         return stats

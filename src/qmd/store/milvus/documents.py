@@ -23,7 +23,7 @@ from qmd.store.milvus.client import Reading, Row, literal, quoted
 from qmd.store.milvus.field_rows import ADDRESS, read_texts, stamp
 from qmd.store.milvus.ids import content_id, document_id, number
 from qmd.store.milvus.parts import Part, Shared
-from qmd.store.milvus.schema import DOCUMENTS, MAX_TEXT, TERM_FIELDS, TERMS, TEXTS
+from qmd.store.milvus.schema import DOCUMENTS, LIVE, MAX_TEXT, TERMS, TEXTS
 from qmd.store.milvus.state import STALE_STATISTICS
 from qmd.store.milvus.weights import Weighted, weigh
 from qmd.store.values import Applied, DocumentChange
@@ -58,7 +58,7 @@ class Documents(Part, base.Documents):
         self._vocabulary: set[str] = set()
 
     def manifest(self, collection: str) -> dict[str, Fingerprint]:
-        where = f"collection == {self._state.collection_id(collection)} and live == true"
+        where = f"collection == {self._state.collection_id(collection)} and {LIVE}"
         rows = self._client.all(DOCUMENTS, where, ["path", "size", "mtime_ns", "inode"])
         return {row["path"]: Fingerprint(row["size"], row["mtime_ns"], row["inode"]) for row in rows}
 
@@ -121,7 +121,7 @@ class Documents(Part, base.Documents):
             return
         stored = self._stored_totals("strong")
         if not force and stored is not None and stored.documents > _RECOUNT_LIMIT:
-            documents = self._client.count(DOCUMENTS, "live == true", reading="strong")
+            documents = self._client.count(DOCUMENTS, LIVE, reading="strong")
             if abs(documents - stored.documents) < _STALE_SHARE * documents:
                 self._state.delete(*(STALE_STATISTICS + mark for mark in marks))
                 return
@@ -134,20 +134,17 @@ class Documents(Part, base.Documents):
         self._client.flush()
 
     def by_id(self, ids: Sequence[int]) -> dict[int, Document]:
-        rows = self._client.among(DOCUMENTS, "id", ids, _DOCUMENT, where="live == true")
-        return {document.id: document for document in self._to_documents(rows)}
+        documents = self._to_documents(self._live("id", ids, _DOCUMENT))
+        return {document.id: document for document in documents}
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
-        rows = self._client.among(DOCUMENTS, "id", ids, ["id", "content"], where="live == true")
-        contents = {row["id"]: row["content"] for row in rows}
-        texts = self.contents(contents.values())
+        contents = {row["id"]: row["content"] for row in self._live("id", ids, ["id", "content"])}
+        texts = read_texts(self._client, contents.values())
         return {document: texts[content] for document, content in contents.items() if content in texts}
 
     def find(self, collection: str, path: str) -> Document | None:
-        for identity, fields in self._state.collections().items():
-            if fields["name"] == collection:
-                return self.by_id([document_id(identity, path)]).get(document_id(identity, path))
-        return None
+        ids = [document_id(identity, path) for identity in self._state.collection_ids([collection])]
+        return next(iter(self.by_id(ids).values()), None)
 
     def ending_with(self, suffix: str) -> list[Document]:
         tail = "/" + suffix.lstrip("/")
@@ -168,13 +165,10 @@ class Documents(Part, base.Documents):
         if collection is not None:
             ids = self._state.collection_ids([collection])
             where = f"collection in {literal(ids)}" if ids else "id == 0"
-        under = under.strip("/")
-        if under:
+        if under := under.strip("/"):
             where += f" and path like {_like('', under, '%')}"
-        documents = self._select(where)
-        return (
-            document for document in documents if not under or f"{document.path}/".startswith(f"{under}/")
-        )
+        inside = f"{under}/" if under else ""
+        return (each for each in self._select(where) if f"{each.path}/".startswith(inside))
 
     # -- writing -------------------------------------------------------------------------------------------
 
@@ -189,10 +183,7 @@ class Documents(Part, base.Documents):
             StoreError: If two paths have the same id.
         """
         paths_by_id = {document_id(collection, path): path for path in paths}
-        fields = ("title", "date", *ADDRESS)
-        rows = self._client.among(
-            DOCUMENTS, "id", paths_by_id, fields, where="live == true", reading="strong"
-        )
+        rows = self._live("id", paths_by_id, ("title", "date", *ADDRESS), "strong")
         existing = {row["id"]: row for row in rows}
         for identity, row in existing.items():
             if row["path"] != paths_by_id[identity]:
@@ -204,11 +195,11 @@ class Documents(Part, base.Documents):
 
     def upgrade(self) -> None:
         """Renew the titles and terms of all documents of the former layout."""
-        rows = [*self._client.all(DOCUMENTS, "live == true", ["collection", "title", *ADDRESS])]
+        rows = [*self._client.all(DOCUMENTS, LIVE, ["collection", "title", *ADDRESS])]
         self._state.mark_stale_statistics()
         for at in range(0, len(rows), _BATCH):
             batch = rows[at : at + _BATCH]
-            texts = self.contents(row["content"] for row in batch)
+            texts = read_texts(self._client, [row["content"] for row in batch])
             stored = self._field_rows.fields(batch)
             titles: dict[int, str] = {}
             weighted: dict[int, Weighted] = {}
@@ -219,29 +210,18 @@ class Documents(Part, base.Documents):
                 titles[identity] = _truncate(extract(text, path).title) if markdown else row["title"]
                 weighted[identity] = weigh(searched_title(titles[identity], fields, path), text, path)
             self._put_terms([*weighted.values()])
-            outdated = self._client.among(
-                DOCUMENTS, "id", weighted, ["*"], where="live == true", reading="strong"
-            )
             self._client.put(
                 DOCUMENTS,
                 (
-                    {
-                        **row,
-                        "title": titles[row["id"]],
-                        "length": weighted[row["id"]].length,
-                        **weighted[row["id"]].fields(),
-                    }
-                    for row in outdated
+                    {**row, "title": titles[row["id"]], **weighted[row["id"]].fields()}
+                    for row in self._live("id", weighted, ["*"], "strong")
                 ),
             )
         self.refresh_statistics()
 
     def _put_texts(self, changed: Sequence[DocumentChange]) -> None:
         texts = {content_id(item.source.hash): item.source.text for item in changed}
-        stored = self._client.among(
-            DOCUMENTS, "content", texts, ["content"], where="live == true", reading="strong"
-        )
-        for row in stored:
+        for row in self._live("content", texts, ["content"], "strong"):
             texts.pop(row["content"], None)
         moment = int(time.time())
         # The first piece is written last: it shows that the text is complete.
@@ -295,7 +275,7 @@ class Documents(Part, base.Documents):
         text = self._state.get("totals", reading)
         return Totals(*json.loads(text)) if text is not None else None
 
-    def _count(self, reading: Reading, where: str = "live == true") -> dict[int, Totals]:
+    def _count(self, reading: Reading, where: str = LIVE) -> dict[int, Totals]:
         documents: Counter[int] = Counter()
         terms: Counter[int] = Counter()
         for row in self._client.all(DOCUMENTS, where, ["collection", "length"], reading=reading):
@@ -303,11 +283,8 @@ class Documents(Part, base.Documents):
             terms[row["collection"]] += row["length"]
         return {identity: Totals(count, terms[identity]) for identity, count in documents.items()}
 
-    def contents(self, contents: Iterable[int]) -> dict[int, str]:
-        return read_texts(self._client, contents)
-
     def _select(self, where: str) -> list[Document]:
-        rows = self._client.all(DOCUMENTS, f"{where} and live == true", _DOCUMENT, reading="fresh")
+        rows = self._client.all(DOCUMENTS, f"{where} and {LIVE}", _DOCUMENT, reading="fresh")
         return sorted(self._to_documents(rows), key=lambda document: (document.collection, document.path))
 
     def _to_documents(self, rows: Iterable[Row]) -> Iterator[Document]:
@@ -335,7 +312,6 @@ def _row(collection: int, item: DocumentChange, weighted: Weighted) -> dict[str,
         "author": _truncate(item.author),
         "author_folded": "",
         "date": item.date,
-        "length": weighted.length,
         **weighted.fields(),
     }
 
@@ -347,9 +323,8 @@ def _tombstone(identity: int, collection: int) -> dict[str, Any]:
         "collection": collection,
         "live": False,
         **dict.fromkeys(("path", "title", "hash", "author", "author_folded", "date"), ""),
-        **dict.fromkeys(("content", "bytes", "size", "mtime_ns", "inode", "length"), 0),
-        **{f"terms_{at}": [] for at in range(TERM_FIELDS)},
-        "weights": {0: 1.0},
+        **dict.fromkeys(("content", "bytes", "size", "mtime_ns", "inode"), 0),
+        **Weighted({}, 0).fields(),
     }
 
 

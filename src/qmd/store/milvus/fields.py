@@ -55,27 +55,27 @@ class Fields(Part, base.Fields):
 
     def facet(self, documents: Sequence[int], field: str, limit: int) -> list[ValueCount]:
         if field == "year":
-            listed = ((row["date"][:4],) for row in self._live(documents, ["date"]))
+            listed = ((row["date"][:4],) for row in self._live("id", documents, ["date"]))
             return _counted(listed, limit)
         return _counted((each.get(field, ()) for each in self.of(documents).values()), limit)
 
     def of(self, documents: Sequence[int]) -> dict[int, dict[str, tuple[Value, ...]]]:
-        fields = self._filters.fields(self._live(documents, COLUMNS))
+        fields = self._filters.fields(self._live("id", documents, COLUMNS))
         return {document: dict(each) for document, each in fields.items()}
 
     def links(self, documents: Sequence[int]) -> dict[int, list[Link]]:
-        rows = self._field_rows.links(self._live(documents, ADDRESS))
+        rows = self._field_rows.links(self._live("id", documents, ADDRESS))
         return {document: found for document, each in rows.items() if (found := links_of(each))}
 
     def anchors(self, documents: Sequence[int]) -> dict[int, list[Anchor]]:
-        rows = self._field_rows.links(self._live(documents, ADDRESS))
+        rows = self._field_rows.links(self._live("id", documents, ADDRESS))
         return {document: found for document, each in rows.items() if (found := anchors_of(each))}
 
     def linking(self, collection: str, names: Sequence[str]) -> list[int]:
         found: dict[int, int] = {}
         for identity in self._state.collection_ids([collection]):
             found |= self._field_rows.linking(identity, names)
-        rows = self._live(found.values(), ADDRESS)
+        rows = self._live("id", found.values(), ADDRESS)
         return sorted(row["id"] for row in rows if stamp(row) in found)
 
     def targets(self, collection: str) -> list[tuple[int, str, tuple[str, ...]]]:
@@ -90,9 +90,6 @@ class Fields(Part, base.Fields):
         documents = self._filters.of(scope)
         if documents is not None:
             yield from self._client.all(DOCUMENTS, documents.documents, columns, reading="fresh")
-
-    def _live(self, documents: Iterable[int], columns: Sequence[str]) -> Iterator[Row]:
-        return self._client.among(DOCUMENTS, "id", documents, columns, where="live == true")
 
 
 def _counted(documents: Iterable[Sequence[Value]], limit: int) -> list[ValueCount]:

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from qmd.store.milvus.client import HEAVY, Client, Row, literal, quoted
 from qmd.store.milvus.field_rows import ADDRESS, stamp
-from qmd.store.milvus.schema import CHUNK, DOCUMENTS, FIELDS, TEXTS, vector_table
+from qmd.store.milvus.schema import CHUNK, DOCUMENTS, FIELDS, LIVE, TEXTS, vector_table
 from qmd.store.milvus.state import ORPHANS, State
 
 #: A writer stores a text and then its document within this many seconds.
@@ -65,11 +65,11 @@ class Garbage(Struct):
         self._state.mark_orphans()
         self._state.mark_stale_statistics()
         where = f"collection == {collection}"
-        dropped = self._client.count(DOCUMENTS, f"{where} and live == true", reading="strong")
+        dropped = self._client.count(DOCUMENTS, f"{where} and {LIVE}", reading="strong")
         self._client.delete(DOCUMENTS, where)
         self._client.delete(FIELDS, where)
         for embedder in self._state.embedders("strong"):
-            self._hide_chunks(embedder, f"{where} and live == true")
+            self._hide_chunks(embedder, f"{where} and {LIVE}")
         self._state.delete_collection(collection)
         return dropped
 
@@ -83,7 +83,7 @@ class Garbage(Struct):
     def orphans(self, collections: Iterable[int] | None = None) -> Orphans:
         """Find all orphans. With `collections`, texts of documents in other collections count as orphans."""
         orphans = Orphans()
-        where = "live == true"
+        where = LIVE
         if collections is not None:
             where += f" and collection in {literal(sorted(collections))}"
         documents = [*self._client.all(DOCUMENTS, where, ADDRESS)]

@@ -23,7 +23,7 @@ from qmd.store.milvus.documents import Documents, Totals
 from qmd.store.milvus.field_rows import ADDRESS, FieldRows, read_texts
 from qmd.store.milvus.ids import dimension
 from qmd.store.milvus.parts import Part, Shared
-from qmd.store.milvus.schema import DOCUMENTS, TERM_FIELDS, TERMS
+from qmd.store.milvus.schema import DOCUMENTS, LIVE, TERM_FIELDS, TERMS
 from qmd.store.milvus.weights import frequency
 from qmd.store.records import ALL_FIRST, POOL, POOL_FACTOR, longer_idf, longer_terms
 from qmd.store.values import LexicalMatch, LexicalMatches, Scope
@@ -120,7 +120,7 @@ class _Search(Struct):
 
     @property
     def _counted(self) -> str:
-        return self._population or "live == true"
+        return self._population or LIVE
 
     def run(self, query: LexicalQuery, limit: int, longer: bool) -> LexicalMatches:
         terms = [self._resolve(term) for term in query.terms]

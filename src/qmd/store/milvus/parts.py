@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
 from qmd.store.milvus.chunks import Chunks
-from qmd.store.milvus.client import Client
+from qmd.store.milvus.client import Client, Reading, Row
 from qmd.store.milvus.field_rows import FieldRows
 from qmd.store.milvus.garbage import Garbage
 from qmd.store.milvus.leases import Leases
+from qmd.store.milvus.schema import DOCUMENTS, LIVE
 from qmd.store.milvus.scope_filter import Filters
 from qmd.store.milvus.state import State
 from qmd.store.milvus.token_stats import TokenStats
@@ -38,3 +41,9 @@ class Part:
         self._token_stats = shared.token_stats
         self._field_rows = shared.field_rows
         self._filters = shared.filters
+
+    def _live(
+        self, field: str, values: Iterable[int], columns: Sequence[str], reading: Reading = "fresh"
+    ) -> Iterator[Row]:
+        """Return the rows of the documents whose `field` is one of `values`."""
+        return self._client.among(DOCUMENTS, field, values, columns, where=LIVE, reading=reading)

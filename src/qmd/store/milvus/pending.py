@@ -15,9 +15,10 @@ from msgspec import Struct, field
 from qmd.store import base
 from qmd.store.milvus.chunks import CHUNK_FIELDS, to_chunk
 from qmd.store.milvus.documents import Documents
+from qmd.store.milvus.field_rows import read_texts
 from qmd.store.milvus.ids import number
 from qmd.store.milvus.parts import Part, Shared
-from qmd.store.milvus.schema import DOCUMENTS, vector_table
+from qmd.store.milvus.schema import DOCUMENTS, LIVE, vector_table
 from qmd.store.values import Pending, Scope
 from qmd.types import Chunk
 
@@ -56,7 +57,7 @@ class PendingTexts(Part, base.PendingTexts):
     def sizes(self, embedder: str, scope: Scope) -> list[int]:
         sizes = self.unembedded(embedder, scope)
         first_chunks = self._first_embedded(embedder, sizes)
-        texts = self._documents.contents(first_chunks)
+        texts = read_texts(self._client, first_chunks)
         for content, chunk in first_chunks.items():
             sizes[content] = sizes[content] * chunk.start // max(1, len(texts.get(content, "")))
         return list(sizes.values())
@@ -108,7 +109,7 @@ class PendingTexts(Part, base.PendingTexts):
         )
         # If several documents have a text, all workers must use the title of the same document.
         documents = {row["content"]: row for row in sorted(rows, key=lambda row: -row["id"])}
-        texts = self._documents.contents(contents)
+        texts = read_texts(self._client, contents)
         first_chunks = self._first_embedded(embedder, contents)
         return [
             Pending(
@@ -138,7 +139,7 @@ class PendingTexts(Part, base.PendingTexts):
         first: dict[int, Chunk] = {}
         fields = ["content", *CHUNK_FIELDS]
         for row in self._client.among(
-            vector_table(embedder), "content", contents, fields, where="live == true", reading="strong"
+            vector_table(embedder), "content", contents, fields, where=LIVE, reading="strong"
         ):
             content, chunk = row["content"], to_chunk(row)
             if content not in first or chunk.seq < first[content].seq:

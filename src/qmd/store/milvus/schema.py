@@ -35,6 +35,9 @@ STATE, LEASES, ANSWERS, TEXTS, TERMS, FIELDS, DOCUMENTS = (
     "qmd_documents",
 )
 
+#: The filter for rows of `DOCUMENTS` and of chunks that searches see.
+LIVE = "live == true"
+
 Kind = Literal["int", "bool", "text", "ints", "sparse", "vector"]
 #: Milvus requires a vector in every collection. Rows without a vector of their own have this one.
 FILLER = [0.0, 0.0]

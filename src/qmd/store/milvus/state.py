@@ -11,7 +11,7 @@ from msgspec import to_builtins
 
 from qmd.errors import CollectionNotFoundError
 from qmd.store.milvus.client import Client, Reading, literal, quoted
-from qmd.store.milvus.schema import MAX_TEXT, STATE
+from qmd.store.milvus.schema import LIVE, MAX_TEXT, STATE
 from qmd.store.values import VectorSet
 from qmd.types.clock import now
 
@@ -98,4 +98,4 @@ class State:
     def within(self, collections: Iterable[str]) -> str | None:
         """Return collections as a filter expression on documents and chunks, or None if there are none."""
         ids = self.collection_ids(collections)
-        return f"live == true and collection in {literal(ids)}" if ids else None
+        return f"{LIVE} and collection in {literal(ids)}" if ids else None

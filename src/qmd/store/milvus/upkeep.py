@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from qmd.store import base
 from qmd.store.milvus.client import Row, quoted
 from qmd.store.milvus.documents import Documents
-from qmd.store.milvus.field_rows import ADDRESS, DocumentFields
+from qmd.store.milvus.field_rows import ADDRESS, DocumentFields, read_texts
 from qmd.store.milvus.parts import Part, Shared
-from qmd.store.milvus.schema import ANSWERS, DOCUMENTS, TEXTS, vector_table
+from qmd.store.milvus.schema import ANSWERS, DOCUMENTS, LIVE, TEXTS, vector_table
 from qmd.store.milvus.vector_sets import VectorSets
 from qmd.store.records import field_keys
 from qmd.store.values import Fault, OnStep, Retention, Waste
@@ -36,9 +36,7 @@ class Upkeep(Part, base.Upkeep):
         sizes = [
             len(row["path"]) + len(row["title"])
             for identity in dropped
-            for row in self._client.all(
-                DOCUMENTS, f"collection == {identity} and live == true", ["path", "title"]
-            )
+            for row in self._client.all(DOCUMENTS, f"collection == {identity} and {LIVE}", ["path", "title"])
         ]
         result.append(Waste("documents", len(sizes), sum(sizes)))
         orphans = self._garbage.orphans(kept)
@@ -96,8 +94,7 @@ class Upkeep(Part, base.Upkeep):
 
     def _contradictions(self) -> Iterator[Fault]:
         hashes = {
-            row["content"]: row["hash"]
-            for row in self._client.all(DOCUMENTS, "live == true", ["content", "hash"])
+            row["content"]: row["hash"] for row in self._client.all(DOCUMENTS, LIVE, ["content", "hash"])
         }
         stored = {row["content"] for row in self._client.all(TEXTS, "part == 0", ["content"])}
         missing = hashes.keys() - stored
@@ -105,7 +102,7 @@ class Upkeep(Part, base.Upkeep):
             yield Fault(f"{len(missing):,} documents have no text", _REINDEX)
         step = max(1, len(hashes) // _SAMPLED_TEXTS)
         sampled = sorted(hashes.keys() & stored)[::step][:_SAMPLED_TEXTS]
-        texts = self._documents.contents(sampled)
+        texts = read_texts(self._client, sampled)
         changed = sum(
             hashlib.sha256(texts[content].encode("utf-8")).hexdigest() != hashes[content]
             for content in sampled
@@ -113,7 +110,7 @@ class Upkeep(Part, base.Upkeep):
         if changed:
             yield Fault(f"{changed} of {len(sampled)} texts are not what was indexed", _REINDEX)
             return
-        documents = list(self._client.among(DOCUMENTS, "content", sampled, ADDRESS, where="live == true"))
+        documents = list(self._live("content", sampled, ADDRESS))
         stored_of = self._field_rows.fields(documents)
         changed = sum(
             _is_changed(row, texts[row["content"]], stored_of.get(row["id"], {})) for row in documents

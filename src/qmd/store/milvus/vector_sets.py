@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from qmd.store import base
 from qmd.store.milvus.parts import Part, Shared
 from qmd.store.milvus.pending import PendingTexts
-from qmd.store.milvus.schema import DOCUMENTS, token_table, vector_table
+from qmd.store.milvus.schema import DOCUMENTS, LIVE, token_table, vector_table
 from qmd.store.records import other_dimension
 from qmd.store.values import Scope, VectorSet
 
@@ -22,14 +22,13 @@ class VectorSets(Part, base.VectorSets):
     def all(self) -> list[VectorSet]:
         sets = []
         for embedder, fields in self._state.embedders().items():
-            if self._client.query(vector_table(embedder), "live == true", ["id"], limit=1):
+            if self._client.query(vector_table(embedder), LIVE, ["id"], limit=1):
                 sets.append(VectorSet(**{key: value for key, value in fields.items() if key != "dimension"}))
         return sets
 
     def chunk_counts(self) -> dict[str, int]:
         counts = {
-            embedder: self._client.count(vector_table(embedder), "live == true")
-            for embedder in self._state.embedders()
+            embedder: self._client.count(vector_table(embedder), LIVE) for embedder in self._state.embedders()
         }
         return {embedder: chunks for embedder, chunks in counts.items() if chunks}
 
@@ -60,7 +59,7 @@ class VectorSets(Part, base.VectorSets):
         dimension = embedders[embedder].pop("dimension")
         self._state.put_embedder(VectorSet(**{**embedders[embedder], "complete": True}), dimension)
         others = [other for other in embedders if other != embedder]
-        filled = [other for other in others if self._client.count(vector_table(other), "live == true")]
+        filled = [other for other in others if self._client.count(vector_table(other), LIVE)]
         self.drop_embedders(others)
         return [str(embedders[other]["name"]) for other in filled]
 

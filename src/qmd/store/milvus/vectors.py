@@ -12,9 +12,10 @@ from qmd.store import base
 from qmd.store.milvus.chunks import CHUNK_FIELDS, chunk_of, to_chunk
 from qmd.store.milvus.client import HEAVY, MAX_ROWS, Row
 from qmd.store.milvus.documents import Documents
+from qmd.store.milvus.field_rows import read_texts
 from qmd.store.milvus.ids import content_id
 from qmd.store.milvus.parts import Part, Shared
-from qmd.store.milvus.schema import DOCUMENTS, MAX_ARRAY, vector_table
+from qmd.store.milvus.schema import LIVE, MAX_ARRAY, vector_table
 from qmd.store.milvus.vector_sets import VectorSets
 from qmd.store.records import new_chunks
 from qmd.store.values import ChunkMatch, Embedded, EmbeddedSample, Scope, VectorSet
@@ -44,10 +45,7 @@ class Vectors(Part, base.Vectors):
         self._vector_sets.claim_dimension(into, batch[0].vectors.shape[1] if batch else 0)
         contents = [item.content for item in batch]
         documents: dict[int, list[Row]] = {}
-        fields = ["id", "collection", "content", "date"]
-        for row in self._client.among(
-            DOCUMENTS, "content", contents, fields, where="live == true", reading="strong"
-        ):
+        for row in self._live("content", contents, ["id", "collection", "content", "date"], "strong"):
             documents.setdefault(row["content"], []).append(row)
         stored: dict[int, set[int]] = {}
         last = max((item.chunks[-1].seq for item in batch), default=0) + 1
@@ -56,7 +54,7 @@ class Vectors(Part, base.Vectors):
             "content",
             contents,
             ["content", "seq"],
-            where=f"live == true and seq <= {last}",
+            where=f"{LIVE} and seq <= {last}",
             reading="strong",
         ):
             stored.setdefault(row["content"], set()).add(row["seq"])
@@ -99,12 +97,12 @@ class Vectors(Part, base.Vectors):
     def sample(self, embedder: str, count: int) -> list[EmbeddedSample]:
         import numpy as np
 
-        name, where = vector_table(embedder), "seq == 0 and live == true"
+        name, where = vector_table(embedder), f"seq == 0 and {LIVE}"
         ids = sorted(row["id"] for row in self._client.all(name, where, ["id"]))
         chosen = sorted({ids[at * len(ids) // count] for at in range(count)}) if ids else []
         fields = ["document", "content", "start", "end", "vector"]
         rows = list(self._client.among(name, "id", chosen, fields, page=HEAVY))
-        texts = self._documents.contents(row["content"] for row in rows)
+        texts = read_texts(self._client, [row["content"] for row in rows])
         documents = self._documents.by_id([row["document"] for row in rows])
         return [
             EmbeddedSample(
@@ -140,9 +138,7 @@ class Vectors(Part, base.Vectors):
         self._vector_sets.check_dimension(embedder, len(vector))
         fields = ["document", "content", *CHUNK_FIELDS, "vector"]
         rows = list(
-            self._client.among(
-                vector_table(embedder), "document", ids, fields, where="live == true", page=HEAVY
-            )
+            self._client.among(vector_table(embedder), "document", ids, fields, where=LIVE, page=HEAVY)
         )
         if not rows:
             return {}
@@ -155,8 +151,7 @@ class Vectors(Part, base.Vectors):
     def _by_document(self, rows: Sequence[tuple[float, Row]]) -> list[ChunkMatch]:
         """Return the best chunk of each document, without chunks of former texts."""
         ids = {row["document"] for _, row in rows}
-        documents = self._client.among(DOCUMENTS, "id", ids, ["id", "content"], where="live == true")
-        contents = {row["id"]: row["content"] for row in documents}
+        contents = {row["id"]: row["content"] for row in self._live("id", ids, ["id", "content"])}
         best: dict[int, ChunkMatch] = {}
         for cosine, row in sorted(rows, key=lambda pair: (-pair[0], pair[1]["document"], pair[1]["seq"])):
             document = row["document"]

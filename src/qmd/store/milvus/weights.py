@@ -29,6 +29,7 @@ class Weighted(Struct, frozen=True):
     length: int
 
     def fields(self) -> dict[str, Any]:
+        """Return the fields of the document's row."""
         norm = bm25.length_norm(self.length, REFERENCE)
         weights: dict[int, float] = {}
         arrays: list[dict[int, None]] = [{} for _ in range(TERM_FIELDS)]
@@ -40,9 +41,8 @@ class Weighted(Struct, frozen=True):
             if len(array) < MAX_ARRAY:
                 array[at] = None
         # Milvus rejects a sparse vector without entries.
-        return {f"terms_{at}": list(array) for at, array in enumerate(arrays)} | {
-            "weights": weights or {0: 1.0}
-        }
+        terms = {f"terms_{at}": list(array) for at, array in enumerate(arrays)}
+        return {"length": self.length, "weights": weights or {0: 1.0}, **terms}
 
 
 def weigh(title: str, body: str, path: str) -> Weighted:
