@@ -17,8 +17,9 @@ from typing import Any, Literal
 from qmd.errors import StoreError
 from qmd.store.milvus import lite
 from qmd.store.milvus.address import Address
-from qmd.store.milvus.schema import complete, create, table
+from qmd.store.milvus.schema import Table, complete, create, table
 
+#: Numbers are `int` or `float`, texts are `str`.
 Row = Mapping[str, Any]
 #: `strong` sees all earlier writes; `fresh` may miss writes of other processes in the last seconds.
 Reading = Literal["strong", "fresh"]
@@ -96,15 +97,14 @@ class Client:
         if pages is None:
             return
         try:
-            while rows := self._next(pages):
+            while True:
+                with self.errors():
+                    rows = pages.next()
+                if not rows:
+                    return
                 yield from rows
         finally:
             pages.close()
-
-    def _next(self, pages: Any) -> Sequence[Row]:
-        with self.errors():
-            rows: Sequence[Row] = pages.next()
-            return rows
 
     def among(
         self,
@@ -199,12 +199,12 @@ class Client:
         for row in rows:
             weight = _weight(row)
             if batch and not whole and (len(batch) >= _BATCH_ROWS or size + weight > _BATCH_BYTES):
-                self._upsert(name, batch, dimension)
+                self._upsert(name, batch, shape)
                 batch, size = [], 0
             batch.append(row if "filler" not in shape.fields else {**row, "filler": [1.0, 0.0]})
             size += weight
         if batch:
-            self._upsert(name, batch, dimension)
+            self._upsert(name, batch, shape)
 
     def delete(self, name: str, where: str) -> None:
         if self.has(name):
@@ -226,24 +226,18 @@ class Client:
             for name in self.names():
                 self._call("flush", name)
 
-    def _upsert(self, name: str, rows: Sequence[Row], dimension: int) -> None:
-        self._make(name, dimension)
+    def _upsert(self, name: str, rows: Sequence[Row], shape: Table) -> None:
+        if not self.has(name):
+            with self.errors():
+                _retry(lambda: self._make(name, shape))
+            self.has(name)
         self._wrote = True
         self._call("upsert", name, data=[*rows])
 
-    def _make(self, name: str, dimension: int) -> None:
-        if self.has(name):
-            return
-        shape = table(name, dimension)
-        with self.errors():
-            client = self._connected()
-
-            def make() -> None:
-                if not client.has_collection(name):
-                    create(client, name, shape, embedded=self.embedded)
-
-            _retry(make)
-        self.has(name)
+    def _make(self, name: str, shape: Table) -> None:
+        client = self._connected()
+        if not client.has_collection(name):
+            create(client, name, shape, embedded=self.embedded)
 
     # -- the connection ------------------------------------------------------------------------------------
 

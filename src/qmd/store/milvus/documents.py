@@ -23,7 +23,7 @@ from qmd.store.milvus.client import Reading, Row, literal, quoted
 from qmd.store.milvus.field_rows import ADDRESS, read_texts, stamp
 from qmd.store.milvus.ids import content_id, document_id, number
 from qmd.store.milvus.parts import Part, Shared
-from qmd.store.milvus.schema import DOCUMENTS, LIVE, MAX_TEXT, TERMS, TEXTS
+from qmd.store.milvus.schema import DOCUMENTS, FIELDS, LIVE, MAX_TEXT, TERMS, TEXTS
 from qmd.store.milvus.state import STALE_STATISTICS
 from qmd.store.milvus.weights import Weighted, weigh
 from qmd.store.values import Applied, DocumentChange
@@ -109,7 +109,8 @@ class Documents(Part, base.Documents):
         self._client.put(DOCUMENTS, rows.values(), whole=True)
         self._chunks.hide_replaced({row["id"]: row["content"] for row in moved}, gone)
         self._client.delete_among(DOCUMENTS, "id", gone, where="live == false")
-        self._field_rows.delete({stamp(row) for row in before.values()} - {stamp(row) for row in documents})
+        former = {stamp(row) for row in before.values()} - {stamp(row) for row in documents}
+        self._client.delete_among(FIELDS, "stamp", former)
         return Applied(added, updated, len(gone))
 
     def prune(self) -> int:

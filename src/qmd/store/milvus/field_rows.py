@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -44,10 +44,16 @@ def stamp(row: Row) -> int:
 
 def read_texts(client: Client, contents: Iterable[int]) -> dict[int, str]:
     """Return texts by their ids."""
+    rows = client.among(TEXTS, "content", contents, ["content", "part", "text"], page=HEAVY)
+    return _joined(rows, "content", "text")
+
+
+def _joined(rows: Iterable[Row], key: str, column: str) -> dict[int, str]:
+    """Return texts that are stored in pieces, by `key`."""
     pieces: dict[int, dict[int, str]] = {}
-    for row in client.among(TEXTS, "content", contents, ["content", "part", "text"], page=HEAVY):
-        pieces.setdefault(row["content"], {})[row["part"]] = row["text"]
-    return {content: "".join(parts[at] for at in sorted(parts)) for content, parts in pieces.items()}
+    for row in rows:
+        pieces.setdefault(row[key], {})[row["part"]] = row[column]
+    return {number: "".join(parts[at] for at in sorted(parts)) for number, parts in pieces.items()}
 
 
 class FieldRows(Struct):
@@ -60,10 +66,6 @@ class FieldRows(Struct):
     def put(self, documents: Iterable[tuple[Row, DocumentFields, Sequence[Link], Sequence[Anchor]]]) -> None:
         """Write the fields of the content, the links and the anchors of documents."""
         self._client.put(FIELDS, (row for item in documents for row in self._rows(*item)))
-
-    def delete(self, stamps: Collection[int]) -> None:
-        """Delete the rows of former versions."""
-        self._client.delete_among(FIELDS, "stamp", stamps)
 
     def fields(self, documents: Iterable[Row]) -> dict[int, DocumentFields]:
         """Return the fields of documents by id, without those of the file itself."""
@@ -85,7 +87,7 @@ class FieldRows(Struct):
 
     def linking(self, collection: int, names: Iterable[str]) -> dict[int, int]:
         """Return documents with a link whose target has one of these names, by stamp."""
-        hashes = sorted({_name_id(name) for name in names})
+        hashes = sorted({number("name", name) for name in names})
         if not hashes:
             return {}
         where = f"collection == {collection} and array_contains_any(names, {literal(hashes)})"
@@ -96,17 +98,15 @@ class FieldRows(Struct):
         self, column: Literal["fields", "links"], documents: Mapping[int, Row]
     ) -> Iterator[tuple[int, Any]]:
         """Yield the values of a column by stamp."""
-        pieces: dict[int, dict[int, str]] = {}
-        for row in self._client.among(FIELDS, "stamp", documents, ["stamp", "part", column], page=_PAGE):
-            pieces.setdefault(row["stamp"], {})[row["part"]] = str(row[column])
-        for key, parts in pieces.items():
-            yield key, json.loads("".join(parts[part] for part in sorted(parts)))
-        missing = {key: documents[key] for key in documents.keys() - pieces}
+        rows = self._client.among(FIELDS, "stamp", documents, ["stamp", "part", column], page=_PAGE)
+        stored = _joined(rows, "stamp", column)
+        for key, text in stored.items():
+            yield key, json.loads(text)
+        missing = {key: documents[key] for key in documents.keys() - stored}
         texts = read_texts(self._client, {row["content"] for row in missing.values()})
         for key, row in missing.items():
             extracted = extract(texts.get(row["content"], ""), row["path"])
-            packed = _pack(row, extracted.fields, extracted.links)
-            yield key, packed[column]
+            yield key, _pack(row, extracted.fields, extracted.links, extracted.anchors)[column]
 
     def _rows(
         self, document: Row, fields: DocumentFields, links: Sequence[Link], anchors: Sequence[Anchor]
@@ -114,7 +114,7 @@ class FieldRows(Struct):
         """Yield the rows of a document. Most documents have one."""
         key, packed = stamp(document), _pack(document, fields, links, anchors)
         columns = {name: json.dumps(packed[name], separators=(",", ":")) for name in ("fields", "links")}
-        names = sorted({_name_id(target_name(link.target)) for link in links if link.kind != "url"})
+        names = sorted({number("name", target_name(link.target)) for link in links if link.kind != "url"})
         sizes = [len(text) / MAX_TEXT for text in columns.values()]
         parts = -int(-max(*sizes, len(names) / MAX_ARRAY) // 1)
         for part in range(parts):
@@ -132,13 +132,9 @@ class FieldRows(Struct):
 
 
 def _pack(
-    document: Row, fields: DocumentFields, links: Sequence[Link], anchors: Sequence[Anchor] = ()
+    document: Row, fields: DocumentFields, links: Sequence[Link], anchors: Sequence[Anchor]
 ) -> dict[str, Any]:
     return {
         "fields": stored_fields(fields, document["path"], document["author"]),
         "links": link_rows(links, anchors),
     }
-
-
-def _name_id(name: str) -> int:
-    return number("name", name)

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import Struct, field
 
+from qmd.store.milvus.chunks import Chunks
 from qmd.store.milvus.client import HEAVY, Client, Row, literal, quoted
 from qmd.store.milvus.field_rows import ADDRESS, stamp
 from qmd.store.milvus.schema import CHUNK, DOCUMENTS, FIELDS, LIVE, TEXTS, vector_table
@@ -40,6 +41,7 @@ class Garbage(Struct):
 
     _client: Client
     _state: State
+    _chunks: Chunks
 
     def prune(self) -> int:
         if self._state.get(ORPHANS, "strong") is None:
@@ -69,16 +71,11 @@ class Garbage(Struct):
         self._client.delete(DOCUMENTS, where)
         self._client.delete(FIELDS, where)
         for embedder in self._state.embedders("strong"):
-            self._hide_chunks(embedder, f"{where} and {LIVE}")
+            # Hidden from searches only: documents with the same text can still copy their vectors.
+            chunks = self._client.all(vector_table(embedder), f"{where} and {LIVE}", CHUNK, page=HEAVY)
+            self._chunks.put(embedder, ({**row, "live": False} for row in chunks))
         self._state.delete_collection(collection)
         return dropped
-
-    def _hide_chunks(self, embedder: str, where: str) -> None:
-        """Hide chunks from searches. Documents with the same text can still copy their vectors."""
-        name = vector_table(embedder)
-        batch = [{**row, "live": False} for row in self._client.all(name, where, CHUNK, page=HEAVY)]
-        if batch:
-            self._client.put(name, batch, dimension=len(batch[0]["vector"]))
 
     def orphans(self, collections: Iterable[int] | None = None) -> Orphans:
         """Find all orphans. With `collections`, texts of documents in other collections count as orphans."""
@@ -91,11 +88,10 @@ class Garbage(Struct):
         orphans.documents = [row["id"] for row in self._client.all(DOCUMENTS, "live == false", ["id"])]
         before = int(time.time()) - _GRACE
         orphans.settled = f"(at < {before} or writer == {quoted(self._state.writer)})"
-        used = set(contents.values())
-        for row in self._unused(TEXTS, "content", used, before, orphans):
-            orphans.texts[row["content"]] = row["bytes"]
-        used = {stamp(row) for row in documents}
-        orphans.fields = [row["stamp"] for row in self._unused(FIELDS, "stamp", used, before, orphans)]
+        texts = self._unused(TEXTS, "content", set(contents.values()), before, orphans)
+        orphans.texts = {row["content"]: row["bytes"] for row in texts}
+        fields = self._unused(FIELDS, "stamp", {stamp(row) for row in documents}, before, orphans)
+        orphans.fields = [row["stamp"] for row in fields]
         for embedder in self._state.embedders("strong"):
             orphans.chunks[embedder] = self._orphan_chunks(embedder, contents, where)
         return orphans
@@ -106,7 +102,7 @@ class Garbage(Struct):
         """Yield rows whose key is not in use, without those that another writer is about to use."""
         fields = [key, "writer", "at", *(["bytes"] if name == TEXTS else [])]
         for row in self._client.all(name, "part == 0", fields):
-            if int(row[key]) in used:
+            if row[key] in used:
                 continue
             if row["writer"] == self._state.writer or row["at"] < before:
                 yield row
@@ -115,19 +111,16 @@ class Garbage(Struct):
 
     def _orphan_chunks(self, embedder: str, contents: dict[int, int], where: str) -> list[int]:
         """Return the ids of chunks that are hidden or whose document has another text."""
-        candidates = [
-            row
-            for row in self._client.all(vector_table(embedder), "", ["id", "document", "content", "live"])
-            if not row["live"] or contents.get(row["document"]) != row["content"]
-        ]
+
+        def is_orphan(row: Row) -> bool:
+            return not row["live"] or contents.get(row["document"]) != row["content"]
+
+        rows = self._client.all(vector_table(embedder), "", ["id", "document", "content", "live"])
+        candidates = [*filter(is_orphan, rows)]
         # Another writer may have stored and embedded documents since `contents` was read.
         documents = {row["document"] for row in candidates if row["live"]}
         for row in self._client.among(
             DOCUMENTS, "id", documents, ["id", "content"], where=where, reading="strong"
         ):
             contents[row["id"]] = row["content"]
-        return [
-            row["id"]
-            for row in candidates
-            if not row["live"] or contents.get(row["document"]) != row["content"]
-        ]
+        return [row["id"] for row in candidates if is_orphan(row)]

@@ -21,8 +21,8 @@ class Shared:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.state = State(client)
-        self.garbage = Garbage(client, self.state)
         self.chunks = Chunks(client, self.state)
+        self.garbage = Garbage(client, self.state, self.chunks)
         self.leases = Leases(client, self.state.writer)
         self.token_stats = TokenStats(client, self.state, self.leases)
         self.field_rows = FieldRows(client, self.state)

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec import to_builtins
+from msgspec import convert, to_builtins
 
 from qmd.errors import CollectionNotFoundError
 from qmd.store.milvus.client import Client, Reading, literal, quoted
@@ -84,9 +84,10 @@ class State:
         ids = {fields["name"]: identity for identity, fields in self.collections().items()}
         return sorted(ids[name] for name in names if name in ids)
 
-    def embedders(self, reading: Reading = "fresh") -> dict[str, dict[str, Any]]:
-        """Return the fields of `VectorSet`, and the dimension, of every stored embedder by fingerprint."""
-        return {key: json.loads(value) for key, value in self.with_prefix(_EMBEDDER, reading).items()}
+    def embedders(self, reading: Reading = "fresh") -> dict[str, tuple[VectorSet, int]]:
+        """Return every vector set and the dimension of its vectors, by fingerprint."""
+        values = {key: json.loads(value) for key, value in self.with_prefix(_EMBEDDER, reading).items()}
+        return {key: (convert(fields, VectorSet), fields["dimension"]) for key, fields in values.items()}
 
     def put_embedder(self, vector_set: VectorSet, dimension: int) -> None:
         text = json.dumps({**to_builtins(vector_set), "dimension": dimension}, ensure_ascii=False)

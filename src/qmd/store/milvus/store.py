@@ -42,7 +42,7 @@ class MilvusStore:
         self.vector_sets = VectorSets(shared, self.pending)
         self.vectors = Vectors(shared, documents, self.vector_sets)
         self.answers = Answers(shared)
-        self.upkeep = Upkeep(shared, documents, self.vector_sets)
+        self.upkeep = Upkeep(shared, self.vector_sets)
         try:
             self._refuse_other_layouts()
         except BaseException:

@@ -31,7 +31,7 @@ _RENEW_SHARE = 0.75
 #: The shard with the counts that were copied from another store.
 _COPIED = -1
 #: The token under which all chunks are counted.
-_ALL_CHUNKS = -1
+ALL_CHUNKS = -1
 #: Prefix of the marks of shards that are being written.
 _COUNTING = "counting:"
 
@@ -53,37 +53,18 @@ class TokenStats(Struct):
     #: The leased shard of each embedder.
     _shards: dict[str, _Shard] = field(default_factory=dict)
 
-    def frequencies(
-        self, embedder: str, tokens: Sequence[int], population: Sequence[str] | None = None
-    ) -> tuple[int, list[int]]:
-        if population is not None:
-            return self._frequencies_within(embedder, tokens, population)
+    def counts(self, embedder: str, tokens: Iterable[int] | None = None) -> Counter[int]:
+        """Return the number of chunks with each token, or with some tokens, and of `ALL_CHUNKS`."""
+        name, fields = token_table(embedder), ["token", "chunks"]
+        rows = (
+            self._client.all(name, "", fields)
+            if tokens is None
+            else self._client.among(name, "token", {ALL_CHUNKS, *tokens}, fields)
+        )
         counts: Counter[int] = Counter()
-        rows = self._client.among(token_table(embedder), "token", {_ALL_CHUNKS, *tokens}, ["token", "chunks"])
         for row in rows:
             counts[row["token"]] += row["chunks"]
-        return counts[_ALL_CHUNKS], [counts[token] for token in tokens]
-
-    def _frequencies_within(
-        self, embedder: str, tokens: Sequence[int], population: Sequence[str]
-    ) -> tuple[int, list[int]]:
-        """Count the chunks of a population. The chunks of a text count once for each of its documents."""
-        where = self._state.within(population)
-        if where is None:
-            return 0, [0] * len(tokens)
-        name = vector_table(embedder)
-        counts = {
-            token: self._client.count(name, f"{where} and array_contains(tokens, {token})")
-            for token in set(tokens)
-        }
-        chunks = self._client.count(name, f"{where} and array_length(tokens) > 0")
-        return chunks, [counts[token] for token in tokens]
-
-    def all_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
-        counts: Counter[int] = Counter()
-        for row in self._client.all(token_table(embedder), "", ["token", "chunks"]):
-            counts[row["token"]] += row["chunks"]
-        return counts.pop(_ALL_CHUNKS, 0), dict(counts)
+        return counts
 
     def writers(self, embedder: str) -> int:
         """Return the number of workers that embed at this moment, including this one."""
@@ -119,7 +100,7 @@ class TokenStats(Struct):
     def replace(self, embedder: str, counts: Mapping[int, int], chunks: int) -> None:
         """Replace all counts by those of the store that a set was copied from."""
         self._client.delete(token_table(embedder), f"shard >= {_COPIED}")
-        self._put(embedder, _COPIED, {**counts, _ALL_CHUNKS: chunks})
+        self._put(embedder, _COPIED, {**counts, ALL_CHUNKS: chunks})
 
     def release(self, prefix: str) -> None:
         self._shards = {
@@ -184,7 +165,7 @@ def _counted(chunks: Iterable[Sequence[int]]) -> Counter[int]:
     for chunk in chunks:
         if chunk:
             counts.update(set(chunk))
-            counts[_ALL_CHUNKS] += 1
+            counts[ALL_CHUNKS] += 1
     return counts
 
 

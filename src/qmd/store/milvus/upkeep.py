@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from qmd.store import base
 from qmd.store.milvus.client import Row, quoted
-from qmd.store.milvus.documents import Documents
 from qmd.store.milvus.field_rows import ADDRESS, DocumentFields, read_texts
 from qmd.store.milvus.parts import Part, Shared
 from qmd.store.milvus.schema import ANSWERS, DOCUMENTS, LIVE, TEXTS, vector_table
@@ -25,9 +24,8 @@ _REINDEX = "run 'qmd collection remove' and 'add' for it: the index is made from
 class Upkeep(Part, base.Upkeep):
     """Finds faults and unneeded data."""
 
-    def __init__(self, shared: Shared, documents: Documents, vector_sets: VectorSets) -> None:
+    def __init__(self, shared: Shared, vector_sets: VectorSets) -> None:
         super().__init__(shared)
-        self._documents = documents
         self._vector_sets = vector_sets
 
     def waste(self, keep: Retention) -> list[Waste]:
@@ -42,14 +40,15 @@ class Upkeep(Part, base.Upkeep):
         orphans = self._garbage.orphans(kept)
         result.append(Waste("texts", len(orphans.texts), sum(orphans.texts.values())))
         vectors = slots = vector_bytes = slot_bytes = 0
-        for embedder, fields in self._state.embedders("strong").items():
+        for embedder, (_, dimension) in self._state.embedders("strong").items():
             if keep.embedders is None or embedder in keep.embedders:
-                slots += len(orphans.chunks.get(embedder, ()))
-                slot_bytes += 4 * fields["dimension"] * len(orphans.chunks.get(embedder, ()))
+                count = len(orphans.chunks.get(embedder, ()))
+                slots += count
+                slot_bytes += 4 * dimension * count
             else:
                 count = self._client.count(vector_table(embedder), "", reading="strong")
                 vectors += count
-                vector_bytes += 4 * fields["dimension"] * count
+                vector_bytes += 4 * dimension * count
         result.append(Waste("vectors", vectors, vector_bytes))
         result.append(Waste("slots", slots + len(orphans.documents) + len(orphans.fields), slot_bytes))
         return [waste for waste in result if waste.count]
@@ -63,16 +62,13 @@ class Upkeep(Part, base.Upkeep):
             self._garbage.drop_collection(identity)
         if keep.embedders is not None:
             on_step("Dropping vectors")
-            embedders = self._state.embedders("strong")
-            self._vector_sets.drop_embedders(
-                [embedder for embedder in embedders if embedder not in keep.embedders]
-            )
+            self._vector_sets.drop_embedders(self._state.embedders("strong").keys() - set(keep.embedders))
         on_step("Dropping texts")
         self._garbage.delete(self._garbage.orphans())
         self._client.flush()
 
     def faults(self, on_step: OnStep) -> list[Fault]:
-        """Read the documents and a sample of the texts, and return inconsistencies. Nothing is changed."""
+        # Of the texts, a sample is read.
         on_step("Checking the documents")
         return list(self._contradictions())
 

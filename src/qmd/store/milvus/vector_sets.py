@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from qmd.store import base
 from qmd.store.milvus.parts import Part, Shared
 from qmd.store.milvus.pending import PendingTexts
 from qmd.store.milvus.schema import DOCUMENTS, LIVE, token_table, vector_table
+from qmd.store.milvus.token_stats import ALL_CHUNKS
 from qmd.store.records import other_dimension
 from qmd.store.values import Scope, VectorSet
 
@@ -20,11 +23,11 @@ class VectorSets(Part, base.VectorSets):
         self._pending = pending
 
     def all(self) -> list[VectorSet]:
-        sets = []
-        for embedder, fields in self._state.embedders().items():
-            if self._client.query(vector_table(embedder), LIVE, ["id"], limit=1):
-                sets.append(VectorSet(**{key: value for key, value in fields.items() if key != "dimension"}))
-        return sets
+        return [
+            vectors
+            for embedder, (vectors, _) in self._state.embedders().items()
+            if self._client.query(vector_table(embedder), LIVE, ["id"], limit=1)
+        ]
 
     def chunk_counts(self) -> dict[str, int]:
         counts = {
@@ -36,8 +39,7 @@ class VectorSets(Part, base.VectorSets):
         found = self._filters.of(scope)
         if found is None:
             return 0
-        rows = self._client.all(DOCUMENTS, found.documents, ["content"])
-        contents = {row["content"] for row in rows}
+        contents = {row["content"] for row in self._client.all(DOCUMENTS, found.documents, ["content"])}
         chunks = self._client.among(
             vector_table(embedder), "content", contents, ["content", "seq"], reading="strong"
         )
@@ -56,20 +58,35 @@ class VectorSets(Part, base.VectorSets):
         # The mark is written first: after an interruption searches use the new set, and the next `embed`
         # drops the others.
         embedders = self._state.embedders("strong")
-        dimension = embedders[embedder].pop("dimension")
-        self._state.put_embedder(VectorSet(**{**embedders[embedder], "complete": True}), dimension)
-        others = [other for other in embedders if other != embedder]
-        filled = [other for other in others if self._client.count(vector_table(other), LIVE)]
-        self.drop_embedders(others)
-        return [str(embedders[other]["name"]) for other in filled]
+        vectors, dimension = embedders.pop(embedder)
+        self._state.put_embedder(replace(vectors, complete=True), dimension)
+        filled = [
+            other.name for key, (other, _) in embedders.items() if self._client.count(vector_table(key), LIVE)
+        ]
+        self.drop_embedders(embedders)
+        return filled
 
     def token_frequencies(
         self, embedder: str, tokens: Sequence[int], population: Sequence[str] | None = None
     ) -> tuple[int, list[int]]:
-        return self._token_stats.frequencies(embedder, tokens, population)
+        if population is None:
+            stored = self._token_stats.counts(embedder, tokens)
+            return stored[ALL_CHUNKS], [stored[token] for token in tokens]
+        where = self._state.within(population)
+        if where is None:
+            return 0, [0] * len(tokens)
+        # The chunks of a text count once for each of its documents.
+        name = vector_table(embedder)
+        chunks = self._client.count(name, f"{where} and array_length(tokens) > 0")
+        counts = {
+            token: self._client.count(name, f"{where} and array_contains(tokens, {token})")
+            for token in set(tokens)
+        }
+        return chunks, [counts[token] for token in tokens]
 
     def all_token_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
-        return self._token_stats.all_frequencies(embedder)
+        counts = self._token_stats.counts(embedder)
+        return counts.pop(ALL_CHUNKS, 0), dict(counts)
 
     def import_statistics(self, copied: VectorSet, chunks: int, counts: Mapping[int, int]) -> None:
         stored = self._state.embedders("strong").get(copied.fingerprint)
@@ -77,7 +94,7 @@ class VectorSets(Part, base.VectorSets):
             self._token_stats.replace(copied.fingerprint, counts, chunks)
             # Copying leases no texts, so nothing else releases the shard of this writer.
             self._token_stats.release(self._state.writer)
-            self._state.put_embedder(copied, stored["dimension"])
+            self._state.put_embedder(copied, stored[1])
 
     def drop_embedders(self, embedders: Iterable[str]) -> None:
         for embedder in embedders:
@@ -91,17 +108,17 @@ class VectorSets(Part, base.VectorSets):
 
     def check_dimension(self, embedder: str, dimension: int) -> None:
         """Raise `ModelError` if a vector cannot be compared with the vectors of the index."""
-        stored = self._state.embedders().get(embedder)
-        if stored is not None and stored["dimension"] != dimension:
-            raise other_dimension(stored["name"], stored["dimension"], dimension)
+        vectors, before = self._state.embedders().get(embedder, (None, dimension))
+        if vectors is not None and before != dimension:
+            raise other_dimension(vectors.name, before, dimension)
 
     def claim_dimension(self, vector_set: VectorSet, dimension: int) -> None:
         """Store the embedder of a set, or raise `ModelError` if its vectors have another dimension."""
         embedder = vector_set.fingerprint
         stored = self._state.embedders("strong").get(embedder)
-        if stored is not None and stored["dimension"] != dimension:
+        if stored is not None and stored[1] != dimension:
             if self._client.count(vector_table(embedder), "", reading="strong"):
-                raise other_dimension(vector_set.name, stored["dimension"], dimension)
+                raise other_dimension(vector_set.name, stored[1], dimension)
             self._drop_embedder(embedder)
             stored = None
         if stored is None:
