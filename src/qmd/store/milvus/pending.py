@@ -29,6 +29,9 @@ _CLAIM, _FRACTION = 1_024, 2
 class _Assignment(Struct):
     """The texts of one worker: texts to claim, and leased texts that were not handed out yet."""
 
+    worker: str
+    embedder: str
+    scope: Scope
     unclaimed: deque[int] = field(default_factory=deque)
     leased: deque[int] = field(default_factory=deque)
     until: float = 0.0
@@ -71,7 +74,8 @@ class PendingTexts(Part, base.PendingTexts):
 
     def lease(self, embedder: str, scope: Scope, worker: str, limit: int, seconds: float) -> list[Pending]:
         self._leases.worker, self._leases.seconds = worker, seconds
-        assignment = self._assignments.setdefault((worker, embedder, scope), _Assignment())
+        key = (worker, embedder, scope)
+        assignment = self._assignments.setdefault(key, _Assignment(*key))
         if time.monotonic() < assignment.until:
             self._leases.renew(embedder, worker, seconds)
         else:
@@ -83,7 +87,7 @@ class PendingTexts(Part, base.PendingTexts):
             return []
         while True:
             if not assignment.leased:
-                assignment.leased.extend(self._claim(assignment, embedder, scope, worker, limit, seconds))
+                assignment.leased.extend(self._claim(assignment, limit, seconds))
             count = min(limit, len(assignment.leased))
             contents = [assignment.leased.popleft() for _ in range(count)]
             # All of them may have been removed since they were leased. There may be more.
@@ -101,12 +105,8 @@ class PendingTexts(Part, base.PendingTexts):
         found = self._filters.of(scope) if contents else None
         if found is None:
             return []
-        fields = ["id", "content", "title", "hash"]
-        rows = list(
-            self._client.among(
-                DOCUMENTS, "content", contents, fields, where=found.documents, reading="strong"
-            )
-        )
+        fields, where = ["id", "content", "title", "hash"], found.documents
+        rows = self._client.among(DOCUMENTS, "content", contents, fields, where=where, reading="strong")
         # If several documents have a text, all workers must use the title of the same document.
         documents = {row["content"]: row for row in sorted(rows, key=lambda row: -row["id"])}
         texts = read_texts(self._client, contents)
@@ -146,22 +146,15 @@ class PendingTexts(Part, base.PendingTexts):
                 first[content] = chunk
         return first
 
-    def _claim(
-        self,
-        assignment: _Assignment,
-        embedder: str,
-        scope: Scope,
-        worker: str,
-        limit: int,
-        seconds: float,
-    ) -> Sequence[int]:
+    def _claim(self, assignment: _Assignment, limit: int, seconds: float) -> Sequence[int]:
         """Lease more texts. Returns nothing if all texts are embedded or leased to other workers."""
+        embedder, worker = assignment.embedder, assignment.worker
         is_fresh = False
         while True:
             if not assignment.unclaimed:
                 if is_fresh:
                     return ()
-                sizes = self.unembedded(embedder, scope)
+                sizes = self.unembedded(embedder, assignment.scope)
                 assignment.unclaimed.extend(_in_order(sizes, number("worker", worker)))
                 is_fresh = True
             share = len(assignment.unclaimed) // (_FRACTION * self._token_stats.writers(embedder))

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from qmd.store import base
 from qmd.store.milvus.chunks import CHUNK_FIELDS, chunk_of, to_chunk
 from qmd.store.milvus.client import HEAVY, MAX_ROWS, Row
@@ -80,8 +82,6 @@ class Vectors(Part, base.Vectors):
         self._leases.release_numbers(embedder, [item.content for item in new if item.chunks[0].seq == 0])
 
     def of_texts(self, embedder: str, hashes: Sequence[str]) -> dict[str, tuple[list[Chunk], Floats]]:
-        import numpy as np
-
         hash_of = {content_id(text_hash): text_hash for text_hash in hashes}
         fields = ["content", *CHUNK_FIELDS, "vector"]
         by_hash: dict[str, dict[int, Row]] = {}
@@ -95,8 +95,6 @@ class Vectors(Part, base.Vectors):
         return result
 
     def sample(self, embedder: str, count: int) -> list[EmbeddedSample]:
-        import numpy as np
-
         name, where = vector_table(embedder), f"seq == 0 and {LIVE}"
         ids = sorted(row["id"] for row in self._client.all(name, where, ["id"]))
         chosen = sorted({ids[at * len(ids) // count] for at in range(count)}) if ids else []
@@ -133,8 +131,6 @@ class Vectors(Part, base.Vectors):
             count = min(MAX_ROWS, 4 * count)
 
     def similarities(self, embedder: str, vector: Floats, ids: Sequence[int]) -> dict[int, ChunkMatch]:
-        import numpy as np
-
         self._vector_sets.check_dimension(embedder, len(vector))
         fields = ["document", "content", *CHUNK_FIELDS, "vector"]
         rows = list(

@@ -46,21 +46,22 @@ class PendingTexts(base.PendingTexts):
         with self._database.snapshot() as db:
             # Cached until a change.
             state = state_of(db)
-            cache: tuple[object, dict[object, int]] | None = getattr(self._local, "counts", None)
-            if cache is None or cache[0] != state:
-                cache = self._local.counts = (state, {})
+            cache: dict[object, int]
+            of, cache = getattr(self._local, "counts", (None, {}))
+            if of != state:
+                cache = {}
+                self._local.counts = (state, cache)
             key = (embedder, documents)
-            if key in cache[1]:
-                return cache[1][key]
-            row = db.execute(
+            if key in cache:
+                return cache[key]
+            cache[key] = db.execute(
                 "SELECT count(*) FROM "
                 "(SELECT DISTINCT content_id FROM documents INDEXED BY documents_content "
                 f"WHERE 1 {filters}) x WHERE NOT EXISTS (SELECT 1 FROM content_vectors v WHERE "
                 f"v.embedder_id = {EMBEDDER} AND v.content_id = x.content_id AND v.seq = 0)",
                 (*values, embedder),
-            ).fetchone()
-            count = cache[1][key] = int(row[0]) if row else 0
-            return count
+            ).get
+            return cache[key]
 
     def sizes(self, embedder: str, scope: Scope) -> list[int]:
         filters, values = condition(filter_of(self._database, scope), "d")

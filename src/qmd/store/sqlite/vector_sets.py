@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import apsw
 
@@ -60,9 +60,8 @@ class VectorSets(base.VectorSets):
         contents = f"SELECT d.content_id FROM documents d WHERE 1 {filters}"
         with self._database.transaction() as db:
             # A text can also be in collections outside the scope, which have blocks of their own.
-            collections: list[Any] = db.execute(
-                f"SELECT DISTINCT collection_id FROM documents WHERE content_id IN ({contents})", values
-            ).fetchall()
+            query = f"SELECT DISTINCT collection_id FROM documents WHERE content_id IN ({contents})"
+            collections = list(db.execute(query, values))
             db.execute(
                 f"DELETE FROM content_vectors WHERE embedder_id = {EMBEDDER} AND content_id IN ({contents})",
                 (embedder, *values),
@@ -92,14 +91,8 @@ class VectorSets(base.VectorSets):
             return chunks, [int(frequencies[token]) if token < len(frequencies) else 0 for token in tokens]
         with self._database.snapshot() as db:
             identity, chunks = self._embedder(embedder)
-            counts = [
-                db.execute(
-                    "SELECT chunks FROM token_frequencies WHERE embedder_id = ? AND token = ?",
-                    (identity, token),
-                ).fetchone()
-                for token in tokens
-            ]
-            return chunks, [int(count[0]) if count else 0 for count in counts]
+            query = "SELECT chunks FROM token_frequencies WHERE embedder_id = ? AND token = ?"
+            return chunks, [db.execute(query, (identity, token)).get or 0 for token in tokens]
 
     def all_token_frequencies(self, embedder: str) -> tuple[int, dict[int, int]]:
         with self._database.snapshot() as db:

@@ -65,7 +65,7 @@ class Vectors(base.Vectors):
             by_collection: dict[int, tuple[list[int], list[Floats]]] = {}
             added = 0
             for embedded in batch:
-                is_indexed = db.execute("SELECT 1 FROM contents WHERE id = ?", (embedded.content,)).fetchone()
+                is_indexed = db.execute("SELECT 1 FROM contents WHERE id = ?", (embedded.content,)).get
                 item = new_chunks(embedded, _stored(db, identity, embedded)) if is_indexed else None
                 if item is None:
                     continue
@@ -96,14 +96,11 @@ class Vectors(base.Vectors):
 
     def sample(self, embedder: str, count: int) -> list[EmbeddedSample]:
         with self._database.snapshot() as db:
-            row = db.execute(
+            identity, low, high = db.execute(
                 "SELECT e.id, min(v.id), max(v.id) FROM embedders e JOIN content_vectors v "
                 "ON v.embedder_id = e.id WHERE e.fingerprint = ? GROUP BY e.id",
                 (embedder,),
-            ).fetchone()
-            if row is None:
-                return []
-            identity, low, high = row
+            ).get or (0, 0, 0)
             samples: list[EmbeddedSample] = []
             after = low - 1
             for at in range(count):
@@ -113,7 +110,7 @@ class Vectors(base.Vectors):
                     "ON t.id = v.content_id WHERE v.id > ? AND v.embedder_id = ? AND v.seq = 0 "
                     "ORDER BY v.id LIMIT 1",
                     (max(after, low - 1 + (high - low) * at // count), identity),
-                ).fetchone()
+                ).get
                 if chosen is None:
                     break
                 after, title, text, start, end, vector = chosen
@@ -155,13 +152,12 @@ class Vectors(base.Vectors):
         with self._database.snapshot() as db:
             _check_dimension(db, embedder, vector)
             for document in ids:
-                rows: list[Any] = db.execute(
+                query = (
                     f"SELECT v.vector, {_CHUNK} FROM documents d "
                     "JOIN content_vectors v ON v.content_id = d.content_id "
-                    f"WHERE d.id = ? AND v.embedder_id = {EMBEDDER}",
-                    (document, embedder),
-                ).fetchall()
-                if rows:
+                    f"WHERE d.id = ? AND v.embedder_id = {EMBEDDER}"
+                )
+                if rows := list(db.execute(query, (document, embedder))):
                     cosines = _cosines(rows, vector)
                     best = int(cosines.argmax())
                     matches[document] = ChunkMatch(document, Chunk(*rows[best][1:]), float(cosines[best]))
@@ -207,10 +203,8 @@ class Vectors(base.Vectors):
         peak = float(np.abs(vector).max()) or 1.0
         query = np.rint(vector / (peak / 127.0)).astype(np.int8)[None, :]
         file = self._database.identity()
-        blocks = [
-            self._block(db, (*row, file)) for row in list(block_versions(self._database, embedder, scope))
-        ]
-        blocks = [block for block in blocks if len(block[0])]
+        versions = list(block_versions(self._database, embedder, scope))
+        blocks = [block for version in versions if len((block := self._block(db, (*version, file)))[0])]
         if not blocks:
             return [], 0
         ids = np.concatenate([block[0] for block in blocks])
@@ -238,7 +232,7 @@ class Vectors(base.Vectors):
             if cached is not None:
                 self._blocks.move_to_end(key)
                 return cached
-        row = db.execute("SELECT ids, scales, codes FROM vectors_vec WHERE id = ?", (key[0],)).fetchone()
+        row = db.execute("SELECT ids, scales, codes FROM vectors_vec WHERE id = ?", (key[0],)).get
         if row is None:
             return np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros((0, 0), np.int8)
         ids = np.frombuffer(row[0], dtype=np.int64)
@@ -264,25 +258,24 @@ def _size(block: _Block) -> int:
 
 
 def _embedder_id(db: apsw.Connection, vector_set: VectorSet, dimension: int) -> int:
-    rows: list[Any] = db.execute(
+    identity, before = db.execute(
         "INSERT INTO embedders (fingerprint, name, dimension, model, source) VALUES (?1, ?2, ?3, ?4, ?5) "
         "ON CONFLICT DO UPDATE SET name = ?2, model = ?4, source = ?5 RETURNING id, dimension",
         (vector_set.fingerprint, vector_set.name, dimension, vector_set.model, vector_set.source),
-    ).fetchall()
-    identity, before = map(int, rows[0])
+    ).get
     if before != dimension:
-        if db.execute("SELECT 1 FROM content_vectors WHERE embedder_id = ? LIMIT 1", (identity,)).fetchone():
+        if db.execute("SELECT 1 FROM content_vectors WHERE embedder_id = ? LIMIT 1", (identity,)).get:
             raise other_dimension(vector_set.name, before, dimension)
         db.execute("UPDATE embedders SET dimension = ? WHERE id = ?", (dimension, identity))
-    return identity
+    return int(identity)
 
 
 def _check_dimension(db: apsw.Connection, fingerprint: str, vector: Floats) -> None:
     """Raise `ModelError` if a vector cannot be compared with the vectors of the index."""
     sql = "SELECT name, dimension FROM embedders WHERE fingerprint = ?"
-    row = db.execute(sql, (fingerprint,)).fetchone()
-    if row is not None and row[1] != len(vector):
-        raise other_dimension(str(row[0]), int(row[1]), len(vector))
+    name, dimension = db.execute(sql, (fingerprint,)).get or ("", len(vector))
+    if dimension != len(vector):
+        raise other_dimension(name, dimension, len(vector))
 
 
 def _stored(db: apsw.Connection, embedder: int, item: Embedded) -> set[int]:
