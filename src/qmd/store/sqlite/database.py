@@ -30,9 +30,21 @@ LISTED = "(SELECT value FROM json_each(?))"
 EMBEDDER = "(SELECT id FROM embedders WHERE fingerprint = ?)"
 
 
-def state_of(db: apsw.Connection) -> tuple[apsw.Connection, object, int]:
-    """Return a value that changes with every commit, by this connection or another."""
-    return db, db.pragma("data_version"), db.total_changes()
+class Cache(threading.local):
+    """Values that each thread has computed from the index: at most `most`, until the index changes."""
+
+    def __init__(self, most: int = 1_000) -> None:
+        self._most = most
+        self._state: object = None
+        self._values: dict[Any, Any] = {}
+
+    def of(self, db: apsw.Connection) -> dict[Any, Any]:
+        """Return the values by key for the present state of the index."""
+        # Changes with every commit, by this connection or another.
+        state = (db, db.pragma("data_version"), db.total_changes())
+        if state != self._state or len(self._values) >= self._most:
+            self._state, self._values = state, {}
+        return self._values
 
 
 class _OfThread(threading.local):

@@ -24,7 +24,7 @@ from msgspec import Struct
 from qmd.ranking import bm25
 from qmd.store import base
 from qmd.store.records import ALL_FIRST, POOL, POOL_FACTOR, longer_idf, longer_terms
-from qmd.store.sqlite.database import LISTED, Database, state_of
+from qmd.store.sqlite.database import LISTED, Cache, Database
 from qmd.store.sqlite.scope_filter import (
     DocumentFilter,
     collection_ids,
@@ -282,7 +282,7 @@ class _Scorer:
         self.idf: Sequence[float] = ()
         self.owner: Sequence[int] = ()
         self.phrase_idf: Sequence[float] = ()
-        self._cached_totals: tuple[object, dict[Ranges, tuple[int, float]]] = (None, {})
+        self._totals = Cache()
         db.register_fts5_function("qmd_bm25", self._score_row)
         db.register_fts5_function("qmd_rank", self._rank_row)
         db.register_fts5_function("qmd_totals", _totals)
@@ -294,11 +294,7 @@ class _Scorer:
             totals = self.db.execute("SELECT qmd_totals(documents_fts) FROM documents_fts LIMIT 1").get
             count, terms = map(int, totals.split()) if totals else (0, 0)
             return count, terms / max(1, count)
-        # Cached until the index changes.
-        state = state_of(self.db)
-        if self._cached_totals[0] != state:
-            self._cached_totals = (state, {})
-        cache = self._cached_totals[1]
+        cache: dict[Ranges, tuple[int, float]] = self._totals.of(self.db)
         if population not in cache:
             query = "SELECT qmd_length(documents_fts) FROM documents_fts WHERE rowid BETWEEN ? AND ?"
             lengths = [int(length) for ends in population for (length,) in self.db.execute(query, ends)]

@@ -5,7 +5,6 @@ No text is embedded twice, and the texts of killed workers are not lost.
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import Any
 
@@ -13,7 +12,7 @@ import apsw
 
 from qmd.store import base
 from qmd.store.records import MAX_LEASE_SECONDS
-from qmd.store.sqlite.database import EMBEDDER, Database, state_of
+from qmd.store.sqlite.database import EMBEDDER, Cache, Database
 from qmd.store.sqlite.scope_filter import condition, filter_of
 from qmd.store.values import Pending, Scope
 
@@ -35,8 +34,7 @@ class PendingTexts(base.PendingTexts):
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        #: Counts of each thread for the current state of the index.
-        self._local = threading.local()
+        self._counts = Cache()
         #: The size and the id of the last text that each worker leased. Small texts come first.
         self._positions: dict[tuple[str, str, Scope], tuple[int, int]] = {}
 
@@ -44,24 +42,17 @@ class PendingTexts(base.PendingTexts):
         documents = filter_of(self._database, scope)
         filters, values = condition(documents)
         with self._database.snapshot() as db:
-            # Cached until a change.
-            state = state_of(db)
-            cache: dict[object, int]
-            of, cache = getattr(self._local, "counts", (None, {}))
-            if of != state:
-                cache = {}
-                self._local.counts = (state, cache)
-            key = (embedder, documents)
-            if key in cache:
-                return cache[key]
-            cache[key] = db.execute(
+            counts, key = self._counts.of(db), (embedder, documents)
+            if key in counts:
+                return int(counts[key])
+            counts[key] = db.execute(
                 "SELECT count(*) FROM "
                 "(SELECT DISTINCT content_id FROM documents INDEXED BY documents_content "
                 f"WHERE 1 {filters}) x WHERE NOT EXISTS (SELECT 1 FROM content_vectors v WHERE "
                 f"v.embedder_id = {EMBEDDER} AND v.content_id = x.content_id AND v.seq = 0)",
                 (*values, embedder),
             ).get
-            return cache[key]
+            return int(counts[key])
 
     def sizes(self, embedder: str, scope: Scope) -> list[int]:
         filters, values = condition(filter_of(self._database, scope), "d")

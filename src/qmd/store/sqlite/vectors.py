@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from qmd.store import base
 from qmd.store.records import new_chunks, other_dimension
 from qmd.store.sqlite.blocks import append, block_versions, decode
-from qmd.store.sqlite.database import EMBEDDER, LISTED, Database, state_of
+from qmd.store.sqlite.database import EMBEDDER, LISTED, Cache, Database
 from qmd.store.sqlite.scope_filter import DocumentFilter, condition, filter_of, select
 from qmd.store.values import ChunkMatch, Embedded, EmbeddedSample, Scope, VectorSet
 from qmd.types import Chunk
@@ -48,8 +48,7 @@ class Vectors(base.Vectors):
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        #: Caches of each thread for the current state of the index.
-        self._local = threading.local()
+        self._filters = Cache(_CACHED_FILTERS)
         self._blocks: OrderedDict[_Key, _Block] = OrderedDict()
         self._cached_bytes = 0
         self._block_lock = threading.Lock()
@@ -171,12 +170,8 @@ class Vectors(base.Vectors):
             return None
         if documents.is_empty:
             return np.zeros(0, np.int64)
-        # A filter with many documents takes long to read, so results are cached until the index changes.
-        cache: dict[object, NDArray[np.int64]]
-        state, cache = getattr(self._local, "filtered", (None, {}))
-        if state != state_of(db) or len(cache) >= _CACHED_FILTERS:
-            cache = {}
-            self._local.filtered = (state_of(db), cache)
+        # A filter with many documents takes long to read.
+        cache: dict[object, NDArray[np.int64]] = self._filters.of(db)
         key = (embedder, documents)
         if key in cache:
             return cache[key]
