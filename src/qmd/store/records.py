@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from qmd.errors import ModelError
 from qmd.ranking import bm25
 from qmd.text.link_targets import target_name
-from qmd.text.predicates import Fields, key_of
+from qmd.text.predicates import Fields, Span, key_of
 from qmd.text.query import LexicalQuery, Term, longer_words
 from qmd.types import Anchor, Link, LinkKind
 
@@ -57,6 +57,8 @@ def other_dimension(name: str, before: int, now: int) -> ModelError:
 LinkRow: TypeAlias = tuple[int, str, str]
 #: The name of a field, and the type and the key of a value.
 FieldKey: TypeAlias = tuple[str, str, str | float]
+#: A value of a parameter.
+Bound: TypeAlias = str | int | float
 #: The kind of links that are anchors.
 ANCHOR = "anchor"
 
@@ -86,6 +88,12 @@ def anchors_of(rows: Iterable[LinkRow]) -> list[Anchor]:
 def field_keys(fields: Fields) -> set[FieldKey]:
     """Return the values of fields as they are compared, to find out whether two documents differ in them."""
     return {(name, *key_of(value)) for name, values in fields.items() for value in values}
+
+
+def bounds(span: Span) -> list[tuple[str, Bound]]:
+    """Return the operators and values that a key inside a span is compared with."""
+    low, high = (">" if span.low_open else ">="), ("<" if span.high_open else "<=")
+    return [(sign, bound) for sign, bound in ((low, span.low), (high, span.high)) if bound is not None]
 
 
 def longer_terms(query: LexicalQuery) -> list[Term]:

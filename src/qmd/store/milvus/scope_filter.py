@@ -14,6 +14,7 @@ from qmd.store.milvus.client import Client, Row, literal, quoted
 from qmd.store.milvus.field_rows import ADDRESS, DocumentFields, FieldRows
 from qmd.store.milvus.schema import DOCUMENTS
 from qmd.store.milvus.state import State
+from qmd.store.records import bounds
 from qmd.store.values import Scope
 from qmd.text import dates
 from qmd.text.extraction import OF_FILE
@@ -129,12 +130,8 @@ def _ranges(comparison: Comparison) -> Iterator[str]:
     """Yield expressions for the dates that satisfy a comparison."""
     for span in spans(comparison):
         if span.type == "date":
-            bounds = ['date > ""']
-            if span.low is not None:
-                bounds.append(f"date {'>' if span.low_open else '>='} {quoted(str(span.low))}")
-            if span.high is not None:
-                bounds.append(f"date {'<' if span.high_open else '<='} {quoted(str(span.high))}")
-            yield f"({' and '.join(bounds)})"
+            limits = ['date > ""', *(f"date {sign} {quoted(str(date))}" for sign, date in bounds(span))]
+            yield f"({' and '.join(limits)})"
 
 
 def _is_expressible(predicate: Predicate) -> bool:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, cast
 from weakref import WeakSet
 
 import apsw
 from msgspec import convert, to_builtins
 
+from qmd.store.records import Bound, bounds
 from qmd.text.predicates import (
     Among,
     And,
@@ -40,8 +41,6 @@ COLUMNS = {
 }
 #: Columns whose values are dates or numbers, so that SQL compares them as `spans` does.
 _ORDERED = {"date": "date", "modified": "date", "size": "number"}
-#: A value of a parameter.
-Bound: TypeAlias = str | int | float
 #: More value numbers of one condition are passed as JSON.
 _INLINE = 50
 
@@ -155,40 +154,27 @@ def _column(comparison: Comparison) -> Condition:
     if kind is None or is_pattern(comparison):
         packed = json.dumps(to_builtins(comparison))
         return Condition(f"qmd_holds(?, {column})", (packed,))
-    found = [(span.low, span.high, span) for span in spans(comparison) if span.type == kind]
-    clauses, values = [], []
-    for low, high, span in found:
-        bounds = []
-        if low is not None:
-            bounds.append(f"{column} {'>' if span.low_open else '>='} ?")
-            values.append(low)
-        if high is not None:
-            bounds.append(f"{column} {'<' if span.high_open else '<='} ?")
-            values.append(high)
-        clauses.append(" AND ".join(bounds))
+    clauses: list[str] = []
+    values: list[Bound] = []
+    for span in spans(comparison):
+        if span.type == kind:
+            clauses.append(" AND ".join(f"{column} {sign} ?" for sign, _ in bounds(span)))
+            values += [bound for _, bound in bounds(span)]
     sql = f"({' OR '.join(clauses)})" if clauses else "0"
     return Condition(sql, tuple(values), dated=comparison.field == "date")
 
 
 def value_numbers(db: apsw.Connection, comparison: Comparison) -> list[int]:
     """Return the numbers of the stored values that satisfy a comparison, of documents anywhere."""
-    select = "SELECT id FROM field_values WHERE field_id = (SELECT id FROM field_names WHERE name = ?)"
+    select = "SELECT id, key FROM field_values WHERE field_id = (SELECT id FROM field_names WHERE name = ?)"
     if comparison.operator == "exists":
-        return [row[0] for row in db.execute(select, (comparison.field,))]
+        return [number for number, _ in db.execute(select, (comparison.field,))]
     if is_pattern(comparison):
-        rows = db.execute(
-            select.replace("SELECT id FROM field_values", "SELECT id, key FROM field_values", 1)
-            + " AND type IN ('text', 'date')",
-            (comparison.field,),
-        )
+        rows = db.execute(f"{select} AND type IN ('text', 'date')", (comparison.field,))
         return [number for number, key in rows if text_matches(comparison, str(key))]
-    found: list[int] = []
+    found: set[int] = set()
     for span in spans(comparison):
-        sql, values = f"{select} AND type = ?", list[Bound]([comparison.field, span.type])
-        low, high = (">" if span.low_open else ">="), ("<" if span.high_open else "<=")
-        for bound, sign in ((span.low, low), (span.high, high)):
-            if bound is not None:
-                sql += f" AND key {sign} ?"
-                values.append(bound)
-        found.extend(row[0] for row in db.execute(sql, tuple(values)))
-    return sorted(set(found))
+        sql = " AND ".join([select, "type = ?", *(f"key {sign} ?" for sign, _ in bounds(span))])
+        values = (comparison.field, span.type, *(bound for _, bound in bounds(span)))
+        found.update(number for number, _ in db.execute(sql, values))
+    return sorted(found)

@@ -13,7 +13,7 @@ from qmd.store.records import ANCHOR, LinkRow, anchors_of, links_of
 from qmd.store.sqlite.conditions import COLUMNS, register
 from qmd.store.sqlite.database import LISTED, Database
 from qmd.store.sqlite.field_rows import FIELD_SHIFT, TYPE_SHIFT
-from qmd.store.sqlite.scope_filter import collection_ids, condition, filter_of
+from qmd.store.sqlite.scope_filter import collection_ids, within
 from qmd.store.values import Scope
 from qmd.text.predicates import VALUE_TYPES, Value, ValueType
 from qmd.types import Anchor, FieldSummary, Link, ValueCount
@@ -29,12 +29,12 @@ class Fields(base.Fields):
 
     def count(self, scope: Scope) -> int:
         with self._database.snapshot() as db:
-            clause, values = self._within(scope)
+            clause, values = within(self._database, scope)
             return int(db.execute(f"SELECT count(*) FROM documents d WHERE 1 {clause}", values).get)
 
     def newest(self, scope: Scope, limit: int) -> list[int]:
         with self._database.snapshot() as db:
-            clause, values = self._within(scope)
+            clause, values = within(self._database, scope)
             rows = db.execute(
                 f"SELECT d.id FROM documents d WHERE 1 {clause} ORDER BY d.date DESC, d.id LIMIT ?",
                 (*values, limit),
@@ -118,7 +118,7 @@ class Fields(base.Fields):
 
     def linking(self, collection: str, names: Sequence[str]) -> list[int]:
         with self._database.snapshot() as db:
-            clause, values = self._within(Scope((collection,)))
+            clause, values = within(self._database, Scope((collection,)))
             rows = db.execute(
                 f"SELECT DISTINCT l.document_id FROM links l JOIN documents d ON d.id = l.document_id "
                 f"WHERE l.name IN {LISTED} AND l.name <> '' {clause} ORDER BY 1",
@@ -128,7 +128,7 @@ class Fields(base.Fields):
 
     def targets(self, collection: str) -> list[tuple[int, str, tuple[str, ...]]]:
         with self._database.snapshot() as db:
-            clause, values = self._within(Scope((collection,)))
+            clause, values = within(self._database, Scope((collection,)))
             aliases: dict[int, list[str]] = {}
             for document, alias in db.execute(
                 "SELECT df.document_id, v.value FROM field_values v "
@@ -141,18 +141,14 @@ class Fields(base.Fields):
             )
             return [(document, path, tuple(aliases.get(document, ()))) for document, path in rows]
 
-    def _within(self, scope: Scope) -> tuple[str, tuple[Any, ...]]:
-        """Return `AND …` on the documents `d` of a scope, and its values."""
-        return condition(filter_of(self._database, scope), "d")
-
     def _counted(self, scope: Scope) -> tuple[str, tuple[Any, ...]]:
         """Return a query for (value_id, documents, firsts), to be grouped by value, and its values."""
         if scope.where is None:
             collections = json.dumps(collection_ids(self._database, scope.collections))
             sums = "SELECT value_id, sum(documents) AS documents, sum(firsts) AS firsts FROM field_counts"
             return f"{sums} WHERE collection_id IN {LISTED}", (collections,)
-        within, values = self._within(scope)
-        return f"{_DIRECTLY} WHERE document_id IN (SELECT d.id FROM documents d WHERE 1 {within})", values
+        clause, values = within(self._database, scope)
+        return f"{_DIRECTLY} WHERE document_id IN (SELECT d.id FROM documents d WHERE 1 {clause})", values
 
 
 #: Counts documents in the rows of `document_fields`.

@@ -13,7 +13,7 @@ import apsw
 from qmd.store import base
 from qmd.store.records import MAX_LEASE_SECONDS
 from qmd.store.sqlite.database import EMBEDDER, Cache, Database
-from qmd.store.sqlite.scope_filter import condition, filter_of
+from qmd.store.sqlite.scope_filter import condition, filter_of, within
 from qmd.store.values import Pending, Scope
 
 #: Chunks `v` of a text `t` by an embedder. Its fingerprint is the one parameter.
@@ -55,7 +55,7 @@ class PendingTexts(base.PendingTexts):
             return int(counts[key])
 
     def sizes(self, embedder: str, scope: Scope) -> list[int]:
-        filters, values = condition(filter_of(self._database, scope), "d")
+        filters, values = within(self._database, scope)
         rows = self._database.rows(
             "SELECT CASE WHEN x.start IS NULL THEN x.bytes ELSE "
             "x.bytes * x.start / (SELECT max(1, length(text)) FROM contents WHERE id = x.id) END FROM "
@@ -68,7 +68,7 @@ class PendingTexts(base.PendingTexts):
         return [int(size) for (size,) in rows]
 
     def texts(self, embedder: str, scope: Scope, after: int, limit: int) -> list[Pending]:
-        filters, values = condition(filter_of(self._database, scope), "d")
+        filters, values = within(self._database, scope)
         rows = self._database.rows(
             f"SELECT {_PENDING} FROM contents t WHERE t.id > ? AND EXISTS (SELECT 1 FROM documents d "
             f"WHERE d.content_id = t.id {filters}) AND {_UNEMBEDDED} ORDER BY t.id LIMIT ?",
@@ -99,7 +99,7 @@ class PendingTexts(base.PendingTexts):
         self, db: apsw.Connection, embedder: str, scope: Scope, after: tuple[int, int], limit: int
     ) -> tuple[list[Pending], tuple[int, int]]:
         """Return texts after a position that lack vectors and are not leased, and the last position."""
-        filters, values = condition(filter_of(self._database, scope), "d")
+        filters, values = within(self._database, scope)
         rows: list[Any] = []
         # Two queries, because a comparison of pairs would read every text of this size again.
         for beyond, position in (("t.bytes = ? AND t.id > ?", after), ("t.bytes > ?", after[:1])):

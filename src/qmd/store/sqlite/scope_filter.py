@@ -9,8 +9,9 @@ from typing import NamedTuple
 import apsw
 
 from qmd.errors import CollectionNotFoundError
-from qmd.store.sqlite.conditions import Bound, Condition, compile_predicate
-from qmd.store.sqlite.database import Database
+from qmd.store.records import Bound
+from qmd.store.sqlite.conditions import Condition, compile_predicate
+from qmd.store.sqlite.database import LISTED, Database
 from qmd.store.sqlite.schema import COLLECTION_SHIFT
 from qmd.store.values import Scope
 
@@ -84,11 +85,16 @@ def condition(documents: DocumentFilter, table: str = "documents") -> tuple[str,
     return (clause, ids) if where is None else (f"{clause} AND {where.on(table)}", (*ids, *where.values))
 
 
+def within(database: Database, scope: Scope) -> tuple[str, tuple[Bound, ...]]:
+    """Return `AND …` on the documents `d` of a scope, and its values."""
+    return condition(filter_of(database, scope), "d")
+
+
 def row_condition(documents: DocumentFilter) -> tuple[str, tuple[Bound, ...]]:
     """Return `AND …` on the rows of full-text search. FTS5 itself applies a single range at no cost."""
     if documents.ids:
         return (
-            "AND rowid BETWEEN ? AND ? AND +rowid IN (SELECT value FROM json_each(?))",
+            f"AND rowid BETWEEN ? AND ? AND +rowid IN {LISTED}",
             (documents.ids[0], documents.ids[-1], json.dumps(documents.ids)),
         )
     clause, ids = _in_ranges(documents, "rowid")
@@ -118,8 +124,7 @@ def with_ids(db: apsw.Connection, documents: DocumentFilter) -> DocumentFilter:
             f"SELECT document_id FROM document_fields WHERE value_id IN ({_listed(where.rare)}) {clause} "
             f"LIMIT {MAX_LISTED + 1}"
         )
-        row = db.execute(f"SELECT count(*) FROM ({entries})", values).fetchone()
-        if row is None or row[0] > MAX_LISTED:
+        if db.execute(f"SELECT count(*) FROM ({entries})", values).get > MAX_LISTED:
             return documents
         if where.exact:
             return documents._replace(ids=tuple(sorted({row[0] for row in db.execute(entries, values)})))

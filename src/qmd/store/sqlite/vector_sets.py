@@ -12,7 +12,7 @@ from qmd.store import base
 from qmd.store.sqlite.blocks import block_versions, rebuild
 from qmd.store.sqlite.database import EMBEDDER, LISTED, Database
 from qmd.store.sqlite.pending import PendingTexts
-from qmd.store.sqlite.scope_filter import condition, filter_of
+from qmd.store.sqlite.scope_filter import within
 from qmd.store.values import Scope, VectorSet
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class VectorSets(base.VectorSets):
         return dict(rows)
 
     def drop(self, scope: Scope, embedder: str) -> int:
-        filters, values = condition(filter_of(self._database, scope), "d")
+        filters, values = within(self._database, scope)
         contents = f"SELECT d.content_id FROM documents d WHERE 1 {filters}"
         with self._database.transaction() as db:
             # A text can also be in collections outside the scope, which have blocks of their own.
