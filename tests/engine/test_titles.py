@@ -112,14 +112,14 @@ def test_an_earlier_index_gets_titles_and_counts_without_its_files(
 _KILLED = """
 import os, signal, sys
 import qmd
-from qmd.text import extraction
-extract, left = extraction.extract, [int(sys.argv[2])]
+from qmd.store.sqlite import titles
+extract, left = titles.extract, [int(sys.argv[2])]
 def dying(*values):
     left[0] -= 1
     if not left[0]:
         os.kill(os.getpid(), signal.SIGKILL)
     return extract(*values)
-extraction.extract = dying
+titles.extract = dying
 qmd.open_index(sys.argv[1]).search("x")
 """
 

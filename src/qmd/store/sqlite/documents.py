@@ -14,6 +14,7 @@ from qmd.store.sqlite.field_rows import FieldWriter, forget
 from qmd.store.sqlite.scope_filter import collection_id, ranges
 from qmd.store.sqlite.terms import COMMON_FROM, COMMON_SHARE
 from qmd.store.values import Applied, DocumentChange
+from qmd.text.predicates import Fields
 from qmd.text.tokens import index_form
 from qmd.types import Document, Fingerprint
 
@@ -49,13 +50,14 @@ class Documents(base.Documents):
         *,
         wait: bool = True,
     ) -> Applied:
-        from qmd.text.extraction import searched_title
+        from qmd.text.extraction import searched_title, stored_fields  # searches start without it
 
         # Tokenize before the transaction, so that other writers do not wait for it.
         forms = [
             (
                 index_form(searched_title(item.source.title, item.source.fields, item.path)),
                 index_form(item.source.text),
+                index_form(item.path),
             )
             for item in changed
         ]
@@ -64,8 +66,8 @@ class Documents(base.Documents):
             *place, number = point = self._database.point()
             fields = left[1] if left and left[0] == (*place, number - 1) else FieldWriter(db)
             writer = _Writer(db, collection_id(self._database, collection), fields)
-            for item, (title, body) in zip(changed, forms, strict=True):
-                writer.put(item, title, body)
+            for item, form in zip(changed, forms, strict=True):
+                writer.put(item, stored_fields(item.source.fields, item.path, item.author), form)
             writer.flush()
             for path in removed:
                 writer.remove(path)
@@ -176,11 +178,9 @@ class _Writer:
         last: int | None = db.execute("SELECT max(id) FROM documents WHERE id BETWEEN ? AND ?", ids).get
         self._next = (ids[0] if last is None else last) + 1
 
-    def put(self, item: DocumentChange, title_form: str, body_form: str) -> None:
-        from qmd.text.extraction import stored_fields
-
+    def put(self, item: DocumentChange, fields: Fields, form: tuple[str, str, str]) -> None:
+        """Store a document with its fields, and keep what is to be indexed of it for `index`."""
         source = item.source
-        fields = stored_fields(source.fields, item.path, item.author)
         content = self._content(source.hash, source.text)
         values = (source.title, content, *item.fingerprint, item.author, item.date)
         row = self._find(item.path)
@@ -210,7 +210,7 @@ class _Writer:
             self._fields.put(identity, fields, source.links, source.anchors)
             self.added += 1
             self._linked.add(content)
-        self._forms[identity] = title_form, body_form, index_form(item.path)
+        self._forms[identity] = form
 
     def flush(self) -> None:
         """Write the rows that `put` has collected."""

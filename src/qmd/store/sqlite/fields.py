@@ -108,12 +108,12 @@ class Fields(base.Fields):
     def _links(self, documents: Sequence[int], sign: Literal["=", "<>"]) -> dict[int, list[LinkRow]]:
         """Return the anchors of documents, or the links if `sign` is `<>`."""
         found: dict[int, list[LinkRow]] = {}
-        for document, *row in self._database.rows(
+        for document, line, kind, target in self._database.rows(
             f"SELECT document_id, line, kind, target FROM links WHERE document_id IN {LISTED} "
             f"AND kind {sign} ? ORDER BY document_id, number",
             (json.dumps([*documents]), ANCHOR),
         ):
-            found.setdefault(document, []).append(tuple(row))
+            found.setdefault(document, []).append((line, kind, target))
         return found
 
     def linking(self, collection: str, names: Sequence[str]) -> list[int]:

@@ -16,6 +16,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from qmd.store.sqlite.titles import INDEXED
 from qmd.store.values import OnStep
 from qmd.text.extraction import searched_title
 from qmd.text.tokens import index_form
@@ -29,14 +30,6 @@ _PROGRESS = 2_000
 #: Document ids are reduced modulo this, so that sums over a billion postings fit in 63 bits.
 _MODULUS = 1021
 _COLUMNS = ("title", "body", "path")
-#: The indexed texts of each document: its id, title, aliases (JSON), text and path.
-INDEXED = (
-    "SELECT d.id, d.title, (SELECT json_group_array(v.value) "
-    "FROM document_fields df JOIN field_values v ON v.id = df.value_id "
-    "WHERE df.document_id = d.id AND v.type IN ('text', 'date') "
-    "AND v.field_id = (SELECT id FROM field_names WHERE name = 'alias')), t.text, d.path "
-    "FROM documents d JOIN contents t ON t.id = d.content_id"
-)
 
 
 def differ(db: apsw.Connection, on_step: OnStep) -> bool:

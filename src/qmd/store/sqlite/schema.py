@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 import apsw
@@ -215,34 +214,10 @@ CREATE INDEX links_name ON links(name, document_id) WHERE name <> '';
 
 
 def _titles(db: apsw.Connection) -> None:
-    """Give Markdown documents their titles by the present rule, and search the names of all files as titles.
+    if db.execute("SELECT 1 FROM documents LIMIT 1").get:
+        from qmd.store.sqlite.titles import renew  # a new index has nothing to renew, and starts without it
 
-    Vectors stay as they are: a text keeps those that were made with the former title.
-    """
-    from qmd.store.sqlite.postings import INDEXED
-    from qmd.text.extraction import MARKDOWN, extract, searched_title
-    from qmd.text.tokens import index_form
-
-    markdown = {
-        identity
-        for (identity,) in db.execute(
-            "SELECT df.document_id FROM document_fields df JOIN field_values v ON v.id = df.value_id "
-            "JOIN field_names n ON n.id = v.field_id WHERE n.name = 'format' AND v.value = ?",
-            (MARKDOWN,),
-        )
-    }
-    for (identity,) in db.execute("SELECT id FROM documents").fetchall():
-        (row,) = db.execute(f"{INDEXED} WHERE d.id = ?", (identity,))
-        _, title, aliases, text, path = row
-        if identity in markdown:
-            title = extract(text, path).title
-            db.execute("UPDATE documents SET title = ? WHERE id = ?", (title, identity))
-        searched = searched_title(title, {"alias": tuple(json.loads(aliases))}, path)
-        db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
-        db.execute(
-            "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)",
-            (identity, *map(index_form, (searched, text, path))),
-        )
+        renew(db)
 
 
 #: Each brings a file to the next version, from `FIRST_VERSION` on. Released steps are never edited.

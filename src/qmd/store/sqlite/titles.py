@@ -1,0 +1,43 @@
+"""The texts that are indexed of each document, and the titles that former versions gave to documents."""
+
+from __future__ import annotations
+
+import json
+
+import apsw
+
+from qmd.text.extraction import MARKDOWN, extract, searched_title
+from qmd.text.tokens import index_form
+
+#: The indexed texts of each document: its id, title, aliases (JSON), text and path.
+INDEXED = (
+    "SELECT d.id, d.title, (SELECT json_group_array(v.value) "
+    "FROM document_fields df JOIN field_values v ON v.id = df.value_id "
+    "WHERE df.document_id = d.id AND v.type IN ('text', 'date') "
+    "AND v.field_id = (SELECT id FROM field_names WHERE name = 'alias')), t.text, d.path "
+    "FROM documents d JOIN contents t ON t.id = d.content_id"
+)
+#: The documents that are Markdown.
+_MARKDOWN = (
+    "SELECT df.document_id FROM document_fields df JOIN field_values v ON v.id = df.value_id "
+    "JOIN field_names n ON n.id = v.field_id WHERE n.name = 'format' AND v.value = ?"
+)
+
+
+def renew(db: apsw.Connection) -> None:
+    """Give Markdown documents their titles by the present rule, and search the names of all files as titles.
+
+    Vectors stay as they are: a text keeps those that were made with the former title.
+    """
+    markdown = {identity for (identity,) in db.execute(_MARKDOWN, (MARKDOWN,))}
+    for (identity,) in db.execute("SELECT id FROM documents").fetchall():
+        _, title, aliases, text, path = db.execute(f"{INDEXED} WHERE d.id = ?", (identity,)).get
+        if identity in markdown:
+            title = extract(text, path).title
+            db.execute("UPDATE documents SET title = ? WHERE id = ?", (title, identity))
+        searched = searched_title(title, {"alias": tuple(json.loads(aliases))}, path)
+        db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
+        db.execute(
+            "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)",
+            (identity, *map(index_form, (searched, text, path))),
+        )
