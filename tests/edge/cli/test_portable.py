@@ -366,7 +366,8 @@ def test_files_of_other_kinds_are_refused_in_one_line(guest: User, owner: User, 
 #: What is done to a file → what is said of it.
 FORGERIES = {
     "PRAGMA user_version = 1000": "newer qmd",
-    "PRAGMA user_version = 3": "cannot be portable",
+    "PRAGMA user_version = 3": "before 1.0.0",
+    "PRAGMA user_version = 0": "cannot be portable",
     "CREATE TRIGGER t AFTER INSERT ON meta BEGIN SELECT 1; END": "other tables than an index",
     "CREATE VIEW v AS SELECT 1": "other tables than an index",
     "CREATE INDEX i ON meta(length(value))": "other tables than an index",

@@ -171,8 +171,6 @@ class Documents(Part, base.Documents):
         inside = f"{under}/" if under else ""
         return (each for each in self._select(where) if f"{each.path}/".startswith(inside))
 
-    # -- writing -------------------------------------------------------------------------------------------
-
     def changed_last(self, collections: Sequence[str], limit: int) -> list[Document]:
         documents = (each for each in self.listing() if each.collection in collections)
         return nsmallest(limit, documents, key=lambda document: (-document.modified_ns, document.path))
@@ -248,8 +246,6 @@ class Documents(Part, base.Documents):
         unknown = terms - {row["term"] for row in self._client.among(TERMS, "term", terms, ["term"])}
         self._client.put(TERMS, ({"term": term} for term in sorted(unknown)))
         self._vocabulary |= terms
-
-    # -- reading -------------------------------------------------------------------------------------------
 
     def totals(self, population: Sequence[str] | None = None) -> Totals:
         """Return the totals of the whole index, or of a population."""

@@ -181,8 +181,6 @@ class _Search(Struct):
         scored.sort(key=lambda row: (-row[1], row[0]))
         return [LexicalMatch(document, score, "longer") for document, score, _ in scored[:limit]]
 
-    # -- terms ---------------------------------------------------------------------------------------------
-
     def _resolve(self, term: Term) -> _QueryTerm:
         forms = (_Pattern(term.tokens, term.prefix), *map(_Pattern, term.alternatives))
         last = dict.fromkeys(dimension(form.tokens[-1]) for form in forms if not form.prefix)
@@ -254,8 +252,6 @@ class _Search(Struct):
         if len(rows) < _PHRASE_SAMPLE:
             return matching
         return max(1, matching * self._client.count(DOCUMENTS, where) // len(rows)) if matching else 0
-
-    # -- documents -----------------------------------------------------------------------------------------
 
     def _candidates(
         self, terms: Sequence[_QueryTerm], negative: Sequence[_QueryTerm], pool: int, has_all: str = ""

@@ -63,22 +63,16 @@ def read(path: str, *, thorough: bool = True) -> Contents:
         result = check_pages(copy, "integrity_check") if thorough else "ok"
         if result != "ok":
             raise _damaged(path, " ".join(result.split()))
-        if copy.execute("SELECT 1 FROM meta WHERE key = ?", (PORTABLE,)).fetchone():
+        if copy.execute("SELECT 1 FROM meta WHERE key = ?", (PORTABLE,)).get:
             raise StoreError(
                 f"{path} is a portable file, which lacks what an index has",
                 "search it with 'qmd --index-file FILE search'; 'qmd update' makes an index from your files",
             )
         counts = _counts(copy)
-        notes = dict(copy.execute("SELECT key, value FROM meta WHERE key GLOB ?", (_NOTE + "*",)))
-        return Contents(
-            tuple(name for (name,) in copy.execute("SELECT name FROM collections ORDER BY name")),
-            counts["documents"],
-            counts["content_vectors"],
-            {
-                name.removeprefix(_NOTE): value if isinstance(value, bytes) else str(value).encode()
-                for name, value in notes.items()
-            },
-        )
+        rows = copy.execute("SELECT key, CAST(value AS BLOB) FROM meta WHERE key GLOB ?", (_NOTE + "*",))
+        notes = {key.removeprefix(_NOTE): value for key, value in rows}
+        names = tuple(name for (name,) in copy.execute("SELECT name FROM collections ORDER BY name"))
+        return Contents(names, counts["documents"], counts["content_vectors"], notes)
 
 
 def restore(path: str, copy: str, kept: str, on_pages: OnPages, *, busy_timeout_ms: int) -> bool:

@@ -94,10 +94,12 @@ def append(db: apsw.Connection, embedder: int, collection: int, ids: list[int], 
 
 def link_content(db: apsw.Connection, collection: int, contents: Collection[int]) -> None:
     """Append the vectors of texts that were added to a collection and are already embedded."""
+    present: dict[int, set[int]] = {}
     for content in contents:
         for embedder, ids, vectors in _vectors_of(db, content):
-            present = set().union(*(slots for _, slots in chunk_ids(db, embedder, collection)))
-            if present.isdisjoint(ids):
+            if embedder not in present:
+                present[embedder] = set().union(*(slots for _, slots in chunk_ids(db, embedder, collection)))
+            if present[embedder].isdisjoint(ids):
                 append(db, embedder, collection, ids, vectors)
 
 

@@ -9,7 +9,7 @@ from qmd.config.contexts import list_contexts
 from qmd.store import base
 from qmd.store.collections import Fields, StoredCollections
 from qmd.store.records import CACHE_ROWS
-from qmd.store.sqlite.database import Database
+from qmd.store.sqlite.database import Part
 from qmd.store.sqlite.documents import drop_documents
 from qmd.store.values import CollectionStats
 from qmd.types import Config
@@ -18,13 +18,10 @@ from qmd.types.clock import now
 _FIELDS = ("name", "path", "pattern", "include_by_default", "updated_at", "root")
 
 
-class Collections(StoredCollections):
+class Collections(Part, StoredCollections):
     """Rows of the table `collections`."""
 
     _configured = ("name", "path", "pattern", "include_by_default")
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def stats(self) -> Mapping[str, CollectionStats]:
         rows = self._database.rows(
@@ -74,11 +71,8 @@ class Collections(StoredCollections):
         self._database.execute("DELETE FROM meta WHERE key = 'config'")
 
 
-class Answers(base.Answers):
+class Answers(Part, base.Answers):
     """Rows of the table `llm_cache`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def get(self, key: str) -> str | None:
         answer: str | None = self._database.value("SELECT value FROM llm_cache WHERE key = ?", (key,))

@@ -47,6 +47,13 @@ class Cache(threading.local):
         return self._values
 
 
+class Part:
+    """A part of the store: rows of some tables of an index file."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+
 class _OfThread(threading.local):
     """What each thread has of its own."""
 

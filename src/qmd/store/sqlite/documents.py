@@ -9,7 +9,7 @@ import apsw
 
 from qmd.store import base
 from qmd.store.sqlite.blocks import link_content, unlink_content
-from qmd.store.sqlite.database import LISTED, Database
+from qmd.store.sqlite.database import LISTED, Database, Part
 from qmd.store.sqlite.field_rows import FieldWriter, forget
 from qmd.store.sqlite.scope_filter import collection_id, ranges
 from qmd.store.sqlite.terms import COMMON_FROM, COMMON_SHARE
@@ -26,11 +26,11 @@ _UNUSED = "SELECT id FROM contents WHERE id NOT IN (SELECT content_id FROM docum
 _STALE_SHARE = 0.2
 
 
-class Documents(base.Documents):
+class Documents(Part, base.Documents):
     """Rows of the table `documents`."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         #: What the last batch has left: its place among the transactions, and a writer for the next one.
         self._left: tuple[object, FieldWriter] | None = None
 

@@ -11,7 +11,7 @@ import apsw
 from qmd.store import base
 from qmd.store.records import ANCHOR, LinkRow, anchors_of, links_of
 from qmd.store.sqlite.conditions import COLUMNS, register
-from qmd.store.sqlite.database import LISTED, Database
+from qmd.store.sqlite.database import LISTED, Part
 from qmd.store.sqlite.field_rows import FIELD_SHIFT, TYPE_SHIFT
 from qmd.store.sqlite.scope_filter import collection_ids, within
 from qmd.store.values import Scope
@@ -21,11 +21,8 @@ from qmd.types import Anchor, FieldSummary, Link, ValueCount
 _FACET_COLUMNS = {**COLUMNS, "year": "substr({d}.date, 1, 4)"}
 
 
-class Fields(base.Fields):
+class Fields(Part, base.Fields):
     """Fields and links, read. Every method sees only the documents of its scope or its ids."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def count(self, scope: Scope) -> int:
         with self._database.snapshot() as db:

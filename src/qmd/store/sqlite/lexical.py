@@ -24,7 +24,7 @@ from msgspec import Struct
 from qmd.ranking import bm25
 from qmd.store import base
 from qmd.store.records import ALL_FIRST, POOL, POOL_FACTOR, longer_idf, longer_terms
-from qmd.store.sqlite.database import LISTED, Cache, Database
+from qmd.store.sqlite.database import LISTED, Cache, Database, Part
 from qmd.store.sqlite.scope_filter import (
     DocumentFilter,
     collection_ids,
@@ -62,11 +62,11 @@ def _all(entries: Sequence[Weighted]) -> str:
     return " AND ".join(expression(entry.term) for entry in entries)
 
 
-class Lexical(base.Lexical):
+class Lexical(Part, base.Lexical):
     """Full-text search with a `_Scorer` for each thread."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         self._local = threading.local()
 
     def search(self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True) -> LexicalMatches:

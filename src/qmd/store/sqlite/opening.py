@@ -241,7 +241,7 @@ def require_known_version(connection: apsw.Connection, path: str) -> int:
     if version and version < FIRST_VERSION:
         raise StoreError(
             f"{path} was written by a qmd before 1.0.0 (format {version}), and cannot be brought up to date",
-            "move it away and run 'qmd index': the index is made from your files alone",
+            "move it away, and make it again with this version: an index is made from your files alone",
         )
     if _is_in_project(path):
         from qmd.store.sqlite.untrusted import require_tables

@@ -12,7 +12,7 @@ import apsw
 
 from qmd.store import base
 from qmd.store.records import MAX_LEASE_SECONDS
-from qmd.store.sqlite.database import EMBEDDER, Cache, Database
+from qmd.store.sqlite.database import EMBEDDER, Cache, Database, Part
 from qmd.store.sqlite.scope_filter import condition, filter_of, within
 from qmd.store.values import Pending, Scope
 
@@ -29,11 +29,11 @@ _PENDING = (
 _START = (-1, -1)
 
 
-class PendingTexts(base.PendingTexts):
+class PendingTexts(Part, base.PendingTexts):
     """Texts without vectors, and the table `leases`."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         self._counts = Cache()
         #: The size and the id of the last text that each worker leased. Small texts come first.
         self._positions: dict[tuple[str, str, Scope], tuple[int, int]] = {}

@@ -192,11 +192,11 @@ class PortableStore(SqliteStore):
 
     def _keep_in_memory(self, data: bytes, *, upgrade: bool = False) -> None:
         """Keep a database in memory, where all connections of this process can open it."""
+        if not data.startswith(HEADER):
+            raise _no_index(self._path)
         self._name = f"/qmd-{secrets.token_hex(8)}"
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
         self._memory = apsw.Connection(f"file:{self._name}?vfs=memdb", flags)
-        if not data.startswith(HEADER):
-            raise _no_index(self._path)
         with closing(apsw.Connection(":memory:")) as source:
             source.deserialize("main", data)
             with self._memory.backup("main", source, "main") as work:
@@ -229,16 +229,15 @@ def _check(db: apsw.Connection, path: str) -> tuple[Mark, str]:
     for table in _tables(db):
         if table not in _UNCHECKED:
             _require_types(db, path, table)
-    if db.execute("SELECT 1 FROM collections WHERE root IS NOT NULL LIMIT 1").fetchone():
+    if db.execute("SELECT 1 FROM collections WHERE root IS NOT NULL LIMIT 1").get:
         raise _damaged(path, "a collection has a folder")
     # An index covers the hashes, so the texts need not be read.
-    if db.execute("SELECT 1 FROM contents WHERE typeof(hash) <> 'text' LIMIT 1").fetchone():
+    if db.execute("SELECT 1 FROM contents WHERE typeof(hash) <> 'text' LIMIT 1").get:
         raise _damaged(path, "a text has no hash")
-    unsafe = db.execute(
+    if db.execute(
         "SELECT 1 FROM (SELECT '/' || path || '/' AS path FROM documents) WHERE instr(path, '//') "
         "OR instr(path, '/../') OR instr(path, '/./') OR instr(path, char(0)) LIMIT 1"
-    ).fetchone()
-    if unsafe:
+    ).get:
         raise _damaged(path, "a document has a path outside its collection")
     try:
         mark = msgspec.json.decode(values[PORTABLE], type=Mark)
@@ -265,7 +264,7 @@ def _require_types(db: apsw.Connection, path: str, table: str) -> None:
         # The columns of primary keys are not marked as required.
         allowed += [] if required or kind != "TEXT" else ["null"]
         wrong.append(f"typeof({column}) NOT IN ({', '.join(map(repr, allowed))})")
-    if db.execute(f"SELECT 1 FROM {table} WHERE {' OR '.join(wrong)} LIMIT 1").fetchone():
+    if db.execute(f"SELECT 1 FROM {table} WHERE {' OR '.join(wrong)} LIMIT 1").get:
         raise _damaged(path, f"the table {table} has a value of the wrong type")
 
 

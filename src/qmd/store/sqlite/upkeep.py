@@ -9,7 +9,7 @@ import apsw
 
 from qmd.store import base
 from qmd.store.sqlite.blocks import Audit, audit, rebuild
-from qmd.store.sqlite.database import Database
+from qmd.store.sqlite.database import Part
 from qmd.store.sqlite.documents import drop_documents, drop_unused_texts
 from qmd.store.sqlite.field_rows import drop_unused_values
 from qmd.store.sqlite.vector_sets import drop_other_embedders
@@ -34,11 +34,8 @@ _EMBEDDERS = f"(SELECT id FROM embedders WHERE :embedders IS NULL OR fingerprint
 _USED = f"(SELECT content_id FROM documents WHERE collection_id IN {_COLLECTIONS})"
 
 
-class Upkeep(base.Upkeep):
+class Upkeep(Part, base.Upkeep):
     """Finds faults and unneeded data."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def waste(self, keep: Retention) -> list[Waste]:
         with self._database.snapshot() as db:

@@ -10,7 +10,7 @@ import apsw
 
 from qmd.store import base
 from qmd.store.sqlite.blocks import block_versions, rebuild
-from qmd.store.sqlite.database import EMBEDDER, LISTED, Database
+from qmd.store.sqlite.database import EMBEDDER, LISTED, Database, Part
 from qmd.store.sqlite.pending import PendingTexts
 from qmd.store.sqlite.scope_filter import within
 from qmd.store.values import Scope, VectorSet
@@ -29,11 +29,11 @@ _TABLES = ("content_vectors", "vectors_vec", "token_frequencies")
 _Frequencies: TypeAlias = "tuple[int, NDArray[np.int64]]"
 
 
-class VectorSets(base.VectorSets):
+class VectorSets(Part, base.VectorSets):
     """Rows of the tables `embedders` and `token_frequencies`."""
 
     def __init__(self, database: Database, pending: PendingTexts) -> None:
-        self._database = database
+        super().__init__(database)
         self._pending = pending
         #: Token frequencies of populations, with the blocks from which they were counted.
         self._frequencies: dict[object, tuple[list[tuple[int, int]], _Frequencies]] = {}

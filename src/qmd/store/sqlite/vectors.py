@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from qmd.store import base
 from qmd.store.records import new_chunks, other_dimension
 from qmd.store.sqlite.blocks import append, block_versions, decode
-from qmd.store.sqlite.database import EMBEDDER, LISTED, Cache, Database
+from qmd.store.sqlite.database import EMBEDDER, LISTED, Cache, Database, Part
 from qmd.store.sqlite.scope_filter import DocumentFilter, condition, filter_of, select
 from qmd.store.values import ChunkMatch, Embedded, EmbeddedSample, Scope, VectorSet
 from qmd.types import Chunk
@@ -43,11 +43,11 @@ _Block: TypeAlias = "tuple[NDArray[np.int64], Floats, NDArray[np.int8]]"
 _CHUNK = "v.seq, v.start, v.end, v.first_line, v.last_line"
 
 
-class Vectors(base.Vectors):
+class Vectors(Part, base.Vectors):
     """Rows of the table `content_vectors`, and the blocks that a search scans."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         self._filters = Cache(_CACHED_FILTERS)
         self._blocks: OrderedDict[_Key, _Block] = OrderedDict()
         self._cached_bytes = 0
