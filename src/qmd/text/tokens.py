@@ -80,10 +80,6 @@ _WORD = rf"[{UNSPACED}]+|{_LETTER}+(?:[{_MARKS}]+{_LETTER}*)*{_ENDING}|[{SYMBOLS
 _PARTS = rf"{_LETTER}(?:{_LETTER}|[{_MARKS}])*"
 _MANY_MARKS = f"([{_SORTED}]{{{_MOST_MARKS}}})[{_SORTED}]+"
 _FOREIGN = rf"[^\W_\x00-\x7f{UNSPACED}]|[{_MARKS}]"
-#: Folding expands a letter to up to four, and two Arabic ligatures to many more.
-_LONG_WORD = rf"(?:{_LETTER}|[{_MARKS}]){{{MAX_TERM // 4}}}"
-_CHANGED = rf"[{SYMBOLS}\ufdfa\ufdfb]|{_LONG_WORD}|[{_SORTED}]{{{_MOST_MARKS + 1}}}"
-_LONG_ASCII = f"[A-Za-z0-9]{{{MAX_TERM + 1}}}"
 _CONTRACTED = re.compile(r"(?:s|t|re|ve|ll|d|m)", re.IGNORECASE)
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 #: Limits of the cache of terms. Words longer than `_MEMORABLE` are data (hashes, encoded blobs).
@@ -286,13 +282,6 @@ def index_form(text: str) -> str:
 def _ascii_words(text: str) -> list[str]:
     """Return the words of ASCII text, with the apostrophes around them; faster than `_ASCII_WORD`."""
     return text.encode().translate(_SPACES).decode().split()
-
-
-def has_other_terms_than_before(text: str) -> bool:
-    """Return whether the terms of a text may differ in an index from before symbols and `MAX_TERM`."""
-    if text.isascii():
-        return compiled(_LONG_ASCII).search(text) is not None
-    return compiled(_CHANGED).search(text) is not None
 
 
 def word_at(text: str, start: int) -> str:
