@@ -66,7 +66,8 @@ class StoredCollections(base.Collections):
             return
         with self._writing():
             # Another process may have changed the file, and synced, while this one waited.
-            config = _reread(config)
+            if (data := read_bytes(config.path)) and digest(data) != config.digest:
+                config = parse(data, config.path)
             rows = self._rows(strong=True)
             new_names = _renamed(rows.values(), config)
             if not drop:
@@ -82,7 +83,7 @@ class StoredCollections(base.Collections):
                     self._add({**fields, "updated_at": None}, rows)
                 elif rows[identity] | fields != rows[identity]:
                     self._put(identity, rows[identity] | fields)
-            self._put_config(config, _pack(config))
+            self._put_config(config, msgspec.json.encode(config).decode())
 
     def _refuse_other_owner(self, config: Config, new_names: Mapping[str, str]) -> None:
         """Raise `ConfigError` if collections of another configuration, with documents, would be removed."""
@@ -137,11 +138,6 @@ class StoredCollections(base.Collections):
                     self._put(identity, fields | {"updated_at": now(), "root": root or None})
 
 
-def _pack(config: Config) -> str:
-    """Return the configuration as JSON for `_unpack`."""
-    return msgspec.json.encode(config).decode()
-
-
 def _unpack(text: str, path: str) -> Config | None:
     """Return a packed configuration, or None if it is damaged or belongs to another file or version."""
     try:
@@ -160,12 +156,6 @@ def _other_owner(packed: str | None, config: Config) -> str | None:
     if not isinstance(owner, str) or "\0" in owner:
         return None
     return owner if os.path.realpath(owner) != os.path.realpath(config.path) else None
-
-
-def _reread(config: Config) -> Config:
-    """Return the configuration from its file if the file has changed, otherwise `config`."""
-    data = read_bytes(config.path)
-    return parse(data, config.path) if data and digest(data) != config.digest else config
 
 
 def _renamed(rows: Iterable[Fields], config: Config) -> dict[str, str]:

@@ -7,15 +7,14 @@ rows are deleted afterwards. After a crash, `garbage` finds the orphans.
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import nsmallest
 from typing import Any
 
+import msgspec
 from msgspec import Struct
-from msgspec.structs import astuple
 
 from qmd.errors import StoreError
 from qmd.store import base
@@ -42,7 +41,7 @@ _STALE_SHARE = 0.01
 _BATCH = 200
 
 
-class Totals(Struct, frozen=True):
+class Totals(Struct, frozen=True, array_like=True):
     """The number of documents of the index, or of part of it, and their total length in terms."""
 
     documents: int = 0
@@ -59,8 +58,8 @@ class Documents(Part, base.Documents):
 
     def manifest(self, collection: str) -> dict[str, Fingerprint]:
         where = f"collection == {self._state.collection_id(collection)} and {LIVE}"
-        rows = self._client.all(DOCUMENTS, where, ["path", "size", "mtime_ns", "inode"])
-        return {row["path"]: Fingerprint(row["size"], row["mtime_ns"], row["inode"]) for row in rows}
+        rows = self._client.all(DOCUMENTS, where, ["path", *Fingerprint._fields])
+        return {row["path"]: Fingerprint(*(row[name] for name in Fingerprint._fields)) for row in rows}
 
     def apply(
         self,
@@ -71,14 +70,11 @@ class Documents(Part, base.Documents):
         wait: bool = True,
     ) -> Applied:
         identity = self._state.collection_id(collection)
+        titles = [searched_title(item.source.title, item.source.fields, item.path) for item in changed]
         weighted = [
-            weigh(
-                searched_title(item.source.title, item.source.fields, item.path), item.source.text, item.path
-            )
-            for item in changed
+            weigh(title, item.source.text, item.path) for title, item in zip(titles, changed, strict=True)
         ]
-        paths = [*(item.path for item in changed), *removed]
-        before = self._live_rows(identity, paths)
+        before = self._live_rows(identity, [*(item.path for item in changed), *removed])
         rows: dict[int, Row] = {}
         added = updated = 0
         for item, weights in zip(changed, weighted, strict=True):
@@ -127,16 +123,14 @@ class Documents(Part, base.Documents):
                 self._state.delete(*(STALE_STATISTICS + mark for mark in marks))
                 return
         counted = self._count("strong")
-        total = _sum(counted.values())
-        by_collection = {key: astuple(part) for key, part in counted.items()}
-        self._state.put({"totals": json.dumps(astuple(total)), _BY_COLLECTION: json.dumps(by_collection)})
+        values = {"totals": _sum(counted.values()), _BY_COLLECTION: counted}
+        self._state.put({key: msgspec.json.encode(value).decode() for key, value in values.items()})
         if marks:
             self._state.delete(*(STALE_STATISTICS + mark for mark in marks))
         self._client.flush()
 
     def by_id(self, ids: Sequence[int]) -> dict[int, Document]:
-        documents = self._to_documents(self._live("id", ids, _DOCUMENT))
-        return {document.id: document for document in documents}
+        return {each.id: each for each in self._to_documents(self._live("id", ids, _DOCUMENT))}
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
         contents = {row["id"]: row["content"] for row in self._live("id", ids, ["id", "content"])}
@@ -265,12 +259,12 @@ class Documents(Part, base.Documents):
         text = None if self._state.with_prefix(STALE_STATISTICS) else self._state.get(_BY_COLLECTION)
         if text is None:
             return _sum(self._count("fresh", where).values())
-        by_id = {int(key): Totals(*values) for key, values in json.loads(text).items()}
+        by_id = msgspec.json.decode(text, type=dict[int, Totals])
         return _sum(by_id.get(identity, Totals()) for identity in self._state.collection_ids(population))
 
     def _stored_totals(self, reading: Reading = "fresh") -> Totals | None:
         text = self._state.get("totals", reading)
-        return Totals(*json.loads(text)) if text is not None else None
+        return msgspec.json.decode(text, type=Totals) if text is not None else None
 
     def _count(self, reading: Reading, where: str = LIVE) -> dict[int, Totals]:
         documents: Counter[int] = Counter()
@@ -287,13 +281,12 @@ class Documents(Part, base.Documents):
     def _to_documents(self, rows: Iterable[Row]) -> Iterator[Document]:
         names = {identity: fields["name"] for identity, fields in self._state.collections().items()}
         for row in rows:
-            name = names.get(row["collection"])
-            if name is not None:
+            if name := names.get(row["collection"]):
                 yield Document(row["id"], name, *(row[field] for field in _DOCUMENT[2:]))
 
 
 def _row(collection: int, item: DocumentChange, weighted: Weighted) -> dict[str, Any]:
-    source, fingerprint = item.source, item.fingerprint
+    source = item.source
     return {
         "id": document_id(collection, item.path),
         "collection": collection,
@@ -303,9 +296,7 @@ def _row(collection: int, item: DocumentChange, weighted: Weighted) -> dict[str,
         "content": content_id(source.hash),
         "hash": source.hash,
         "bytes": len(source.text.encode()),
-        "size": fingerprint.size,
-        "mtime_ns": fingerprint.mtime_ns,
-        "inode": fingerprint.inode,
+        **item.fingerprint._asdict(),
         "author": _truncate(item.author),
         "author_folded": "",
         "date": item.date,

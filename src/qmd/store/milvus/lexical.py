@@ -189,7 +189,10 @@ class _Search(Struct):
                 last |= dict.fromkeys(dimension(word) for word in self._words(form.tokens[-1]))
         if len(forms) > 1:
             # The forms include endings of a word that are not in the index.
-            last = dict.fromkeys(self._existing(forms, last))
+            endings = [form.tokens[-1] for form in forms if not form.prefix]
+            existing = {row["term"] for row in self._client.among(TERMS, "term", endings, ["term"])}
+            missing = {dimension(ending) for ending in endings if ending not in existing}
+            last = {key: None for key in last if key not in missing}
         # All forms have the same number of tokens.
         head = [
             tuple(dict.fromkeys(dimension(form.tokens[at]) for form in forms))
@@ -197,12 +200,6 @@ class _Search(Struct):
         ]
         is_ambiguous = self._population is not None and any(form.prefix for form in forms)
         return _QueryTerm(term, forms, (*head, tuple(last)), is_ambiguous=is_ambiguous)
-
-    def _existing(self, forms: Sequence[_Pattern], dimensions: Iterable[int]) -> list[int]:
-        endings = [form.tokens[-1] for form in forms if not form.prefix]
-        existing = {row["term"] for row in self._client.among(TERMS, "term", endings, ["term"])}
-        missing = {dimension(ending) for ending in endings if ending not in existing}
-        return [key for key in dimensions if key not in missing]
 
     def _words(self, prefix: str) -> list[str]:
         """Return the terms of the index that start with `prefix`."""
@@ -226,13 +223,10 @@ class _Search(Struct):
         """Set the number of documents of the index, or of the population, that have each term."""
         single = [entry for entry in terms if not entry.needs_text and len(entry.dimensions[0]) == 1]
         vectors = [{entry.dimensions[0][0]: 1.0} for entry in single]
-        listed = (
-            self._client.search(DOCUMENTS, "weights", vectors, self._counted, _LISTED, ["id"])
-            if single
-            else []
-        )
-        for entry, rows in zip(single, listed, strict=True):
-            entry.documents = len(rows)
+        if single:
+            listed = self._client.search(DOCUMENTS, "weights", vectors, self._counted, _LISTED, ["id"])
+            for entry, rows in zip(single, listed, strict=True):
+                entry.documents = len(rows)
         for entry in terms:
             if not entry.is_possible:
                 continue

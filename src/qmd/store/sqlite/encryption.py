@@ -11,8 +11,6 @@ from msgspec import Struct
 from qmd.errors import StoreError, UsageError
 
 _HEADER = b"age-encryption.org/v1\n"
-_MISSING = "encrypted index files need the extra 'crypt'"
-_INSTALL = "python -m pip install 'qmd-python[crypt]'"
 #: Files with keys are small.
 _MAX_IDENTITIES = 1_000_000
 
@@ -112,5 +110,6 @@ def _pyrage() -> Any:
     try:
         import pyrage
     except ImportError as error:
-        raise StoreError(_MISSING, _INSTALL) from error
+        extra = "python -m pip install 'qmd-python[crypt]'"
+        raise StoreError("encrypted index files need the extra 'crypt'", extra) from error
     return pyrage
