@@ -29,11 +29,9 @@ class Chunks(Struct):
     def copy_to(self, documents: Sequence[Row]) -> None:
         """Give documents the vectors that their texts have in other documents, or had before."""
         for embedder in self._state.embedders("strong") if documents else ():
-            contents = {row["content"] for row in documents}
+            contents, name = {row["content"] for row in documents}, vector_table(embedder)
             by_content: dict[int, dict[int, Row]] = {}
-            for row in self._client.among(
-                vector_table(embedder), "content", contents, CHUNK, reading="strong", page=HEAVY
-            ):
+            for row in self._client.among(name, "content", contents, CHUNK, reading="strong", page=HEAVY):
                 by_content.setdefault(row["content"], {})[row["seq"]] = row
             self.put(
                 embedder,

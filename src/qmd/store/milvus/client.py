@@ -207,9 +207,8 @@ class Client:
             self._upsert(name, batch, shape)
 
     def delete(self, name: str, where: str) -> None:
-        if self.has(name):
+        if self._on("delete", name, filter=where) is not None:
             self._wrote = True
-            self._on("delete", name, filter=where)
 
     def delete_among(self, name: str, field: str, values: Iterable[int | str], *, where: str = "") -> None:
         for condition in _conditions(field, values, where):

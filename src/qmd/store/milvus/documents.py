@@ -125,8 +125,7 @@ class Documents(Part, base.Documents):
         counted = self._count("strong")
         values = {"totals": _sum(counted.values()), _BY_COLLECTION: counted}
         self._state.put({key: msgspec.json.encode(value).decode() for key, value in values.items()})
-        if marks:
-            self._state.delete(*(STALE_STATISTICS + mark for mark in marks))
+        self._state.delete(*(STALE_STATISTICS + mark for mark in marks))
         self._client.flush()
 
     def by_id(self, ids: Sequence[int]) -> dict[int, Document]:

@@ -78,11 +78,9 @@ class Leases:
         where = (
             f"embedder == {quoted(resource)} and until > {_until(0)} and until <= {_until(MAX_LEASE_SECONDS)}"
         )
-        rows = self._client.among(
-            LEASES, "content", numbers, ["content", "worker"], where=where, reading="strong"
-        )
         holders: dict[int, set[str]] = {}
-        for row in rows:
+        fields = ["content", "worker"]
+        for row in self._client.among(LEASES, "content", numbers, fields, where=where, reading="strong"):
             holders.setdefault(row["content"], set()).add(row["worker"])
         return holders
 
@@ -95,16 +93,14 @@ class Leases:
 
     def release_worker(self, resource: str, worker: str) -> None:
         """Release the leases of one worker on one resource."""
-        if self._client.has(LEASES):
-            self._client.delete(LEASES, _of_worker(resource, worker))
+        self._client.delete(LEASES, _of_worker(resource, worker))
 
     def release_numbers(self, resource: str, numbers: Collection[int]) -> None:
         """Release the leases of all workers on some numbers."""
-        if numbers and self._client.has(LEASES):
-            rows = self._client.among(
-                LEASES, "content", numbers, ["id"], where=f"embedder == {quoted(resource)}", reading="strong"
-            )
-            self._client.delete_among(LEASES, "id", [row["id"] for row in rows])
+        rows = self._client.among(
+            LEASES, "content", numbers, ["id"], where=f"embedder == {quoted(resource)}", reading="strong"
+        )
+        self._client.delete_among(LEASES, "id", [row["id"] for row in rows])
 
 
 def _of_worker(resource: str, worker: str) -> str:

@@ -47,7 +47,8 @@ class State:
         self._client.put(STATE, [row for row in rows if len(row["value"].encode()) <= MAX_TEXT])
 
     def delete(self, *keys: str) -> None:
-        self._client.delete(STATE, f"key in {literal(keys)}")
+        if keys:
+            self._client.delete(STATE, f"key in {literal(keys)}")
 
     def mark_orphans(self) -> None:
         self.put({ORPHANS: self.writer})
