@@ -51,19 +51,12 @@ class Chunks(Struct):
         """
         affected = contents.keys() | set(removed)
         for embedder in self._state.embedders("strong") if affected else ():
+            name = vector_table(embedder)
             rows = self._client.among(
-                vector_table(embedder),
-                "document",
-                affected,
-                CHUNK,
-                where=LIVE,
-                reading="strong",
-                page=HEAVY,
+                name, "document", affected, CHUNK, where=LIVE, reading="strong", page=HEAVY
             )
-            self.put(
-                embedder,
-                [{**row, "live": False} for row in rows if contents.get(row["document"]) != row["content"]],
-            )
+            former = (row for row in rows if contents.get(row["document"]) != row["content"])
+            self.put(embedder, ({**row, "live": False} for row in former))
 
     def put(self, embedder: str, chunks: Iterable[Row]) -> None:
         """Write chunks. The first chunk of each text is written last: it shows that the text is complete."""

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from qmd.config.atomic import create_beside, sync_to_disk
 from qmd.errors import BusyError, ForeignIndexError, StoreError
-from qmd.store.sqlite.database import REMAKE, Database
+from qmd.store.sqlite.database import REMAKE, Database, truncate_log
 from qmd.store.sqlite.opening import belongs_to_us, check_pages, is_database, open_copy
 from qmd.store.sqlite.schema import PORTABLE
 from qmd.store.values import OnPages
@@ -97,10 +97,7 @@ def _write_over(
         live.set_busy_timeout(busy_timeout_ms)
         _copy_pages(source, live, on_pages, lambda: _keep(path, kept))
         _forget_notes(live)
-        # Pages that a reader still needs stay in the log until a later checkpoint.
-        live.set_busy_timeout(0)
-        with suppress(apsw.BusyError):
-            live.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        truncate_log(live)
 
 
 def _put_in_place(path: str, source: apsw.Connection, kept: str, on_pages: OnPages) -> bool:

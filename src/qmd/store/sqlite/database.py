@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import apsw
@@ -28,6 +28,13 @@ Opener: TypeAlias = Callable[[str, int], Opened]
 LISTED = "(SELECT value FROM json_each(?))"
 #: The id of the embedder with a fingerprint.
 EMBEDDER = "(SELECT id FROM embedders WHERE fingerprint = ?)"
+
+
+def truncate_log(db: apsw.Connection) -> None:
+    """Empty the write-ahead log. Pages that a reader still needs stay in it until a later checkpoint."""
+    db.set_busy_timeout(0)
+    with suppress(apsw.BusyError):
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 class Cache(threading.local):
@@ -239,9 +246,7 @@ class Database:
         with self.errors(), closing(apsw.Connection(self.path, apsw.SQLITE_OPEN_READWRITE)) as connection:
             connection.set_busy_timeout(self._busy_timeout_ms)
             connection.execute("VACUUM")
-            # Pages that a reader still needs stay in the log until a later checkpoint.
-            connection.set_busy_timeout(0)
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            truncate_log(connection)
 
     @contextmanager
     def errors(self) -> Iterator[None]:
