@@ -132,7 +132,7 @@ def told_of_fields(store: Store) -> dict[str, object]:
     told["newest"] = [files[document] for document in store.fields.newest(everything("a"), 2)]
     told["changed last"] = [document.file for document in store.documents.changed_last(["a", "none"], 2)]
     told["fields"] = {
-        files[document]: {name: Counter(values) for name, values in fields.items()}
+        files[document]: {name: Counter(map(repr, values)) for name, values in fields.items()}
         for document, fields in store.fields.of([*ids, 999]).items()
     }
     told["links"] = {files[document]: links for document, links in store.fields.links(ids).items()}

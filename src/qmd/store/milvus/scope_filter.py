@@ -160,4 +160,4 @@ def _file_fields(row: Row, collection: str) -> DocumentFields:
         "date": row["date"],
         "modified": dates.of_mtime(row["mtime_ns"]),
     }
-    return {**{name: (text,) for name, text in texts.items() if text}, "size": (row["size"],)}
+    return {**{name: (text,) for name, text in texts.items() if text}, "size": (float(row["size"]),)}
