@@ -267,13 +267,11 @@ class Database:
             # SQLite does not check values: damaged bytes are read as invalid UTF-8, or as a huge size.
             is_text = isinstance(error, UnicodeDecodeError)
             reason = "a document contains invalid UTF-8" if is_text else str(error)
-            if self._opener is not None:
-                raise StoreError(
-                    f"{self.path} is damaged: {reason}", "get another copy of the file"
-                ) from error
-            raise StoreError(
-                f"{self.path} is damaged: {reason}. Run 'qmd doctor' for details", REMAKE
-            ) from error
+            if self._opener is None:
+                reason, hint = f"{reason}. Run 'qmd doctor' for details", REMAKE
+            else:
+                hint = "get another copy of the file"
+            raise StoreError(f"{self.path} is damaged: {reason}", hint) from error
         except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.IOError, apsw.PermissionsError) as error:
             raise StoreError(
                 f"cannot use {self.path}: {error}", "check the permissions and the free space of the folder"
