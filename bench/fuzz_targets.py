@@ -91,7 +91,8 @@ _ENCODINGS = (None, None, "gb18030", "utf-16", "no such charset", "base64", "idn
 
 @contextmanager
 def _reading() -> Iterator[Check]:
-    from qmd.sources.read import read_source
+    from qmd.sources.formats.registry import Readers
+    from qmd.sources.reading import read_all
     from qmd.text.blocks import blocks, front_matter_end
     from qmd.text.outline import MAX_TITLE
     from qmd.types import Fingerprint, SourceFile
@@ -102,13 +103,13 @@ def _reading() -> Iterator[Check]:
         def check(given: tuple[str, bytes, str | None]) -> None:
             name, data, encoding = given
             Path(path).write_bytes(data)
-            try:
-                source, fingerprint = read_source(
-                    SourceFile(name, path, Fingerprint(0, 0, 0)), encoding=encoding
-                )
-            except QmdError as error:
-                _refused(error)
+            file = SourceFile(name, path, Fingerprint(0, 0, 0))
+            (outcome,) = read_all([file], Readers((), encoding))
+            if outcome.error is not None:
+                _refused(outcome.error)
                 return
+            ((_, source),), fingerprint = outcome.documents, outcome.fingerprint
+            assert fingerprint is not None
             text = source.text
             assert "\r" not in text
             assert "\0" not in text

@@ -18,8 +18,7 @@ from qmd.engine.requests import SearchRequest
 from qmd.errors import DocumentNotFoundError, QmdError
 from qmd.text.snippet import numbered
 from qmd.text.uris import to_uri
-from qmd.text.visible import visible
-from qmd.text.wording import plural
+from qmd.text.wording import plural, visible
 from qmd.types import LinkKind, Section, StageStatus, ValueCount
 
 

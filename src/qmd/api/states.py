@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from qmd.engine.documents.fields import FieldValues
 from qmd.engine.indexing.scan import ScanReport
 from qmd.text.predicates import shown_value
-from qmd.text.visible import visible
+from qmd.text.wording import visible
 from qmd.types import ValueCount
 
 #: The most fields, values of each, and tags that the overview of an index reads.

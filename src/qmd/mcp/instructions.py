@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from qmd.engine.index import Index
 from qmd.errors import QmdError
-from qmd.text.visible import plain
-from qmd.text.wording import plural
+from qmd.text.wording import plain, plural
 
 if TYPE_CHECKING:
     from qmd.engine.upkeep.status import CollectionStatus, Status

@@ -15,7 +15,7 @@ from qmd.engine.index import Index
 from qmd.engine.requests import SearchKind
 from qmd.mcp.tool import Handler, Result, Tool, by_name, camel, text
 from qmd.models.base import Cancelled
-from qmd.text.visible import visible
+from qmd.text.wording import visible
 
 #: At most this many of the documents that are left out are named.
 _MAX_NAMED = 100

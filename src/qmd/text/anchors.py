@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-if TYPE_CHECKING:
-    from qmd.types import Anchor
+from qmd.types import Anchor
 
 #: The kind of anchors after which lines of the text and of the file advance together.
 LINE = "line"

@@ -5,6 +5,7 @@ Lines must end in line feeds. Every function takes linear time.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
@@ -164,8 +165,6 @@ def front_matter(text: str) -> Head:
 
 def _object(text: str) -> Head:
     """Return the JSON object at the beginning of a text as its front matter."""
-    import json
-
     if not _OBJECT.match(text):
         return _NO_HEAD
     try:

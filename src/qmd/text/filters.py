@@ -269,10 +269,22 @@ def from_json(value: Any) -> Predicate:
                 f"filter: not valid JSON: {error}",
                 'for example {"field": "status", "operator": "eq", "value": "draft"}',
             ) from None
-    predicate = _JsonReader().read(value, "filter", 1)
+    predicate = _read(value, "filter", 1)
+    if _count(predicate) > MAX_NODES:
+        raise UsageError(f"filter: more than {MAX_NODES} conditions")
     if sum(len(each.field) + len(str(each.value)) for each in comparisons(predicate)) > MAX_JSON:
         raise _too_long()
     return predicate
+
+
+def _count(predicate: Predicate) -> int:
+    """Return the number of comparisons and of lists of conditions."""
+    match predicate:
+        case Not(operand):
+            return _count(operand)
+        case And(operands) | Or(operands):
+            return 1 + sum(map(_count, operands))
+    return 1
 
 
 def _too_deep() -> UsageError:
@@ -283,85 +295,63 @@ def _too_long() -> UsageError:
     return UsageError(f"filter: longer than {MAX_JSON:,} characters")
 
 
-class _JsonReader:
-    """Reads one filter, and counts its nodes."""
+def _read(node: Any, where: str, depth: int) -> Predicate:
+    """Return the predicate of a node of JSON. `where` names it in errors."""
+    if depth > MAX_DEPTH:
+        raise _too_deep()
+    if not isinstance(node, dict):
+        raise UsageError(f"{where}: must be an object, not {_shown(node)}")
+    operator = node.get("operator")
+    if operator not in ("and", "or", "not"):
+        return _comparison(node, operator, where)
+    _refuse_unknown(node, ("operator", "operands"), where)
+    operands = node.get("operands")
+    if not isinstance(operands, list) or not operands:
+        raise UsageError(f"{where}.operands: must be a list of conditions")
+    read = tuple(_read(item, f"{where}.operands[{at}]", depth + 1) for at, item in enumerate(operands))
+    if operator == "not":
+        return Not(read[0] if len(read) == 1 else And(read))
+    if len(read) == 1:
+        return read[0]
+    return And(read) if operator == "and" else Or(read)
 
-    def __init__(self) -> None:
-        self._nodes = 0
 
-    def read(self, node: Any, where: str, depth: int) -> Predicate:
-        """Return the predicate of a node. `where` names it in errors."""
-        self._nodes += 1
-        if depth > MAX_DEPTH:
-            raise _too_deep()
-        if self._nodes > MAX_NODES:
-            raise UsageError(f"filter: more than {MAX_NODES} conditions")
-        if not isinstance(node, dict):
-            raise UsageError(f"{where}: must be an object, not {_shown(node)}")
-        operator = node.get("operator")
-        if operator in ("and", "or", "not"):
-            return self._combined(node, operator, where, depth)
-        return self._leaf(node, operator, where)
+def _comparison(node: dict[str, Any], operator: Any, where: str) -> Predicate:
+    _refuse_unknown(node, ("field", "key", "operator", "value"), where)
+    field = node.get("field", node.get("key"))
+    if not isinstance(field, str) or not field.strip():
+        raise UsageError(f"{where}.field: must be the name of a field, not {_shown(field)}")
+    field = field_name(field)
+    if operator not in OPERATORS:
+        from difflib import get_close_matches
 
-    def _combined(self, node: dict[str, Any], operator: str, where: str, depth: int) -> Predicate:
-        _refuse_unknown(node, ("operator", "operands"), where)
-        operands = node.get("operands")
-        if not isinstance(operands, list) or not operands:
-            raise UsageError(f"{where}.operands: must be a list of conditions")
-        if len(operands) > MAX_NODES:
-            raise UsageError(f"filter: more than {MAX_NODES} conditions")
-        read = tuple(
-            self.read(item, f"{where}.operands[{at}]", depth + 1) for at, item in enumerate(operands)
-        )
-        if operator == "not":
-            return Not(read[0] if len(read) == 1 else And(read))
-        if len(read) == 1:
-            return read[0]
-        return And(read) if operator == "and" else Or(read)
-
-    def _leaf(self, node: dict[str, Any], operator: Any, where: str) -> Predicate:
-        _refuse_unknown(node, ("field", "key", "operator", "value"), where)
-        field = node.get("field", node.get("key"))
-        if not isinstance(field, str) or not field.strip():
-            raise UsageError(f"{where}.field: must be the name of a field, not {_shown(field)}")
-        field = field_name(field)
-        if operator not in OPERATORS:
-            from difflib import get_close_matches
-
-            near = get_close_matches(str(operator), (*OPERATORS, "and", "or", "not"), n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            known = ", ".join((*OPERATORS, "and", "or", "not"))
-            raise UsageError(f"{where}.operator: unknown: {_shown(operator)}", f"{hint}operators: {known}")
-        if operator == "exists":
-            wanted = node.get("value", True)
-            if not isinstance(wanted, bool):
-                raise UsageError(f"{where}.value: must be true or false, not {_shown(wanted)}")
-            exists = Comparison(field, "exists")
-            return exists if wanted else Not(exists)
-        if "value" not in node:
-            raise UsageError(f"{where}.value is missing")
-        return self._compared(field, operator, node["value"], f"{where}.value")
-
-    def _compared(self, field: str, operator: str, value: Any, where: str) -> Predicate:
-        if operator in ("in", "nin", "all"):
-            if not isinstance(value, list) or not value:
-                raise UsageError(f"{where}: must be a list of values, not {_shown(value)}")
-            self._nodes += len(value)
-            if self._nodes > MAX_NODES:
-                raise UsageError(f"filter: more than {MAX_NODES} conditions")
-            each = tuple(
-                Comparison(field, "eq", _value(item, f"{where}[{at}]")) for at, item in enumerate(value)
-            )
-            if operator == "all":
-                return both(*each) or And(each)
-            any_of: Predicate = each[0] if len(each) == 1 else Or(each)
-            return any_of if operator == "in" else Not(any_of)
-        if operator == "ne":
-            return Not(Comparison(field, "eq", _value(value, where)))
-        operand = _value(value, where)
-        if operator in TEXT_OPERATORS and not isinstance(operand, str):
-            raise UsageError(f"{where}: must be a text for {operator}, not {_shown(value)}")
-        return Comparison(field, operator, operand)  # type: ignore[arg-type]  # checked by the caller
+        near = get_close_matches(str(operator), (*OPERATORS, "and", "or", "not"), n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        known = ", ".join((*OPERATORS, "and", "or", "not"))
+        raise UsageError(f"{where}.operator: unknown: {_shown(operator)}", f"{hint}operators: {known}")
+    if operator == "exists":
+        wanted = node.get("value", True)
+        if not isinstance(wanted, bool):
+            raise UsageError(f"{where}.value: must be true or false, not {_shown(wanted)}")
+        exists = Comparison(field, "exists")
+        return exists if wanted else Not(exists)
+    if "value" not in node:
+        raise UsageError(f"{where}.value is missing")
+    value, where = node["value"], f"{where}.value"
+    if operator in ("in", "nin", "all"):
+        if not isinstance(value, list) or not value:
+            raise UsageError(f"{where}: must be a list of values, not {_shown(value)}")
+        each = tuple(Comparison(field, "eq", _value(item, f"{where}[{at}]")) for at, item in enumerate(value))
+        if operator == "all":
+            return both(*each) or And(each)
+        any_of: Predicate = each[0] if len(each) == 1 else Or(each)
+        return any_of if operator == "in" else Not(any_of)
+    operand = _value(value, where)
+    if operator == "ne":
+        return Not(Comparison(field, "eq", operand))
+    if operator in TEXT_OPERATORS and not isinstance(operand, str):
+        raise UsageError(f"{where}: must be a text for {operator}, not {_shown(value)}")
+    return Comparison(field, operator, operand)
 
 
 def _value(value: Any, where: str) -> Value:

@@ -6,18 +6,16 @@ is named. Plain values follow YAML 1.2: `true` and `false` are booleans, `yes` i
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
 from qmd.text import blocks, dates
 from qmd.text.predicates import Value, field_name, fold
-
-if TYPE_CHECKING:
-    import yaml
 
 MAX_CHARACTERS = 64_000
 MAX_KEYS = 200
@@ -174,23 +172,35 @@ def _line(line: str) -> tuple[int, str, tuple[Value, ...], str, bool] | None:
     return _COMPLETE if opened is None else _OPEN, field_name(_name(key)), values, texts[0], bool(flow)
 
 
-def _compose(text: str, result: FrontMatter) -> yaml.Node | None:
+class _Node(NamedTuple):
+    """A mapping, sequence or scalar with the attributes that the nodes of YAML have."""
+
+    id: str
+    value: Any
+    style: str | None = None
+
+
+def _compose(text: str, result: FrontMatter) -> Any:
+    """Return the first node of YAML; None if it is not valid."""
     import yaml
 
     # Only the nodes are read, so no types need to be resolved.
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
-        if len(text) > _MAX_LEVELS and _is_too_deep(text, loader):
-            result.omitted.append(f"front matter nested deeper than {_MAX_LEVELS} levels")
-            return None
-        root = yaml.compose(text, Loader=loader)
+        # Composing some thousand levels would end the process, and the parser takes quadratic time for them.
+        depth = 0
+        for event in yaml.parse(text, Loader=loader) if len(text) > _MAX_LEVELS else ():
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _MAX_LEVELS:
+                result.omitted.append(f"front matter nested deeper than {_MAX_LEVELS} levels")
+                return None
+        return yaml.compose(text, Loader=loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         problem = getattr(error, "problem", None) or "invalid"
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 2}" if mark is not None else ""
         result.omitted.append(f"front matter that is not valid YAML{where}: {problem}")
         return None
-    return root
 
 
 def _apart(text: str, result: FrontMatter) -> Iterator[_Entry]:
@@ -210,12 +220,10 @@ def _apart(text: str, result: FrontMatter) -> Iterator[_Entry]:
             yield from _entries(root, result)
 
 
-def _load(text: str, kind: str, result: FrontMatter) -> yaml.Node | None:
-    """Return TOML or JSON as nodes of YAML."""
+def _load(text: str, kind: str, result: FrontMatter) -> _Node | None:
+    """Return TOML or JSON as nodes; None if it is not valid."""
     try:
         if kind == "JSON":
-            import json
-
             return _node(json.loads(text))
         import tomllib
 
@@ -228,54 +236,33 @@ def _load(text: str, kind: str, result: FrontMatter) -> yaml.Node | None:
     return None
 
 
-def _node(value: Any) -> yaml.Node:
-    import json
-
-    import yaml
-
+def _node(value: Any) -> _Node:
     if isinstance(value, dict):
-        return yaml.MappingNode("", [(_node(key), _node(each)) for key, each in value.items()])
+        return _Node("mapping", [(_node(key), _node(each)) for key, each in value.items()])
     if isinstance(value, list):
-        return yaml.SequenceNode("", [_node(each) for each in value])
+        return _Node("sequence", [*map(_node, value)])
     if isinstance(value, str):
-        return yaml.ScalarNode("", value, style='"')
+        return _Node("scalar", value, style='"')
     # JSON writes null, true and false as YAML does, and str the rest.
-    plain = json.dumps(value) if value is None or isinstance(value, bool) else str(value)
-    return yaml.ScalarNode("", plain)
+    return _Node("scalar", json.dumps(value) if value is None or isinstance(value, bool) else str(value))
 
 
-def _is_too_deep(text: str, loader: Any) -> bool:
-    """Return whether YAML has more than `_MAX_LEVELS` levels.
-
-    Composing some thousand levels would end the process, and the parser takes quadratic time for them.
-    """
-    import yaml
-
-    depth = 0
-    for event in yaml.parse(text, Loader=loader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _MAX_LEVELS:
-            return True
-    return False
-
-
-def _entries(root: yaml.Node, result: FrontMatter) -> Iterator[_Entry]:
+def _entries(root: Any, result: FrontMatter) -> Iterator[_Entry]:
     """Yield the entries of a mapping, and those of mappings inside it as `name.key`."""
-    import yaml
 
-    def entries(mapping: yaml.MappingNode, prefix: str, depth: int) -> Iterator[_Entry]:
+    def entries(mapping: Any, prefix: str, depth: int) -> Iterator[_Entry]:
         for key_node, node in mapping.value:
             result.room -= 1
             if result.room < 0:
                 result.omitted.append("the end of a front matter with too many values")
                 return
-            key = _name(key_node.value) if isinstance(key_node, yaml.ScalarNode) else ""
+            key = _name(key_node.value) if key_node.id == "scalar" else ""
             if not key:
                 continue
             name = prefix + key
             if len(name) > MAX_KEY_LENGTH:
                 result.omitted.append(f"field {name[:MAX_KEY_LENGTH]}...: a name of {len(name)} characters")
-            elif not isinstance(node, yaml.MappingNode):
+            elif node.id != "mapping":
                 values = tuple(items(node, name))
                 if values:
                     yield field_name(name), values
@@ -286,14 +273,14 @@ def _entries(root: yaml.Node, result: FrontMatter) -> Iterator[_Entry]:
                 inner = "" if name == "qmd.metadata" else f"{name}."
                 yield from entries(node, inner, depth + 1)
 
-    def items(node: yaml.Node, name: str) -> Iterator[Value]:
-        listed = isinstance(node, yaml.SequenceNode)
+    def items(node: Any, name: str) -> Iterator[Value]:
+        listed = node.id == "sequence"
         for item in node.value if listed else [node]:
             result.room -= 1
             if result.room < 0:
                 result.omitted.append(f"field {name}: the front matter has too many values")
                 return
-            if not isinstance(item, yaml.ScalarNode):
+            if item.id != "scalar":
                 result.omitted.append(f"field {name}: nested too deeply")
                 return
             value = scalar(item.value, plain=not item.style)
@@ -302,7 +289,7 @@ def _entries(root: yaml.Node, result: FrontMatter) -> Iterator[_Entry]:
                     result.stated.setdefault(stored, item.value)
                 yield value
 
-    if isinstance(root, yaml.MappingNode):
+    if root.id == "mapping":
         yield from entries(root, "", 1)
 
 

@@ -296,7 +296,11 @@ def replaced(predicate: Predicate, replace: Callable[[Comparison], Predicate]) -
 
 
 _SIGNS = {"eq": ":", "lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "contains": "~"}
-_SHORT = frozenset({"tag", "author", "ext"})
+#: Comparisons that are typed as `field:value`.
+_SHORT = frozenset(
+    {("path", "prefix"), ("path", "glob"), ("file", "contains"), ("title", "contains")}
+    | {(field, "eq") for field in ("tag", "author", "ext", "link")}
+)
 _NEEDS_QUOTES = re.compile(r'[\s",\[\]]')
 
 
@@ -317,11 +321,7 @@ def describe(predicate: Predicate) -> str:
             return f"after:{value}"
         case Comparison("date", "lt", value):
             return f"before:{value}"
-        case Comparison("path", "prefix" | "glob", value) | Comparison("link", "eq", value):
-            return f"{predicate.field}:{shown_value(value)}"
-        case Comparison("file" | "title", "contains", value):
-            return f"{predicate.field}:{shown_value(value)}"
-        case Comparison(field, "eq", value) if field in _SHORT:
+        case Comparison(field, operator, value) if (field, operator) in _SHORT:
             return f"{field}:{shown_value(value)}"
         case Comparison(field, operator, value):
             sign = _SIGNS.get(operator, f" {operator} ")

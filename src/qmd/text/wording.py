@@ -1,6 +1,23 @@
-"""Phrases that several parts of the program write."""
+"""Numbers, names and descriptions in one line of a message."""
 
 from __future__ import annotations
+
+import re
+
+# Control characters, line and paragraph separators, and characters that change the text direction.
+_INVISIBLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    """Replace control characters, line breaks and direction marks by escape sequences."""
+    return _INVISIBLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def plain(text: str) -> str:
+    """Replace control characters, line breaks, direction marks and runs of blanks by a space."""
+    return " ".join(_INVISIBLE.sub(" ", text).split())
 
 
 def plural(number: int, noun: str, *, separator: str = ",") -> str:

@@ -30,7 +30,7 @@ from qmd.models.base import Cancelled
 from qmd.server.access import index_of
 from qmd.server.index_host import IndexHost
 from qmd.server.keys import Keys, key_of
-from qmd.text.visible import visible
+from qmd.text.wording import visible
 from qmd.web import document, pages, search, upkeep
 from qmd.web.filters import chips
 from qmd.web.forms import Form, check_origin, one, read_form

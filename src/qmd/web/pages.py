@@ -18,7 +18,7 @@ from starlette.staticfiles import NotModifiedResponse, StaticFiles
 
 from qmd.text.predicates import shown_value
 from qmd.text.uris import encode_path, to_uri
-from qmd.text.visible import visible
+from qmd.text.wording import visible
 from qmd.web import messages
 
 #: Nothing is loaded from elsewhere, and no script can turn text into HTML or code.

@@ -19,7 +19,7 @@ from qmd.text.filters import split
 from qmd.text.highlight import Highlighter
 from qmd.text.outline import heading_text
 from qmd.text.query import as_typed, parse
-from qmd.text.visible import plain, visible
+from qmd.text.wording import plain, visible
 from qmd.types import Hit, SearchResponse, SortOrder
 from qmd.types.traces import ContractBlend, Fusion, KeywordMatch, Trace, TunedBlend, VectorMatch
 from qmd.web.filters import FACETS, Facet, facet

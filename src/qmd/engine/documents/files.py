@@ -13,7 +13,7 @@ from qmd.errors import NotFoundError
 from qmd.sources.paths import absolute_path, entries_of
 from qmd.sources.rules import Rules, exclusion
 from qmd.store.base import Store
-from qmd.text.visible import visible
+from qmd.text.wording import visible
 from qmd.types import Collection, Config
 
 #: Types of files that are sent as they are. Others could be taken for pages.

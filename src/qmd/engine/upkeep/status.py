@@ -20,7 +20,7 @@ from qmd.errors import ModelError, VectorIndexMissingError
 from qmd.store.base import Store
 from qmd.store.sqlite.portable import PortableStore
 from qmd.store.values import LEFT_OUT, CollectionStats, Scope
-from qmd.text.visible import plain
+from qmd.text.wording import plain
 from qmd.types import Config
 
 
