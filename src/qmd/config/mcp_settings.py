@@ -81,9 +81,7 @@ def add(path: str, section: str, name: str, entry: Entry, *, replace: bool = Fal
         )
     wanted = deepcopy(settings)
     wanted.setdefault(section, {})[name] = entry
-    if _is_toml(path):
-        return Change(path, before, _as_toml(path, before, wanted, section, name, entry))
-    return Change(path, before, _as_json(before, wanted))
+    return Change(path, before, _written(path, before, wanted, section, name))
 
 
 def remove(path: str, section: str, name: str) -> Change:
@@ -106,9 +104,7 @@ def remove(path: str, section: str, name: str) -> Change:
     del wanted[section][name]
     if not wanted[section]:
         del wanted[section]
-    if _is_toml(path):
-        return Change(path, before, _as_toml(path, before, wanted, section, name, None))
-    return Change(path, before, _as_json(before, wanted))
+    return Change(path, before, _written(path, before, wanted, section, name))
 
 
 def shown(path: str, section: str, name: str, entry: Entry) -> str:
@@ -162,9 +158,16 @@ def _is_toml(path: str) -> bool:
     return path.endswith(".toml")
 
 
-def _as_json(before: bytes | None, wanted: Entry) -> bytes:
-    """Return settings as JSON, indented like the file was."""
+def _written(path: str, before: bytes | None, wanted: Entry, section: str, name: str) -> bytes:
+    """Return the file with the settings `wanted`, which differ from those before in one server."""
     old = (before or b"").decode("utf-8-sig")
+    if _is_toml(path):
+        return _as_toml(path, old, wanted, section, name)
+    return _as_json(old, wanted)
+
+
+def _as_json(old: str, wanted: Entry) -> bytes:
+    """Return settings as JSON, indented like the file was."""
     indented = re.search(r'\n([ \t]+)"', old)
     text = json.dumps(wanted, ensure_ascii=False, indent=indented[1] if indented else 2)
     # Other programs may write half of a surrogate pair as an escape, which UTF-8 cannot hold.
@@ -172,16 +175,14 @@ def _as_json(before: bytes | None, wanted: Entry) -> bytes:
     return (text + ("\n" if old.endswith("\n") or not old else "")).encode("utf-8")
 
 
-def _as_toml(
-    path: str, before: bytes | None, wanted: Entry, section: str, name: str, entry: Entry | None
-) -> bytes:
+def _as_toml(path: str, old: str, wanted: Entry, section: str, name: str) -> bytes:
     """Return settings as TOML: the old text without the old table of the server, and with the new one.
 
     Only whole tables are cut and appended, so comments and layout stay. The result is parsed to see that it
     says what is wanted.
     """
-    old = (before or b"").decode("utf-8-sig")
     text = _without_table(old, section, name)
+    entry = wanted.get(section, {}).get(name)
     if entry is not None:
         gap = "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
         text += f"{gap}{_table(section, name, entry)}\n"
