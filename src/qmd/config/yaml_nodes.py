@@ -139,7 +139,7 @@ class _Composer:
             if count > limit:
                 raise self._broken(event, f"{reason}, more than {limit:,}")
         if isinstance(event, yaml.AliasEvent):
-            return self._alias(event)
+            return self._alias(event, depth)
         before = self._nodes + self._aliased
         if isinstance(event, yaml.ScalarEvent):
             node = self._scalar(event)
@@ -152,13 +152,15 @@ class _Composer:
             self._anchors[event.anchor] = node, self._nodes + self._aliased - before + 1
         return node
 
-    def _alias(self, event: Any) -> Node:
+    def _alias(self, event: Any, depth: int) -> Node:
         if event.anchor not in self._anchors:
             raise self._broken(event, f"found undefined alias {event.anchor!r}; {_NO_ALIAS}")
         node, size = self._anchors[event.anchor]
         self._aliased += size
         if self._aliased > MAX_ALIASED_NODES:
             raise self._broken(event, "aliases repeat too many values")
+        if depth + _levels_below(node) > MAX_DEPTH:
+            raise self._broken(event, f"nested too deeply, more than {MAX_DEPTH:,}")
         return replace(node, alias=True, start=event.start_mark.index, end=event.end_mark.index)
 
     def _scalar(self, event: Any) -> Node:
@@ -213,6 +215,11 @@ def _collection(start: Any, kind: Kind, end: Any, children: list[Node]) -> Node:
         return replace(_at(start, kind, end.end_mark.index), flow=True)
     # The parser's end of a block includes the comments that follow.
     return _at(start, kind, children[-1].end)
+
+
+def _levels_below(node: Node) -> int:
+    children = (*node.items, *(entry.value for entry in node.entries))
+    return max((1 + _levels_below(child) for child in children), default=0)
 
 
 def _kind(event: Any) -> Kind:

@@ -396,6 +396,10 @@ def test_any_bytes_are_a_configuration_or_an_error_in_one_line(data: bytes) -> N
     [
         ("[" * 20_000, "nested too deeply, more than 50"),
         ("{a: " * 20_000, "nested too deeply, more than 50"),
+        (
+            "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} {'[' * 10}*a{n - 1}{']' * 10}\n" for n in range(1, 30)),
+            "nested too deeply, more than 50",
+        ),
         ("- " * 400_000, "nested too deeply, more than 50"),
         ("a:\n" + "".join(f" - &a{n} x\n" for n in range(50_000)), "too many anchors, more than 1,000"),
         ("a: [" + "x," * 450_000 + "]", "too many values, more than 20,000"),
