@@ -182,7 +182,12 @@ def links(
             fail(message)
     index = session.index
     if orphans:
-        _list_orphans(index.orphans(collections))
+        terminal = plain_view().terminal
+        files = index.orphans(collections)
+        rows = [{"file": address(file)} for file in files]
+        nothing = "No orphans: other documents link to every document."
+        lines = (clean_name(file, terminal=terminal) for file in files)
+        show_listing("orphans", "document", ("file",), rows, nothing, lines=lines)
     elif document is None:
         _list_links(index.unresolved_links(collections), "No unresolved links.", "file")
     elif backlinks:
@@ -192,15 +197,6 @@ def links(
         if unresolved:
             found = [link for link in found if link.to is None and leads_to_document(link)]
         _list_links(found, "No unresolved links." if unresolved else "No links.", "to")
-
-
-def _list_orphans(files: Sequence[str]) -> None:
-    terminal = plain_view().terminal
-    nothing = "No orphans: other documents link to every document."
-    lines = (clean_name(file, terminal=terminal) for file in files)
-    show_listing(
-        "orphans", "document", ("file",), [{"file": address(file)} for file in files], nothing, lines=lines
-    )
 
 
 def _list_links(found: Sequence[ResolvedLink], nothing: str, name: str) -> None:

@@ -187,14 +187,10 @@ def _attempt(stream: IO[str], write: Callable[[], object]) -> None:
     try:
         write()
     except OSError as error:
-        _discard(stream)
+        null = os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(null, stream.fileno())
+        finally:
+            os.close(null)
         if not isinstance(error, BrokenPipeError):
             raise
-
-
-def _discard(stream: IO[str]) -> None:
-    null = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(null, stream.fileno())
-    finally:
-        os.close(null)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from qmd.cli.render.passage import labelled, passage
@@ -26,18 +25,9 @@ if TYPE_CHECKING:
     from qmd.engine.documents.library import Page, Skipped
     from qmd.types import Anchor, Document, Hit
 
-_NO_RESULTS = "No results found.\n"
 #: Percentages above which a score is green or yellow.
 _GOOD, _FAIR = 70, 40
 _CONTEXT = "Context: "
-
-
-def _hits(found: Sequence[Hit], view: View) -> str:
-    return "\n".join(_hit(hit, view) for hit in found) if found else _NO_RESULTS
-
-
-def _pages(items: Sequence[Page | Skipped], view: View) -> str:
-    return "\n".join(_item(item, view) for item in items)
 
 
 def _listing(found: Listing, view: View) -> str:
@@ -66,13 +56,14 @@ def heading(page: Page, view: View) -> str:
 
 
 def _hit(hit: Hit, view: View) -> str:
+    also = ", ".join(clean_name(file, terminal=view.terminal) for file in hit.also)
     colour = GREEN if hit.percent > _GOOD else YELLOW if hit.percent > _FAIR else DIM
     lines = [
         _location(hit, view, line=hit.line, show_line=True, anchor=hit.anchor),
         *labelled("Title: ", one_line(hit.title, terminal=view.terminal), view, BOLD),
         *_section(hit, view),
         *_context(hit.context, view),
-        *_also(hit, view),
+        *(labelled("Also: ", also, view) if also else []),
         f"Score: {view.styled(f'{hit.percent}%', colour)}{', pinned to this query' if hit.pinned else ''}",
     ]
     if view.explain and hit.traces:
@@ -83,12 +74,6 @@ def _hit(hit: Hit, view: View) -> str:
     gap = view.styled(PASSAGE_GAP, DIM)
     passages = gap.join(passage(text, first_line, view) for text, first_line in view.passages(hit))
     return "\n".join([*lines, "", passages, ""])
-
-
-def _also(hit: Hit, view: View) -> list[str]:
-    """Return the other documents with the same text."""
-    files = ", ".join(clean_name(file, terminal=view.terminal) for file in hit.also)
-    return labelled("Also: ", files, view) if files else []
 
 
 def _section(hit: Hit, view: View) -> list[str]:
@@ -146,4 +131,8 @@ def _item(item: Page | Skipped, view: View) -> str:
     return heading + (f"{context}\n\n" if context else "") + clean(text, terminal=view.terminal) + "\n"
 
 
-WRITER = Writer(_hits, _pages, _listing)
+WRITER = Writer(
+    lambda hits, view: "\n".join(_hit(hit, view) for hit in hits) or "No results found.\n",
+    lambda items, view: "\n".join(_item(item, view) for item in items),
+    _listing,
+)

@@ -183,14 +183,18 @@ def _csv_listing(listing: Listing) -> str:
 
 
 def _csv(rows: Sequence[Sequence[Any]]) -> str:
-    """Return rows quoted as in RFC 4180, with line feeds as row ends."""
-    return "".join(",".join(_cell(_guarded(value)) for value in row) + "\n" for row in rows)
+    """Return rows quoted as in RFC 4180, with line feeds as row ends.
 
-
-def _guarded(value: Any) -> str:
-    """Return a value as text that a spreadsheet does not read as a formula; numbers stay numbers."""
-    text = program_text(value)
-    return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text
+    No text is read as a formula by a spreadsheet; numbers stay numbers.
+    """
+    lines = []
+    for row in rows:
+        texts = [
+            f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else program_text(value)
+            for value in row
+        ]
+        lines.append(",".join(map(_cell, texts)) + "\n")
+    return "".join(lines)
 
 
 def _cell(text: str) -> str:
