@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from qmd.types import Collection
 
 ALIASES = {"rm": "remove", "mv": "rename", "info": "show", "set-update": "update-cmd"}
+#: Labels and texts.
+Rows: TypeAlias = "Sequence[tuple[str, str]]"
 #: The columns of a listing.
 _COLUMNS = (
     *("name", "path", "pattern", "formats", "ignore", "encoding", "update"),
@@ -261,9 +263,8 @@ def _next_steps(session: Session, name: str) -> None:
 
 
 def _lines(collection: Collection, status: CollectionStatus) -> list[str]:
-    updated = local_time(status.last_updated) if status.last_updated else "never"
     recency = f"half-life {collection.recency:g} days" if collection.recency else "off"
-    rows = [
+    settings = [
         ("Path:", clean_name(collection.path)),
         ("Pattern:", clean_name(collection.pattern)),
         ("Formats:", clean_name(", ".join(collection.formats))),
@@ -272,21 +273,26 @@ def _lines(collection: Collection, status: CollectionStatus) -> list[str]:
         ("Update:", one_line(collection.update or "")),
         ("Weight:", f"{collection.weight:g}" if collection.weight != 1 else ""),
         ("Recency:", "" if collection.recency is None else recency),
-        ("Files:", f"{status.documents:,}"),
-        ("Updated:", updated),
-        ("Contexts:", str(status.contexts or "")),
     ]
-    return [
-        collection_heading(status),
-        *(f"  {line}" for line in columns((label, text) for label, text in rows if text)),
-    ]
+    return status_lines(status, settings, f"{status.documents:,}")
 
 
-def collection_heading(status: CollectionStatus) -> str:
-    """Return the name of a collection, its address, and whether searches leave it out."""
+def status_lines(status: CollectionStatus, settings: Rows, files: str, watched: str = "") -> list[str]:
+    """Return the state of a collection in lines: its name and address, then rows of labels and texts.
+
+    Rows without a text are left out.
+    """
     name = clean_name(status.name)
     note = "" if status.include_by_default else "  [searched only when named]"
-    return f"{painted(name, BOLD)}  qmd://{name}/{note}"
+    rows = [
+        *settings,
+        ("Files:", files),
+        ("Updated:", local_time(status.last_updated) if status.last_updated else "never"),
+        ("Contexts:", str(status.contexts or "")),
+        ("Watched:", watched),
+    ]
+    lines = columns((label, text) for label, text in rows if text)
+    return [f"{painted(name, BOLD)}  qmd://{name}/{note}", *(f"  {line}" for line in lines)]
 
 
 def _show(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from qmd.cli.collections import collection_heading
+from qmd.cli.collections import status_lines
 from qmd.cli.command import Group, command, fail
 from qmd.cli.options import all_formats, chosen_format, collection_option, flag, json_option, option, refuse
 from qmd.cli.progress import Bar
@@ -21,11 +21,7 @@ from qmd.text.wording import plural
 if TYPE_CHECKING:
     from qmd.engine.doctor import Finding
     from qmd.engine.upkeep.backup import Backup
-    from qmd.engine.upkeep.status import CollectionStatus, Status, VectorsStatus
-    from qmd.engine.watch_state import WatchedCollection
-
-#: Labels and texts.
-Rows: TypeAlias = list[tuple[str, str]]
+    from qmd.engine.upkeep.status import Status, VectorsStatus
 
 _COLOURS = {"ok": GREEN, "warning": YELLOW, "problem": RED}
 
@@ -53,11 +49,17 @@ def status(session: Session) -> None:
         say("No collections yet.", session.addressed("Add one with: qmd collection add PATH"))
     for each in status.collections:
         watched = None if status.watcher is None else status.watcher.collections.get(each.name)
-        rows = _collection_rows(each, watched)[1 if status.portable else 0 :]
-        say("", f"  {collection_heading(each)}", *(f"    {line}" for line in columns(rows)))
+        text = ""
+        if watched is not None and watched.mode != "events":
+            when = f", last {local_time(watched.checked)}" if watched.checked else ""
+            text = one_line(f"{watched.mode}{when}: {watched.reason}")
+        path = "" if status.portable else clean_name(each.path)
+        settings = [("Path:", path), ("Pattern:", clean_name(each.pattern))]
+        files = f"{each.documents:,} ({human_size(each.bytes)})"
+        say("", *(f"  {line}" for line in status_lines(each, settings, files, text)))
 
 
-def _status_rows(status: Status) -> Rows:
+def _status_rows(status: Status) -> list[tuple[str, str]]:
     place = clean_name(status.index)
     if status.size or "://" not in status.index:  # a server says nothing of its size
         place += f" ({human_size(status.size) if status.size else 'not created yet'})"
@@ -99,21 +101,6 @@ def _vectors(vectors: VectorsStatus) -> str:
     if vectors.configured:
         return f"{made}, not used yet: {int(100 * vectors.share)}% of the texts"
     return f"{made}, made for other settings: not used"
-
-
-def _collection_rows(collection: CollectionStatus, watched: WatchedCollection | None) -> Rows:
-    rows = [
-        ("Path:", clean_name(collection.path)),
-        ("Pattern:", clean_name(collection.pattern)),
-        ("Files:", f"{collection.documents:,} ({human_size(collection.bytes)})"),
-        ("Updated:", local_time(collection.last_updated) if collection.last_updated else "never"),
-    ]
-    if collection.contexts:
-        rows.append(("Contexts:", str(collection.contexts)))
-    if watched is not None and watched.mode != "events":
-        when = f", last {local_time(watched.checked)}" if watched.checked else ""
-        rows.append(("Watched:", one_line(f"{watched.mode}{when}: {watched.reason}")))
-    return rows
 
 
 @command()
