@@ -29,20 +29,23 @@ def accepted(option: str, value: float) -> bool:
     return True
 
 
+def test_query_has_every_option_of_the_request() -> None:
+    names = {name.removeprefix("no_") for name in OPTIONS}
+    # Both are the argument: typed searches are lines of a query.
+    assert set(requests.OPTIONS) - names == {"query", "searches"}
+
+
 @pytest.mark.parametrize(
-    ("option", "least", "most", "step"),
-    [
-        ("passages", 1, requests.MAX_PASSAGES, 1),
-        ("context_lines", 0, requests.MAX_CONTEXT_LINES, 1),
-        ("candidate_limit", 1, requests.MAX_CANDIDATES, 1),
-        ("min_score", 0, 1, 0.01),
-    ],
+    ("option", "step"), [("passages", 1), ("context_lines", 1), ("candidate_limit", 1), ("min_score", 0.01)]
 )
-def test_a_number_has_the_limits_of_the_request(option: str, least: float, most: float, step: float) -> None:
-    assert accepted(option, least)
-    assert accepted(option, most)
-    assert not accepted(option, least - step)
-    assert not accepted(option, most + step)
+def test_a_number_has_the_limits_of_the_request(option: str, step: float) -> None:
+    limits = requests.OPTIONS[option]
+    assert limits.ge is not None
+    assert limits.le is not None
+    assert accepted(option, limits.ge)
+    assert accepted(option, limits.le)
+    assert not accepted(option, limits.ge - step)
+    assert not accepted(option, limits.le + step)
 
 
 @pytest.mark.parametrize(
