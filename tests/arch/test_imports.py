@@ -63,7 +63,7 @@ print(json.dumps(sorted(set(sys.modules) - before)), file=sys.stderr)
 """
 
 
-#: What loading all commands imports: as much as the help of each of them, or more.
+#: What loading all commands imports, as their help does. `why` knows the kinds of traces, which are structs.
 _LOAD_COMMANDS = """
 import json, sys
 before = set(sys.modules)
