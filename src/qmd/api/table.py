@@ -235,7 +235,6 @@ TABLE = (
         "/documents/notes/ops/deploy.md/outline",
         statuses=(404,),
         slow=True,
-        command="toc",
     ),
     Operation("GET /fields", operations.fields, "/fields?limit=20", statuses=(404,), command="fields"),
     Operation(

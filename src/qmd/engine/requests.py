@@ -195,6 +195,7 @@ class SearchOptions(FilterOptions, total=False):
 class VectorSearchOptions(SearchOptions, total=False):
     """The options of a search by meaning."""
 
+    intent: str | None
     expand: bool
     timeout: float | None
 
@@ -203,7 +204,6 @@ class HybridSearchOptions(VectorSearchOptions, total=False):
     """The options of a hybrid search."""
 
     searches: Sequence[TypedSearch]
-    intent: str | None
     candidate_limit: int
     rerank: bool
     ranking: Ranking | None

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "http.md"
 MAKER = ROOT / "tools" / "make_http_docs.py"
+OPTIONS = ROOT / "tools" / "make_options_docs.py"
 MADE = "<!-- From here on"
 #: Of the part that is made: the commands, as a shell is given them.
 EXAMPLES = re.findall(r"```sh\n(curl .*?)\n```", PAGE.read_text(encoding="utf-8").partition(MADE)[2], re.S)
@@ -42,6 +43,18 @@ def documented(make_user: MakeUser) -> Iterator[Server]:
 def test_the_page_is_what_the_openapi_document_says() -> None:
     made = runpy.run_path(str(MAKER))["page"]()
     assert PAGE.read_text(encoding="utf-8") == made, "run tools/make_http_docs.py"
+
+
+@pytest.mark.skipif(not OPTIONS.exists(), reason="tools/ is not here")
+def test_an_interface_lacks_an_option_only_for_a_reason() -> None:
+    maker = runpy.run_path(str(OPTIONS))
+    gaps = list(maker["lacking"]())
+    assert [(face, option) for face, option, reason in gaps if not reason] == []
+    # And no reason is given for an option that there is.
+    given = {(face, option) for face, reasons in maker["REASONS"].items() for option in reasons if option}
+    assert given <= {(face, option) for face, option, _ in gaps}
+    page = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
+    assert page == maker["page"](), "run tools/make_options_docs.py"
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not here")
