@@ -49,13 +49,13 @@ class Operation(Struct, frozen=True):
         body: The body of the example.
         given: The class of its arguments, if it is not in the signature of the function.
         gives: The class of its answer, if it is not in the signature.
-        statuses: Its errors over HTTP besides those of all operations.
-        writes: Whether it changes the index. Changes wait in a queue.
-        queued: Whether it waits in that queue although it only reads.
+        missing: Whether something that its arguments name may not be there (404).
+        queued: Whether it waits in the queue of changes although it only reads.
         models: Whether it may use models.
         slow: Whether it reads whole documents.
         everything: Whether it is refused to keys that are limited to some collections.
-        audit: For the audit log: what it changes, with the names of arguments in braces.
+        audit: If it changes the index: what it changes, with the names of arguments in braces, for the audit
+            log. Changes wait in a queue, and are refused to keys that may only read.
         tool: The tool of MCP, if there is one.
         command: The command that does the same, if there is one.
     """
@@ -66,8 +66,7 @@ class Operation(Struct, frozen=True):
     body: Mapping[str, Any] | None = None
     given: type[Request] | None = None
     gives: Any = None
-    statuses: tuple[int, ...] = ()
-    writes: bool = False
+    missing: bool = False
     queued: bool = False
     models: bool = False
     slow: bool = False
@@ -109,6 +108,10 @@ class Operation(Struct, frozen=True):
         return self.gives or _hints(self.run)["return"]
 
     @property
+    def writes(self) -> bool:
+        return self.audit is not None
+
+    @property
     def takes_body(self) -> bool:
         return self.method in ("POST", "PUT")
 
@@ -147,7 +150,7 @@ TABLE = (
         operations.search,
         body={"query": "deploy path:ops/", "limit": 5, "facets": ["tag"]},
         given=asked.SearchBody,
-        statuses=(404, 413),
+        missing=True,
         command="search",
         tool=Tool(
             "Keyword search",
@@ -164,7 +167,7 @@ TABLE = (
         operations.vsearch,
         body={"query": "how do I go back to the last release"},
         given=asked.VectorSearchBody,
-        statuses=(404, 413),
+        missing=True,
         models=True,
         command="vsearch",
         tool=Tool(
@@ -181,7 +184,7 @@ TABLE = (
         operations.query,
         body={"query": "how do I ship a release", "collections": ["notes"]},
         given=asked.QueryBody,
-        statuses=(404, 413),
+        missing=True,
         models=True,
         command="query",
         tool=Tool(
@@ -198,7 +201,7 @@ TABLE = (
         "POST /get",
         operations.get,
         body={"file": "notes/ops/deploy.md", "from_line": 1, "max_lines": 20},
-        statuses=(404, 413),
+        missing=True,
         slow=True,
         command="get",
         tool=Tool(
@@ -212,7 +215,7 @@ TABLE = (
         "POST /multi_get",
         operations.multi_get,
         body={"pattern": "notes/ops/*.md", "line_numbers": True},
-        statuses=(404, 413),
+        missing=True,
         slow=True,
         command="multi-get",
         tool=Tool(
@@ -226,22 +229,23 @@ TABLE = (
         "GET /documents/{path:path}/links",
         operations.links,
         "/documents/notes/ops/deploy.md/links",
-        statuses=(404,),
+        missing=True,
         command="links",
     ),
     Operation(
         "GET /documents/{path:path}/outline",
         operations.outline,
         "/documents/notes/ops/deploy.md/outline",
-        statuses=(404,),
+        missing=True,
         slow=True,
+        command="outline",
     ),
-    Operation("GET /fields", operations.fields, "/fields?limit=20", statuses=(404,), command="fields"),
+    Operation("GET /fields", operations.fields, "/fields?limit=20", missing=True, command="fields"),
     Operation(
         "GET /fields/{name:path}",
         operations.field,
         "/fields/ext?collection=notes",
-        statuses=(404,),
+        missing=True,
         command="fields",
     ),
     Operation(
@@ -261,7 +265,6 @@ TABLE = (
         "POST /embed",
         operations.embed,
         body={"texts": ["how do I ship a release"]},
-        statuses=(413,),
         queued=True,
         models=True,
     ),
@@ -269,8 +272,6 @@ TABLE = (
         "POST /collections/add",
         operations.add_collection,
         body={"name": "work", "path": "~/work"},
-        statuses=(413,),
-        writes=True,
         everything=True,
         audit="{name}",
         command="collection add",
@@ -280,7 +281,7 @@ TABLE = (
         "GET /collections/{name}",
         operations.collection,
         "/collections/work",
-        statuses=(404,),
+        missing=True,
         command="collection show",
     ),
     Operation(
@@ -288,8 +289,7 @@ TABLE = (
         operations.rename_collection,
         "/collections/work",
         {"new_name": "job"},
-        statuses=(404, 413),
-        writes=True,
+        missing=True,
         everything=True,
         audit="{name} -> {new_name}",
         command="collection rename",
@@ -298,8 +298,7 @@ TABLE = (
         "DELETE /collections/{name}",
         operations.remove_collection,
         "/collections/job",
-        statuses=(404,),
-        writes=True,
+        missing=True,
         everything=True,
         audit="{name}",
         command="collection remove",
@@ -308,8 +307,6 @@ TABLE = (
         "POST /index",
         operations.scan,
         body={},
-        statuses=(413,),
-        writes=True,
         audit="all collections",
         command="update",
     ),
@@ -317,8 +314,6 @@ TABLE = (
         "POST /update",
         operations.update,
         body={"pull": False},
-        statuses=(413,),
-        writes=True,
         audit="all collections",
         command="update",
     ),
@@ -326,8 +321,7 @@ TABLE = (
         "POST /contexts/add",
         operations.add_context,
         body={"path": "qmd://notes/ops", "text": "How we run things"},
-        statuses=(404, 413),
-        writes=True,
+        missing=True,
         audit="{path}",
         command="context add",
     ),
@@ -336,8 +330,7 @@ TABLE = (
         "DELETE /contexts/{path:path}",
         operations.remove_context,
         "/contexts/notes/ops",
-        statuses=(404,),
-        writes=True,
+        missing=True,
         audit="{path}",
         command="context rm",
     ),

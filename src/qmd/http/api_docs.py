@@ -62,6 +62,7 @@ def describe() -> Schema:
     for row in operations:
         paths.setdefault(row.path, {})[row.method.lower()] = _describe(row, components)
     paths["/health"]["get"]["responses"]["503"] = _response("Service Unavailable", "Unhealthy")
+    paths["/metrics"]["get"]["responses"]["501"] = _response(REASONS[501], "Error")
     bodies = {row.arguments for row in operations if row.takes_body}
     for arguments in {row.arguments for row in operations} - bodies:
         del components[arguments.__name__]
@@ -97,7 +98,8 @@ def _describe(row: Operation, components: Schema) -> Schema:
         arguments["examples"] = [row.body]
         found["requestBody"] = {"required": row.needs_body, **_content(row.arguments.__name__)}
     answer = _response("Successful Response", None if row.result is str else row.result.__name__)
-    errors = {str(status): _response(REASONS[status], "Error") for status in (*ALWAYS, *row.statuses)}
+    statuses = {*ALWAYS, *([404] if row.missing else []), *([413] if row.takes_body else [])}
+    errors = {str(status): _response(REASONS[status], "Error") for status in sorted(statuses)}
     return found | {"responses": {"200": answer, **errors}}
 
 

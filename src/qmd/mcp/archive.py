@@ -15,6 +15,7 @@ from msgspec import Meta
 from qmd._version import __version__
 from qmd.api.arguments import Name, Nothing, Query
 from qmd.api.reading import Request
+from qmd.api.table import Tool as Description
 from qmd.engine.archive import rendering
 from qmd.engine.archive.archive import Archive, PostText
 from qmd.mcp.sdk_compat import UNCHANGING, Context, ToolMethods, hide_internal_errors, send_as_is
@@ -63,15 +64,17 @@ def _success(message: str) -> Result:
 
 
 TOOLS: dict[str, Tool[Archive]] = by_name(
-    Tool("list_authors", "作者列表", "列出数据目录下所有已下载的作者", Nothing, _list_authors),
-    Tool("list_posts", "文章列表", "列出指定作者下的所有文章，按动态和作品集分组", _ListPosts, _list_posts),
-    Tool("read_post", "阅读文章", "读取指定文章的完整 Markdown 内容", _ReadPost, _read_post),
+    Tool("list_authors", Description("作者列表", "列出数据目录下所有已下载的作者", Nothing), _list_authors),
+    Tool(
+        "list_posts",
+        Description("文章列表", "列出指定作者下的所有文章，按动态和作品集分组", _ListPosts),
+        _list_posts,
+    ),
+    Tool("read_post", Description("阅读文章", "读取指定文章的完整 Markdown 内容", _ReadPost), _read_post),
     # The error for a missing query is that for an empty one.
     Tool(
         "search",
-        "全文搜索",
-        "在已下载文档中全文搜索关键词",
-        _Search,
+        Description("全文搜索", "在已下载文档中全文搜索关键词", _Search),
         _search,
         missing="请提供搜索关键词",
     ),

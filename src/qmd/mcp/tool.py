@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 
 from qmd.api.reading import Request, Schema, schemas
+from qmd.api.table import Tool as Description
 from qmd.models.base import Cancelled
 
 #: The JSON of a `CallToolResult`.
@@ -27,41 +28,32 @@ class Tool(Struct, Generic[Subject], frozen=True):
 
     Attributes:
         name: Its name.
-        title: Its title.
-        description: What it does.
-        arguments: The class of its arguments.
+        about: Its description for clients.
         run: Its handler.
-        output: The class whose fields its structured content has, if it returns any.
-        hidden: Fields of that class that are not described.
         models: Whether it may use models.
         slow: Whether it reads whole documents.
         missing: The error if an argument is missing.
     """
 
     name: str
-    title: str
-    description: str
-    arguments: type[Request]
+    about: Description
     run: Handler[Subject]
-    output: type[Struct] | None = None
-    hidden: tuple[str, ...] = ()
     models: bool = False
     slow: bool = False
     missing: str = "{} is missing"
 
     def listed(self) -> dict[str, Any]:
+        about = self.about
         entry: dict[str, Any] = {
             "name": self.name,
-            "title": self.title,
-            "description": self.description,
-            "inputSchema": input_schema(self.arguments),
+            "title": about.title,
+            "description": about.description,
+            "inputSchema": input_schema(about.arguments),
             "annotations": {"readOnlyHint": True},
         }
-        return (
-            entry
-            if self.output is None
-            else entry | {"outputSchema": output_schema(self.output, self.hidden)}
-        )
+        if about.result is not None:
+            entry["outputSchema"] = output_schema(about.result, about.hidden)
+        return entry
 
 
 def by_name(*tools: Tool[Subject]) -> dict[str, Tool[Subject]]:

@@ -124,19 +124,5 @@ def _run(operation: Operation) -> Handler[Index]:
 
 
 TOOLS: dict[str, Tool[Index]] = by_name(
-    *(
-        Tool(
-            operation.name,
-            tool.title,
-            tool.description,
-            tool.arguments,
-            _run(operation),
-            tool.result,
-            tool.hidden,
-            operation.models,
-            operation.slow,
-        )
-        for operation in TABLE
-        if (tool := operation.tool) is not None
-    )
+    *(Tool(row.name, row.tool, _run(row), row.models, row.slow) for row in TABLE if row.tool is not None)
 )
