@@ -387,6 +387,7 @@ def _calling() -> Iterator[Check]:
     from mcp_types import CallToolResult
 
     import qmd
+    from qmd.api.reading import read
     from qmd.api.results import error_text
     from qmd.mcp.tool import failure
     from qmd.mcp.tools import TOOLS
@@ -405,7 +406,8 @@ def _calling() -> Iterator[Check]:
             def check(given: tuple[str, Any]) -> None:
                 tool = TOOLS[given[0]]
                 try:
-                    result = tool.run(index, tool.arguments.read(given[1]), lambda: False)
+                    arguments = read(tool.about.arguments, given[1] or {}, "argument", nulls=True)
+                    result = tool.run(index, arguments, lambda: False)
                 except QmdError as error:
                     _refused(error)
                     result = failure(error_text(error))

@@ -115,7 +115,7 @@ def test_documentation_page_loads_nothing(client: Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["/redoc", "/docs/oauth2-redirect"])
-def test_default_pages_of_fastapi_are_absent(client: Client, path: str) -> None:
+def test_other_pages_of_documentation_are_absent(client: Client, path: str) -> None:
     client.ask("GET", path).detail(404)
 
 
