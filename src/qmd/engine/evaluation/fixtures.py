@@ -6,11 +6,10 @@ import gzip
 import json
 import os
 import zlib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct, ValidationError, convert, field
 
 from qmd.config.marks_file import Entry
 from qmd.errors import NotFoundError, QueryError, SourceError
@@ -46,6 +45,29 @@ class Fixture(Struct, frozen=True):
     description: str | None = None
 
 
+class _Query(Struct, frozen=True):
+    query: Annotated[str, Meta(pattern=r"\S")]
+    expected_files: Annotated[list[Annotated[str, Meta(min_length=1)]], Meta(min_length=1)]
+    id: str | None = None
+    type: str | None = None
+    expected_in_top_k: Annotated[int, Meta(ge=1, le=1000)] | None = None
+
+
+class _File(Struct, frozen=True):
+    queries: Annotated[list[_Query], Meta(min_length=1)]
+    version: Literal[1] = 1
+    collection: str | None = None
+    description: str | None = None
+
+
+class _Row(Struct, frozen=True):
+    """A line of a file in BEIR layout."""
+
+    id: Annotated[str, Meta(min_length=1)] | int = field(name="_id")
+    text: str | None = None
+    title: str | None = None
+
+
 def read_benchmark(path: str) -> Fixture:
     """Read a file in tobi/qmd's format: JSON with `queries` of `id`, `query`, `expected_files` and more.
 
@@ -53,63 +75,28 @@ def read_benchmark(path: str) -> Fixture:
     """
     try:
         with open(path, "rb") as file:
-            root = json.loads(file.read(_MAX_BYTES))
+            found = convert(json.loads(file.read(_MAX_BYTES)), _File)
     except OSError as error:
         raise _unreadable(path, error) from error
     except UnicodeDecodeError as error:
         raise SourceError(f"{path}: not UTF-8") from error
     except json.JSONDecodeError as error:
         raise SourceError(f"{path}:{error.lineno}: not JSON: {error.msg}") from error
-    try:
-        return _fixture(os.path.basename(path), root)
-    except ValueError as error:
+    except ValidationError as error:
         raise SourceError(f"{path}: {error}", _EXAMPLE) from error
-
-
-def _fixture(name: str, root: Any) -> Fixture:
-    """Parse a benchmark. Like the functions below, raises `ValueError` with the reason if it is invalid."""
-    if not isinstance(root, dict) or not isinstance(root.get("queries"), list):
-        raise ValueError("no list of 'queries'")
-    if root.get("version", 1) != 1:
-        raise ValueError(f"version {root['version']!r} is unknown; this qmd knows version 1")
-    questions = tuple(_question(item, number) for number, item in enumerate(root["queries"], 1))
-    if not questions:
-        raise ValueError("'queries' is empty")
-    for identity, count in Counter(question.id for question in questions).items():
-        if count > 1:
-            raise ValueError(f"two queries have the id '{identity}'")
-    collection, description = (_text(root, key, "the file") for key in ("collection", "description"))
-    return Fixture(name, questions, collection, description)
-
-
-def _question(item: Any, number: int) -> Question:
-    location = f"query {number}"
-    if not isinstance(item, dict):
-        raise ValueError(f"{location} is not an object")
-    identity = _text(item, "id", location) or str(number)
-    location = f"query {number} ('{identity}')"
-    text = _text(item, "query", location)
-    if text is None:
-        raise ValueError(f"{location}: no 'query'")
-    try:
-        parse_document(text)
-    except QueryError as error:
-        raise ValueError(f"{location}: {error.message}") from error
-    files = item.get("expected_files")
-    if not isinstance(files, list) or not files or not all(isinstance(f, str) and f for f in files):
-        raise ValueError(f"{location}: 'expected_files' must be a list of paths, at least one")
-    within = item.get("expected_in_top_k")
-    if within is not None and (type(within) is not int or not 1 <= within <= 1000):
-        raise ValueError(f"{location}: 'expected_in_top_k' must be a whole number from 1 to 1000")
-    return Question(identity, text, dict.fromkeys(files, 1), _text(item, "type", location), within)
-
-
-def _text(item: Mapping[str, Any], key: str, location: str) -> str | None:
-    """Return an optional text; None if it is missing or blank."""
-    value = item.get(key)
-    if value is not None and not isinstance(value, str):
-        raise ValueError(f"{location}: '{key}' must be text")
-    return value if value and value.strip() else None
+    questions: dict[str, Question] = {}
+    for number, query in enumerate(found.queries, 1):
+        identity = query.id if query.id and query.id.strip() else str(number)
+        if identity in questions:
+            raise SourceError(f"{path}: two queries have the id '{identity}'")
+        try:
+            parse_document(query.query)
+        except QueryError as error:
+            raise SourceError(f"{path}: query {number} ('{identity}'): {error.message}") from error
+        grades = dict.fromkeys(query.expected_files, 1)
+        questions[identity] = Question(identity, query.query, grades, query.type, query.expected_in_top_k)
+    collection, description = found.collection or None, found.description or None
+    return Fixture(os.path.basename(path), tuple(questions.values()), collection, description)
 
 
 def of_marks(entries: Sequence[Entry]) -> Fixture:
@@ -149,8 +136,8 @@ def read_judgements(folder: str) -> Fixture:
         grades.setdefault(query, {})[document] = value
         first_lines.setdefault(query, number)
     texts: dict[str, str] = {}
-    for location, row in _rows(_first_existing(folder, "queries.jsonl")):
-        texts[_id(row, location)] = " ".join(_string(row, "text", location).split())
+    for row in _rows(_first_existing(folder, "queries.jsonl")):
+        texts[str(row.id)] = " ".join((row.text or "").split())
     questions = []
     for query, judged in grades.items():
         if not texts.get(query):
@@ -168,10 +155,9 @@ def read_corpus(folder: str) -> Iterator[tuple[str, str]]:
 
     Raises `SourceError`, which names file and line, if `corpus.jsonl` is missing or cannot be read.
     """
-    for location, row in _rows(corpus_file(folder)):
-        title, text = (_string(row, key, location) for key in ("title", "text"))
-        heading = f"# {title.strip()}\n\n" if title.strip() else ""
-        yield _id(row, location), heading + text
+    for row in _rows(corpus_file(folder)):
+        title = (row.title or "").strip()
+        yield str(row.id), (f"# {title}\n\n" if title else "") + (row.text or "")
 
 
 def corpus_file(folder: str) -> str:
@@ -179,16 +165,15 @@ def corpus_file(folder: str) -> str:
     return _first_existing(folder, "corpus.jsonl")
 
 
-def _rows(path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield (file and line number, object) from a file of JSON lines."""
+def _rows(path: str) -> Iterator[_Row]:
+    """Yield the rows of a file of JSON lines."""
     for number, line in _lines(path):
         try:
-            row = json.loads(line)
+            yield convert(json.loads(line), _Row)
         except json.JSONDecodeError as error:
             raise SourceError(f"{path}:{number}: not JSON: {error.msg}") from error
-        if not isinstance(row, dict):
-            raise SourceError(f"{path}:{number}: not a JSON object")
-        yield f"{path}:{number}", row
+        except ValidationError as error:
+            raise SourceError(f"{path}:{number}: {error}") from error
 
 
 def _lines(path: str) -> Iterator[tuple[int, str]]:
@@ -218,20 +203,6 @@ def _first_existing(folder: str, *names: str) -> str:
         f"{folder}: no {names[0]} or {names[0]}.gz",
         "a folder in BEIR layout has corpus.jsonl, queries.jsonl and qrels.tsv",
     )
-
-
-def _id(row: Mapping[str, Any], location: str) -> str:
-    value = row.get("_id")
-    if not isinstance(value, str | int) or value == "":
-        raise SourceError(f"{location}: no '_id'")
-    return str(value)
-
-
-def _string(row: Mapping[str, Any], key: str, location: str) -> str:
-    value = row.get(key)
-    if value is not None and not isinstance(value, str):
-        raise SourceError(f"{location}: '{key}' must be text")
-    return value or ""
 
 
 def _unreadable(path: str, error: OSError) -> SourceError:
