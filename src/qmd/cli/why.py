@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from qmd.cli import candidates, options
 from qmd.cli.command import command
+from qmd.cli.render.explain import breakdown, unexpected
 from qmd.cli.render.passage import labelled
 from qmd.cli.render.rows import plain, program_text
-from qmd.cli.render.view import View
+from qmd.cli.render.view import View, address
 from qmd.cli.session import Session
 from qmd.cli.show import show_json
 from qmd.cli.terminal import (
@@ -89,8 +90,6 @@ def why(session: Session, /, reference: str, text: tuple[str, ...], **arguments:
     if options.chosen_format() == "json":
         show_json(_as_json(explanation))
         return
-    from qmd.cli.render.explain import unexpected
-
     session.note(*unexpected(explanation.stages))
     explanation = replace(
         explanation,
@@ -172,8 +171,6 @@ def _rank(place: Standing) -> str:
 
 
 def _details(place: Standing) -> Iterator[str]:
-    from qmd.cli.render.explain import breakdown
-
     if place.hit is not None:
         yield from (f"  {line}" for line in breakdown(place.hit.traces, output_width() - 2))
     if place.passage is not None:
@@ -183,8 +180,6 @@ def _details(place: Standing) -> Iterator[str]:
 
 
 def _as_json(explanation: Why) -> dict[str, Any]:
-
-    from qmd.cli.render.view import address
 
     document = explanation.document
     values = {"file": explanation.file if document is None else address(document.file)}

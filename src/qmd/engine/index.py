@@ -16,6 +16,7 @@ from qmd.engine.facade.marks import MarkMethods
 from qmd.engine.opening import find_locations, with_store
 from qmd.engine.requests import (
     HybridSearchOptions,
+    SearchKind,
     SearchOptions,
     SearchRequest,
     VectorSearchOptions,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from qmd.engine.access.project_trust import Trust
     from qmd.engine.embedding import batches
     from qmd.engine.evaluation import benchmarking, modes
-    from qmd.engine.explain.explainer import Kind, Why
+    from qmd.engine.explain.explainer import Why
     from qmd.engine.explain.lookup import Absence, Lookup
     from qmd.engine.indexing import scan
     from qmd.engine.retrieval.pipeline import Pipeline
@@ -257,7 +258,7 @@ class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
         request = request.checked().completed(self.settings)
         return self._pipeline.run(PLANS[kind], self.config, request, self._guide(request), cancelled)
 
-    def why(self, reference: str, kind: Kind, request: SearchRequest) -> Why:
+    def why(self, reference: str, kind: SearchKind, request: SearchRequest) -> Why:
         """Explain why a document, or a file on disk, is or is not among the results of a search.
 
         `reference` is anything that `get` takes, or the path of a file. Raises as `get` if it is neither, and

@@ -177,7 +177,7 @@ class MarksOf:
             return ()
         data = marks_file.read(self._path)
         entries = marks_file.parse(data, self._path)
-        if entries and not self._permitted(data, entries):
+        if entries and not self._permitted(data):
             raise ForbiddenError(
                 "the pins and marks that came with this project are not approved, so they do not count",
                 "'qmd trust' shows what the project asks for, and approves it",
@@ -220,10 +220,8 @@ class MarksOf:
         data = marks_file.read(self._path) if data is None else data
         return marks_permission(data, marks_file.parse(data, self._path))
 
-    def _permitted(self, data: bytes, entries: Sequence[Entry]) -> bool:
+    def _permitted(self, data: bytes) -> bool:
         if self._workspace.locations.project is None:
             return True
-        from qmd.engine.access.project_trust import marks_permission
-
         trust = self._workspace.configuration.trust
-        return trust.approves_all or trust.approved(marks_permission(data, entries))
+        return trust.approves_all or trust.approved(self._permission(data))

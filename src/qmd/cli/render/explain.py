@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from qmd.cli.render.passage import labelled
 from qmd.cli.render.rows import plain, program_text
 from qmd.cli.terminal import columns, one_line, width_of
 from qmd.types.traces import (
@@ -111,8 +112,6 @@ def _fused(fusion: Fusion) -> list[tuple[str, ...]]:
 
 def facets(response: SearchResponse, view: View) -> str:
     """Return the most frequent values of each facet, under a heading that says what was counted."""
-    from qmd.cli.render.passage import labelled
-
     stage = response.stage("facets")
     heading = f"Facets ({stage.reason}):" if stage is not None and stage.reason else "Facets:"
     widest = max(map(width_of, map(one_line, response.facets)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,7 +10,7 @@ from msgspec.structs import replace
 from qmd.config.validate import nfc
 from qmd.engine.deadline import Stopwatch
 from qmd.engine.evaluation.fixtures import Fixture, Question
-from qmd.engine.requests import SearchRequest
+from qmd.engine.requests import SearchKind, SearchRequest
 from qmd.errors import QmdError, QueryError, UsageError
 from qmd.ranking import metrics
 from qmd.text.query import parse_document
@@ -32,7 +31,7 @@ class Mode(Struct, frozen=True):
     """One retrieval mode. `types` are the types of typed searches that it supports."""
 
     name: str
-    kind: Literal["search", "vsearch", "query"]
+    kind: SearchKind
     types: tuple[str, ...]
     rerank: bool = True
 

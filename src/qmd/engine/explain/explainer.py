@@ -18,9 +18,9 @@ from qmd.engine.explain.lookup import Lookup
 from qmd.engine.explain.term_matches import TermMatch, match_terms
 from qmd.engine.models.egress import disclose
 from qmd.engine.models.provider import ModelProvider
-from qmd.engine.requests import ALL, SearchRequest
+from qmd.engine.requests import ALL, SearchKind, SearchRequest
 from qmd.engine.retrieval.filters import filtered_out, scope_of, without_filters
-from qmd.engine.retrieval.plan import LIST_LENGTH, read_query_document
+from qmd.engine.retrieval.plan import LIST_LENGTH, PLANS, read_query_document, subqueries
 from qmd.errors import ModelError, TimedOutError, VectorIndexMissingError
 from qmd.store.base import Store
 from qmd.store.values import ChunkMatch, Scope
@@ -30,7 +30,6 @@ from qmd.text.query import LexicalQuery, parse
 from qmd.types import Config, Document, Hit, SearchResponse, Stage
 from qmd.types.traces import ContractBlend, Fusion, TunedBlend
 
-Kind = Literal["search", "vsearch", "query"]
 Verdict = Literal["shown", "below_limit", "below_min_score", "not_found", "not_searched", "not_indexed"]
 Run = Callable[[str, SearchRequest], SearchResponse]
 
@@ -46,7 +45,7 @@ class Standing(Struct, frozen=True):
     chunk nearest to the query.
     """
 
-    kind: Kind
+    kind: SearchKind
     query: str
     rank: int | None
     total: int
@@ -68,7 +67,7 @@ class Why(Struct, frozen=True):
         fields: The values of the document's fields by name.
     """
 
-    kind: Kind
+    kind: SearchKind
     query: str
     file: str
     document: Document | None
@@ -87,12 +86,12 @@ class Why(Struct, frozen=True):
 class _Search(Struct, frozen=True):
     """The search to explain, and its texts for lexical and for vector search."""
 
-    kind: Kind
+    kind: SearchKind
     request: SearchRequest
     lexical: tuple[str, ...]
     dense: tuple[str, ...]
 
-    def alone(self, kind: Kind, text: str) -> _Search:
+    def alone(self, kind: SearchKind, text: str) -> _Search:
         """Return one of the searches that a hybrid search combines."""
         return replace(self, kind=kind, request=replace(self.request, query=text, searches=(), intent=None))
 
@@ -117,7 +116,7 @@ class Explainer(Struct, frozen=True):
     lookup: Lookup
     run: Run
 
-    def answer(self, reference: str, kind: Kind, request: SearchRequest) -> Why:
+    def answer(self, reference: str, kind: SearchKind, request: SearchRequest) -> Why:
         """Explain why the document that `reference` names is or is not a result. Raises as `Index.why`."""
         search = _search(kind, replace(request.checked(), explain=True, full=False))
         scope = scope_of(self.store, self.config, search.request)
@@ -220,17 +219,17 @@ class Explainer(Struct, frozen=True):
             return [None] * len(texts)
 
 
-def _search(kind: Kind, request: SearchRequest) -> _Search:
+def _search(kind: SearchKind, request: SearchRequest) -> _Search:
     """Split a request into lexical and vector texts. Raises `QueryError` for a malformed query document."""
     parsed = without_filters(read_query_document(request) if kind == "query" else request)
-    # The query stays as typed. Its filters also apply to the searches that it combines.
-    request = replace(request, where=parsed.where)
-    lexical: tuple[str, ...] = (parsed.query,) if parsed.query else ()
-    dense = lexical
-    if parsed.searches:
-        lexical = tuple(part.query for part in parsed.searches if part.type == "lex")
-        dense = tuple(part.query for part in parsed.searches if part.type != "lex")
-    return _Search(kind, request, () if kind == "vsearch" else lexical, () if kind == "search" else dense)
+    plan, queries = PLANS[kind], [query for query in subqueries(parsed) if query.query]
+    return _Search(
+        kind,
+        # The query stays as typed. Its filters also apply to the searches that it combines.
+        replace(request, where=parsed.where),
+        tuple(query.query for query in queries if plan.words and query.lexical),
+        tuple(query.query for query in queries if plan.meaning and query.dense),
+    )
 
 
 def _words(search: _Search) -> LexicalQuery:

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from qmd.engine.requests import ALL, SearchRequest
+from qmd.engine.retrieval.factors import Facts, Mark, weigh
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text.predicates import matches
 from qmd.types import Collection, Config, Document, Ranked, Stage, traces
-
-if TYPE_CHECKING:
-    from qmd.engine.retrieval.factors import Mark
 
 #: The half-life of `recent` in days, if neither the request nor the configuration has one.
 DEFAULT_HALF_LIFE = 90.0
@@ -136,8 +133,6 @@ class Adjuster(Struct, frozen=True):
         return configured or None
 
     def _weighed(self, items: Sequence[Ranked], documents: Mapping[int, Document]) -> list[Ranked]:
-        from qmd.engine.retrieval.factors import Facts, weigh
-
         collections = {collection.name: collection for collection in self._collections}
         highest = max((collection.weight for collection in collections.values()), default=1.0)
         half_lives = {name: self._half_life(collection) for name, collection in collections.items()}

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
 from qmd.engine.requests import SearchRequest, collections_of
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text import filters
-from qmd.text.predicates import both, comparisons, matches, replaced
-from qmd.types import Config, Document, Ranked, Stage, TypedSearch
-from qmd.types.traces import Listing
-
-if TYPE_CHECKING:
-    from qmd.text.predicates import Comparison, Predicate
+from qmd.text.predicates import (
+    Comparison,
+    Predicate,
+    both,
+    comparisons,
+    describe,
+    matches,
+    parts,
+    replaced,
+    shown_value,
+)
+from qmd.types import Config, Document, Stage, TypedSearch
 
 #: Reason of a search without results if its query has neither words nor filters.
 NO_TERMS = "the query has no word to look for"
-#: The stage of a search whose query consists of filters only.
-LISTED = Stage("filter", "ran", "no words: the documents that pass the filters, newest first")
 _MAX_VALUES = 5
 
 
@@ -78,8 +80,6 @@ def filtered_out(store: Store, scope: Scope, document: Document) -> str | None:
     """Return which filter leaves a document out, in words; None if none does."""
     if scope.where is None:
         return None
-    from qmd.text.predicates import describe, parts, shown_value
-
     fields = {"id": (document.id,), **store.fields.of([document.id]).get(document.id, {})}
     for part in parts(scope.where):
         if matches(part, fields):
@@ -91,11 +91,6 @@ def filtered_out(store: Store, scope: Scope, document: Document) -> str | None:
             found.append(f"its {name} is {shown}" if values else f"it has no {name}")
         return f"it does not pass the filter {describe(part)}" + (f": {', '.join(found)}" if found else "")
     return None
-
-
-def list_newest(store: Store, scope: Scope, limit: int) -> list[Ranked]:
-    """Return the documents that pass a filter, newest first, for a query without words."""
-    return [Ranked(document, 1.0, (Listing(),)) for document in store.fields.newest(scope, limit)]
 
 
 def explain_no_hits(store: Store, scope: Scope) -> tuple[Stage, ...]:

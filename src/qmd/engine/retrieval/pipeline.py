@@ -13,10 +13,8 @@ from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import ALL, DEFAULT_RANKING, SearchRequest
 from qmd.engine.retrieval.adjust import Adjuster, Guidance, Guide
 from qmd.engine.retrieval.filters import (
-    LISTED,
     NO_TERMS,
     explain_no_hits,
-    list_newest,
     scope_of,
     without_filters,
 )
@@ -29,6 +27,7 @@ from qmd.ranking.calibration import calibrate, doubts
 from qmd.store.base import Store
 from qmd.text.predicates import field_name
 from qmd.types import Config, Ranked, SearchResponse, Stage
+from qmd.types.traces import Listing
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -93,8 +92,10 @@ class Pipeline:
             ranked = _rank(search, found)
             shown = adjuster.apply(ranked, complete=plan.complete)
         elif scope.where is not None:
-            search.stages.append(LISTED)
-            ranked = list_newest(self._store, scope, adjuster.depth)
+            reason = "no words: the documents that pass the filters, newest first"
+            search.stages.append(Stage("filter", "ran", reason))
+            newest = self._store.fields.newest(scope, adjuster.depth)
+            ranked = [Ranked(document, 1.0, (Listing(),)) for document in newest]
             shown = adjuster.cut(ranked)
         else:
             search.skip("lexical" if plan.words else "vector", NO_TERMS)

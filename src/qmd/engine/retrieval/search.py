@@ -57,8 +57,7 @@ class Search(Struct):
         """
         future, stopwatch = task
         remaining = self.deadline.remaining()
-        limited = optional and remaining is not None
-        timeout = OPTIONAL_SHARE * remaining if limited and remaining is not None else remaining
+        timeout = OPTIONAL_SHARE * remaining if optional and remaining is not None else remaining
         try:
             if future is None:
                 raise TimeoutError
@@ -66,7 +65,7 @@ class Search(Struct):
         except TimeoutError:
             if future is not None:
                 future.cancel()
-            self.time_out(name, round(timeout, 1) if limited and timeout is not None else None)
+            self.time_out(name, round(timeout, 1) if optional and timeout is not None else None)
             return None
         except QmdError as error:
             status: StageStatus = "skipped" if optional else "failed"
