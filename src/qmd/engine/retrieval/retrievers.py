@@ -19,7 +19,7 @@ from qmd.store.values import ChunkMatch, LexicalMatches
 from qmd.text.query import as_prose, parse
 
 if TYPE_CHECKING:
-    from qmd.store.vector_values import Floats
+    from qmd.store.values import Floats
 
 #: The vectors of subqueries, and the matches of each.
 _Dense = tuple["Floats", list[list[ChunkMatch]]]
