@@ -6,7 +6,7 @@ from __future__ import annotations
 import errno
 import os
 import unicodedata
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection as Names
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -110,12 +110,7 @@ class _Walker:
 
     def files(self) -> Iterator[SourceFile]:
         yield from self._tree(self.root.prefix, "")
-        done = 0
-        while done < len(self.links):
-            batch = sorted(self.links[done:], key=lambda link: link[1])
-            done = len(self.links)
-            for absolute, path, name in batch:
-                yield from self._link(absolute, path, name)
+        yield from self._linked()
         self.root.check()
 
     def files_within(self, paths: Iterable[str]) -> list[SourceFile] | None:
@@ -128,9 +123,8 @@ class _Walker:
             if self._excluded(parent):
                 continue
             top = absolute_path(self.root.prefix, parent) if parent else self.root.prefix
-            if os.path.realpath(top) != os.path.join(self.root.real, top[len(self.root.prefix) :]).rstrip(
-                os.sep
-            ):
+            real = os.path.join(self.root.real, top[len(self.root.prefix) :]).rstrip(os.sep)
+            if os.path.realpath(top) != real:
                 return None
             files += self._tree(top, f"{parent}/" if parent else "", names[parent])
         self.root.check()
@@ -139,14 +133,8 @@ class _Walker:
     def folders(self, under: str) -> Folders:
         if not self._excluded(under):
             top = absolute_path(self.root.real, under) if under else self.root.real
-            for _ in self._tree(top, f"{under}/" if under else ""):
-                pass
-        done = 0
-        while done < len(self.links):
-            absolute, path, name = self.links[done]
-            done += 1
-            for _ in self._link(absolute, path, name):
-                pass
+            deque(self._tree(top, f"{under}/" if under else ""), maxlen=0)
+        deque(self._linked(), maxlen=0)
         return Folders(self.prefixes, frozenset(path for _, path, _ in self.links))
 
     def _excluded(self, folder: str) -> bool:
@@ -228,6 +216,15 @@ class _Walker:
                 if error.errno not in _GONE:
                     self._report(prefix or "/", in_words(error))
             yield listed
+
+    def _linked(self) -> Iterator[SourceFile]:
+        """List the targets of the links that were found, and of those that are found in them."""
+        done = 0
+        while done < len(self.links):
+            batch = sorted(self.links[done:], key=lambda link: link[1])
+            done = len(self.links)
+            for absolute, path, name in batch:
+                yield from self._link(absolute, path, name)
 
     def _link(self, absolute: str, path: str, name: str) -> Iterator[SourceFile]:
         """List the target of a link, unless it is outside the collection or was listed before."""

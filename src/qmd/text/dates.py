@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 
 _WRITTEN = re.compile(
     r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:(?:[Tt]|[ \t]+)"
@@ -31,12 +31,12 @@ def read(text: str) -> str | None:
     text = text.strip()
     if len(text) > _MAX_LENGTH:
         return None
-    if len(text) == 10 and _DAY.match(text):  # most are of this form
-        return f"{text}T00:00:00" if _is_day(text) else None
-    match = _WRITTEN.fullmatch(text)
+    # Most are like `2024-03-07`, which needs no pattern.
+    is_day = len(text) == 10 and _DAY.match(text)
+    match = None if is_day else _WRITTEN.fullmatch(text)
     try:
         if match is None:
-            moment = datetime.fromisoformat(text)  # the less common forms of ISO 8601
+            moment = datetime.fromisoformat(text)  # also the less common forms of ISO 8601
         else:
             # Missing parts have their lowest value.
             parts = (int(part or default) for part, default in zip(match.groups(), _DEFAULTS, strict=True))
@@ -45,14 +45,6 @@ def read(text: str) -> str | None:
     except ValueError:
         return None
     return moment.replace(tzinfo=None).isoformat(timespec="seconds")
-
-
-def _is_day(text: str) -> bool:
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
 
 
 def prefix(text: str) -> str | None:

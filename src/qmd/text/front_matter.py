@@ -121,7 +121,7 @@ def collect(entries: Iterable[_Entry], result: FrontMatter | None = None) -> Fro
     for name, values in found.items():
         if name == "tag":
             values = _tags(values)
-        result.fields[name] = values if _is_short(values) else _limited(name, values, result)
+        result.fields[name] = _limited(name, values, result)
     return result
 
 
@@ -320,12 +320,10 @@ def _tags(values: tuple[Value, ...]) -> tuple[Value, ...]:
     )
 
 
-def _is_short(values: tuple[Value, ...]) -> bool:
-    """Return whether there is one value, within the limits."""
-    return len(values) == 1 and not (isinstance(values[0], str) and len(values[0]) > MAX_VALUE_LENGTH)
-
-
 def _limited(name: str, values: tuple[Value, ...], result: FrontMatter) -> tuple[Value, ...]:
+    """Return the values within the limits, each once."""
+    if len(values) == 1 and not (isinstance(values[0], str) and len(values[0]) > MAX_VALUE_LENGTH):
+        return values  # most are so
     # 1, 1.0 and True are equal, but not the same value.
     values = tuple(value for _, value in dict.fromkeys((type(value), value) for value in values))
     if len(values) > MAX_VALUES:

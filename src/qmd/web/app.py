@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlencode
 
@@ -63,6 +62,7 @@ class Web:
         # As `qmd.server.access.Pages`.
         self.key, self.refuse = sign_in.key, sign_in.refuse
         self.jobs = Jobs(host)
+        self.run = self.jobs.run
         self.routes = [
             Route(path, self._answering(handler), methods=methods)
             for path, handler, methods in (
@@ -80,11 +80,6 @@ class Web:
                 ("/assets/{name}", self._asset, ["GET"]),
             )
         ]
-
-    @asynccontextmanager
-    async def run(self) -> AsyncIterator[None]:
-        async with self.jobs.run():
-            yield
 
     def owns(self, path: str) -> bool:
         return path == "/" or _first_part(path) in _PAGES

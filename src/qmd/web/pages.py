@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.staticfiles import NotModifiedResponse, StaticFiles
@@ -49,28 +48,16 @@ _RECENT = timedelta(seconds=30)
 _TYPES = {"qmd.js": "text/javascript", "qmd.css": "text/css", "icon.svg": "image/svg+xml"}
 
 
-class Asset(Struct, frozen=True):
-    """A static file, and the digest of its content."""
-
-    content: bytes
-    media_type: str
-    digest: str
-
-
 @cache
-def asset(name: str) -> Asset | None:
-    """Return a static file of the page; None if there is none of this name."""
-    if name not in _TYPES:
-        return None
+def _asset(name: str) -> tuple[bytes, str]:
+    """Return the content of a static file, and its digest."""
     content = files("qmd.web").joinpath("static", name).read_bytes()
-    return Asset(content, _TYPES[name], hashlib.sha256(content).hexdigest()[:16])
+    return content, hashlib.sha256(content).hexdigest()[:16]
 
 
 def asset_address(name: str) -> str:
     """Return the address of a static file. It changes with its content, so browsers may keep the file."""
-    found = asset(name)
-    assert found is not None, name
-    return f"/assets/{name}?{found.digest}"
+    return f"/assets/{name}?{_asset(name)[1]}"
 
 
 def read_address(file: str, **parameters: Any) -> str:
@@ -144,12 +131,12 @@ def unless_known(request: Request, response: Response) -> Response:
 
 def asset_answer(request: Request, name: str) -> Response | None:
     """Return a static file, or 304 if the client has it; None if there is none."""
-    found = asset(name)
-    if found is None:
+    if name not in _TYPES:
         return None
-    cached = {"cache-control": "public, max-age=31536000, immutable", "etag": f'"{found.digest}"'}
-    media_type = f"{found.media_type}; charset=utf-8"
-    return unless_known(request, Response(found.content, headers=_HEADERS | cached, media_type=media_type))
+    content, digest = _asset(name)
+    cached = {"cache-control": "public, max-age=31536000, immutable", "etag": f'"{digest}"'}
+    media_type = f"{_TYPES[name]}; charset=utf-8"
+    return unless_known(request, Response(content, headers=_HEADERS | cached, media_type=media_type))
 
 
 def _day(date: str | int | None) -> str:
