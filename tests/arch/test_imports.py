@@ -45,7 +45,7 @@ OTHER_WORK = (
         "qmd.engine.indexing.scan",
         "qmd.sources.read",
         "qmd.text.chunking",
-        "qmd.text.markdown",
+        "qmd.text.extraction",
     ),
     *("qmd.store.sqlite.backup", "qmd.store.sqlite.integrity"),
 )
