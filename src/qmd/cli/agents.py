@@ -112,30 +112,28 @@ def show_skill(session: Session) -> None:
 def _each(
     session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool, *, install: bool
 ) -> None:
-    from qmd.config import skill
-    from qmd.config.agents import skills_folder
+    from qmd.config import agents, skill
 
     act = skill.install if install else skill.uninstall
     project = session.folder() if in_project else None
     for target in dict.fromkeys(targets):
-        folder = skills_folder(target, os.environ, project)
+        folder = agents.skills_folder(target, os.environ, project)
         done = _DONE[act(folder, dry_run=dry_run)].format(skill.path_in(folder))
         say(f"Dry run: {done}" if dry_run else done)
 
 
 def install_server(session: Session, client: str, name: str | None, options: dict[str, bool]) -> None:
     """Add `qmd mcp` to the settings of a client."""
-    from qmd.config.agents import AGENTS, settings_file
-    from qmd.config.mcp_settings import add, shown
+    from qmd.config import agents, mcp_settings
 
     project = session.folder() if options["in_project"] else None
-    path, agent = settings_file(client, os.environ, project), AGENTS[client]
+    path, agent = agents.settings_file(client, os.environ, project), agents.AGENTS[client]
     entry = agent.entry([*_program(project), "mcp", *session.options()])
     server = _server_name(session, name)
     if options["dry_run"]:
         say(f"Dry run: the server '{server}' in {path}")
-        say(shown(path, agent.section, server, entry))
-    change = add(path, agent.section, server, entry, replace=options["replace"])
+        say(mcp_settings.shown(path, agent.section, server, entry))
+    change = mcp_settings.add(path, agent.section, server, entry, replace=options["replace"])
     if options["dry_run"]:
         return
     backup = change.write()
@@ -149,12 +147,11 @@ def install_server(session: Session, client: str, name: str | None, options: dic
 
 def uninstall_server(session: Session, client: str, name: str | None, options: dict[str, bool]) -> None:
     """Remove `qmd mcp` from the settings of a client."""
-    from qmd.config.agents import AGENTS, settings_file
-    from qmd.config.mcp_settings import remove
+    from qmd.config import agents, mcp_settings
 
     project = session.folder() if options["in_project"] else None
-    path, server = settings_file(client, os.environ, project), _server_name(session, name)
-    change = remove(path, AGENTS[client].section, server)
+    path, server = agents.settings_file(client, os.environ, project), _server_name(session, name)
+    change = mcp_settings.remove(path, agents.AGENTS[client].section, server)
     if not change:
         say(f"{path} has no server '{server}'")
         return
