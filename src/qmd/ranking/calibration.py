@@ -104,7 +104,7 @@ def calibrate(ranked: Sequence[Ranked], spread: Spread = SPREAD) -> list[Ranked]
         before = item.score
         if regression is not None:
             score = min(score, regression.probability(signals, background))
-        trace = Likelihood(item.score, signals, background)
+        trace = Likelihood(item.score, signals, {name: background[name] for name in signals})
         calibrated.append(replace(item, score=score, traces=(*item.traces, trace)))
     return calibrated
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field, to_builtins
 
 from qmd.types.configuration import Ranking
 
@@ -96,7 +96,7 @@ class Likelihood(Struct, frozen=True, tag="likelihood"):
 class Factor(Struct, frozen=True):
     """A number that multiplies the odds of a score, and the reason in words."""
 
-    value: float
+    value: float = field(name="factor")
     reason: str
 
 
@@ -149,10 +149,9 @@ def explained(traces: Iterable[Trace]) -> dict[str, Any]:
 
 def _explained(trace: Trace) -> dict[str, Any]:
     match trace:
-        case KeywordMatch(bm25, bound, tier):
-            return {"lexical": {"bm25": round(bm25, 4), "bound": round(bound, 4), "tier": tier}}
-        case VectorMatch(cosine, score):
-            return {"vector": {"cosine": round(cosine, 4), "score": round(score, 4)}}
+        case KeywordMatch() | VectorMatch() | Likelihood() | Adjustment():
+            values = _rounded(to_builtins(trace))
+            return {values.pop("type"): values}
         case Listing():
             return {"filter": "listed by date"}
         case Fusion(ranking, rank, score, total, bonus, lists):
@@ -163,26 +162,22 @@ def _explained(trace: Trace) -> dict[str, Any]:
             return {"rerank": rerank, "blend": {"fused": share, "rerank": round(1.0 - share, 2)}}
         case TunedBlend():
             return {"rerank": trace.rerank, "blend": trace.parts, "most": trace.most}
-        case Likelihood(raw, signals, background):
-            return {
-                "likelihood": {
-                    "raw": round(raw, 4),
-                    "signals": {name: round(value, 4) for name, value in signals.items()},
-                    "background": {name: round(background[name], 4) for name in signals},
-                }
-            }
-        case Adjustment(score, factors):
-            shown = {
-                name: {"factor": round(each.value, 4), "reason": each.reason}
-                for name, each in factors.items()
-            }
-            return {"adjusted": {"score": round(score, 4), "factors": shown}}
         case Pin():
             return {"pinned": True}
         case Fold(copies):
             return {"copies": copies}
         case DateOrder(date):
             return {"date": date}
+
+
+def _rounded(value: Any) -> Any:
+    """Round numbers to four decimals, at any depth."""
+    match value:
+        case dict():
+            return {name: _rounded(each) for name, each in value.items()}
+        case float():
+            return round(value, 4)
+    return value
 
 
 def _share(share: ListShare) -> dict[str, Any]:

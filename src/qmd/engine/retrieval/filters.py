@@ -55,14 +55,10 @@ def _split(query: str) -> tuple[str, Predicate | None]:
 def scope_of(store: Store, config: Config, request: SearchRequest) -> Scope:
     """Return the scope of a search `without_filters`.
 
-    Raises `CollectionNotFoundError`, and `NotFoundError` if a filter on links names no document.
+    Conditions on links are replaced by the documents that satisfy them. Raises `CollectionNotFoundError`, and
+    `NotFoundError` if a filter on links names no document.
     """
     scope = Scope(collections_of(config, request.collections), request.where, config.population)
-    return with_links(store, config, scope)
-
-
-def with_links(store: Store, config: Config, scope: Scope) -> Scope:
-    """Return a scope in which conditions on links are replaced by the documents that satisfy them."""
     if scope.where is None or not any(each.field == "link" for each in comparisons(scope.where)):
         return scope
     from qmd.engine.documents.library import Library

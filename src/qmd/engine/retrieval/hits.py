@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qmd.config.contexts import context_for
-from qmd.engine.requests import SearchRequest
 from qmd.engine.retrieval.passages import choose_passages
-from qmd.store.base import Store
+from qmd.engine.retrieval.search import Search
 from qmd.store.values import LEFT_OUT
 from qmd.text.anchors import anchor_at
 from qmd.text.highlight import Highlighter
-from qmd.types import Config, Hit, Ranked, Snippet
+from qmd.types import Hit, Ranked, Snippet
 
 
-def make_hits(
-    store: Store, config: Config, highlighter: Highlighter, ranked: Sequence[Ranked], request: SearchRequest
-) -> tuple[Hit, ...]:
+def make_hits(search: Search, highlighter: Highlighter, ranked: Sequence[Ranked]) -> tuple[Hit, ...]:
     """Return the hits of ranked documents in order, without documents that were removed meanwhile."""
+    store, request = search.store, search.request
     ids = [item.document for item in ranked]
     documents, texts = store.documents.by_id(ids), store.documents.texts(ids)
     anchors = store.fields.anchors(ids)
@@ -42,7 +40,7 @@ def make_hits(
                 path=document.path,
                 title=document.title,
                 score=item.score,
-                context=context_for(config, document.collection, document.path),
+                context=context_for(search.config, document.collection, document.path),
                 line=best.line,
                 snippet=best,
                 hash=document.hash,

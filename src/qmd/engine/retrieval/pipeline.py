@@ -99,7 +99,7 @@ class Pipeline:
             shown = adjuster.cut(ranked)
         else:
             search.skip("lexical" if plan.words else "vector", NO_TERMS)
-        hits = make_hits(self._store, config, found.highlighter, shown, request)
+        hits = make_hits(search, found.highlighter, shown)
         if not ranked:
             search.stages += explain_no_hits(self._store, scope)
         elif request.scores == "calibrated":
