@@ -205,11 +205,7 @@ class IndexState(Struct, frozen=True):
 
 
 class State(IndexState, frozen=True):
-    """The state of the index; `needs_embedding` is the number of texts without vectors.
-
-    `watching` is how changes of files are noticed: `events`, `polling`, or `off` if nothing watches.
-    `indexed_at` is the time of the index: later changes on disk are not in it.
-    """
+    __doc__ = IndexState.__doc__
 
     content: str
 
