@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    index: Index, kind: SearchKind, request: SearchRequest, cancelled: Cancelled | None = None
+    index: Index, kind: SearchKind, request: SearchRequest, cancelled: Cancelled
 ) -> tuple[SearchResponse, str | None]:
     """Run a search. Return the response and the time of the index, None if it was never scanned."""
     # Before the search, which does not show changes that are indexed meanwhile.

@@ -60,6 +60,29 @@ class Hit(Struct, frozen=True, omit_defaults=True):
     explain: dict[str, Any] | UnsetType = UNSET
     body: str | UnsetType = UNSET
 
+    @classmethod
+    def of(cls, hit: types.Hit, *, passages: bool = False) -> Self:
+        """Return the result for a hit of the engine. The score has two decimals."""
+        return cls(
+            docid=hit.docid,
+            file=hit.file,
+            title=hit.title,
+            score=hit.percent / 100,
+            context=hit.context,
+            line=hit.line,
+            section=hit.section,
+            snippet=_numbered(hit.snippet),
+            anchor=_anchor(hit.anchor),
+            pinned=hit.pinned,
+            also=hit.also,
+            passages=tuple(
+                Passage(each.line, each.section, each.score, _numbered(each))
+                for each in (hit.passages if passages else ())
+            ),
+            explain=UNSET if hit.explain is None else dict(hit.explain),
+            body=UNSET if hit.body is None else hit.body,
+        )
+
 
 class Stage(Struct, frozen=True):
     """A step of the search: whether it ran and, if it did not, the reason."""
@@ -87,7 +110,7 @@ class SearchResults(Struct, frozen=True):
         """Return the results for a response of the engine, with what the request asks for."""
         facets = {name: tuple(map(_whole, counts)) for name, counts in response.facets.items()}
         return cls(
-            results=tuple(_hit(hit, request) for hit in response.hits),
+            results=tuple(Hit.of(hit, passages=request.passages > 1) for hit in response.hits),
             stages=tuple(
                 Stage(stage.stage, stage.status, UNSET if stage.reason is None else stage.reason)
                 for stage in response.stages
@@ -96,29 +119,6 @@ class SearchResults(Struct, frozen=True):
             content="\n\n".join([heading(response), *map(hit_line, response.hits)]),
             facets=facets if request.facets else UNSET,
         )
-
-
-def _hit(hit: types.Hit, request: SearchRequest) -> Hit:
-    """Return the result for a hit of the engine. The score has two decimals."""
-    return Hit(
-        docid=hit.docid,
-        file=hit.file,
-        title=hit.title,
-        score=hit.percent / 100,
-        context=hit.context,
-        line=hit.line,
-        section=hit.section,
-        snippet=_numbered(hit.snippet),
-        anchor=_anchor(hit.anchor),
-        pinned=hit.pinned,
-        also=hit.also,
-        passages=tuple(
-            Passage(each.line, each.section, each.score, _numbered(each))
-            for each in (hit.passages if request.passages > 1 else ())
-        ),
-        explain=UNSET if hit.explain is None else dict(hit.explain),
-        body=UNSET if hit.body is None else hit.body,
-    )
 
 
 def _numbered(snippet: types.Snippet) -> str:

@@ -19,7 +19,7 @@ from qmd.api.arguments import QueryBody, in_camel_case
 from qmd.api.reading import decode_object, read
 from qmd.mcp.tools import structured
 from qmd.server.access import HEALTH, MCP, Gate, index_of
-from qmd.server.body_limit import NOT_JSON, is_json, replay
+from qmd.server.body_limit import MAX_BODY, NOT_JSON, is_json, replay
 from qmd.server.errors import answer, handlers
 from qmd.server.host_check import Allowed
 from qmd.server.index_host import IndexHost
@@ -63,15 +63,13 @@ class Endpoint:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
         from mcp.server.transport_security import TransportSecuritySettings
 
-        from qmd.mcp.messages import MAX_MESSAGE
-
         return StreamableHTTPSessionManager(
             self._build(),
             json_response=True,
             stateless=True,
             # `HostCheck` has already checked Host and Origin.
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-            max_request_body_size=MAX_MESSAGE,
+            max_request_body_size=MAX_BODY,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
