@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import qmd
+from qmd.engine.index_work import IndexWork
 from qmd.engine.indexing.scan import ScanReport
 from qmd.engine.watching.notify import Notifier, open_notifier
 from qmd.engine.watching.watcher import Listener, Timing, Watcher
-from qmd.engine.watching.work import IndexWork
 from tests.waiting import until
 
 #: Short times, so that a test waits for little.

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import qmd
+import qmd.engine
+from qmd.engine.parts import Part
 
 #: Beyond the standard library. msgspec imports typing_extensions if that is installed, and decimal.
 SEARCH_MAY_IMPORT = {"qmd", "click", "apsw", "Stemmer", "msgspec", "typing_extensions"}
@@ -146,3 +152,13 @@ def test_reading_imports_no_models(home: Path) -> None:
         modules = imported_by(home, *args)
         assert third_party(modules) <= SEARCH_MAY_IMPORT
         assert not any(name.startswith("qmd.models.e5") for name in modules)
+
+
+def test_index_has_every_method_of_its_parts() -> None:
+    """`Index` names the methods of its parts, which it imports on use."""
+    for module in pkgutil.walk_packages(qmd.engine.__path__, "qmd.engine."):
+        importlib.import_module(module.name)
+    parts = [part for part in Part.__subclasses__() if part.__module__ != Part.__module__]
+    names = [name for part in parts for name in vars(part) if not name.startswith("__")]
+    assert len(names) == len(set(names))
+    assert [name for name in names if not name.startswith("_") and not hasattr(qmd.Index, name)] == []

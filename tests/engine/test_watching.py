@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 import qmd
-from qmd.engine.watch_state import WatchState, find_watcher
+from qmd.engine.watching.election import WatchState, find_watcher
 from qmd.engine.watching.notify import Inotify, Recursive
 from qmd.models.base import CancelledError
 from tests.conftest import Notes
@@ -433,8 +433,8 @@ def test_one_of_two_watchers_is_elected_and_the_other_takes_over(index: qmd.Inde
         with watched(index) as first:
             import threading
 
+            from qmd.engine.index_work import IndexWork
             from qmd.engine.watching.watcher import Watcher
-            from qmd.engine.watching.work import IndexWork
             from tests.watching import Diary
 
             diary = Diary()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from qmd.config.approvals import Kind
     from qmd.config.paths import Locations
     from qmd.engine.index import Index
-    from qmd.engine.watch_state import WatchState
+    from qmd.engine.watching.election import WatchState
     from qmd.server.discovery import Advertisement
 
 NO_COLLECTIONS = "No collections yet. Add one with: qmd collection add PATH"
@@ -100,7 +100,7 @@ class Session:
 
     def watcher(self) -> WatchState | None:
         """Return the state of the process that keeps the index as the files are; None if there is none."""
-        from qmd.engine.watch_state import find_watcher
+        from qmd.engine.watching.election import find_watcher
 
         return find_watcher(self.index.locations.index)
 

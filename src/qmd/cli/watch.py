@@ -93,8 +93,8 @@ def _offer_to_watch(session: Session) -> None:
 
 
 def _watch(session: Session) -> None:
+    from qmd.engine.index_work import IndexWork
     from qmd.engine.watching.watcher import Listener, Watcher
-    from qmd.engine.watching.work import IndexWork
 
     class Printer(Listener):
         """Prints a line for each change."""

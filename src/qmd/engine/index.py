@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Self, Unpack, cast
 
 from msgspec.structs import replace
 
-from qmd.engine.facade.collections import CollectionMethods
-from qmd.engine.facade.fields import FieldMethods
-from qmd.engine.facade.maintenance import MaintenanceMethods
-from qmd.engine.facade.marks import MarkMethods
+from qmd.config.marks_file import marks_path
 from qmd.engine.opening import find_locations, with_store
+from qmd.engine.parts import imported_on_use
 from qmd.engine.requests import (
     HybridSearchOptions,
     SearchKind,
@@ -27,30 +25,84 @@ from qmd.errors import QmdError
 from qmd.types import Config, SearchResponse
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from qmd.engine.access.permissions import Permissions
     from qmd.engine.access.project_trust import Trust
-    from qmd.engine.embedding import batches
+    from qmd.engine.collections import CollectionMethods
+    from qmd.engine.doctor import DoctorMethods
+    from qmd.engine.documents.fields import FieldMethods
+    from qmd.engine.documents.library import DocumentMethods
+    from qmd.engine.documents.links import LinkMethods
+    from qmd.engine.embedding.embed import EmbeddingMethods
     from qmd.engine.evaluation import benchmarking, modes
     from qmd.engine.explain.explainer import Why
     from qmd.engine.explain.lookup import Absence, Lookup
-    from qmd.engine.indexing import scan
+    from qmd.engine.indexing.update import UpdateMethods
+    from qmd.engine.marking import MarkMethods
+    from qmd.engine.retrieval.adjust import Guide
     from qmd.engine.retrieval.pipeline import Pipeline
+    from qmd.engine.upkeep.backup import BackupMethods
+    from qmd.engine.upkeep.cleanup import CleanupMethods
+    from qmd.engine.upkeep.copying import CopyMethods
+    from qmd.engine.upkeep.models import ModelMethods
+    from qmd.engine.upkeep.portable import ExportMethods
+    from qmd.engine.upkeep.status import StatusMethods
     from qmd.models.base import Cancelled
 
+    class _Methods(
+        CollectionMethods,
+        DocumentMethods,
+        FieldMethods,
+        LinkMethods,
+        MarkMethods,
+        UpdateMethods,
+        EmbeddingMethods,
+        StatusMethods,
+        ModelMethods,
+        CopyMethods,
+        DoctorMethods,
+        CleanupMethods,
+        BackupMethods,
+        ExportMethods,
+    ):
+        """The methods that are not in this module."""
 
-class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
+else:
+    # A search needs none of them, so their modules are imported on use. They do the work themselves.
+    _Methods = imported_on_use(
+        {
+            "qmd.engine.collections.CollectionMethods": """
+                add_collection add_context collection contexts include_collection remove_collection
+                remove_context rename_collection set_pattern set_recency set_update_command set_weight
+                undescribed
+            """,
+            "qmd.engine.documents.library.DocumentMethods": """
+                authors documents explain_no_documents file_on_disk get multi_get outline recent viewable_file
+            """,
+            "qmd.engine.documents.fields.FieldMethods": "field_values fields fields_of tags",
+            "qmd.engine.documents.links.LinkMethods": "backlinks link_lists links orphans unresolved_links",
+            "qmd.engine.marking.MarkMethods": "mark marks marks_digest pin unmark unpin",
+            "qmd.engine.indexing.update.UpdateMethods": "rescan update",
+            "qmd.engine.embedding.embed.EmbeddingMethods": "embed embed_texts missing_vectors",
+            "qmd.engine.upkeep.status.StatusMethods": "indexed_at status",
+            "qmd.engine.upkeep.models.ModelMethods": "model_loaded models pull pullable release_models",
+            "qmd.engine.upkeep.copying.CopyMethods": "copy_store",
+            "qmd.engine.doctor.DoctorMethods": "doctor",
+            "qmd.engine.upkeep.cleanup.CleanupMethods": "cleanup",
+            "qmd.engine.upkeep.backup.BackupMethods": "backup",
+            "qmd.engine.upkeep.portable.ExportMethods": "export",
+        }
+    )
+
+
+class Index(_Methods):
     """An index and its configuration. Safe to share between threads. Close it, or use it in a `with`.
 
-    Modules are imported in the methods that need them, because a keyword search needs few of them.
     `locations` are its files; `notes` are messages for the user.
     """
 
     def __init__(self, workspace: Workspace, *, owns_store: bool = True) -> None:
+        super().__init__(workspace)
         self._owns_store = owns_store
-        self._workspace = workspace
         self._store = workspace.store
         self.locations = workspace.locations
         self.settings = workspace.settings
@@ -112,116 +164,6 @@ class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
         """What the configuration of a project asks for, and what the user has approved."""
         return self._workspace.configuration.trust
 
-    def update(
-        self,
-        collections: Sequence[str] = (),
-        *,
-        pull: bool = False,
-        commands: bool = True,
-        allow_empty: bool = False,
-        on_progress: scan.OnProgress | None = None,
-        on_report: Callable[[scan.ScanReport], None] | None = None,
-    ) -> list[scan.ScanReport]:
-        """Bring collections (all, if none is named) up to date with their folders.
-
-        If a folder is missing, its report has an `error`, and its documents stay. What a project asks for
-        without approval is left out; see `trust`.
-
-        Args:
-            collections: Names of collections.
-            pull: First run `git pull --ff-only` in folders that are git work trees.
-            commands: First run the update commands of the collections.
-            allow_empty: Also remove documents if that may be a mistake: all documents of a folder that is
-                empty or was replaced by another one, and collections that the configuration no longer names
-                if it names none, or if the index belongs to another configuration. Otherwise the former is an
-                `error` in the report, and the latter raises `ConfigError`.
-            on_progress: Called with collection, files done and files in total.
-            on_report: Called with each report as soon as it is complete.
-        """
-        from qmd.engine.indexing.update import update
-
-        return update(
-            self._workspace,
-            collections,
-            pull=pull,
-            commands=commands,
-            allow_empty=allow_empty,
-            on_progress=on_progress,
-            on_report=on_report,
-        )
-
-    def rescan(
-        self,
-        collection: str,
-        within: Sequence[str] = (),
-        *,
-        record: bool = False,
-        background: bool = False,
-        on_change: scan.OnChange | None = None,
-        cancelled: Cancelled | None = None,
-    ) -> scan.ScanReport:
-        """Compare files of one collection with the index, as `update` does, and run no commands.
-
-        Args:
-            collection: The name of the collection.
-            within: Paths of files and folders relative to the collection; all files if there are none.
-            record: Also record the time of a scan that finds no change, which is a write.
-            background: Scan in a process of low priority, and do not call `on_change`.
-            on_change: Called with collection, path and the kind of change after a change has been stored.
-            cancelled: Called between files; if it returns true, `CancelledError` is raised, and
-                finished batches stay.
-
-        Raises `CollectionNotFoundError`. If the folder is missing, the report has an `error`.
-        """
-        if background:
-            from qmd.engine.indexing.background import rescan as rescan_in_background
-
-            return rescan_in_background(self._workspace, collection, within, record, cancelled)
-        from qmd.engine.indexing.update import rescan
-
-        return rescan(
-            self._workspace, collection, within, record=record, on_change=on_change, cancelled=cancelled
-        )
-
-    def embed(
-        self,
-        collections: Sequence[str] = (),
-        *,
-        force: bool = False,
-        workers: int = 1,
-        background: bool = False,
-        on_progress: batches.OnProgress | None = None,
-        cancelled: Cancelled | None = None,
-    ) -> batches.EmbedReport:
-        """Make the missing vectors of some collections; `force` makes all of them again.
-
-        If there are vectors of another model, searches use them until every text has new ones. `workers` is
-        the number of processes. `background` uses processes of low priority and half of the processors,
-        unless there are only a few kilobytes of text. Raises `AlreadyRunningError` if another process embeds,
-        `ModelError` if there is no embedder, and `CancelledError` if `cancelled` returned True.
-        """
-        from qmd.engine.embedding.embed import embed
-
-        return embed(
-            self._workspace,
-            collections,
-            force=force,
-            workers=workers,
-            background=background,
-            on_progress=on_progress,
-            cancelled=cancelled,
-        )
-
-    def embed_texts(self, texts: Sequence[str], *, cancelled: Cancelled | None = None) -> NDArray[np.float32]:
-        """Embed texts as if they were documents. Of a long text only the first chunk is used.
-
-        Return float32 of shape (number of texts, dimension), each row of length 1. Raises `UsageError` for
-        no texts or too many, `ModelError` if the embedder fails, `CancelledError` if `cancelled` says so.
-        """
-        from qmd.engine.embedding.embed import embed_texts
-
-        return embed_texts(self._workspace, texts, cancelled)
-
     def search(self, query: str | SearchRequest, **options: Unpack[SearchOptions]) -> SearchResponse:
         """Search by keywords (BM25). The options are those of `SearchRequest`.
 
@@ -258,6 +200,14 @@ class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
         request = request.checked().completed(self.settings)
         return self._pipeline.run(PLANS[kind], self.config, request, self._guide(request), cancelled)
 
+    def _guide(self, request: SearchRequest) -> Guide | None:
+        """Return the function that tells which pins and marks count for a query; None if none do."""
+        if not request.marks or not os.path.lexists(marks_path(self.locations.config)):
+            return None
+        from qmd.engine.marks import MarksOf
+
+        return MarksOf(self._workspace).guidance
+
     def why(self, reference: str, kind: SearchKind, request: SearchRequest) -> Why:
         """Explain why a document, or a file on disk, is or is not among the results of a search.
 
@@ -283,10 +233,11 @@ class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
 
     @property
     def _lookup(self) -> Lookup:
+        from qmd.engine.documents.references import References
         from qmd.engine.explain.lookup import Lookup
 
         refused = {request.name: request.value for request in self.trust.unapproved({"path"})}
-        return Lookup(self._store, self.config, self._library, refused)
+        return Lookup(self._store, self.config, References(self._store, self.config), refused)
 
     def evaluate(
         self, benchmark: benchmarking.Benchmark, on_progress: modes.OnProgress | None = None
@@ -299,12 +250,13 @@ class Index(CollectionMethods, FieldMethods, MarkMethods, MaintenanceMethods):
         documents to search, or no pins and marks.
         """
         from qmd.engine.evaluation import benchmarking, fixtures
+        from qmd.engine.marks import MarksOf
 
         return benchmarking.evaluate(
             self,
             open_index,
             self._workspace.environ,
-            lambda: fixtures.of_marks(self._marks_of.entries()),
+            lambda: fixtures.of_marks(MarksOf(self._workspace).entries()),
             benchmark,
             on_progress,
         )

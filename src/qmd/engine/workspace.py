@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -125,3 +127,14 @@ def open_workspace(
         settings, cache_dir(environ), progress, foreign_index=locations.project is not None
     )
     return Workspace(locations, environ, configuration, store, settings, models, notes)
+
+
+@contextmanager
+def opened_in_child(locations: Locations, environ: Mapping[str, str], nice: int) -> Iterator[Workspace]:
+    """Open an index in a process that another one has started. `nice` lowers its priority."""
+    os.nice(nice)
+    # Ctrl-C goes to all processes of a terminal; the first process ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    workspace = open_workspace(locations, environ)
+    with closing(workspace.store):
+        yield workspace

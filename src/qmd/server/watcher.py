@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
+from qmd.engine.index_work import embeds
 from qmd.engine.indexing.scan import OnChange, ScanReport
 from qmd.engine.watching.watcher import Listener, Timing, Watcher
-from qmd.engine.watching.work import embeds
 from qmd.models.base import CancelledError
 from qmd.server.index_host import IndexHost
 from qmd.types import Collection

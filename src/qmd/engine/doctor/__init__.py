@@ -15,9 +15,11 @@ from qmd.engine.doctor import configuration, index_file, models, program
 from qmd.engine.doctor.finding import Finding, attempt
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.opening import beside_foreign, store_url, with_store
+from qmd.engine.parts import Part
+from qmd.errors import ForbiddenError
 from qmd.store.values import OnStep
 
-__all__ = ["Finding", "diagnose", "examine"]
+__all__ = ["DoctorMethods", "Finding", "diagnose"]
 
 
 def diagnose(
@@ -75,3 +77,17 @@ def examine(
     finally:
         if store is not None:
             store.close()
+
+
+class DoctorMethods(Part):
+    """Examine an index."""
+
+    def doctor(self, *, on_step: OnStep = lambda _: None) -> tuple[Finding, ...]:
+        """Check the program, the configuration, the index and the models. Changes nothing.
+
+        `on_step` is called before a check that takes long. If the index cannot be opened, use
+        `qmd.engine.doctor.diagnose`. Raises `ForbiddenError` for a portable file.
+        """
+        if self._workspace.locations.portable:
+            raise ForbiddenError("a portable index file cannot be examined: its checks write beside an index")
+        return tuple(examine(self._workspace.locations, self._workspace.environ, on_step))

@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator, Mapping
 from qmd.engine.doctor.finding import Finding, attempt, ok, problem, warning
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.upkeep.cleanup import clean
-from qmd.engine.watch_state import find_watcher
+from qmd.engine.watching.election import find_watcher
 from qmd.store.base import Store
 from qmd.store.opening import open_store
 from qmd.store.values import OnStep

@@ -6,13 +6,12 @@ from collections.abc import Generator, Iterator
 
 from qmd.config.settings import Settings
 from qmd.engine.doctor.finding import Finding, failed, ok, problem, warning
-from qmd.engine.embedding.active_vectors import by_priority, embedded_share, percent
-from qmd.engine.models.egress import allowed, local_only
+from qmd.engine.embedding.active_vectors import by_priority, embeddable, embedded_share, percent
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.models.usage import ModelUse, models
 from qmd.errors import QmdError
 from qmd.store.base import Store
-from qmd.store.values import OnStep, Scope
+from qmd.store.values import OnStep
 from qmd.types import Config
 
 #: The number of vectors to recompute, and the lowest cosine at which they count as unchanged.
@@ -42,7 +41,7 @@ def vectors(
     """
     try:
         fingerprint = provider.fingerprint
-        sent = Scope(allowed(config.collections, local_only(config, provider, "embed")))
+        sent = embeddable(config, provider)
         first = next(iter(by_priority(store, config, fingerprint)), None)
         waiting = store.pending.count(first.fingerprint if first else fingerprint, sent)
         yield from _others(store, config, provider, fingerprint)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from qmd.engine.requests import ALL
+from qmd.engine.documents.links import with_links
+from qmd.engine.documents.references import References
+from qmd.engine.parts import Part
+from qmd.engine.requests import ALL, FilterOptions, collections_of
+from qmd.engine.workspace import Workspace
 from qmd.errors import FieldNotFoundError
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text.extraction import OF_FILE
+from qmd.text.filters import from_options
 from qmd.text.predicates import (
     TAG,
     Comparison,
@@ -24,13 +30,13 @@ from qmd.text.predicates import (
     fold,
     parts,
 )
+from qmd.text.similar import did_you_mean, nearest
 from qmd.types import FieldSummary, ValueCount
 
 #: Fields that documents may lack, and that a filter may name in any index.
 KNOWN = (*OF_FILE, "author", "tag", "alias", "link", "ext", "format")
 #: Fields for `--facets`, beside all fields.
 FACETS = ("tag", "author", "ext", "year", "collection")
-DEFAULT_VALUES = 10
 _MAX_NAMED = 12
 
 
@@ -41,58 +47,99 @@ class FieldValues(Struct, frozen=True):
     values: tuple[ValueCount, ...]
 
 
-def list_fields(
-    store: Store, scope: Scope, limit: int = DEFAULT_VALUES, detailed: int | None = None
-) -> list[FieldValues]:
-    """Return the fields of documents, most frequent first, the first `detailed` with up to `limit` values."""
-    summaries = store.fields.summaries(scope)
-    return [
-        FieldValues(summary, tuple(store.fields.values(scope, summary.name, limit)))
-        for summary in summaries[:detailed]
-    ] + [FieldValues(summary, ()) for summary in summaries[len(summaries[:detailed]) :]]
+class FieldMethods(Part):
+    """List the fields of documents and their values."""
+
+    def fields_of(self, references: Sequence[str]) -> dict[str, Mapping[str, tuple[str | float | bool, ...]]]:
+        """Return the values of the fields of documents, by display path and name, without missing ones."""
+        finder = References(self._workspace.store, self._workspace.config)
+        documents = [finder.find(reference) for reference in references]
+        files = {document.id: document.file for document in documents if document is not None}
+        values = self._workspace.store.fields.of([*files])
+        return {file: values.get(identity, {}) for identity, file in files.items()}
+
+    def fields(
+        self,
+        collections: Sequence[str] = (),
+        *,
+        values: int = 10,
+        detailed: int | None = None,
+        **filters: Unpack[FilterOptions],
+    ) -> list[FieldValues]:
+        """List the fields of documents, most frequent first, each with its most frequent values.
+
+        Args:
+            collections: Names of collections; those searched by default, if none is named.
+            values: The most values of a field.
+            detailed: The number of fields that are listed with values; None for all.
+            filters: Count only in documents that pass these; see `search`.
+
+        Raises:
+            CollectionNotFoundError: If there is no such collection.
+        """
+        fields, scope = self._workspace.store.fields, filtered(self._workspace, collections, filters)
+        summaries = fields.summaries(scope)
+        with_values = {summary.name for summary in summaries[:detailed]}
+        return [
+            FieldValues(
+                summary,
+                tuple(fields.values(scope, summary.name, values)) if summary.name in with_values else (),
+            )
+            for summary in summaries
+        ]
+
+    def field_values(
+        self,
+        name: str,
+        collections: Sequence[str] = (),
+        *,
+        limit: int = 100,
+        **filters: Unpack[FilterOptions],
+    ) -> FieldValues:
+        """List the values of one field, most frequent first. Raises `FieldNotFoundError` if none has it."""
+        fields, scope = self._workspace.store.fields, filtered(self._workspace, collections, filters)
+        name = field_name(name)
+        if name in OF_FILE or name == "year":
+            ids = fields.newest(scope, ALL)
+            values = fields.facet(ids, name, ALL)
+            summary = FieldSummary(name, (OF_FILE.get(name, "date"),), len(ids), len(values))
+            return FieldValues(summary, tuple(values[:limit]))
+        summaries = {summary.name: summary for summary in fields.summaries(scope)}
+        if name not in summaries:
+            raise unknown_field(name, [*summaries])
+        return FieldValues(summaries[name], tuple(fields.values(scope, name, limit)))
+
+    def tags(self, collections: Sequence[str] = ()) -> list[ValueCount]:
+        """List the tags, each before the tags below it, with the documents that have it or one below it.
+
+        Siblings are in the order of their documents. `collections` are names; those searched by default, if
+        none is named. Raises `CollectionNotFoundError`.
+        """
+        fields, scope = self._workspace.store.fields, filtered(self._workspace, collections, {})
+        counts: dict[str, int] = {}
+        written: dict[str, str] = {}
+        for each in fields.values(scope, TAG, ALL):
+            name = str(each.value)
+            counts[fold(name)] = each.documents
+            while name:
+                written.setdefault(fold(name), name)
+                name = name.rpartition("/")[0]
+        for above in {tag.rpartition("/")[0] for tag in written} - {""}:
+            within = both(scope.where, Comparison(TAG, "eq", above))
+            counts[above] = fields.count(replace(scope, where=within))
+
+        def order(tag: str) -> list[tuple[int, str]]:
+            ends = [at for at, char in enumerate(tag) if char == "/"]
+            return [(-counts[tag[:end]], tag[:end]) for end in (*ends, len(tag))]
+
+        return [ValueCount(written[tag], counts[tag]) for tag in sorted(written, key=order)]
 
 
-def list_values(store: Store, scope: Scope, name: str, limit: int) -> FieldValues:
-    """Return one field with up to `limit` values.
-
-    Raises:
-        FieldNotFoundError: If no document has the field.
-    """
-    name = field_name(name)
-    if name in OF_FILE or name == "year":
-        ids = store.fields.newest(scope, ALL)
-        values = store.fields.facet(ids, name, ALL)
-        summary = FieldSummary(name, (OF_FILE.get(name, "date"),), len(ids), len(values))
-        return FieldValues(summary, tuple(values[:limit]))
-    summaries = store.fields.summaries(scope)
-    for summary in summaries:
-        if summary.name == name:
-            return FieldValues(summary, tuple(store.fields.values(scope, name, limit)))
-    raise unknown_field(name, [summary.name for summary in summaries])
-
-
-def list_tags(store: Store, scope: Scope) -> list[ValueCount]:
-    """Return the tags of documents as a tree: each before the tags below it, siblings most frequent first.
-
-    A tag is counted in the documents that have it or one below it.
-    """
-    counts: dict[str, int] = {}
-    written: dict[str, str] = {}
-    for each in store.fields.values(scope, TAG, ALL):
-        name = str(each.value)
-        counts[fold(name)] = each.documents
-        while name:
-            written.setdefault(fold(name), name)
-            name = name.rpartition("/")[0]
-    for above in {tag.rpartition("/")[0] for tag in written} - {""}:
-        within = both(scope.where, Comparison(TAG, "eq", above))
-        counts[above] = store.fields.count(replace(scope, where=within))
-
-    def order(tag: str) -> list[tuple[int, str]]:
-        ends = [at for at, char in enumerate(tag) if char == "/"]
-        return [(-counts[tag[:end]], tag[:end]) for end in (*ends, len(tag))]
-
-    return [ValueCount(written[tag], counts[tag]) for tag in sorted(written, key=order)]
+def filtered(workspace: Workspace, collections: Sequence[str], filters: Mapping[str, Any]) -> Scope:
+    """Return the documents of collections (those searched, if none is named) that pass filters."""
+    config, where = workspace.config, from_options(filters)
+    scope = Scope(collections_of(config, collections), where, config.population)
+    return with_links(workspace.store, config, scope)
 
 
 def check_fields(store: Store, scope: Scope) -> None:
@@ -110,13 +157,11 @@ def check_fields(store: Store, scope: Scope) -> None:
 
 def unknown_field(name: str, names: Sequence[str]) -> FieldNotFoundError:
     """Return the error for a field that no document has, with the nearest one."""
-    from difflib import get_close_matches
-
     known = [each for each in dict.fromkeys((*names, *KNOWN)) if each != name]
-    close = get_close_matches(name, known, n=1)
-    suggestion = f"did you mean '{close[0]}'? " if close else ""
     shown = ", ".join(known[:_MAX_NAMED]) + (", ..." if len(known) > _MAX_NAMED else "")
-    return FieldNotFoundError(f"no document has the field '{name[:60]}'", f"{suggestion}fields: {shown}")
+    return FieldNotFoundError(
+        f"no document has the field '{name[:60]}'", f"{did_you_mean(name, known)}fields: {shown}"
+    )
 
 
 def explain_empty(store: Store, scope: Scope) -> str:
@@ -136,9 +181,7 @@ def _nearest_value(store: Store, scope: Scope, part: Predicate) -> str:
     """Return a question with the value that is most similar to that of a comparison; empty if none is."""
     if not isinstance(part, Comparison) or part.operator != "eq" or not isinstance(part.value, str | Written):
         return ""
-    from difflib import get_close_matches
-
     values = store.fields.values(Scope(scope.collections), part.field, 1_000)
     names = {str(each.value).casefold(): str(each.value) for each in values}
-    close = get_close_matches(str(part.value).casefold(), names, n=1)
-    return f" Did you mean {names[close[0]]}?" if close else ""
+    close = nearest(str(part.value).casefold(), names)
+    return "" if close is None else f" Did you mean {names[close]}?"

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from math import inf
-from typing import TYPE_CHECKING
+from typing import Unpack
 from urllib.parse import unquote
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.config.contexts import context_for
 from qmd.config.validate import require_unicode
 from qmd.engine.deadline import Deadline
+from qmd.engine.documents import files
+from qmd.engine.documents.fields import check_fields, explain_empty, filtered
 from qmd.engine.documents.references import References
-from qmd.engine.requests import unknown_collection
+from qmd.engine.parts import Part
+from qmd.engine.requests import ALL, DEFAULT_MAX_BYTES, FilterOptions, collections_of, unknown_collection
 from qmd.errors import DocumentNotFoundError, NotFoundError, QmdError, UsageError
+from qmd.models.base import Cancelled
 from qmd.sources.formats.registry import media_types
 from qmd.store.values import LEFT_OUT
 from qmd.text.anchors import anchor_at
 from qmd.text.authorship import author_key
 from qmd.text.outline import find_section, sections
+from qmd.text.predicates import Comparison, both
+from qmd.text.similar import did_you_mean
 from qmd.text.uris import is_uri, parse_uri, split_fragment, split_location
 from qmd.types import Anchor, Author, Document, Section
-
-if TYPE_CHECKING:
-    from qmd.models.base import Cancelled
 
 
 class Page(Struct, frozen=True):
@@ -71,65 +75,100 @@ class Pages(Struct, frozen=True):
     left_out: tuple[Document, ...] = ()
 
 
-class Library(References):
-    """Reads and lists the documents of an index. Its methods are documented in `Index`."""
+class DocumentMethods(Part):
+    """List, find and read documents."""
 
-    def get(self, reference: str, from_line: int | None = None, max_lines: int | None = None) -> Page:
-        _check_lines(from_line, max_lines)
-        # A file whose name ends in `:12` wins over line 12 of another file.
-        document = self.find(reference)
-        if document is None:
-            document, fragment = self._with_section(reference)
-            if document is not None:
-                section = self._section(document, fragment)
-                return self._page(
-                    document, section.first_line, None, section.last_line - section.first_line + 1
-                )
-            document, start, count = self._with_anchor(reference)
-            if document is None:
-                path, start, count = split_location(reference)
-                document = self.resolve(path)
-                _check_lines(start, count)
-            return self._page(document, start or from_line, max_lines, count)
-        return self._page(document, from_line, max_lines)
+    def documents(self, target: str | None = None, **filters: Unpack[FilterOptions]) -> list[Document]:
+        """List the documents of a collection or a folder in one, `notes/work`; all if `target` is None.
 
-    def outline(self, reference: str) -> tuple[Document, tuple[Section, ...]]:
-        document = self.resolve(reference)
-        return document, self._sections(document)
-
-    def _with_section(self, reference: str) -> tuple[Document | None, str]:
-        """Split `path#heading` into document and heading; (None, "") if it is not such a reference."""
-        path, fragment = split_fragment(reference)
-        if not path or not fragment:
-            return None, ""
-        return self.find(path), unquote(fragment) if is_uri(reference) else fragment
-
-    def _section(self, document: Document, fragment: str) -> Section:
-        known = self._sections(document)
-        found = find_section(known, fragment)
-        if found is None:
-            from difflib import get_close_matches
-
-            close = get_close_matches(fragment, [section.heading for section in known], n=1)
-            suggestion = f"did you mean '{close[0]}'? " if close else ""
-            raise UsageError(
-                f"{document.file} has no section '{fragment[:60]}'",
-                f"{suggestion}see 'qmd outline {document.file}'",
+        `filters` limit the list to documents that pass them; see `search`. Raises `CollectionNotFoundError`,
+        and `DocumentNotFoundError` for a folder without documents.
+        """
+        require_unicode(target or "")
+        store, config = self._workspace.store, self._workspace.config
+        collection, folder = _split_target(target)
+        if not collection:
+            documents = References(store, config).visible()
+        elif collection not in config.collections:
+            raise unknown_collection(config, collection)
+        else:
+            documents = list(store.documents.listing(collection, folder))
+        if folder and not documents:
+            raise DocumentNotFoundError(
+                f"no documents in {collection}/{folder}", hint=f"see 'qmd ls {collection}'"
             )
-        return found
+        passing = self._passing(filters)
+        return documents if passing is None else [item for item in documents if item.id in passing]
 
-    def _sections(self, document: Document) -> tuple[Section, ...]:
-        return sections(self._text(document))
+    def recent(self, limit: int = 10) -> list[Document]:
+        """List the documents whose files changed last, newest first."""
+        return self._workspace.store.documents.changed_last([*self._workspace.config.collections], limit)
+
+    def get(self, reference: str, *, from_line: int | None = None, max_lines: int | None = None) -> Page:
+        """Return one document, whole or from a line on.
+
+        Args:
+            reference: A display path, the unique end of one (from a `/` on), a path on disk inside a
+                collection (absolute, or with `./` or `../`), a `qmd://` URI, a docid, a title, or the
+                name of a file without its suffix. It may end in `:from` or `:from:count`, or in the
+                heading of a section, `#Restoring` or `#Backups/Restoring`, which override the other
+                arguments. Case is ignored if no path or title matches exactly.
+            from_line: The first line to return, from 1.
+            max_lines: The largest number of lines to return.
+
+        Raises:
+            DocumentNotFoundError: If no document matches.
+            AmbiguousReferenceError: If several documents match.
+            UsageError: If the line is past the end, or the document has no such section.
+        """
+        _check_lines(from_line, max_lines)
+        library = self._library
+        # A file whose name ends in `:12` wins over line 12 of another file.
+        document = library.find(reference)
+        if document is not None:
+            return library.page(document, from_line, max_lines)
+        document, fragment = library.with_section(reference)
+        if document is not None:
+            section = library.section(document, fragment)
+            return library.page(
+                document, section.first_line, None, section.last_line - section.first_line + 1
+            )
+        document, start, count = library.with_anchor(reference)
+        if document is None:
+            path, start, count = split_location(reference)
+            document = library.resolve(path)
+            _check_lines(start, count)
+        return library.page(document, start or from_line, max_lines, count)
 
     def multi_get(
         self,
         pattern: str,
-        max_lines: int | None,
-        max_bytes: int | None,
-        cancelled: Cancelled | None,
-        max_total: int | None,
-        passing: Container[int] | None = None,
+        *,
+        max_lines: int | None = None,
+        max_bytes: int | None = DEFAULT_MAX_BYTES,
+        cancelled: Cancelled | None = None,
+        max_total: int | None = None,
+        **filters: Unpack[FilterOptions],
     ) -> Pages:
+        """Return the documents that match a glob over display paths or a list of references, each once.
+
+        Args:
+            pattern: A glob, or a comma-separated list of references that `get` accepts.
+            max_lines: The largest number of lines of each document.
+            max_bytes: Documents larger than this are returned as `Skipped`.
+            cancelled: Called before each document; the call ends if it returns true.
+            max_total: The largest size of all texts in bytes. From the first document beyond it on,
+                documents are only listed in `left_out`.
+            filters: Return only documents that pass these; see `search`.
+
+        Raises:
+            DocumentNotFoundError: If nothing matches.
+            CancelledError: If the call was cancelled.
+            UsageError: If a filter is wrong, or names a field that no document has.
+        """
+        passing = self._passing(filters)
+        if passing is not None and not passing:
+            raise DocumentNotFoundError(self.explain_no_documents(**filters))
         _check_lines(None, max_lines)
         if max_bytes is not None and max_bytes < 1:
             raise UsageError(f"max_bytes must be at least 1, not {max_bytes}")
@@ -140,9 +179,9 @@ class Library(References):
         errors: list[str] = []
         left_out: list[Document] = []
         room = inf if max_total is None else max_total
-        deadline = Deadline(None, cancelled)
+        deadline, library = Deadline(None, cancelled), self._library
         seen: set[tuple[int, int | None, int | None]] = set()
-        for document, start, count in self.locate(pattern, errors, deadline):
+        for document, start, count in library.locate(pattern, errors, deadline):
             deadline.check()
             if (document.id, start, count) in seen:
                 continue
@@ -156,7 +195,7 @@ class Library(References):
                 left_out.append(document)
                 continue
             try:
-                page = self._page(document, start, max_lines, count)
+                page = library.page(document, start, max_lines, count)
             except QmdError as error:
                 errors.append(error.message)
                 continue
@@ -174,26 +213,17 @@ class Library(References):
             )
         return Pages(tuple(items), tuple(errors), tuple(left_out))
 
-    def listing(self, target: str | None) -> list[Document]:
-        require_unicode(target or "")
-        collection, folder = split_target(target)
-        if not collection:
-            return self.visible()
-        if collection not in self._config.collections:
-            raise unknown_collection(self._config, collection)
-        documents = list(self._documents.listing(collection, folder))
-        if folder and not documents:
-            raise DocumentNotFoundError(
-                f"no documents in {collection}/{folder}", hint=f"see 'qmd ls {collection}'"
-            )
-        return documents
+    def authors(self, collections: Sequence[str] = ()) -> list[Author]:
+        """List the authors in collections (those searched by default, if none is named), by name.
 
-    def authors(self, collections: Sequence[str]) -> list[Author]:
+        Spellings that differ only in case are one author. Raises `CollectionNotFoundError`.
+        """
         # If documents spell an author's name differently, the first document's spelling is used.
+        store = self._workspace.store
         by_key: dict[str, tuple[str, list[str]]] = {}
-        for collection in collections:
-            documents = list(self._documents.listing(collection))
-            fields = self._store.fields.of([document.id for document in documents if document.author])
+        for collection in collections_of(self._workspace.config, collections):
+            documents = list(store.documents.listing(collection))
+            fields = store.fields.of([document.id for document in documents if document.author])
             for document in documents:
                 # The document has the first author, and its field all of them.
                 for author in map(str, fields.get(document.id, {}).get("author", ())):
@@ -201,6 +231,78 @@ class Library(References):
                     dates.append(document.date)
         authors = [Author(name, len(dates), min(dates), max(dates)) for name, dates in by_key.values()]
         return sorted(authors, key=lambda author: author.name)
+
+    def outline(self, reference: str) -> tuple[Document, tuple[Section, ...]]:
+        """Return a document and its sections, in order. Raises as `get`."""
+        library = self._library
+        document = library.resolve(reference)
+        return document, library.sections(document)
+
+    def file_on_disk(self, reference: str) -> tuple[str, str]:
+        """Return the path on disk and the media type of a PDF that is indexed, or an image in a document.
+
+        `reference` is `collection/path`. Raises `NotFoundError` for any other file.
+        """
+        return files.file_on_disk(self._workspace.store, self._workspace.config, reference)
+
+    def viewable_file(self, document: Document, target: str | None = None) -> str | None:
+        """Return the reference of a document's file, or of one that it links to, for `file_on_disk`.
+
+        None if there is no such file, or it is refused there.
+        """
+        collection = self._workspace.config.collections[document.collection]
+        path = files.viewable(self._workspace.store, collection, document.path, target)
+        return None if path is None else f"{collection.name}/{path}"
+
+    def explain_no_documents(self, target: str | None = None, **filters: Unpack[FilterOptions]) -> str:
+        """Say how many documents pass each filter, for filters with which `documents` returns nothing.
+
+        Raises `UsageError` if a filter names a field that no document has.
+        """
+        store = self._workspace.store
+        collection, folder = _split_target(target)
+        scope = filtered(
+            self._workspace, [collection] if collection else [*self._workspace.config.collections], filters
+        )
+        check_fields(store, scope)
+        inside = Comparison("path", "prefix", folder) if folder else None
+        return explain_empty(store, replace(scope, where=both(inside, scope.where)))
+
+    def _passing(self, filters: FilterOptions) -> frozenset[int] | None:
+        """Return the ids of the documents that pass filters; None if no filter is given."""
+        if not any(filters.values()):
+            return None
+        scope = filtered(self._workspace, [*self._workspace.config.collections], filters)
+        return frozenset(self._workspace.store.fields.newest(scope, ALL))
+
+    @property
+    def _library(self) -> Library:
+        return Library(self._workspace.store, self._workspace.config)
+
+
+class Library(References):
+    """Finds the documents of an index, and reads them."""
+
+    def with_section(self, reference: str) -> tuple[Document | None, str]:
+        """Split `path#heading` into document and heading; (None, "") if it is not such a reference."""
+        path, fragment = split_fragment(reference)
+        if not path or not fragment:
+            return None, ""
+        return self.find(path), unquote(fragment) if is_uri(reference) else fragment
+
+    def section(self, document: Document, fragment: str) -> Section:
+        known = self.sections(document)
+        found = find_section(known, fragment)
+        if found is None:
+            suggestion = did_you_mean(fragment, [section.heading for section in known])
+            raise UsageError(
+                f"{document.file} has no section '{fragment[:60]}'",
+                f"{suggestion}see 'qmd outline {document.file}'",
+            )
+        return found
+
+    def sections(self, document: Document) -> tuple[Section, ...]:
+        return sections(self._text(document))
 
     def _text(self, document: Document) -> str:
         """Return the text of a document. Raises `NotFoundError` if a portable file was made without it."""
@@ -211,7 +313,7 @@ class Library(References):
             raise NotFoundError(f"there is no text of {document.file}: {LEFT_OUT}")
         return text
 
-    def _page(
+    def page(
         self, document: Document, from_line: int | None, max_lines: int | None, count: int | None = None
     ) -> Page:
         """Return some lines of a document. A `count` from the reference overrides `max_lines`."""
@@ -243,7 +345,7 @@ class Library(References):
         )
 
 
-def split_target(target: str | None) -> tuple[str, str]:
+def _split_target(target: str | None) -> tuple[str, str]:
     """Split the target of a listing, `notes/work`, into collection and folder; "" stands for all."""
     path = (parse_uri(target) if is_uri(target) else target).strip("/") if target else ""
     collection, _, folder = path.partition("/")

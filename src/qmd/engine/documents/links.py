@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from qmd.engine.documents.library import Library
+from qmd.engine.documents.references import References
+from qmd.engine.parts import Part
+from qmd.engine.requests import collections_of
 from qmd.errors import UsageError
 from qmd.store.base import Store
+from qmd.store.values import Scope
 from qmd.text.link_targets import LinkTargets, names_of, target_name
-from qmd.text.predicates import Among, Comparison, describe
+from qmd.text.predicates import Among, Comparison, Predicate, comparisons, describe, replaced
 from qmd.text.uris import split_fragment
-from qmd.types import Document, Link, ResolvedLink
+from qmd.types import Config, Document, Link, ResolvedLink
 
 #: Documents whose links are read at a time.
 _BATCH = 1_000
@@ -90,38 +94,16 @@ class Links:
                 if link.kind == "embed" and target_name(link.target).partition("?")[0] == key:
                     yield document.path, link.target
 
-    def condition(self, library: Library, comparison: Comparison) -> Among:
-        """Return the condition that a document links to the one that the comparison names.
-
-        Raises `NotFoundError` if it names no document, and `UsageError` for another comparison.
-        """
-        if comparison.operator != "eq":
-            raise UsageError(f"wrong filter: {describe(comparison)}", "write link:notes/a.md")
-        document = library.resolve(str(comparison.value))
-        return Among(tuple(self.linking(document)), describe(comparison))
-
-    def unresolved(self, collections: Sequence[str]) -> list[ResolvedLink]:
-        """Return the links that lead to no document, without URLs, images and other files."""
-        return [link for link in self._all(collections) if link.to is None and leads_to_document(link)]
-
-    def orphans(self, collections: Sequence[str]) -> list[str]:
-        """Return the display paths of documents that no other document links to."""
-        linked = {link.to for link in self._all(collections) if link.to != link.file}
-        names = [f"{name}/{path}" for name in collections for _, path, _ in self._rows[name]]
-        return [name for name in names if name not in linked]
-
-    def _all(self, collections: Sequence[str]) -> Iterator[ResolvedLink]:
+    def of(self, collections: Sequence[str]) -> Iterator[tuple[str, list[ResolvedLink]]]:
+        """Yield the display path of each document of collections, with its links."""
         for name in collections:
             collection = self._collection(name)
-            yield from self._resolved(collection)
-
-    def _resolved(self, collection: _Collection) -> Iterator[ResolvedLink]:
-        for at in range(0, len(collection.rows), _BATCH):
-            batch = collection.rows[at : at + _BATCH]
-            links = self._store.fields.links([identity for identity, _, _ in batch])
-            for identity, path, _ in batch:
-                for link in links.get(identity, ()):
-                    yield collection.resolve(link, path)
+            for at in range(0, len(collection.rows), _BATCH):
+                batch = collection.rows[at : at + _BATCH]
+                links = self._store.fields.links([identity for identity, _, _ in batch])
+                for identity, path, _ in batch:
+                    resolved = [collection.resolve(link, path) for link in links.get(identity, ())]
+                    yield f"{name}/{path}", resolved
 
     def _collection(self, name: str, targets: Sequence[str] | None = None) -> _Collection:
         """Return the documents of a collection. Only these targets can be resolved, unless they are None."""
@@ -137,6 +119,60 @@ class Links:
                 ((path, aliases) for _, path, aliases in rows), None if targets is None else names_of(targets)
             ),
         )
+
+
+class LinkMethods(Part):
+    """Follow the links between documents."""
+
+    def links(self, reference: str) -> list[ResolvedLink]:
+        """List the links of a document, in order. Raises as `get`."""
+        return Links(self._workspace.store).outgoing(self._document(reference))
+
+    def backlinks(self, reference: str) -> list[ResolvedLink]:
+        """List the links of other documents to a document, by path and line. Raises as `get`."""
+        return Links(self._workspace.store).backlinks(self._document(reference))
+
+    def link_lists(self, reference: str) -> tuple[list[ResolvedLink], list[ResolvedLink]]:
+        """Return `links` and `backlinks` of a document; faster than both one after another."""
+        links, document = Links(self._workspace.store), self._document(reference)
+        return links.outgoing(document), links.backlinks(document)
+
+    def unresolved_links(self, collections: Sequence[str] = ()) -> list[ResolvedLink]:
+        """List the links that should lead to a document and lead to none."""
+        documents = Links(self._workspace.store).of(collections_of(self._workspace.config, collections))
+        return [
+            link for _, links in documents for link in links if link.to is None and leads_to_document(link)
+        ]
+
+    def orphans(self, collections: Sequence[str] = ()) -> list[str]:
+        """List the display paths of the documents that no other document links to."""
+        names = collections_of(self._workspace.config, collections)
+        documents = dict(Links(self._workspace.store).of(names))
+        linked = {link.to for file, links in documents.items() for link in links if link.to != file}
+        return [file for file in documents if file not in linked]
+
+    def _document(self, reference: str) -> Document:
+        return References(self._workspace.store, self._workspace.config).resolve(reference)
+
+
+def with_links(store: Store, config: Config, scope: Scope) -> Scope:
+    """Return a scope in which conditions on links are replaced by the documents that satisfy them.
+
+    Raises `NotFoundError` if a filter names no document, and `UsageError` for another comparison with links.
+    """
+    if scope.where is None or not any(each.field == "link" for each in comparisons(scope.where)):
+        return scope
+    links, references = Links(store), References(store, config)
+
+    def resolve(comparison: Comparison) -> Predicate:
+        if comparison.field != "link":
+            return comparison
+        if comparison.operator != "eq":
+            raise UsageError(f"wrong filter: {describe(comparison)}", "write link:notes/a.md")
+        document = references.resolve(str(comparison.value))
+        return Among(tuple(links.linking(document)), describe(comparison))
+
+    return replace(scope, where=replaced(scope.where, resolve))
 
 
 def leads_to_document(link: ResolvedLink) -> bool:

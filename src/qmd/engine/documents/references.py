@@ -14,6 +14,7 @@ from qmd.sources.patterns import compile_pattern, split_pattern
 from qmd.store.base import Store
 from qmd.text.anchors import span, split_anchor
 from qmd.text.extraction import file_title
+from qmd.text.similar import similar_paths
 from qmd.text.uris import SCHEME, is_uri, parse_uri, split_fragment, split_location
 from qmd.types import Anchor, Collection, Config, Document
 
@@ -24,8 +25,6 @@ Location: TypeAlias = tuple[Document, int | None, int | None]
 _DOCID = re.compile(r"""(["']?)#?([0-9a-fA-F]{6,64})\1""")
 _GLOB = re.compile(r"[*?\[{]")
 _CANDIDATES = 20
-#: A name is similar if at most this share of its characters differ, not counting extensions such as `.md`.
-_MAX_DISTANCE = 0.34
 _SUGGESTIONS = 3
 
 
@@ -168,7 +167,7 @@ class References:
                 yield from self._matching(name, errors)
                 return
             if document is None:
-                document, start, count = self._with_anchor(name)
+                document, start, count = self.with_anchor(name)
             if document is None:
                 name, start, count = split_location(name)
                 document = self.find(name) if start is not None else None
@@ -184,7 +183,7 @@ class References:
         else:
             yield document, start, count
 
-    def _with_anchor(self, reference: str) -> Location | tuple[None, None, None]:
+    def with_anchor(self, reference: str) -> Location | tuple[None, None, None]:
         """Return the document of `path:p12` or `path:p12-14`, its first line and the number of lines.
 
         Raises `UsageError` if the document has no such place, or no text there.
@@ -228,23 +227,9 @@ class References:
             return None
 
     def _similar(self, reference: str) -> tuple[str, ...]:
-        """Return up to three display paths with similar file names, ignoring case, most similar first."""
-        from rapidfuzz import process
-        from rapidfuzz.distance import OSA
-
-        query = (parse_uri(reference) if is_uri(reference) else reference).strip("/").lower()
-        files = [document.file for document in self.visible()]
-        names = [_stem(file) for file in files]
-        similar = process.extract(
-            _stem(query), names, scorer=OSA.normalized_distance, score_cutoff=_MAX_DISTANCE, limit=None
-        )
-        # Sort by the distance of as many path segments as the query has, so that its folders count too.
-        segments = query.count("/") + 1
-
-        def distance(file: str) -> float:
-            return OSA.normalized_distance(query, "/".join(file.lower().split("/")[-segments:]))
-
-        return tuple(sorted((files[index] for _, _, index in similar), key=distance)[:_SUGGESTIONS])
+        """Return up to three display paths with similar file names, most similar first."""
+        path = (parse_uri(reference) if is_uri(reference) else reference).strip("/")
+        return similar_paths(path, [document.file for document in self.visible()], _SUGGESTIONS)
 
 
 def paths_on_disk(config: Config, path: str) -> Iterator[tuple[Collection, str]]:
@@ -268,12 +253,6 @@ def _below(root: str, path: str) -> str | None:
     """Return a path relative to a folder; None if it is not below the folder."""
     prefix = root.rstrip("/") + "/"
     return path[len(prefix) :] if path.startswith(prefix) else None
-
-
-def _stem(path: str) -> str:
-    """Return the lower-case file name of a path without its extension."""
-    name = path.rpartition("/")[2].lower()
-    return name.rpartition(".")[0] or name
 
 
 def _is_on_disk(path: str) -> bool:

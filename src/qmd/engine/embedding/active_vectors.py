@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -93,7 +94,7 @@ def embedded_share(store: Store, config: Config, models: ModelProvider, fingerpr
 
     Only texts that the configured embedder may get count.
     """
-    scope = _embeddable(config, models)
+    scope = embeddable(config, models)
     total = store.pending.count("", scope)
     return 1.0 if not total else 1.0 - store.pending.count(fingerprint, scope) / total
 
@@ -107,12 +108,12 @@ def activate(
     the models whose vectors were replaced, or the model whose vectors are still used.
     """
     fingerprint = models.fingerprint
-    replaced = store.vector_sets.activate(fingerprint, _embeddable(config, models))
+    replaced = store.vector_sets.activate(fingerprint, embeddable(config, models))
     if replaced is not None:
         models.forget_earlier()
         # The other vectors are replaced only if every text has new ones, also texts that are not visible.
         return report if visible.restricted else replace(report, replaced=tuple(replaced))
-    pending = store.pending.count(fingerprint, _embeddable(visible, models))
+    pending = store.pending.count(fingerprint, embeddable(visible, models))
     if visible.restricted and not pending:
         return report
     first = next(iter(by_priority(store, visible, fingerprint)), None)
@@ -125,9 +126,9 @@ def percent(share: float) -> str:
     return f"{int(100 * share)}%"
 
 
-def _embeddable(config: Config, models: ModelProvider) -> Scope:
-    """Return the collections whose text the configured embedder may get."""
-    return Scope(allowed(config.collections, local_only(config, models, "embed")))
+def embeddable(config: Config, models: ModelProvider, names: Sequence[str] = ()) -> Scope:
+    """Return the collections, of those named or of all, whose text the configured embedder may get."""
+    return Scope(allowed(names or config.collections, local_only(config, models, "embed")))
 
 
 def _earlier_embedder(config: Config, models: ModelProvider, scope: Scope, vectors: VectorSet) -> Embedder:

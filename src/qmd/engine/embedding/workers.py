@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING
 
 from qmd.config.paths import Locations
 from qmd.engine.embedding.batches import Share, Tally, shares, worker_name
-from qmd.engine.workspace import Workspace, open_workspace
+from qmd.engine.workspace import Workspace, opened_in_child
 from qmd.errors import ModelError, QmdError
 from qmd.models.base import Cancelled, CancelledError
 from qmd.processes import call
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
 
-def embed(
+def embed_in_processes(
     workspace: Workspace,
     scope: Scope,
     prefix: str,
@@ -93,13 +92,8 @@ def _run(
     sender: Connection,
 ) -> None:
     """Embed in the process of a worker, and send each share or the error."""
-    if background:
-        os.nice(_NICE)
-    # Ctrl-C goes to all processes of a terminal; the first process ends the others.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        workspace = open_workspace(locations, environ)
-        with closing(workspace.store):
+        with opened_in_child(locations, environ, _NICE if background else 0) as workspace:
             models, lease = workspace.models, workspace.settings.embed_lease_seconds
             for share in shares(workspace.store, models.embedder, models.vector_set, scope, name, lease):
                 sender.send(share)

@@ -9,8 +9,7 @@ from shlex import quote
 from msgspec import Struct
 
 from qmd.config.validate import nfc
-from qmd.engine.documents.library import Library
-from qmd.engine.documents.references import paths_on_disk
+from qmd.engine.documents.references import References, paths_on_disk
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, SourceError, UsageError
 from qmd.sources.paths import is_inside
 from qmd.sources.patterns import compile_pattern
@@ -35,14 +34,14 @@ class Lookup(Struct, frozen=True):
 
     store: Store
     config: Config
-    library: Library
+    references: References
     refused: Mapping[str, str]
 
     def find(self, reference: str) -> Document | str:
         """Return the document that a reference names, or the absolute path of a file that is not indexed.
 
         `reference` is anything that `get` accepts, or a path on disk. Raises `UsageError` if it names a
-        folder, otherwise as `Library.resolve`.
+        folder, otherwise as `References.resolve`.
         """
         absolute = os.path.abspath(os.path.expanduser(reference))
         on_disk = not is_uri(reference) and os.path.lexists(absolute)
@@ -50,7 +49,7 @@ class Lookup(Struct, frozen=True):
         if is_file:
             for spelling in (absolute, os.path.realpath(absolute)):
                 try:
-                    return self.library.resolve(spelling)
+                    return self.references.resolve(spelling)
                 except DocumentNotFoundError:
                     continue
         try:
@@ -117,12 +116,12 @@ class Lookup(Struct, frozen=True):
     def _resolve(self, reference: str) -> Document:
         """Resolve a reference as `get` does, ignoring line numbers after the path."""
         try:
-            return self.library.resolve(reference)
+            return self.references.resolve(reference)
         except DocumentNotFoundError:
             path, line, _ = split_location(reference)
             if line is None:
                 raise
-            return self.library.resolve(path)
+            return self.references.resolve(path)
 
     def _outside(self, path: str) -> Absence:
         for name, folder in self.refused.items():

@@ -3,107 +3,188 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
+from qmd.config.paths import Locations
 from qmd.engine.indexing import scan
+from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
-from qmd.engine.workspace import Workspace
-from qmd.errors import CollectionNotFoundError, ConfigError, QmdError, SourceError
-from qmd.models.base import Cancelled
-from qmd.processes import run
+from qmd.engine.workspace import Workspace, opened_in_child
+from qmd.errors import CollectionNotFoundError, ConfigError, QmdError, SourceError, StoreError
+from qmd.models.base import Cancelled, CancelledError
+from qmd.processes import call, run
 from qmd.sources import git
 from qmd.types import Collection
 
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+#: The priority of a scan in the background: lower than that of searches, higher than that of embedding.
+_NICE = 10
+#: Seconds between two questions whether such a scan is cancelled.
+_CHECK_SECONDS = 0.2
 #: Brings the files of a collection up to date; returns a notice for the report.
 _Step = Callable[[Collection], str | None]
 
 
-def update(
-    workspace: Workspace,
-    names: Sequence[str],
-    *,
-    pull: bool,
-    commands: bool,
-    allow_empty: bool,
-    on_progress: scan.OnProgress | None,
-    on_report: Callable[[scan.ScanReport], None] | None,
-) -> list[scan.ScanReport]:
-    """Scan the collections of these names, all if there are none; see `Index.update`.
+class UpdateMethods(Part):
+    """Bring collections up to date with their folders."""
 
-    An error in one collection is reported and does not stop the others.
-    """
-    config, store, owner = workspace.config, workspace.store, workspace.locations.config
-    collections_of(config, names)
-    refuse_to_empty(workspace, allow_empty)
-    workspace.sync(drop=allow_empty)
-    unpulled = workspace.configuration.trust.unpulled() if pull else {}
-    reports = []
-    for collection in config.collections.values():
-        if names and collection.name not in names:
-            continue
-        steps: list[_Step] = [_run_update_command] if commands else []
-        notices = [unpulled[collection.name]] if collection.name in unpulled else []
-        if pull and not notices:
-            steps.append(git.pull)
-        step_error = _run(steps, collection, notices)
-        try:
-            report = scan.scan(store, collection, on_progress, owner=owner, allow_empty=allow_empty)
-        except (SourceError, CollectionNotFoundError) as error:
-            # CollectionNotFoundError: another process has removed or renamed the collection meanwhile.
-            report = scan.ScanReport(collection.name, error=error)
-        report.error = report.error or step_error
-        report.notices = [*notices, *report.notices]
-        reports.append(report)
-        if on_report is not None:
-            on_report(report)
-    if not names and not any(report.error for report in reports):
-        # A text may have moved from one collection to another, so unused texts are known only now.
-        store.documents.prune()
-    store.documents.refresh_statistics()
-    return reports
+    def update(
+        self,
+        collections: Sequence[str] = (),
+        *,
+        pull: bool = False,
+        commands: bool = True,
+        allow_empty: bool = False,
+        on_progress: scan.OnProgress | None = None,
+        on_report: Callable[[scan.ScanReport], None] | None = None,
+    ) -> list[scan.ScanReport]:
+        """Bring collections (all, if none is named) up to date with their folders.
 
+        If a folder is missing, its report has an `error`, and its documents stay. What a project asks for
+        without approval is left out; see `trust`.
 
-def rescan(
-    workspace: Workspace,
-    name: str,
-    within: Sequence[str],
-    *,
-    record: bool,
-    on_change: scan.OnChange | None = None,
-    cancelled: Cancelled | None = None,
-) -> scan.ScanReport:
-    """Compare files of one collection with the index; see `Index.rescan`."""
-    config, store, owner = workspace.config, workspace.store, workspace.locations.config
-    collections_of(config, [name])
-    refuse_to_empty(workspace)
-    workspace.sync()
-    try:
-        report = scan.scan(
-            store,
-            config.collections[name],
-            None if cancelled is None else scan.stop_if(cancelled),
-            owner=owner,
-            within=within,
-            record=record,
-            on_change=on_change,
-        )
-    except (SourceError, CollectionNotFoundError) as error:
-        return scan.ScanReport(name, error=error)
-    if report.added or report.removed:
+        Args:
+            collections: Names of collections.
+            pull: First run `git pull --ff-only` in folders that are git work trees.
+            commands: First run the update commands of the collections.
+            allow_empty: Also remove documents if that may be a mistake: all documents of a folder that is
+                empty or was replaced by another one, and collections that the configuration no longer names
+                if it names none, or if the index belongs to another configuration. Otherwise the former is an
+                `error` in the report, and the latter raises `ConfigError`.
+            on_progress: Called with collection, files done and files in total.
+            on_report: Called with each report as soon as it is complete.
+        """
+        workspace = self._workspace
+        config, store, owner = workspace.config, workspace.store, workspace.locations.config
+        collections_of(config, collections)
+        refuse_to_empty(workspace, allow_empty)
+        workspace.sync(drop=allow_empty)
+        unpulled = workspace.configuration.trust.unpulled() if pull else {}
+        reports = []
+        for collection in config.collections.values():
+            if collections and collection.name not in collections:
+                continue
+            steps: list[_Step] = [_run_update_command] if commands else []
+            notices = [unpulled[collection.name]] if collection.name in unpulled else []
+            if pull and not notices:
+                steps.append(git.pull)
+            step_error = None
+            try:
+                for step in steps:
+                    notices += filter(None, [step(collection)])
+            except QmdError as error:
+                step_error = error
+            try:
+                report = scan.scan(store, collection, on_progress, owner=owner, allow_empty=allow_empty)
+            except (SourceError, CollectionNotFoundError) as error:
+                # CollectionNotFoundError: another process has removed or renamed the collection meanwhile.
+                report = scan.ScanReport(collection.name, error=error)
+            report.error = report.error or step_error
+            report.notices = [*notices, *report.notices]
+            reports.append(report)
+            if on_report is not None:
+                on_report(report)
+        if not collections and not any(report.error for report in reports):
+            # A text may have moved from one collection to another, so unused texts are known only now.
+            store.documents.prune()
         store.documents.refresh_statistics()
-    return report
+        return reports
 
+    def rescan(
+        self,
+        collection: str,
+        within: Sequence[str] = (),
+        *,
+        record: bool = False,
+        background: bool = False,
+        on_change: scan.OnChange | None = None,
+        cancelled: Cancelled | None = None,
+    ) -> scan.ScanReport:
+        """Compare files of one collection with the index, as `update` does, and run no commands.
 
-def _run(steps: Sequence[_Step], collection: Collection, notices: list[str]) -> QmdError | None:
-    """Run steps and add their notices, until one fails; return its error."""
-    for step in steps:
+        Args:
+            collection: The name of the collection.
+            within: Paths of files and folders relative to the collection; all files if there are none.
+            record: Also record the time of a scan that finds no change, which is a write.
+            background: Scan in a process of low priority, and do not call `on_change`.
+            on_change: Called with collection, path and the kind of change after a change has been stored.
+            cancelled: Called between files; if it returns true, `CancelledError` is raised, and
+                finished batches stay.
+
+        Raises `CollectionNotFoundError`. If the folder is missing, the report has an `error`.
+        """
+        if background:
+            return _rescan_in_child(self._workspace, collection, within, record, cancelled or (lambda: False))
+        workspace = self._workspace
+        config, store, owner = workspace.config, workspace.store, workspace.locations.config
+        collections_of(config, [collection])
+        refuse_to_empty(workspace)
+        workspace.sync()
         try:
-            notice = step(collection)
-        except QmdError as error:
-            return error
-        if notice:
-            notices.append(notice)
-    return None
+            report = scan.scan(
+                store,
+                config.collections[collection],
+                None if cancelled is None else scan.stop_if(cancelled),
+                owner=owner,
+                within=within,
+                record=record,
+                on_change=on_change,
+            )
+        except (SourceError, CollectionNotFoundError) as error:
+            return scan.ScanReport(collection, error=error)
+        if report.added or report.removed:
+            store.documents.refresh_statistics()
+        return report
+
+
+def _rescan_in_child(
+    workspace: Workspace, collection: str, within: Sequence[str], record: bool, cancelled: Cancelled
+) -> scan.ScanReport:
+    """Scan a collection in a process of low priority, so that searches of a server are not slowed down.
+
+    In the server itself, the scan and the searches would share one interpreter lock. Raises the error of the
+    scan, `StoreError` if the process dies, and `CancelledError`. What was finished before stays in the index.
+    """
+    if cancelled():
+        raise CancelledError
+    task = workspace.locations, dict(workspace.environ), collection, tuple(within), record
+    process, messages = call(_child, *task)
+    try:
+        while not messages.poll(_CHECK_SECONDS):
+            if cancelled():
+                raise CancelledError
+        answer: scan.ScanReport | QmdError = messages.recv()
+    except EOFError:
+        raise StoreError(f"the process of the scan has died with code {process.wait()}") from None
+    finally:
+        messages.close()
+        process.terminate()
+        process.wait()
+    if isinstance(answer, QmdError):
+        raise answer
+    return answer
+
+
+def _child(
+    locations: Locations,
+    environ: Mapping[str, str],
+    collection: str,
+    within: Sequence[str],
+    record: bool,
+    sender: Connection,
+) -> None:
+    answer: scan.ScanReport | QmdError
+    try:
+        with opened_in_child(locations, environ, _NICE) as workspace:
+            answer = UpdateMethods(workspace).rescan(collection, within, record=record)
+    except QmdError as error:
+        answer = error
+    with suppress(BrokenPipeError):  # the server has ended
+        sender.send(answer)
 
 
 def _run_update_command(collection: Collection) -> str | None:

@@ -9,14 +9,12 @@ from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text import filters
 from qmd.text.predicates import (
-    Comparison,
     Predicate,
     both,
     comparisons,
     describe,
     matches,
     parts,
-    replaced,
     shown_value,
 )
 from qmd.types import Config, Document, Stage, TypedSearch
@@ -59,17 +57,15 @@ def scope_of(store: Store, config: Config, request: SearchRequest) -> Scope:
     `NotFoundError` if a filter on links names no document.
     """
     scope = Scope(collections_of(config, request.collections), request.where, config.population)
+<<<<<<< HEAD
     if scope.where is None or not any(each.field == "link" for each in comparisons(scope.where)):
+=======
+    if scope.where is None:
+>>>>>>> 17eab67 (Put the methods of Index where their work is)
         return scope
-    from qmd.engine.documents.library import Library
-    from qmd.engine.documents.links import Links
+    from qmd.engine.documents.links import with_links
 
-    links, library = Links(store), Library(store, config)
-
-    def resolve(comparison: Comparison) -> Predicate:
-        return comparison if comparison.field != "link" else links.condition(library, comparison)
-
-    return replace(scope, where=replaced(scope.where, resolve))
+    return with_links(store, config, scope)
 
 
 def filtered_out(store: Store, scope: Scope, document: Document) -> str | None:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from datetime import datetime
 from itertools import chain, count
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -17,6 +16,7 @@ from qmd.config.settings import busy_timeout_ms
 from qmd.config.validate import require_file_name
 from qmd.engine.embedding.batches import embedding_lock
 from qmd.engine.opening import beside_foreign, read_store_url, with_store
+from qmd.engine.parts import Part
 from qmd.errors import (
     BusyError,
     ConfigError,
@@ -30,9 +30,7 @@ from qmd.store.base import Store
 from qmd.store.sqlite import backup as copies
 from qmd.store.sqlite.opening import belongs_to_us, is_database
 from qmd.store.sqlite.store import SqliteStore
-
-if TYPE_CHECKING:
-    from qmd.store.values import OnPages
+from qmd.store.values import OnPages
 
 _CONFIG = "index.yml"
 _CREATED = "made"
@@ -60,30 +58,44 @@ class Restored(Struct, frozen=True):
     notes: tuple[str, ...]  #: Messages for the user
 
 
-def make(store: Store, locations: Locations, target: str | None, *, force: bool, on_pages: OnPages) -> Backup:
-    """Copy an index with its configuration to one file; see `Index.backup`.
+class BackupMethods(Part):
+    """Back up an index."""
 
-    The copy is checked before it gets its name.
-    """
-    if not isinstance(store, SqliteStore):
-        raise StoreError(
-            f"{store.location} is a database server, which 'qmd backup' cannot copy",
-            "'qmd store copy . FILE' copies it to an index file; or use Milvus's own backup",
-        )
-    if not os.path.exists(store.location):
-        raise NotFoundError(f"there is no index yet at {store.location}", "'qmd update' makes it")
-    path = target_path(store, target, _file_name(locations), force=force)
-    notes = {_CREATED: now().isoformat(timespec="seconds").encode()}
-    if os.path.exists(locations.config):
-        notes[_CONFIG] = read_bytes(locations.config)
-    try:
-        with copies.new_file(path) as temporary:
-            store.backup(temporary, notes, on_pages)
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be written: {error.strerror}", "name a file in a folder that you can write to"
-        ) from error
-    return _backup(path, copies.read(path, thorough=False))
+    def backup(
+        self, target: str | None = None, *, force: bool = False, on_pages: OnPages = lambda done, total: None
+    ) -> Backup:
+        """Copy the index and its configuration to one file; others may write meanwhile.
+
+        Args:
+            target: A file or a folder; by default the current folder.
+            force: Replace an existing file.
+            on_pages: Called with (pages copied, pages in total).
+
+        Raises:
+            NotFoundError: If there is no index.
+            ConflictError: If the file exists and `force` is false.
+            StoreError: If the index cannot be copied, or the file cannot be written.
+        """
+        store, locations = self._workspace.store, self._workspace.locations
+        if not isinstance(store, SqliteStore):
+            raise StoreError(
+                f"{store.location} is a database server, which 'qmd backup' cannot copy",
+                "'qmd store copy . FILE' copies it to an index file; or use Milvus's own backup",
+            )
+        if not os.path.exists(store.location):
+            raise NotFoundError(f"there is no index yet at {store.location}", "'qmd update' makes it")
+        path = target_path(store, target, _file_name(locations), force=force)
+        notes = {_CREATED: now().isoformat(timespec="seconds").encode()}
+        if os.path.exists(locations.config):
+            notes[_CONFIG] = read_bytes(locations.config)
+        try:
+            with copies.new_file(path) as temporary:
+                store.backup(temporary, notes, on_pages)
+        except OSError as error:
+            raise StoreError(
+                f"{path} cannot be written: {error.strerror}", "name a file in a folder that you can write to"
+            ) from error
+        return _backup(path, copies.read(path, thorough=False))
 
 
 def target_path(store: Store, target: str | None, name: str, *, force: bool) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -15,11 +15,12 @@ from msgspec import Struct
 from qmd.config.atomic import abandoned
 from qmd.engine.embedding.active_vectors import by_priority
 from qmd.engine.models.provider import ModelProvider
+from qmd.engine.parts import Part
 from qmd.errors import ModelError
 from qmd.models.catalog import Leftover
 from qmd.models.registry import leftovers
 from qmd.store.base import Store
-from qmd.store.values import Retention, WasteKind
+from qmd.store.values import OnStep, Retention, WasteKind
 from qmd.types import Config
 
 #: A cached model answer is usually needed again within hours, or never.
@@ -65,6 +66,22 @@ class CleanupReport(Struct, frozen=True):
     notes: tuple[str, ...] = ()  #: Messages about data that was not deleted, and why
 
 
+class CleanupMethods(Part):
+    """Delete what an index does not use."""
+
+    def cleanup(self, *, dry_run: bool = False, on_step: OnStep = lambda _: None) -> CleanupReport:
+        """Remove unused data, each kind in a transaction; `dry_run` only counts it. See `CleanupReport`."""
+        workspace = self._workspace
+        return clean(
+            workspace.store,
+            workspace.configuration.read(),
+            workspace.models,
+            workspace.cache_dir,
+            dry_run=dry_run,
+            on_step=on_step,
+        )
+
+
 def clean(
     store: Store,
     config: Config,
@@ -72,7 +89,7 @@ def clean(
     cache_dir: str,
     *,
     dry_run: bool = False,
-    on_step: Callable[[str], None] = lambda _: None,
+    on_step: OnStep = lambda _: None,
 ) -> CleanupReport:
     """Delete unused data. A dry run only reports it.
 

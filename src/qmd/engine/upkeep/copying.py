@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.config.validate import require_file_name
+from qmd.engine.parts import Part
 from qmd.errors import ConflictError, ForeignIndexError, StoreError, UsageError
 from qmd.store.base import Store
 from qmd.store.opening import open_store
@@ -43,25 +44,37 @@ class CopyReport(Struct, frozen=True):
     total_chunks: int  #: Chunks with vectors that each store contains now
 
 
-def between(
-    source: str, target: str, config: Config, environ: Mapping[str, str], on_progress: OnProgress
-) -> CopyReport:
-    """Open two stores and `copy` one to the other; see `Index.copy_store`."""
-    require_file_name(source)
-    require_file_name(target)
-    with closing(_open(source, environ)) as first, closing(_open(target, environ)) as second:
-        if first.location == second.location:
-            raise UsageError("a store cannot be copied to itself", "name another store")
-        if not any(collection.documents for collection in first.collections.stats().values()):
-            raise UsageError(f"there is nothing in {first.location}", "see 'qmd status' for the index in use")
-        others = sorted(second.collections.stats().keys() - config.collections.keys())
-        if others:
-            raise ConflictError(
-                f"{second.location} contains collections that this configuration does not have: "
-                f"{', '.join(others)}",
-                "name an empty store, or remove the collections from it first",
-            )
-        return copy(first, second, config, on_progress)
+class CopyMethods(Part):
+    """Copy stores."""
+
+    def copy_store(
+        self, source: str, target: str, *, on_progress: OnProgress = lambda *_: None
+    ) -> CopyReport:
+        """Copy one store to another, without embedding anything. Each is an address or an index file's path.
+
+        Raises:
+            UsageError: If both are the same store, or the source is empty.
+            ConflictError: If the target contains collections that are not in the configuration.
+            StoreError: If a store cannot be opened, or the copy fails.
+        """
+        config, environ = self._workspace.config, self._workspace.environ
+        require_file_name(source)
+        require_file_name(target)
+        with closing(_open(source, environ)) as first, closing(_open(target, environ)) as second:
+            if first.location == second.location:
+                raise UsageError("a store cannot be copied to itself", "name another store")
+            if not any(collection.documents for collection in first.collections.stats().values()):
+                raise UsageError(
+                    f"there is nothing in {first.location}", "see 'qmd status' for the index in use"
+                )
+            others = sorted(second.collections.stats().keys() - config.collections.keys())
+            if others:
+                raise ConflictError(
+                    f"{second.location} contains collections that this configuration does not have: "
+                    f"{', '.join(others)}",
+                    "name an empty store, or remove the collections from it first",
+                )
+            return copy(first, second, config, on_progress)
 
 
 def _open(location: str, environ: Mapping[str, str]) -> Store:

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from qmd.config.atomic import locked
 from qmd.engine.embedding.active_vectors import by_priority
-from qmd.engine.requests import unknown_collection
+from qmd.engine.parts import Part
+from qmd.engine.requests import collections_of
 from qmd.engine.upkeep import copying
 from qmd.engine.upkeep.backup import now, target_path
 from qmd.errors import ModelError, NotFoundError, StoreError, UsageError
@@ -54,52 +55,77 @@ class Portable(Struct, frozen=True):
     encrypted: bool
 
 
-def make(
-    workspace: Workspace,
-    target: str,
-    collections: Sequence[str],
-    *,
-    texts: bool,
-    passphrase: str | None,
-    recipients: Sequence[str],
-    force: bool,
-    on_progress: copying.OnProgress,
-) -> Portable:
-    """Write a portable index file; see `Index.export`."""
-    if passphrase is not None and recipients:
-        raise UsageError("a file is encrypted with a passphrase or for recipients, not both")
-    if passphrase == "":
-        raise UsageError("the passphrase is empty")
-    encrypted = passphrase is not None or bool(recipients)
-    if encrypted:
-        encryption.check(recipients)
-    config, store = workspace.config, workspace.store
-    for name in collections:
-        if name not in config.collections:
-            raise unknown_collection(config, name)
-    names = tuple(dict.fromkeys(collections)) or tuple(config.collections)
-    scans = store.collections.last_scans()
-    if not any(scans.get(name) for name in names):
-        raise NotFoundError("nothing of these collections is indexed yet", "run 'qmd update'")
-    name = f"{_stem(workspace)}.qmd" + (".age" if encrypted else "")
-    path = target_path(store, target, name, force=force)
-    vectors = _vectors(workspace, config)
-    portable = _relative(config, names)
-    with _written(path) as temporary, _plain(workspace, temporary, encrypted) as plain:
-        with closing(SqliteStore(plain)) as copy:
-            sets = [] if vectors is None else [vectors]
-            report = copying.copy(store, copy, portable, on_progress, vector_sets=sets, answers=False)
-        has_vectors = vectors is not None and report.total_chunks > 0
-        created = now().isoformat(timespec="seconds")
-        mark = Mark(created, texts, *((vectors.name, vectors.fingerprint) if vectors and has_vectors else ()))
-        on_progress("writing", 0, 0)
-        seal(plain, mark, _yaml(portable), {name: scans.get(name) for name in names})
-        PortableStore(plain).close()
+class ExportMethods(Part):
+    """Export an index."""
+
+    def export(
+        self,
+        target: str,
+        collections: Sequence[str] = (),
+        *,
+        texts: bool = True,
+        passphrase: str | None = None,
+        recipients: Sequence[str] = (),
+        force: bool = False,
+        on_progress: copying.OnProgress = lambda *_: None,
+    ) -> Portable:
+        """Write a portable index file, for `open_index_file` on any machine.
+
+        It contains no paths, commands and models of this machine, and no cached answers. Of the vectors it
+        has those that searches use.
+
+        Args:
+            target: A file or a folder.
+            collections: The collections to copy; all, if none is named.
+            texts: Whether to copy the texts of documents. Without them documents are found, but not shown;
+                their words and the order of the words are still in the file, because they are its index.
+            passphrase: Encrypt the file with this passphrase.
+            recipients: Encrypt the file for these age recipients (`age1...`) or public SSH keys.
+            force: Replace an existing file.
+            on_progress: Called with (description, items copied, items in total).
+
+        Raises:
+            CollectionNotFoundError: If a collection does not exist.
+            NotFoundError: If nothing of the collections is indexed.
+            ConflictError: If the file exists and `force` is false.
+            UsageError: If a recipient is invalid.
+            StoreError: If the file cannot be written, or the extra `crypt` is needed and missing.
+        """
+        workspace = self._workspace
+        if passphrase is not None and recipients:
+            raise UsageError("a file is encrypted with a passphrase or for recipients, not both")
+        if passphrase == "":
+            raise UsageError("the passphrase is empty")
+        encrypted = passphrase is not None or bool(recipients)
         if encrypted:
-            encryption.encrypt(plain, temporary, passphrase, recipients)
-    size = os.path.getsize(path)
-    chunks = report.total_chunks
-    return Portable(path, report.total_documents, chunks, names, size, texts, mark.embedder, encrypted)
+            encryption.check(recipients)
+        config, store = workspace.config, workspace.store
+        collections_of(config, collections)
+        names = tuple(dict.fromkeys(collections)) or tuple(config.collections)
+        scans = store.collections.last_scans()
+        if not any(scans.get(name) for name in names):
+            raise NotFoundError("nothing of these collections is indexed yet", "run 'qmd update'")
+        name = f"{_stem(workspace)}.qmd" + (".age" if encrypted else "")
+        path = target_path(store, target, name, force=force)
+        vectors = _vectors(workspace, config)
+        portable = _relative(config, names)
+        with _written(path) as temporary, _plain(workspace, temporary, encrypted) as plain:
+            with closing(SqliteStore(plain)) as copy:
+                sets = [] if vectors is None else [vectors]
+                report = copying.copy(store, copy, portable, on_progress, vector_sets=sets, answers=False)
+            has_vectors = vectors is not None and report.total_chunks > 0
+            created = now().isoformat(timespec="seconds")
+            mark = Mark(
+                created, texts, *((vectors.name, vectors.fingerprint) if vectors and has_vectors else ())
+            )
+            on_progress("writing", 0, 0)
+            seal(plain, mark, _yaml(portable), {name: scans.get(name) for name in names})
+            PortableStore(plain).close()
+            if encrypted:
+                encryption.encrypt(plain, temporary, passphrase, recipients)
+        size = os.path.getsize(path)
+        chunks = report.total_chunks
+        return Portable(path, report.total_documents, chunks, names, size, texts, mark.embedder, encrypted)
 
 
 @contextmanager

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
-from qmd.engine.embedding.active_vectors import embedded_share, select
+from qmd.engine.embedding.active_vectors import embeddable, embedded_share, select
 from qmd.engine.indexing.unread import describe
-from qmd.engine.models.egress import allowed, local_only
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.opening import ALTERNATIVE_INDEX
-from qmd.engine.requests import DEFAULT_RANKING
-from qmd.engine.watch_state import WatchState, find_watcher
-from qmd.engine.workspace import Workspace
+from qmd.engine.parts import Part
+from qmd.engine.requests import DEFAULT_RANKING, collections_of
+from qmd.engine.watching.election import WatchState, find_watcher
 from qmd.errors import ModelError, VectorIndexMissingError
 from qmd.store.base import Store
+from qmd.store.records import now
 from qmd.store.sqlite.portable import PortableStore
 from qmd.store.values import LEFT_OUT, CollectionStats, Scope
 from qmd.text.wording import plain
@@ -81,49 +81,66 @@ class Status(Struct, frozen=True):
         return "polling" if self.watcher.polled else "events"
 
 
-def gather(workspace: Workspace) -> Status:
-    """Collect the status of an index without changing it."""
-    notes = [*workspace.notes, *workspace.configuration.trust.notes()]
-    store, config, provider = workspace.store, workspace.config, workspace.models
-    if os.path.basename(store.location) == ALTERNATIVE_INDEX:
-        notes.append("the default index file belongs to another program: this one stands beside it")
-    collections = _collections(store, config)
-    mark = store.mark if isinstance(store, PortableStore) else None
-    if mark is not None:
-        notes.append(f"this portable file was made at {plain(mark.created)[:40]} and is only read")
-        notes += [] if mark.texts else [LEFT_OUT]
-    for name in config.collections:
-        notes += [f"{name}: {line}" for line in describe(store.collections.last_root(name))]
-    scope = Scope(tuple(config.collections))
-    total = sum(collection.documents for collection in collections)
-    try:
-        fingerprint = provider.fingerprint
-        embeddable = Scope(allowed(scope.collections, local_only(config, provider, "embed")))
-        pending = store.pending.count(fingerprint, embeddable)
-    except ModelError:
-        fingerprint, pending = "", total
-    vectors = _vectors(store, config, provider, fingerprint)
-    return Status(
-        index=store.location,
-        config=config.path,
-        size=store.size(),
-        total_documents=total,
-        needs_embedding=pending,
-        has_vector_index=any(vector_set.current for vector_set in vectors),
-        collections=collections,
-        vectors=vectors,
-        models=(
-            ("embed", _name(lambda: provider.embedder.name)),
-            ("rerank", _name(lambda: provider.reranker.name)),
-            ("expand", _name(lambda: provider.expander.name if provider.expander else "none")),
-        ),
-        ranking=workspace.settings.ranking or DEFAULT_RANKING,
-        last_updated=max((item.last_updated for item in collections if item.last_updated), default=None),
-        notes=tuple(notes),
-        watcher=None if mark is not None else find_watcher(workspace.locations.index),
-        portable=mark is not None,
-        texts=mark is None or mark.texts,
-    )
+class StatusMethods(Part):
+    """Describe the state of an index."""
+
+    def status(self) -> Status:
+        """Return the state of the index, its collections, vectors and models. Reads only."""
+        workspace = self._workspace
+        notes = [*workspace.notes, *workspace.configuration.trust.notes()]
+        store, config, provider = workspace.store, workspace.config, workspace.models
+        if os.path.basename(store.location) == ALTERNATIVE_INDEX:
+            notes.append("the default index file belongs to another program: this one stands beside it")
+        collections = _collections(store, config)
+        mark = store.mark if isinstance(store, PortableStore) else None
+        if mark is not None:
+            notes.append(f"this portable file was made at {plain(mark.created)[:40]} and is only read")
+            notes += [] if mark.texts else [LEFT_OUT]
+        for name in config.collections:
+            notes += [f"{name}: {line}" for line in describe(store.collections.last_root(name))]
+        total = sum(collection.documents for collection in collections)
+        try:
+            fingerprint = provider.fingerprint
+            pending = store.pending.count(fingerprint, embeddable(config, provider))
+        except ModelError:
+            fingerprint, pending = "", total
+        vectors = _vectors(store, config, provider, fingerprint)
+        return Status(
+            index=store.location,
+            config=config.path,
+            size=store.size(),
+            total_documents=total,
+            needs_embedding=pending,
+            has_vector_index=any(vector_set.current for vector_set in vectors),
+            collections=collections,
+            vectors=vectors,
+            models=(
+                ("embed", _name(lambda: provider.embedder.name)),
+                ("rerank", _name(lambda: provider.reranker.name)),
+                ("expand", _name(lambda: provider.expander.name if provider.expander else "none")),
+            ),
+            ranking=workspace.settings.ranking or DEFAULT_RANKING,
+            last_updated=max((item.last_updated for item in collections if item.last_updated), default=None),
+            notes=tuple(notes),
+            watcher=None if mark is not None else find_watcher(workspace.locations.index),
+            portable=mark is not None,
+            texts=mark is None or mark.texts,
+        )
+
+    def indexed_at(self, collections: Sequence[str] = ()) -> str | None:
+        """Return the time of the oldest last scan of collections (those searched, if none is named).
+
+        If a process watches the collections, and the index has all changes, it is the present time. ISO 8601
+        in UTC; None if one was never scanned. Results do not show later changes on disk.
+        """
+        scans = self._workspace.store.collections.last_scans()
+        watcher, moment = find_watcher(self._workspace.locations.index), now()
+        times = []
+        for name in collections_of(self._workspace.config, collections):
+            scanned = scans.get(name) or ""
+            checked = watcher.indexed_at(name, moment) if watcher and scanned else ""
+            times.append(max(scanned, checked))
+        return min(times, default="") or None
 
 
 def _collections(store: Store, config: Config) -> tuple[CollectionStatus, ...]:

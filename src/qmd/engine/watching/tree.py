@@ -8,8 +8,8 @@ import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
-from qmd.engine.watch_state import WatchedCollection
 from qmd.engine.watching.debounce import Debounce
+from qmd.engine.watching.election import WatchedCollection
 from qmd.engine.watching.filesystems import network_type
 from qmd.engine.watching.notify import Event, Notifier
 from qmd.errors import QmdError

@@ -13,8 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.engine.indexing.scan import OnChange, ScanReport
-from qmd.engine.watch_state import Election, WatchState, find_watcher
 from qmd.engine.watching.debounce import Debounce
+from qmd.engine.watching.election import Election, WatchState, find_watcher
 from qmd.engine.watching.notify import Notifier, open_notifier
 from qmd.engine.watching.tree import EVERYTHING, Tree
 from qmd.errors import AlreadyRunningError, QmdError

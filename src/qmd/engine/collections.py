@@ -5,25 +5,25 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from qmd.config import contexts
+from msgspec.structs import replace
+
+from qmd.config import contexts, editing
 from qmd.config.marks_file import marks_path
 from qmd.config.validate import nfc, require_unicode
+from qmd.engine.indexing import scan
+from qmd.engine.indexing.update import refuse_to_empty
+from qmd.engine.marks import rename_collection
+from qmd.engine.parts import Part
 from qmd.engine.places import context_target
 from qmd.engine.requests import collections_of
 from qmd.errors import QmdError, SourceError
+from qmd.sources.formats import registry
 from qmd.types import DEFAULT_PATTERN, Collection
 
-if TYPE_CHECKING:
-    from qmd.engine.indexing import scan
-    from qmd.engine.workspace import Workspace
 
-
-class CollectionMethods:
+class CollectionMethods(Part):
     """Add, change and remove collections and their descriptions."""
-
-    _workspace: Workspace
 
     def collection(self, name: str) -> Collection:
         """Return a collection. Raises `CollectionNotFoundError`, which lists the existing ones."""
@@ -61,11 +61,6 @@ class CollectionMethods:
             StoreError: The index cannot be written.
             BusyError: Another process is writing the index.
         """
-        from qmd.config import editing
-        from qmd.engine.indexing import scan
-        from qmd.engine.indexing.update import refuse_to_empty
-        from qmd.sources.formats import registry
-
         workspace, config_path = self._workspace, self._workspace.locations.config
         folder = _readable_folder(path)
         name = nfc(name if name is not None else os.path.basename(folder))
@@ -90,8 +85,6 @@ class CollectionMethods:
 
     def remove_collection(self, name: str) -> int:
         """Remove a collection; its files stay. Return the number of documents that left the index."""
-        from qmd.config import editing
-
         workspace = self._workspace
         collections_of(workspace.configuration.read(), [name])
         workspace.configuration.adopt(editing.remove_collection(workspace.locations.config, name))
@@ -101,34 +94,24 @@ class CollectionMethods:
 
     def rename_collection(self, old: str, new: str) -> None:
         """Rename a collection. Raises `ConflictError` if the new name is taken."""
-        from qmd.config import editing
-
         workspace = self._workspace
         collections_of(workspace.configuration.read(), [old])
         workspace.configuration.adopt(editing.rename_collection(workspace.locations.config, old, nfc(new)))
         workspace.store.collections.rename(old, nfc(new))
         workspace.sync()
         if os.path.lexists(marks_path(workspace.locations.config)):
-            from qmd.engine.marks import rename_collection
-
             rename_collection(workspace, nfc(old), nfc(new))
 
     def include_collection(self, name: str, include: bool = True) -> None:
         """Let searches that name no collection cover this one, or not."""
-        from qmd.config import editing
-
         self._workspace.edited(editing.set_include(self._workspace.locations.config, name, include))
 
     def set_weight(self, name: str, weight: float) -> None:
         """Set how much the documents of a collection count in searches, relative to others: 0.01 to 100."""
-        from qmd.config import editing
-
         self._workspace.edited(editing.set_weight(self._workspace.locations.config, name, weight))
 
     def set_recency(self, name: str, days: float | None) -> None:
         """Set the half-life of a collection's scores in days; 0 for none, None for that of the index."""
-        from qmd.config import editing
-
         self._workspace.edited(editing.set_recency(self._workspace.locations.config, name, days))
 
     def set_pattern(self, name: str, pattern: str) -> None:
@@ -136,18 +119,11 @@ class CollectionMethods:
 
         Raises `UsageError` for an unusable pattern.
         """
-        from msgspec.structs import replace
-
-        from qmd.config import editing
-        from qmd.engine.indexing import scan
-
         scan.check(replace(self.collection(name), pattern=pattern))
         self._workspace.edited(editing.set_pattern(self._workspace.locations.config, name, pattern))
 
     def set_update_command(self, name: str, command: str | None) -> None:
         """Set the shell command that `update` first runs in the folder of a collection; None removes it."""
-        from qmd.config import editing
-
         self._workspace.edited(editing.set_update_command(self._workspace.locations.config, name, command))
         self._workspace.configuration.trust.approve_typed(nfc(name), "update")
 
@@ -156,8 +132,6 @@ class CollectionMethods:
 
         `target` is `/`, `qmd://collection/path`, or the path of a folder or file in a collection.
         """
-        from qmd.config import editing
-
         workspace, place = self._workspace, context_target(self._workspace.config, target)
         workspace.edited(editing.set_context(workspace.locations.config, *place, text))
         uri = contexts.context_uri(*place)
@@ -166,8 +140,6 @@ class CollectionMethods:
 
     def remove_context(self, target: str) -> str:
         """Remove a description. Raises `NotFoundError` if there is none."""
-        from qmd.config import editing
-
         place = context_target(self._workspace.config, target)
         self._workspace.edited(editing.remove_context(self._workspace.locations.config, *place))
         return contexts.context_uri(*place)

@@ -1,0 +1,35 @@
+"""The methods of `Index` about its models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qmd.engine.models import usage
+from qmd.engine.parts import Part
+from qmd.models.catalog import ModelCard
+from qmd.models.downloads import Download, OnBytes, download
+
+
+class ModelMethods(Part):
+    """List, fetch and release models."""
+
+    @property
+    def model_loaded(self) -> bool:
+        """Whether the embedder is in memory."""
+        return self._workspace.models.loaded
+
+    def release_models(self) -> None:
+        """Free the memory of the models. The next call that needs them loads them again."""
+        self._workspace.models.release()
+
+    def models(self) -> tuple[usage.ModelUse, ...]:
+        """List the model of each role, and its files on this machine. Reads only, and loads nothing."""
+        return usage.models(self._workspace.settings, self._workspace.cache_dir)
+
+    def pullable(self, names: Sequence[str] = ()) -> list[ModelCard]:
+        """List the models that `pull` can fetch; see `usage.select`."""
+        return usage.select(self._workspace.settings, names)
+
+    def pull(self, card: ModelCard, *, on_bytes: OnBytes = lambda done, total: None) -> Download:
+        """Fetch the file of a model. Raises `ModelError`, and `BusyError` if another process fetches it."""
+        return download(card.source, self._workspace.cache_dir, self._workspace.environ, on_bytes)
