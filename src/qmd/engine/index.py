@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from qmd.engine.upkeep.models import ModelMethods
     from qmd.engine.upkeep.portable import ExportMethods
     from qmd.engine.upkeep.status import StatusMethods
-    from qmd.models.base import Cancelled
+    from qmd.types.cancelling import Cancelled
 
     class _Methods(
         CollectionMethods,

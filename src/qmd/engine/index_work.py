@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from qmd.engine.index import Index
 from qmd.engine.indexing.scan import OnChange, ScanReport
-from qmd.models.base import Cancelled
 from qmd.types import Collection
+from qmd.types.cancelling import Cancelled
 
 if TYPE_CHECKING:
     from qmd.engine.embedding.batches import EmbedReport

@@ -10,23 +10,15 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkab
 
 from msgspec import Struct
 
-from qmd.errors import ModelError
+from qmd.types.cancelling import Cancelled as Cancelled
+from qmd.types.cancelling import CancelledError as CancelledError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: Called between batches; returns True if the caller no longer needs the result.
-Cancelled = Callable[[], bool]
 #: Token ids to (number of passages in the index, how many of them contain each token).
 Frequencies = Callable[[Sequence[int]], tuple[int, Sequence[int]]]
-
-
-class CancelledError(ModelError):
-    """Raised after `cancelled` returned True; there is no result."""
-
-    def __init__(self) -> None:
-        super().__init__("Cancelled")
 
 
 class Variant(Struct, frozen=True):

@@ -16,7 +16,8 @@ from subprocess import DEVNULL, PIPE
 
 from msgspec import Struct
 
-from qmd.errors import BusyError, QmdError, StoreError
+from qmd.config.held_file import open_private, try_to_hold
+from qmd.errors import BusyError, QmdError
 from qmd.processes import start
 
 #: Seconds between SIGTERM and SIGKILL.
@@ -90,12 +91,12 @@ class Daemon(Struct, frozen=True):
         """Yield the open PID file, and whether its lock could be acquired."""
         file = open_private(self.pid_file, "use")
         try:
-            acquired = lock(file)
+            acquired = try_to_hold(file)
             while acquired and not self._is_current(file):
                 # Another process removed the file before it was locked.
                 os.close(file)
                 file = open_private(self.pid_file, "use")
-                acquired = lock(file)
+                acquired = try_to_hold(file)
             yield file, acquired
         finally:
             os.close(file)
@@ -120,15 +121,6 @@ class Daemon(Struct, frozen=True):
         return QmdError(messages[-1].removeprefix("Error: "), f"see {self.log}")
 
 
-def open_private(path: str, purpose: str) -> int:
-    """Open a file that only the user can read, to lock it."""
-    try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise StoreError(f"cannot {purpose} {path}: {error.strerror}") from error
-
-
 def stop_holder(pid: int, file: int, timeout: float = STOP_TIMEOUT) -> None:
     """Stop the process that holds the lock of a file, and acquire the lock."""
     with suppress(ProcessLookupError):
@@ -139,18 +131,9 @@ def stop_holder(pid: int, file: int, timeout: float = STOP_TIMEOUT) -> None:
         fcntl.flock(file, fcntl.LOCK_EX)
 
 
-def lock(file: int) -> bool:
-    """Try to acquire the lock of a file. Return whether it succeeded."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def _lock_within(file: int, seconds: float) -> bool:
     deadline = time.monotonic() + seconds
-    while not lock(file):
+    while not try_to_hold(file):
         if time.monotonic() >= deadline:
             return False
         time.sleep(0.02)

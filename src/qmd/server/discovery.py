@@ -9,7 +9,6 @@ process that uses the port later.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -17,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
+from qmd.config.held_file import open_private, publish, read_held, try_to_hold
 from qmd.errors import BusyError, StoreError
 
 _FOLDER = "servers"
@@ -36,11 +36,11 @@ def exclusive(cache_dir: str, index: str, *, replace: bool = False) -> Iterator[
 
     Without it, and if another server is being started, `BusyError` is raised.
     """
-    from qmd.server.daemon import lock, open_private, stop_holder
+    from qmd.server.daemon import stop_holder
 
-    file = open_private(f"{_path(cache_dir, index)}.lock", "write")
+    file = open_private(f"{_path(cache_dir, index)}.lock")
     try:
-        if not lock(file):
+        if not try_to_hold(file):
             other = find(cache_dir, index)
             if other is None:
                 raise BusyError("another server of this index is starting or stopping", "try again")
@@ -63,7 +63,8 @@ def advertise(cache_dir: str, index: str, url: str) -> Iterator[Advertisement]:
     advertisement = Advertisement(os.getpid(), url, secrets.token_urlsafe(32))
     path = _path(cache_dir, index)
     try:
-        file = _publish(path, advertisement)
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        file = publish(path, json.dumps(advertisement._asdict()).encode())
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror}") from error
     try:
@@ -76,33 +77,8 @@ def advertise(cache_dir: str, index: str, url: str) -> Iterator[Advertisement]:
 
 
 def find(cache_dir: str, index: str) -> Advertisement | None:
-    try:
-        file = os.open(_path(cache_dir, index), os.O_RDONLY)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return Advertisement(**json.loads(os.pread(file, 10_000, 0)))
-    finally:
-        os.close(file)
-    return None
-
-
-def _publish(path: str, advertisement: Advertisement) -> int:
-    """Write and lock the file before it gets its final name. Return its descriptor."""
-    from qmd.config.atomic import create_beside
-
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    file, temporary = create_beside(path)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        os.write(file, json.dumps(advertisement._asdict()).encode())
-        os.replace(temporary, path)
-    except BaseException:
-        os.close(file)
-        raise
-    return file
+    data = read_held(_path(cache_dir, index))
+    return None if data is None else Advertisement(**json.loads(data))
 
 
 def _path(cache_dir: str, index: str) -> str:

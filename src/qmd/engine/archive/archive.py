@@ -16,8 +16,8 @@ from qmd.engine.archive.folder import Entry, Folder, find_name
 from qmd.engine.archive.matching import Needle, Window, decode
 from qmd.engine.archive.posts import Post, Section, in_sections, read_name
 from qmd.errors import NotFoundError, SourceError, UsageError
-from qmd.models.base import Cancelled, CancelledError
 from qmd.sources.paths import OnProblem, in_words, is_inside
+from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
 VARIABLE = "QMD_ARCHIVE_DIR"
 #: Matches that a search shows.
@@ -135,8 +135,7 @@ class Archive:
         total = 0
         for entry in self._folders(author):
             for path, text in self._cache.texts(entry.name, self._folder.files(entry)):
-                if cancelled():
-                    raise CancelledError
+                stop_if_cancelled(cancelled)
                 count = needle.count(text)
                 if count and len(shown) < MAX_MATCHES:
                     windows = islice(needle.windows(text), MAX_MATCHES - len(shown))

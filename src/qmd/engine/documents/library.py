@@ -19,7 +19,6 @@ from qmd.engine.documents.references import References
 from qmd.engine.parts import Part
 from qmd.engine.requests import ALL, DEFAULT_MAX_BYTES, FilterOptions, collections_of, unknown_collection
 from qmd.errors import DocumentNotFoundError, NotFoundError, QmdError, UsageError
-from qmd.models.base import Cancelled
 from qmd.sources.formats.registry import media_types
 from qmd.store.values import LEFT_OUT
 from qmd.text.anchors import anchor_at
@@ -29,6 +28,7 @@ from qmd.text.predicates import Comparison, both
 from qmd.text.similar import did_you_mean
 from qmd.text.uris import is_uri, parse_uri, split_fragment, split_location
 from qmd.types import Anchor, Author, Document, Section
+from qmd.types.cancelling import Cancelled
 
 
 class Page(Struct, frozen=True):

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from qmd.errors import AlreadyRunningError, StoreError
-from qmd.models.base import Cancelled, CancelledError, Embedder
+from qmd.config.held_file import hold
+from qmd.errors import AlreadyRunningError
+from qmd.models.base import Embedder
 from qmd.store.base import Store
 from qmd.store.values import Embedded, Pending, Scope, VectorSet
 from qmd.text.chunking import OVERLAP, TARGET, chunk
 from qmd.types import Chunk
+from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,27 +129,18 @@ def embedding_lock(location: str) -> Iterator[str]:
     """Lock embedding for an index on this machine, and yield the prefix of the names of its workers.
 
     Leases with this prefix belong to workers that have died. Raises `AlreadyRunningError` if another process
-    has the lock.
+    has the lock, and `StoreError` if the lock cannot be written.
     """
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(location + ".embed.lock", timeout=0)
-    try:
-        lock.acquire()
-    except Timeout as error:
+    file = hold(f"{location}.embed.lock")
+    if file is None:
         raise AlreadyRunningError(
             "another 'qmd embed' is running for this index",
             "wait for it to end; if you stop it, its finished vectors stay",
-        ) from error
-    except (OSError, NotImplementedError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise StoreError(
-            f"cannot write beside {location}: {reason}", "check the folder's permissions and free space"
-        ) from error
+        )
     try:
         yield _worker_prefix(location)
     finally:
-        lock.release()
+        os.close(file)
 
 
 def shares(
@@ -263,8 +256,7 @@ def _embed(
     parts = []
     start, count = 0, _FIRST_CHUNKS
     while start < len(texts):
-        if cancelled():
-            raise CancelledError
+        stop_if_cancelled(cancelled)
         began = time.monotonic()
         parts.append(embedder.embed_documents(texts[start : start + count], titles[start : start + count]))
         start += count

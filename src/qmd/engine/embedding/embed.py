@@ -14,9 +14,10 @@ from qmd.engine.models import egress
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
 from qmd.errors import TooManyError, UsageError
-from qmd.models.base import Cancelled, CancelledError, Embedder
+from qmd.models.base import Embedder
 from qmd.models.catalog import DEFAULTS
 from qmd.models.registry import stable_name
+from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -103,8 +104,7 @@ class EmbeddingMethods(Part):
             raise TooManyError(f"Too many texts ({len(texts)} > {batches.MAX_TEXTS})")
         rows = []
         for start in range(0, len(texts), _TEXT_BATCH):
-            if cancelled is not None and cancelled():
-                raise CancelledError
+            stop_if_cancelled(cancelled)
             part = texts[start : start + _TEXT_BATCH]
             rows.append(embedder.embed_documents([_beginning(text, embedder) for text in part]))
         return np.concatenate(rows)

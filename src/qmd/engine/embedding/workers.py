@@ -12,9 +12,9 @@ from qmd.config.paths import Locations
 from qmd.engine.embedding.batches import Share, Tally, shares, worker_name
 from qmd.engine.workspace import Workspace, opened_in_child
 from qmd.errors import ModelError, QmdError
-from qmd.models.base import Cancelled, CancelledError
 from qmd.processes import call
 from qmd.store.values import Scope
+from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
 #: The priority of workers in the background: the lowest.
 _NICE = 19
@@ -58,8 +58,7 @@ def embed_in_processes(
         for _ in range(min(count, tally.total)):
             start()
         while workers:
-            if cancelled is not None and cancelled():
-                raise CancelledError
+            stop_if_cancelled(cancelled)
             for messages in wait(list(workers), None if cancelled is None else _CHECK_SECONDS):
                 assert isinstance(messages, Connection)
                 message = _receive(messages)

@@ -13,7 +13,6 @@ from msgspec import Struct, field
 from qmd.engine.indexing.record import Folder, ScanRecord
 from qmd.engine.indexing.unread import Unread, describe_waiting
 from qmd.errors import QmdError, SourceError
-from qmd.models.base import Cancelled, CancelledError
 from qmd.sources.formats import registry
 from qmd.sources.formats.registry import Readers
 from qmd.sources.read import Outcome
@@ -25,6 +24,7 @@ from qmd.store.values import DocumentChange
 from qmd.text import authorship
 from qmd.text.wording import plural
 from qmd.types import Collection, Fingerprint, SourceFile
+from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
 #: The largest number of files in a transaction.
 BATCH_FILES = 400
@@ -61,12 +61,11 @@ class ScanReport(Struct):
         return [describe_waiting(extra, counts) for extra, counts in self.waiting.items()]
 
 
-def stop_if(cancelled: Cancelled) -> OnProgress:
+def stop_if(cancelled: Cancelled | None) -> OnProgress:
     """Return a progress callback that stops a cancelled scan between files; finished batches are kept."""
 
     def on_progress(collection: str, done: int, total: int) -> None:
-        if cancelled():
-            raise CancelledError
+        stop_if_cancelled(cancelled)
 
     return on_progress
 

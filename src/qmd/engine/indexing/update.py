@@ -13,10 +13,10 @@ from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
 from qmd.engine.workspace import Workspace, opened_in_child
 from qmd.errors import CollectionNotFoundError, ConfigError, QmdError, SourceError, StoreError
-from qmd.models.base import Cancelled, CancelledError
 from qmd.processes import call, run
 from qmd.sources import git
 from qmd.types import Collection
+from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -118,7 +118,7 @@ class UpdateMethods(Part):
         Raises `CollectionNotFoundError`. If the folder is missing, the report has an `error`.
         """
         if background:
-            return _rescan_in_child(self._workspace, collection, within, record, cancelled or (lambda: False))
+            return _rescan_in_child(self._workspace, collection, within, record, cancelled)
         workspace = self._workspace
         config, store, owner = workspace.config, workspace.store, workspace.locations.config
         collections_of(config, [collection])
@@ -128,7 +128,7 @@ class UpdateMethods(Part):
             report = scan.scan(
                 store,
                 config.collections[collection],
-                None if cancelled is None else scan.stop_if(cancelled),
+                scan.stop_if(cancelled),
                 owner=owner,
                 within=within,
                 record=record,
@@ -142,21 +142,19 @@ class UpdateMethods(Part):
 
 
 def _rescan_in_child(
-    workspace: Workspace, collection: str, within: Sequence[str], record: bool, cancelled: Cancelled
+    workspace: Workspace, collection: str, within: Sequence[str], record: bool, cancelled: Cancelled | None
 ) -> scan.ScanReport:
     """Scan a collection in a process of low priority, so that searches of a server are not slowed down.
 
     In the server itself, the scan and the searches would share one interpreter lock. Raises the error of the
     scan, `StoreError` if the process dies, and `CancelledError`. What was finished before stays in the index.
     """
-    if cancelled():
-        raise CancelledError
+    stop_if_cancelled(cancelled)
     task = workspace.locations, dict(workspace.environ), collection, tuple(within), record
     process, messages = call(_child, *task)
     try:
         while not messages.poll(_CHECK_SECONDS):
-            if cancelled():
-                raise CancelledError
+            stop_if_cancelled(cancelled)
         answer: scan.ScanReport | QmdError = messages.recv()
     except EOFError:
         raise StoreError(f"the process of the scan has died with code {process.wait()}") from None

@@ -17,11 +17,11 @@ from qmd.engine.requests import DEFAULT_RANKING, collections_of
 from qmd.engine.watching.election import WatchState, find_watcher
 from qmd.errors import ModelError, VectorIndexMissingError
 from qmd.store.base import Store
-from qmd.store.records import now
 from qmd.store.sqlite.portable import PortableStore
 from qmd.store.values import LEFT_OUT, CollectionStats, Scope
 from qmd.text.wording import plain
 from qmd.types import Config
+from qmd.types.clock import now
 
 
 class CollectionStatus(Struct, frozen=True):

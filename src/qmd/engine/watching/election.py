@@ -1,20 +1,20 @@
 """Election of one watcher among all processes that use an index, and the state that it publishes.
 
-The watcher holds a lock on a file beside the index. The lock ends with the process, so another one takes
-over. The file has the state of the watcher, for `qmd status` and the answers of other processes.
+The watcher holds a file beside the index. When its process ends, another one takes over. The file has the
+state of the watcher, for `qmd status` and the answers of other processes.
 """
 
 from __future__ import annotations
 
-import fcntl
+# msgspec's own JSON refuses names of files that are not UTF-8, which a message may have.
 import json
 import os
 from collections.abc import Container, Mapping
 
-from msgspec import Struct, field, to_builtins
+from msgspec import Struct, ValidationError, convert, field, to_builtins
 from msgspec.structs import replace
 
-from qmd.errors import StoreError
+from qmd.config.held_file import hold, read_held
 
 
 class WatchedCollection(Struct, frozen=True):
@@ -79,13 +79,13 @@ class WatchState(Struct, frozen=True):
 
 
 class Election:
-    """The lock of the watcher of an index.
+    """The watcher of an index is the process that holds a file beside it.
 
-    `index` is the path of the index file, whose folder must exist.
+    `index` is the path of the index file.
     """
 
     def __init__(self, index: str) -> None:
-        self._path = lock_path(index)
+        self._path = _lock_path(index)
         self._file: int | None = None
 
     def stand(self) -> bool:
@@ -93,20 +93,9 @@ class Election:
 
         Raises `StoreError` if the file cannot be written.
         """
-        if self._file is not None:
-            return True
-        try:
-            os.makedirs(os.path.dirname(self._path), exist_ok=True)
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError as error:
-            raise StoreError(f"cannot write {self._path}: {error.strerror}") from error
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(file)
-            return False
-        self._file = file
-        return True
+        if self._file is None:
+            self._file = hold(self._path)
+        return self._file is not None
 
     def publish(self, state: WatchState) -> None:
         """Let other processes know the state. This process must be the watcher."""
@@ -128,32 +117,16 @@ class Election:
 
 
 def find_watcher(index: str) -> WatchState | None:
-    """Return the state of the process that watches the folders of an index; None if there is none."""
+    """Return the state of the process that watches the folders of an index; None if there is none.
+
+    Also None if the state is just being written, or if another version has written it.
+    """
+    data = read_held(_lock_path(index))
     try:
-        file = os.open(lock_path(index), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
+        return None if data is None else convert(json.loads(data), WatchState)
+    except (ValueError, ValidationError):
         return None
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return _parse(os.pread(file, 1_000_000, 0))
-    finally:
-        os.close(file)
-    return None
 
 
-def lock_path(index: str) -> str:
-    """Return the path of the lock file of an index."""
+def _lock_path(index: str) -> str:
     return os.path.realpath(index) + ".watch.lock"
-
-
-def _parse(data: bytes) -> WatchState | None:
-    """Return the published state; None if it is being written, or was written by another version."""
-    try:
-        fields = json.loads(data)
-        collections = {
-            name: WatchedCollection(**collection) for name, collection in fields.pop("collections").items()
-        }
-        return WatchState(**fields, collections=collections)
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return None

@@ -18,8 +18,8 @@ from qmd.engine.watching.election import Election, WatchState, find_watcher
 from qmd.engine.watching.notify import Notifier, open_notifier
 from qmd.engine.watching.tree import EVERYTHING, Tree
 from qmd.errors import AlreadyRunningError, QmdError
-from qmd.models.base import CancelledError
 from qmd.types import Collection
+from qmd.types.cancelling import CancelledError
 from qmd.types.clock import now as timestamp
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ process ends, one of the others takes over.
 from __future__ import annotations
 
 import atexit
-import fcntl
 import os
 import threading
 import time
@@ -17,7 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from qmd.config.atomic import create_beside
+from qmd.config.held_file import publish, read_held
 from qmd.errors import BusyError, ForeignIndexError, StoreError
 
 #: How long to wait for a process that is about to end or to write its port, in seconds.
@@ -74,7 +73,7 @@ def start(file: str) -> tuple[int, bool]:
                 os.makedirs(place, mode=0o700, exist_ok=True)
                 running = _Server(*start_server_in_thread(place, host="127.0.0.1", port=0))
                 try:
-                    running.port_file = _publish(place, running.port)
+                    running.port_file = publish(os.path.join(place, _PORT), str(running.port).encode())
                 except OSError:
                     _end(running)
                     raise
@@ -101,29 +100,8 @@ def start(file: str) -> tuple[int, bool]:
 
 def served_at(file: str) -> int | None:
     """Return the port at which another process serves a database, or None if none does."""
-    try:
-        descriptor = os.open(os.path.join(os.path.realpath(file), _PORT), os.O_RDONLY)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        text = os.pread(descriptor, 16, 0)
-        return int(text) if text.isdigit() else None
-    finally:
-        os.close(descriptor)
-    return None
-
-
-def _publish(place: str, port: int) -> int:
-    """Write the port of a database to its file and return its descriptor, which keeps the file locked."""
-    path = os.path.join(place, _PORT)
-    # Locked and written before it gets its name: an old file may contain the port of another program.
-    descriptor, temporary = create_beside(path)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    os.write(descriptor, str(port).encode())
-    os.replace(temporary, path)
-    return descriptor
+    port = read_held(os.path.join(os.path.realpath(file), _PORT))
+    return int(port) if port and port.isdigit() else None
 
 
 @atexit.register
