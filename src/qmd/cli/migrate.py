@@ -13,13 +13,9 @@ from qmd.cli.options import chosen_format, flag, json_option
 from qmd.cli.session import Session
 from qmd.cli.show import show_json, show_steps
 from qmd.cli.terminal import can_ask, clean_name, columns, one_line, say, write
-from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from qmd.engine.migration import MigratedCollection, Migration
-
-#: Documents of a difference that are shown by name.
-_NAMED = 5
 
 
 @command()
@@ -71,7 +67,7 @@ def migrate(
     if not done.collections:
         say("There are no collections.")
     say("", *(one_line(session.addressed(note)) for note in done.notes), _outcome(done, dry_run))
-    if not dry_run and any(each.documents_here is None for each in done.collections):
+    if not dry_run and (done.changed or done.shared):
         vectors = ("qmd embed", "make vectors, for vsearch and query")
         show_steps(session, ("qmd update", "index the collections"), vectors)
 
@@ -110,15 +106,6 @@ def _lines(collection: MigratedCollection, dry_run: bool) -> list[str]:
         details.append(f"without its update command, which --with-commands takes over: {command}")
     if collection.contexts:
         details.append(f"contexts: {', '.join(collection.contexts)}")
-    if collection.documents is not None:
-        there = plural(collection.documents, "document")
-        here = collection.documents_here
-        known = "not indexed here yet" if here is None else f"{here:,} here"
-        details.append(f"{there} in the old index, {known}")
-    for label, paths in (("only there", collection.only_there), ("only here", collection.only_here)):
-        if paths:
-            more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
-            details.append(f"{label}: {', '.join(paths[:_NAMED])}{more}")
     head = f"{clean_name(collection.name)}: {words[collection.action]}: {place}"
     return [head, *(f"  {one_line(text)}" for text in details)]
 

@@ -19,9 +19,8 @@ from qmd.config.index_yml import load
 from qmd.config.paths import Locations, locate
 from qmd.config.schema import WRITTEN_BY_TOBI
 from qmd.config.validate import validate_collection_name
-from qmd.engine.index import open_index
 from qmd.engine.tobi_index import TobiIndex, is_tobi, read
-from qmd.errors import ConfigError, ConflictError, NotFoundError, QmdError
+from qmd.errors import NotFoundError
 from qmd.types import Collection, Config
 
 #: `shared`: both programs read it from the same file. `added`, or to be added. `same` as here. `differs`: it
@@ -50,10 +49,6 @@ class MigratedCollection(Struct, frozen=True):
         update: Its update command there; None if there is none.
         update_added: Whether the command was, or is to be, taken over.
         contexts: The addresses of the contexts that were taken over.
-        documents: The number of documents in the index of tobi/qmd; None without such an index.
-        documents_here: The number of documents in the index of this program; None if it is not indexed yet.
-        only_there: Documents that only the index of tobi/qmd has.
-        only_here: Documents that only the index of this program has.
     """
 
     name: str
@@ -64,10 +59,6 @@ class MigratedCollection(Struct, frozen=True):
     update: str | None = None
     update_added: bool = False
     contexts: tuple[str, ...] = ()
-    documents: int | None = None
-    documents_here: int | None = None
-    only_there: tuple[str, ...] = ()
-    only_here: tuple[str, ...] = ()
 
 
 class Migration(Struct, frozen=True):
@@ -125,7 +116,7 @@ def migrate(
     variables = os.environ if environ is None else environ
     locations = locate(name, variables, os.getcwd())
     index_file, config_file = _files(locations, index, config)
-    old = read(index_file) if index_file is not None else TobiIndex({}, None, {})
+    old = read(index_file) if index_file is not None else TobiIndex({}, None)
     target = locations.config
     shared = config_file is not None and os.path.realpath(config_file) == os.path.realpath(target)
     notes: list[str] = []
@@ -140,16 +131,7 @@ def migrate(
     plan.describe_all(global_context, notes)
     if plan.changes and not dry_run:
         editing.merge(target, plan.collections, plan.contexts, plan.commands)
-    here = _documents(name, environ, results)
-    return Migration(
-        index_file,
-        config_file,
-        target,
-        shared,
-        plan.changes,
-        tuple(_compared(item, old.documents, here, index_file is not None) for item in results),
-        tuple(notes),
-    )
+    return Migration(index_file, config_file, target, shared, plan.changes, tuple(results), tuple(notes))
 
 
 class _Plan:
@@ -260,45 +242,6 @@ def _notes(written: Config, old: TobiIndex, shared: bool) -> list[str]:
         names = ", ".join(dropped)
         notes.append(f"only in the old index and no longer in index.yml, so not taken over: {names}")
     return notes
-
-
-def _documents(
-    name: str | None, environ: Mapping[str, str] | None, results: list[MigratedCollection]
-) -> dict[str, frozenset[str]]:
-    """Return the paths of the documents that are indexed here, by collection, without unscanned ones."""
-    try:
-        with open_index(name=name, environ=environ) as index:
-            scanned = {item.name for item in index.status().collections if item.last_updated}
-            return {
-                item.name: frozenset(document.path for document in index.documents(item.name))
-                for item in results
-                if item.name in scanned
-            }
-    except (ConfigError, ConflictError):
-        raise
-    except QmdError:
-        return {}
-
-
-def _compared(
-    item: MigratedCollection,
-    there: Mapping[str, frozenset[str]],
-    here: Mapping[str, frozenset[str]],
-    has_index: bool,
-) -> MigratedCollection:
-    """Return a collection with the documents that only one of the indexes has."""
-    old, new = there.get(item.name, frozenset()), here.get(item.name)
-    item = replace(item, documents=len(old) if has_index else None)
-    if new is None:
-        return item
-    if not has_index:
-        return replace(item, documents_here=len(new))
-    return replace(
-        item,
-        documents_here=len(new),
-        only_there=tuple(sorted(old - new)),
-        only_here=tuple(sorted(new - old)),
-    )
 
 
 def _place(collection: Collection) -> tuple[str, str]:

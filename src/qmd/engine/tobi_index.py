@@ -27,11 +27,10 @@ _COLLECTIONS = (
 
 
 class TobiIndex(Struct, frozen=True):
-    """The index of tobi/qmd: its copies of the collections, and the paths of its documents by collection."""
+    """What the index of tobi/qmd has of its configuration: copies of the collections, and a context."""
 
     collections: Mapping[str, Collection]
     global_context: str | None
-    documents: Mapping[str, frozenset[str]]
 
 
 def is_tobi(path: str) -> bool:
@@ -52,9 +51,6 @@ def read(path: str) -> TobiIndex:
             try:
                 rows = list(db.execute(_COLLECTIONS))
                 values = dict(db.execute("SELECT key, value FROM store_config"))
-                documents: dict[str, set[str]] = {}
-                for name, file in db.execute("SELECT collection, path FROM documents WHERE active = 1"):
-                    documents.setdefault(str(name), set()).add(str(file))
             except apsw.SQLError as error:
                 raise ForeignIndexError(
                     f"{path} is not an index of tobi/qmd 2: {error}", "open it with tobi/qmd 2 once"
@@ -65,8 +61,7 @@ def read(path: str) -> TobiIndex:
         raise StoreError(f"{path} cannot be read: {error.strerror or error}") from error
     collections = {str(row[0]): _collection(path, *row) for row in rows}
     text = values.get("global_context")
-    found = {name: frozenset(files) for name, files in documents.items()}
-    return TobiIndex(collections, text if isinstance(text, str) and text.strip() else None, found)
+    return TobiIndex(collections, text if isinstance(text, str) and text.strip() else None)
 
 
 @contextmanager

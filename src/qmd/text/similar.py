@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable
 from heapq import nlargest
 
 #: A file name is similar if the matching characters are at least this share of both names.
 _SIMILAR = 0.66
-#: Paths that are compared character by character. The others share fewer pairs of characters with the name.
+#: Names that are compared character by character: those that share the most pairs of characters.
 _COMPARED = 200
 #: Characters of a path that count, from its end: about as many as a file name can have.
 _LONGEST = 300
@@ -28,36 +28,38 @@ def did_you_mean(name: str, names: Collection[str]) -> str:
     return f"did you mean '{close}'? " if close else ""
 
 
-def similar_paths(path: str, paths: Sequence[str], limit: int) -> tuple[str, ...]:
+def similar_paths(path: str, paths: Iterable[str], limit: int) -> tuple[str, ...]:
     """Return paths whose file names are similar to that of `path`, most similar first.
 
-    Case and extensions such as `.md` do not count. Of equally similar names, those in similar folders go
-    first. Takes a quarter of a second for 100,000 paths.
+    Case and extensions such as `.md` do not count. Folders count as far as `path` has any. Takes about a
+    quarter of a second for 100,000 paths.
     """
+    path = path.lower()[-_LONGEST:]
+    segments = path.count("/") + 1
+    by_name: dict[str, list[str]] = {}
+    for other in paths:
+        by_name.setdefault(_stem(other.lower()), []).append(other)
+    by_end: dict[str, list[str]] = {}
+    for name, share in _most_similar(_stem(path), by_name):
+        for other in by_name[name] if share >= _SIMILAR else ():
+            by_end.setdefault("/".join(other.lower().split("/")[-segments:]), []).append(other)
+    return tuple(other for end, _ in _most_similar(path, by_end) for other in by_end[end])[:limit]
+
+
+def _most_similar(name: str, names: Iterable[str]) -> list[tuple[str, float]]:
+    """Return names, most similar first, and the share of matching characters in both, 0..1."""
     from difflib import SequenceMatcher
 
-    path = path.lower()[-_LONGEST:]
-    name = f"/{_stem(path)}/"
-    pairs = {name[at : at + 2] for at in range(len(name) - 1)}
+    marked = f"/{name}/"
+    pairs = {marked[at : at + 2] for at in range(len(marked) - 1)}
+    matcher = SequenceMatcher(b=name, autojunk=False)
 
-    def shared(other: str) -> int:
-        return sum(map(f"/{_stem(other.lower())}/".__contains__, pairs))
-
-    def ratio(matcher: SequenceMatcher[str], other: str) -> float:
+    def share(other: str) -> float:
         matcher.set_seq1(other)
         return matcher.ratio()
 
-    of_name = SequenceMatcher(b=_stem(path), autojunk=False)
-    of_path = SequenceMatcher(b=path, autojunk=False)
-    similar = [
-        other
-        for other in nlargest(_COMPARED, paths, key=shared)
-        if ratio(of_name, _stem(other.lower())) >= _SIMILAR
-    ]
-    # As many segments as the path has, so that its folders count too.
-    segments = path.count("/") + 1
-    similar.sort(key=lambda other: -ratio(of_path, "/".join(other.lower().split("/")[-segments:])))
-    return tuple(similar[:limit])
+    alike = nlargest(_COMPARED, names, key=lambda other: sum(map(f"/{other}/".__contains__, pairs)))
+    return sorted(((other, share(other)) for other in alike), key=lambda pair: -pair[1])
 
 
 def _stem(path: str) -> str:

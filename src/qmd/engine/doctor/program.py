@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from functools import partial
 
 from qmd._version import __version__
@@ -15,6 +14,7 @@ from qmd.plugins import TABLES, Table, entries, load, package_of
 from qmd.processes import python, start
 from qmd.sources.formats import registry as formats  # noqa: F401 - enters its table
 from qmd.store.sqlite.opening import probe
+from qmd.text.similar import nearest
 
 #: Every environment variable that the program reads.
 VARIABLES = frozenset(
@@ -55,8 +55,8 @@ def variables(environ: Mapping[str, str]) -> Iterator[Finding]:
         if name in VARIABLES or not name.startswith("QMD_"):
             yield ok("environment", f"{name}={value}")
             continue
-        close = get_close_matches(name, VARIABLES, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"qmd knows {', '.join(sorted(VARIABLES))}"
+        close = nearest(name, VARIABLES)
+        hint = f"did you mean {close}?" if close else f"qmd knows {', '.join(sorted(VARIABLES))}"
         yield warning("environment", f"{name} is set, but qmd does not know it", hint)
 
 
