@@ -25,9 +25,13 @@ class IndexWork:
     """
 
     def __init__(self, index: Index, cancelled: Cancelled) -> None:
-        self._index = index
+        self._opened = index
         self._cancelled = cancelled
         self._models_used_at: float | None = None
+
+    @property
+    def _index(self) -> Index:
+        return self._opened
 
     @property
     def index_file(self) -> str:
@@ -37,7 +41,10 @@ class IndexWork:
         return self._index.config.collections
 
     def embeds(self, collection: Collection) -> bool:
-        return embeds(self._index, collection)
+        if collection.embed is not None:
+            return collection.embed == "auto"
+        # Texts are not sent to another machine unasked.
+        return self._index.model_provider.server("embed") is None
 
     def scan(self, collection: str, within: Sequence[str], on_change: OnChange, *, burst: bool) -> ScanReport:
         return self._index.rescan(collection, within, on_change=on_change, cancelled=self._cancelled)
@@ -52,13 +59,3 @@ class IndexWork:
         if self._models_used_at is not None and time.monotonic() - self._models_used_at > _IDLE_SECONDS:
             self._models_used_at = None
             self._index.release_models()
-
-
-def embeds(index: Index, collection: Collection) -> bool:
-    """Return whether a watcher embeds a collection.
-
-    By default it does if the embedder runs on this machine: texts are not sent elsewhere unasked.
-    """
-    if collection.embed is not None:
-        return collection.embed == "auto"
-    return index.model_provider.server("embed") is None

@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import CancelledError as FutureCancelledError
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
-from qmd.engine.index_work import embeds
+from qmd.engine.index import Index
+from qmd.engine.index_work import IndexWork
 from qmd.engine.indexing.scan import OnChange, ScanReport
 from qmd.engine.watching.watcher import Listener, Timing, Watcher
 from qmd.models.base import CancelledError
 from qmd.server.index_host import IndexHost
-from qmd.types import Collection
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -65,7 +65,7 @@ def _run(watcher: Watcher) -> None:
         logger.exception("the watcher has ended: the index is not brought up to date any more")
 
 
-class _HostWork:
+class _HostWork(IndexWork):
     """The work of a watcher with the index of a server; see `Work`."""
 
     def __init__(self, host: IndexHost, loop: asyncio.AbstractEventLoop) -> None:
@@ -74,14 +74,8 @@ class _HostWork:
         self.cancelled = threading.Event()
 
     @property
-    def index_file(self) -> str:
-        return self._host.index.locations.index
-
-    def collections(self) -> Mapping[str, Collection]:
-        return self._host.index.config.collections
-
-    def embeds(self, collection: Collection) -> bool:
-        return embeds(self._host.index, collection)
+    def _index(self) -> Index:
+        return self._host.index
 
     def scan(self, collection: str, within: Sequence[str], on_change: OnChange, *, burst: bool) -> ScanReport:
         return self._wait(

@@ -28,49 +28,39 @@ class Rule(Struct, frozen=True):
 
 
 _READ = Rule()
-_CHANGE = Rule(changes=True, collections="collections")
-_CONTEXT = Rule(changes=True, place="target")
-_SETTING = Rule(changes=True, collections="name")
-
-#: The members that a restricted index has. It has no other ones, so a new method of `Index` needs a rule.
-#: Reading needs no check, because the configuration that it goes by lists the visible collections only.
-RULES = {
-    **dict.fromkeys(("authors", "collection", "config", "contexts", "documents", "get", "indexed_at"), _READ),
-    "missing_vectors": _READ,
-    **dict.fromkeys(("locations", "multi_get", "notes", "query", "run", "search"), _READ),
-    **dict.fromkeys(("undescribed", "vsearch"), _READ),
-    **dict.fromkeys(("fields", "field_values", "links", "backlinks", "link_lists", "outline"), _READ),
-    **dict.fromkeys(("fields_of", "file_on_disk", "recent", "viewable_file"), _READ),
-    **dict.fromkeys(("explain_no_documents", "orphans", "tags", "unresolved_links"), _READ),
-    # These concern the models and the life of the index, not its documents.
-    **dict.fromkeys(("close", "embed_texts", "limited", "model_loaded", "models"), _READ),
-    **dict.fromkeys(("model_provider", "pullable", "release_models", "settings", "trust"), _READ),
-    **dict.fromkeys(("update", "embed"), _CHANGE),
-    **dict.fromkeys(("include_collection", "set_weight", "set_recency"), _SETTING),
-    "rescan": Rule(changes=True, collections="collection"),
-    "add_context": _CONTEXT,
-    "remove_context": _CONTEXT,
-    "add_collection": Rule(changes=True, action="add one"),
+#: All members of a restricted index, by rule. So a new method of `Index` needs a rule.
+_MEMBERS = {
+    # Reading needs no check, because the configuration that it goes by lists the visible collections only.
+    _READ: """
+        authors backlinks collection config contexts documents explain_no_documents field_values fields
+        fields_of file_on_disk get indexed_at link_lists links locations missing_vectors multi_get notes
+        orphans outline query recent run search tags undescribed unresolved_links viewable_file vsearch
+        close embed_texts limited model_loaded model_provider models pullable release_models settings trust
+    """,
+    Rule(changes=True, collections="collections"): "embed update",
+    Rule(changes=True, collections="collection"): "rescan",
+    Rule(changes=True, collections="name"): "include_collection set_recency set_weight",
+    Rule(changes=True, place="target"): "add_context remove_context",
+    Rule(changes=True, action="add one"): "add_collection",
     # A removed collection could not be added again.
-    "remove_collection": Rule(changes=True, collections="name", action="remove one"),
+    Rule(changes=True, collections="name", action="remove one"): "remove_collection",
     # The new name would be outside the permissions.
-    "rename_collection": Rule(changes=True, collections="old", action="rename one"),
+    Rule(changes=True, collections="old", action="rename one"): "rename_collection",
     # A wider pattern could show files that were left out on purpose.
-    "set_pattern": Rule(changes=True, collections="name", action="change what is indexed"),
+    Rule(changes=True, collections="name", action="change what is indexed"): "set_pattern",
     # An update command runs as the user, who sees everything.
-    "set_update_command": Rule(changes=True, collections="name", action="set a command"),
-    "cleanup": Rule(changes=True, action="clean up"),
-    "export": Rule(changes=True, action="copy the index"),
-    "backup": Rule(changes=True, action="copy the index"),
-    "copy_store": Rule(changes=True, action="copy stores"),
-    "pull": Rule(changes=True, action="fetch models, which everyone's searches use"),
-    **dict.fromkeys(("marks", "marks_digest"), Rule(action="list the pins and marks of everyone")),
-    **dict.fromkeys(("pin", "unpin", "mark", "unmark"), Rule(changes=True, action="pin or mark documents")),
-    "doctor": Rule(action="examine the index"),
-    "why": Rule(action="ask about files on disk"),
-    "absence": Rule(action="ask about files on disk"),
-    "evaluate": Rule(action="read benchmarks from disk"),
+    Rule(changes=True, collections="name", action="set a command"): "set_update_command",
+    Rule(changes=True, action="clean up"): "cleanup",
+    Rule(changes=True, action="copy the index"): "backup export",
+    Rule(changes=True, action="copy stores"): "copy_store",
+    Rule(changes=True, action="fetch models, which everyone's searches use"): "pull",
+    Rule(changes=True, action="pin or mark documents"): "mark pin unmark unpin",
+    Rule(action="list the pins and marks of everyone"): "marks marks_digest",
+    Rule(action="examine the index"): "doctor",
+    Rule(action="ask about files on disk"): "absence why",
+    Rule(action="read benchmarks from disk"): "evaluate",
 }
+RULES = {name: rule for rule, names in _MEMBERS.items() for name in names.split()}
 
 
 class RestrictedIndex:

@@ -61,7 +61,9 @@ def embed_in_processes(
             stop_if_cancelled(cancelled)
             for messages in wait(list(workers), None if cancelled is None else _CHECK_SECONDS):
                 assert isinstance(messages, Connection)
-                message = _receive(messages)
+                message: Share | QmdError | None = None  # the worker has ended
+                with suppress(EOFError, OSError):
+                    message = messages.recv()
                 if isinstance(message, Share):
                     tally.add(message)
                 elif isinstance(message, QmdError):
@@ -72,7 +74,12 @@ def embed_in_processes(
                         lost += 1
                         workspace.store.pending.release(name)
                         if lost >= count:
-                            raise _too_many_lost(lost, exitcode)
+                            how = f"by signal {-exitcode}" if exitcode < 0 else f"with code {exitcode}"
+                            raise ModelError(
+                                f"{lost} workers have died, the last one {how}",
+                                "each needs memory for the model: use fewer --workers; "
+                                "finished vectors are stored",
+                            )
                         start()
     finally:
         for process, name in workers.values():
@@ -100,19 +107,3 @@ def _run(
         sender.send(error)
     except BrokenPipeError:
         pass  # the first process has died: its vectors are stored, and the leases expire
-
-
-def _receive(messages: Connection) -> Share | QmdError | None:
-    """Return the next message of a worker; None if it has ended."""
-    with suppress(EOFError, OSError):
-        message: Share | QmdError = messages.recv()
-        return message
-    return None
-
-
-def _too_many_lost(lost: int, exitcode: int) -> ModelError:
-    how = f"by signal {-exitcode}" if exitcode < 0 else f"with code {exitcode}"
-    return ModelError(
-        f"{lost} workers have died, the last one {how}",
-        "each needs memory for the model: use fewer --workers; finished vectors are stored",
-    )

@@ -2,66 +2,60 @@
 
 from __future__ import annotations
 
+# msgspec's own JSON refuses names of files that are not UTF-8.
 import json
 import os
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Self
+
+from msgspec import Struct, ValidationError, convert, field, to_builtins
 
 from qmd.sources.walk import device_of
 from qmd.types import Collection
 
 
-class Folder(NamedTuple):
-    """The folder that was scanned.
+class UnreadFiles(Struct, frozen=True):
+    """The files that a scan did not index; see `qmd.engine.indexing.unread`."""
 
-    Attributes:
-        owner: The configuration file that names the collection.
-        path: The path there.
-        device: The device that the folder is on.
-        real: The path without links.
+    files: dict[str, str] = field(default_factory=dict)  #: Four characters for each path and state, by reason
+    cut: int = 0  #: The number of files that are not in `files`, because there are too many
+    waiting: dict[str, dict[str, int]] = field(default_factory=dict)
+    unknown: dict[str, int] = field(default_factory=dict)
+
+
+class ScanRecord(Struct, frozen=True, array_like=True):
+    """What a scan leaves for the next one. Without a path, there was no scan.
+
+    Fields are stored by position, and versions since the first read that, so new ones come last.
     """
 
-    owner: str
-    path: str
-    device: int | None
-    real: str
+    owner: str = ""  #: The configuration file that names the collection
+    path: str = ""  #: The folder there
+    device: int | None = None  #: The device that the folder is on
+    real: str = ""  #: Its path without links
+    formats: dict[str, str] = field(default_factory=dict)  #: The formats by suffix, with their versions
+    unread: UnreadFiles = UnreadFiles()
 
     @classmethod
     def of(cls, collection: Collection, owner: str) -> Self:
-        """Return the folder that is now at a collection's path."""
+        """Return the record of the folder that is now at a collection's path."""
         real = os.path.realpath(collection.path)
         return cls(owner, collection.path, device_of(real), real)
 
-    def replaced(self, last: Folder | None) -> bool:
-        """Tell whether this is another folder than `last` although the user did not configure another."""
-        if last is None or self[2:] == last[2:]:
-            return False
-        return self.path == last.path or self.owner != last.owner
-
-
-class ScanRecord(NamedTuple):
-    """What a scan leaves for the next one.
-
-    Attributes:
-        folder: The folder; None before the first scan.
-        formats: The formats of its files by suffix, with their versions.
-        unread: The files that were not indexed; see `qmd.engine.indexing.unread`.
-    """
-
-    folder: Folder | None = None
-    formats: Mapping[str, str] = {}
-    unread: Mapping[str, Any] = {}
-
     @classmethod
     def read(cls, stored: str | None) -> Self:
-        """Return a stored record. Those of earlier versions lack the last parts, or have a list of unread."""
-        match json.loads(stored or "[]"):
-            case [owner, path, device, real, *more]:
-                formats, unread = [*more, {}, {}][:2]
-                folder = Folder(owner, path, device, real)
-                return cls(folder, formats, unread if isinstance(unread, dict) else {})
-        return cls()
+        """Return a stored record."""
+        values = json.loads(stored or "[]")
+        try:
+            return convert(values, cls)
+        except ValidationError:  # an early version had another form of unread files
+            return convert(values[:5], cls)
 
     def stored(self) -> str:
-        """Return the record as text for the store. Versions since the first read this form."""
-        return json.dumps([*(self.folder or ()), self.formats, self.unread])
+        """Return the record as text for the store."""
+        return json.dumps(to_builtins(self))
+
+    def replaces(self, last: ScanRecord) -> bool:
+        """Tell whether this is another folder than at the last scan, without being configured."""
+        if not last.path or (self.device, self.real) == (last.device, last.real):
+            return False
+        return self.path == last.path or self.owner != last.owner

@@ -9,8 +9,9 @@ from itertools import chain
 from typing import Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from qmd.engine.indexing.record import Folder, ScanRecord
+from qmd.engine.indexing.record import ScanRecord
 from qmd.engine.indexing.unread import Unread, describe_waiting
 from qmd.errors import QmdError, SourceError
 from qmd.sources.formats import registry
@@ -108,7 +109,7 @@ def scan(
     # The walk reads no file, and gives the total for the progress.
     unknown: Counter[str] = Counter()
     root = Root(collection)
-    folder = Folder.of(collection, owner)
+    folder = ScanRecord.of(collection, owner)
     last = ScanRecord.read(store.collections.last_root(collection.name))
     found = walk_within(collection, within, note, root) if within else None
     files = list(walk(collection, note, unknown, root)) if found is None else found
@@ -125,7 +126,7 @@ def scan(
     lost = [file for file in documents_of if file not in present and not _is_unlisted(file, unlisted)]
     if lost and not allow_empty:
         count = sum(len(documents_of[file]) for file in lost)
-        _check_removal(collection, count, len(indexed), not present, folder.replaced(last.folder))
+        _check_removal(collection, count, len(indexed), not present, folder.replaces(last))
     authors = authorship.authors_of(chain((file.path for file in files), outside))
     # If a folder became or ceased to be an author's folder, its unchanged files have another author.
     reassigned = authors.symmetric_difference(authorship.authors_of(indexed))
@@ -156,7 +157,7 @@ def scan(
     batch.apply([*batch.removed, *comparison.stale, *deleted])
     if on_progress is not None:
         on_progress(collection.name, len(files), len(files))
-    now = ScanRecord(folder, formats, unread.packed())
+    now = replace(folder, formats=formats, unread=unread.packed())
     if record or report.added or report.updated or report.removed or last != now:
         store.collections.finish_scan(collection.name, now.stored())
     report.waiting = unread.waiting
