@@ -16,11 +16,12 @@ from qmd.engine.access.permissions import Permissions
 from qmd.engine.access.restricted import RestrictedIndex
 from qmd.engine.index import Index
 from qmd.engine.models.provider import ModelProvider
+from qmd.engine.upkeep.portable import portable_part
 from qmd.engine.workspace import Configuration, Workspace
 from qmd.store.sqlite.encryption import Key, needs_passphrase, no_key
 from qmd.store.sqlite.portable import PortableStore
 from qmd.text.editors import NO_EDITOR
-from qmd.types import Collection, Config, Models
+from qmd.types import Config
 
 
 class PortableConfiguration(Configuration):
@@ -56,79 +57,35 @@ def open_index_file(
         StoreError: The file is missing, damaged, not portable, or cannot be decrypted.
     """
     variables = os.environ if environ is None else environ
-    workspace = _open_workspace(os.fspath(path), passphrase, ask, variables, progress)
-    return cast("Index", RestrictedIndex(Index(workspace), workspace.permissions))
-
-
-def _open_workspace(
-    path: str,
-    passphrase: str | None,
-    ask: Callable[[str], str] | None,
-    environ: Mapping[str, str],
-    progress: Callable[[str], None] | None = None,
-) -> Workspace:
-    """Return the workspace of a portable index file.
-
-    The models and servers are those of the user, and there are no files that an editor could open.
-    """
 
     def key(file: str) -> Key:
-        identities = environ.get("QMD_IDENTITY", "").strip()
+        identities = variables.get("QMD_IDENTITY", "").strip()
         if not needs_passphrase(file):
             return Key(identities=identities) if identities else no_key(file)
-        given = passphrase or environ.get("QMD_PASSPHRASE") or (ask(file) if ask is not None else None)
+        given = passphrase or variables.get("QMD_PASSPHRASE") or (ask(file) if ask is not None else None)
         return Key(given) if given else no_key(file)
 
-    require_file_name(path)
-    path = os.path.abspath(path)
-    store = PortableStore(path, key)
+    require_file_name(os.fspath(path))
+    file = os.path.abspath(os.fspath(path))
+    store = PortableStore(file, key)
     # No file can have this path.
-    locations = Locations(path, os.path.join(path, "index.yml"), is_default_index=False, portable=True)
-    written = _config_of(store, locations.config)
-    own = load(os.path.join(config_dir(environ), f"{DEFAULT_INDEX}.yml"))
-    settings = replace(resolve(replace(written, models=own.models), environ), editor_uri=NO_EDITOR)
-    return Workspace(
+    locations = Locations(file, os.path.join(file, "index.yml"), is_default_index=False, portable=True)
+    data = store.config_text.encode("utf-8", "replace")
+    stated = parse(data, locations.config)
+    # The folders of its collections are below the file itself, so no path leads to a file on this machine.
+    written = replace(
+        portable_part(stated, stated.collections, store.location), path=stated.path, digest=digest(data)
+    )
+    own = load(os.path.join(config_dir(variables), f"{DEFAULT_INDEX}.yml"))
+    settings = replace(resolve(replace(written, models=own.models), variables), editor_uri=NO_EDITOR)
+    permissions = Permissions(read_only=True)
+    workspace = Workspace(
         locations,
-        environ,
-        PortableConfiguration(locations, written, environ),
+        variables,
+        PortableConfiguration(locations, written, variables),
         store,
         settings,
-        ModelProvider(settings, cache_dir(environ), progress, portable=True),
-        permissions=Permissions(read_only=True),
+        ModelProvider(settings, cache_dir(variables), progress, portable=True),
+        permissions=permissions,
     )
-
-
-def _config_of(store: PortableStore, path: str) -> Config:
-    """Return the configuration of a portable file: what its collections are called and how they are ranked.
-
-    It names no folder, command, model or server. The folders of its collections are below the file itself, so
-    no path of a document leads to a file on this machine. Raises `ConfigError` if it is broken.
-    """
-    data = store.config_text.encode("utf-8", "replace")
-    written = parse(data, path)
-    collections = {
-        name: Collection(
-            name,
-            os.path.join(store.location, name),
-            pattern=item.pattern,
-            formats=item.formats,
-            context=item.context,
-            include_by_default=item.include_by_default,
-            remote=item.remote,
-            weight=item.weight,
-            recency=item.recency,
-            watch=False,
-        )
-        for name, item in written.collections.items()
-    }
-    return Config(
-        path,
-        digest(data),
-        collections,
-        global_context=written.global_context,
-        ranking=written.ranking,
-        scores=written.scores,
-        recency=written.recency,
-        fold=written.fold,
-        models=Models(),
-    )
+    return cast("Index", RestrictedIndex(Index(workspace), permissions))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from itertools import chain, count
 
@@ -84,17 +85,13 @@ class BackupMethods(Part):
             )
         if not os.path.exists(store.location):
             raise NotFoundError(f"there is no index yet at {store.location}", "'qmd update' makes it")
-        path = target_path(store, target, _file_name(locations), force=force)
+        name = f"qmd-{index_name(locations)}-{now():%Y%m%d-%H%M%S}.sqlite"
+        path = target_path(store, target, name, force=force)
         notes = {_CREATED: now().isoformat(timespec="seconds").encode()}
         if os.path.exists(locations.config):
             notes[_CONFIG] = read_bytes(locations.config)
-        try:
-            with copies.new_file(path) as temporary:
-                store.backup(temporary, notes, on_pages)
-        except OSError as error:
-            raise StoreError(
-                f"{path} cannot be written: {error.strerror}", "name a file in a folder that you can write to"
-            ) from error
+        with written(path) as temporary:
+            store.backup(temporary, notes, on_pages)
         return _backup(path, copies.read(path, thorough=False))
 
 
@@ -113,6 +110,25 @@ def target_path(store: Store, target: str | None, name: str, *, force: bool) -> 
         if not force:
             raise ConflictError(f"{path} is there already", "name another file, or replace it with --force")
     return path
+
+
+@contextmanager
+def written(path: str) -> Iterator[str]:
+    """Yield the path of a private file that gets the name `path` if the body succeeds."""
+    try:
+        with copies.new_file(path) as temporary:
+            yield temporary
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written: {error.strerror}", "name a file in a folder that you can write to"
+        ) from error
+
+
+def index_name(locations: Locations) -> str:
+    """Return the name of an index for files made from it: that of its project, or of its file."""
+    if locations.project is not None:
+        return os.path.basename(locations.project)
+    return os.path.splitext(os.path.basename(locations.index))[0]
 
 
 def restore(
@@ -238,15 +254,6 @@ def _backup(path: str, contents: copies.Contents) -> Backup:
         _CONFIG in contents.notes,
         None if created is None else created.decode("utf-8", "replace"),
     )
-
-
-def _file_name(locations: Locations) -> str:
-    """Return `qmd-NAME-20261122-081500.sqlite`, with the name of the index or of its project."""
-    if locations.project is not None:
-        name = os.path.basename(locations.project)
-    else:
-        name = os.path.splitext(os.path.basename(locations.index))[0]
-    return f"qmd-{name}-{now():%Y%m%d-%H%M%S}.sqlite"
 
 
 def _replaced_name(path: str, timestamp: str) -> str:

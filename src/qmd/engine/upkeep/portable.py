@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import yaml
 from msgspec import Struct
-from msgspec.structs import replace
 
 from qmd.config.atomic import locked
 from qmd.engine.embedding.active_vectors import by_priority
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
 from qmd.engine.upkeep import copying
-from qmd.engine.upkeep.backup import now, target_path
-from qmd.errors import ModelError, NotFoundError, StoreError, UsageError
+from qmd.engine.upkeep.backup import index_name, now, target_path, written
+from qmd.errors import ModelError, NotFoundError, UsageError
 from qmd.store.sqlite import encryption
-from qmd.store.sqlite.backup import discard, new_file
+from qmd.store.sqlite.backup import discard
 from qmd.store.sqlite.portable import Mark, PortableStore, seal
 from qmd.store.sqlite.store import SqliteStore
 from qmd.types import Collection, Config
@@ -105,11 +104,11 @@ class ExportMethods(Part):
         scans = store.collections.last_scans()
         if not any(scans.get(name) for name in names):
             raise NotFoundError("nothing of these collections is indexed yet", "run 'qmd update'")
-        name = f"{_stem(workspace)}.qmd" + (".age" if encrypted else "")
+        name = f"{index_name(workspace.locations)}.qmd" + (".age" if encrypted else "")
         path = target_path(store, target, name, force=force)
         vectors = _vectors(workspace, config)
-        portable = _relative(config, names)
-        with _written(path) as temporary, _plain(workspace, temporary, encrypted) as plain:
+        portable = portable_part(config, names)
+        with written(path) as temporary, _plain(workspace, temporary, encrypted) as plain:
             with closing(SqliteStore(plain)) as copy:
                 sets = [] if vectors is None else [vectors]
                 report = copying.copy(store, copy, portable, on_progress, vector_sets=sets, answers=False)
@@ -126,18 +125,6 @@ class ExportMethods(Part):
         size = os.path.getsize(path)
         chunks = report.total_chunks
         return Portable(path, report.total_documents, chunks, names, size, texts, mark.embedder, encrypted)
-
-
-@contextmanager
-def _written(path: str) -> Iterator[str]:
-    """Yield the path of a private file that gets the name `path` if the body succeeds."""
-    try:
-        with new_file(path) as temporary:
-            yield temporary
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be written: {error.strerror}", "name a file in a folder that you can write to"
-        ) from error
 
 
 @contextmanager
@@ -159,11 +146,6 @@ def _plain(workspace: Workspace, temporary: str, encrypted: bool) -> Iterator[st
             discard(path)
 
 
-def _stem(workspace: Workspace) -> str:
-    project = workspace.locations.project
-    return os.path.splitext(os.path.basename(project or workspace.locations.index))[0]
-
-
 def _vectors(workspace: Workspace, config: Config) -> VectorSet | None:
     """Return the vectors that searches use, which are the only ones that a portable file contains."""
     try:
@@ -173,20 +155,40 @@ def _vectors(workspace: Workspace, config: Config) -> VectorSet | None:
     return next(iter(by_priority(workspace.store, config, configured)), None)
 
 
-def _relative(config: Config, names: Sequence[str]) -> Config:
-    """Return what a portable file keeps of a configuration: no paths, commands, models and servers."""
+def portable_part(config: Config, names: Iterable[str], folder: str = "") -> Config:
+    """Return what a portable file has of a configuration, with the folders of collections below `folder`.
+
+    It names no folder, command, model or server of a machine.
+    """
     collections = {
-        name: replace(config.collections[name], path=name, ignore=(), update=None, encoding=None, embed=None)
-        for name in names
+        name: Collection(
+            name,
+            os.path.join(folder, name),
+            pattern=item.pattern,
+            formats=item.formats,
+            context=item.context,
+            include_by_default=item.include_by_default,
+            remote=item.remote,
+            weight=item.weight,
+            recency=item.recency,
+            watch=False,
+        )
+        for name, item in ((name, config.collections[name]) for name in names)
     }
-    kept = Config("", "", collections, global_context=config.global_context)
-    return replace(
-        kept, ranking=config.ranking, scores=config.scores, recency=config.recency, fold=config.fold
+    return Config(
+        "",
+        "",
+        collections,
+        global_context=config.global_context,
+        ranking=config.ranking,
+        scores=config.scores,
+        recency=config.recency,
+        fold=config.fold,
     )
 
 
 def _yaml(config: Config) -> str:
-    """Return a configuration of `_relative` as the text of an `index.yml`."""
+    """Return a `portable_part` as the text of an `index.yml`."""
     values: Mapping[str, Any] = {
         "collections": {name: _entry(item) for name, item in config.collections.items()},
         "global_context": config.global_context,
