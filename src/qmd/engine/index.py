@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self, Unpack, cast
 from msgspec.structs import replace
 
 from qmd.config.marks_file import marks_path
-from qmd.engine.opening import find_locations, with_store
+from qmd.engine.opening import find_locations
 from qmd.engine.parts import imported_on_use
 from qmd.engine.requests import (
     HybridSearchOptions,
@@ -287,5 +287,5 @@ def open_index(
         StoreError: The store cannot be used.
     """
     variables = os.environ if environ is None else environ
-    locations = find_locations(path, config, name, variables)
-    return Index(open_workspace(with_store(locations, store), variables, progress))
+    locations = find_locations(variables, name, path=path, config=config, store=store)
+    return Index(open_workspace(locations, variables, progress))

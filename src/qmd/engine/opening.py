@@ -22,26 +22,23 @@ _MAX_UNKNOWN_KEYS = 5
 
 
 def find_locations(
-    path: str | os.PathLike[str] | None,
-    config: str | os.PathLike[str] | None,
-    name: str | None,
     environ: Mapping[str, str],
+    name: str | None = None,
+    *,
+    path: str | os.PathLike[str] | None = None,
+    config: str | os.PathLike[str] | None = None,
+    store: str | None = None,
 ) -> Locations:
     """Return the files of an index; see `open_index`. `name` is ignored if there is a `path`."""
     config_path = None if config is None else os.path.abspath(os.fspath(config))
     if path is not None:
         index = os.path.abspath(os.fspath(path))
         beside = os.path.splitext(index)[0] + ".yml"
-        return Locations(index, config_path or beside, is_default_index=False)
+        return Locations(index, config_path or beside, is_default_index=False, store=store)
     locations = locate(name, environ, os.getcwd())
-    if config_path is None:
-        return locations
-    # A configuration file that the caller names does not belong to the project.
-    return replace(locations, config=config_path, project=None)
-
-
-def with_store(locations: Locations, store: str | None) -> Locations:
-    """Return the locations with another store, given as a path or URL; None changes nothing."""
+    if config_path is not None:
+        # A configuration file that the caller names does not belong to the project.
+        locations = replace(locations, config=config_path, project=None)
     return locations if store is None else replace(locations, store=store)
 
 
@@ -56,11 +53,6 @@ def beside_foreign(locations: Locations) -> Locations:
     if not is_database(locations.index) and not os.path.exists(alternative):
         return locations
     return replace(locations, index=alternative)
-
-
-def store_url(locations: Locations, config: Config) -> str | None:
-    """Return the URL of the store, None if it is the index file. `config` must be the permitted one."""
-    return locations.store or config.store
 
 
 def read_store_url(

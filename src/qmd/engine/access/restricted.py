@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.engine.access.permissions import Permissions
+from qmd.engine.places import context_target
 
 
 class Rule(Struct, frozen=True):
@@ -108,8 +109,6 @@ class RestrictedIndex:
             for name in (names,) if isinstance(names, str) else names:
                 self._index.collection(name)
         if rule.place is not None:
-            from qmd.engine.places import context_target
-
             collection, _ = context_target(self._index.config, arguments[rule.place])
             if collection is None:
                 self._permissions.require_all("change what is said of all collections")

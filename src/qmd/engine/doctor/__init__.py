@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
-from qmd.config.paths import Locations, cache_dir, locate
+from qmd.config.paths import Locations, cache_dir
 from qmd.config.settings import resolve
 from qmd.engine.access.project_trust import Trust
 from qmd.engine.doctor import configuration, index_file, models, program
 from qmd.engine.doctor.finding import Finding, attempt
 from qmd.engine.models.provider import ModelProvider
-from qmd.engine.opening import beside_foreign, store_url, with_store
+from qmd.engine.opening import beside_foreign, find_locations
 from qmd.engine.parts import Part
 from qmd.errors import ForbiddenError
 from qmd.store.values import OnStep
@@ -34,7 +34,7 @@ def diagnose(
     Raises `UsageError` if the name is not valid, and `ConfigError` if the home folder is unknown.
     """
     variables = os.environ if environ is None else environ
-    return examine(with_store(locate(name, variables, os.getcwd()), store), variables, on_step)
+    return examine(find_locations(variables, name, store=store), variables, on_step)
 
 
 def examine(
@@ -55,7 +55,7 @@ def examine(
     chosen = yield from attempt("index", lambda: beside_foreign(locations))
     if chosen is None:
         return
-    url = store_url(chosen, config) if config else chosen.store
+    url = chosen.store or (config.store if config else None)
     if url is None:
         yield from index_file.space(chosen.index)
     store = yield from index_file.opened(chosen.index, url, environ)

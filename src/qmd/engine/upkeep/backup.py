@@ -12,11 +12,11 @@ from msgspec import Struct
 
 from qmd.config.atomic import locked, replace_file
 from qmd.config.index_yml import load, read_bytes
-from qmd.config.paths import Locations, locate
+from qmd.config.paths import Locations
 from qmd.config.settings import busy_timeout_ms
 from qmd.config.validate import require_file_name
 from qmd.engine.embedding.batches import embedding_lock
-from qmd.engine.opening import beside_foreign, read_store_url, with_store
+from qmd.engine.opening import beside_foreign, find_locations, read_store_url
 from qmd.engine.parts import Part
 from qmd.errors import (
     BusyError,
@@ -149,7 +149,7 @@ def restore(
     a file belongs to another program, and `BusyError` if another process is writing or embedding.
     """
     variables = os.environ if environ is None else environ
-    locations = beside_foreign(with_store(locate(name, variables, os.getcwd()), store))
+    locations = beside_foreign(find_locations(variables, name, store=store))
     _require_index_file(locations, variables)
     source = os.path.abspath(source)
     contents = copies.read(source)

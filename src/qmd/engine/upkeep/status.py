@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -91,7 +91,7 @@ class StatusMethods(Part):
         store, config, provider = workspace.store, workspace.config, workspace.models
         if os.path.basename(store.location) == ALTERNATIVE_INDEX:
             notes.append("the default index file belongs to another program: this one stands beside it")
-        collections = _collections(store, config)
+        collections = tuple(_collections(store, config))
         mark = store.mark if isinstance(store, PortableStore) else None
         if mark is not None:
             notes.append(f"this portable file was made at {plain(mark.created)[:40]} and is only read")
@@ -143,21 +143,20 @@ class StatusMethods(Part):
         return min(times, default="") or None
 
 
-def _collections(store: Store, config: Config) -> tuple[CollectionStatus, ...]:
-    stats, never = store.collections.stats(), CollectionStats(0, 0, None)
-    return tuple(
-        CollectionStatus(
-            collection.name,
+def _collections(store: Store, config: Config) -> Iterator[CollectionStatus]:
+    stats = store.collections.stats()
+    for name, collection in config.collections.items():
+        indexed = stats.get(name, CollectionStats(0, 0, None))
+        yield CollectionStatus(
+            name,
             collection.path,
             collection.selection,
-            stats.get(collection.name, never).documents,
-            stats.get(collection.name, never).bytes,
-            stats.get(collection.name, never).updated_at,
+            indexed.documents,
+            indexed.bytes,
+            indexed.updated_at,
             collection.include_by_default,
             len(collection.context),
         )
-        for collection in config.collections.values()
-    )
 
 
 def _vectors(

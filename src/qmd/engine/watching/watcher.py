@@ -161,11 +161,15 @@ class Watcher:
                     self._follow()
                 elif collections and not waiting:
                     waiting = True
-                    self._note_other()
+                    other = find_watcher(self._work.index_file)
+                    name = "another process" if other is None else f"process {other.pid} ({other.command})"
+                    self._listener.noted(f"{name} watches already; this one takes over when it ends")
             except QmdError as error:
                 self._fail("watching", error.in_one_line())
             finally:
-                self._resign()
+                self._published = None
+                if self._election is not None:
+                    self._election.resign()
             self._stopped.wait(self._timing.check)
         if self._embedding is not None:
             self._embedding.join()
@@ -175,16 +179,6 @@ class Watcher:
         elected = self._election.stand()
         self._succeed("watching")
         return elected
-
-    def _resign(self) -> None:
-        self._published = None
-        if self._election is not None:
-            self._election.resign()
-
-    def _note_other(self) -> None:
-        other = find_watcher(self._work.index_file)
-        name = "another process" if other is None else f"process {other.pid} ({other.command})"
-        self._listener.noted(f"{name} watches already; this one takes over when it ends")
 
     def _collections(self) -> dict[str, Collection]:
         """Return the collections to watch."""
