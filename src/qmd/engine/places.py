@@ -8,6 +8,7 @@ from qmd.config.contexts import parse_context_target
 from qmd.config.validate import nfc, require_unicode
 from qmd.engine.requests import collections_of
 from qmd.errors import NotFoundError
+from qmd.sources.paths import is_inside
 from qmd.types import Config
 
 
@@ -26,7 +27,7 @@ def context_target(config: Config, target: str) -> tuple[str | None, str]:
     path = os.path.realpath(os.path.expanduser(target)) if "\0" not in target else target
     roots = {os.path.realpath(collection.path): collection.name for collection in config.collections.values()}
     for root in sorted(roots, key=len, reverse=True):
-        if path == root or path.startswith(root.rstrip(os.sep) + os.sep):
+        if is_inside(path, root):
             return roots[root], nfc(path[len(root) :].strip(os.sep).replace(os.sep, "/"))
     raise NotFoundError(
         f"{target} is in no collection",

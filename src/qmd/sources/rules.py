@@ -48,6 +48,16 @@ class Rules:
         """Return whether the folder `path`, with the last segment `name`, is excluded with its content."""
         return name[0] == "." or name in VENDOR_FOLDERS or self._ignored(path, True) is not None
 
+    def path_excluded(self, folder: str) -> bool:
+        """Return whether the folder, or one above it, is excluded with its content."""
+        path = ""
+        for name in folder.split("/") if folder else ():
+            path += name
+            if self.folder_excluded(name, path):
+                return True
+            path += "/"
+        return False
+
     def file_excluded(self, name: str, path: str) -> bool:
         """Return whether the file `path`, with the last segment `name`, is excluded."""
         return name[0] == "." or not self.matches(path) or self._ignored(path, False) is not None

@@ -120,7 +120,7 @@ class _Walker:
             names[parent].add(name)
         files: list[SourceFile] = []
         for parent in sorted(names):
-            if self._excluded(parent):
+            if self.rules.path_excluded(parent):
                 continue
             top = absolute_path(self.root.prefix, parent) if parent else self.root.prefix
             real = os.path.join(self.root.real, top[len(self.root.prefix) :]).rstrip(os.sep)
@@ -131,21 +131,11 @@ class _Walker:
         return None if self.links else files
 
     def folders(self, under: str) -> Folders:
-        if not self._excluded(under):
+        if not self.rules.path_excluded(under):
             top = absolute_path(self.root.real, under) if under else self.root.real
             deque(self._tree(top, f"{under}/" if under else ""), maxlen=0)
         deque(self._linked(), maxlen=0)
         return Folders(self.prefixes, frozenset(path for _, path, _ in self.links))
-
-    def _excluded(self, folder: str) -> bool:
-        """Return whether a rule excludes a folder of the collection or one above it."""
-        path = ""
-        for name in folder.split("/") if folder else ():
-            path += name
-            if self.rules.folder_excluded(name, path):
-                return True
-            path += "/"
-        return False
 
     def _tree(self, top: str, prefix: str, only: Names[str] | None = None) -> Iterator[SourceFile]:
         """List the files in the real folder `top`. Their relative paths start with `prefix`.

@@ -21,6 +21,7 @@ from qmd.config.paths import trust_path
 from qmd.errors import ConfigError, NotFoundError
 from qmd.models.catalog import DEFAULTS, Role, find_card
 from qmd.sources.git import work_tree
+from qmd.sources.paths import is_inside
 from qmd.types import Config
 
 #: If this environment variable is 1, everything that the current project asks for is approved for this run.
@@ -148,7 +149,7 @@ def _requested_by(config: Config, project: str, kinds: Collection[Kind]) -> Iter
     # configuration in which a collection has another name than its key.
     for name, collection in config.collections.items():
         folder = os.path.realpath(collection.path)
-        if not _is_within(folder, project):
+        if not is_inside(folder, project):
             yield Permission("path", folder, name=name)
         if collection.update:
             yield Permission("update", collection.update, folder, name)
@@ -210,10 +211,6 @@ def _without_personal(config: Config) -> Config:
     The content of the key file is sent to servers, and the address of the editor is the link of every result.
     """
     return replace(config, editor_uri=None, models=replace(config.models, openai_api_key_file=None))
-
-
-def _is_within(folder: str, project: str) -> bool:
-    return folder == project or folder.startswith(os.path.join(project, ""))
 
 
 def _is_default(model: str, role: Role) -> bool:

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from qmd.engine.documents.links import Links
 from qmd.errors import NotFoundError
-from qmd.sources.paths import absolute_path, entries_of
+from qmd.sources.paths import absolute_path, entries_of, is_inside
 from qmd.sources.rules import Rules, exclusion
 from qmd.store.base import Store
 from qmd.text.wording import visible
@@ -102,7 +102,7 @@ def _inside(collection: Collection, path: str) -> str | None:
     """Return the real path of a regular file if it is inside the collection's folder."""
     root = os.path.realpath(collection.path)
     real = os.path.realpath(absolute_path(root, path))
-    return real if real.startswith(os.path.join(root, "")) and os.path.isfile(real) else None
+    return real if is_inside(real, root) and os.path.isfile(real) else None
 
 
 def _existing(collection: Collection, path: str) -> str | None:

@@ -162,27 +162,19 @@ class Tree:
         """Return the prefix of the paths in a folder; None if it does not belong to the collection."""
         if self._notifier is None or not self._notifier.recursive:
             return self._prefixes.get(folder)
-        if folder == self._root:
-            return ""
-        if not folder.startswith(self._root.rstrip(os.sep) + os.sep):
+        if not is_inside(folder, self._root):
             return None
         inside = folder[len(self._root) :].strip(os.sep).replace(os.sep, "/")
         inside = unicodedata.normalize("NFC", inside)
-        path = ""
-        for name in inside.split("/"):
-            path += name
-            if self._rules.folder_excluded(name, path):
-                return None
-            path += "/"
-        return path
+        if self._rules.path_excluded(inside):
+            return None
+        return f"{inside}/" if inside else ""
 
     def _follow(self, event: Event, absolute: str, path: str) -> None:
         """Set or remove the watches for a folder that has appeared or disappeared."""
         if self._notifier is None or self._notifier.recursive:
             return
-        gone = [
-            folder for folder in self._prefixes if folder == absolute or folder.startswith(absolute + os.sep)
-        ]
+        gone = [folder for folder in self._prefixes if is_inside(folder, absolute)]
         for folder in gone:
             del self._prefixes[folder]
         self._notifier.remove(gone)
