@@ -226,6 +226,18 @@ def test_files_wait_for_an_extra_that_is_not_installed(
         assert (report.added, report.waiting) == (1, {})
 
 
+def test_rescan_remembers_a_new_kind_of_file_that_waits_for_an_extra(
+    index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = notes({"a.md": "alpha", "b.pdf": "x"})
+    monkeypatch.setattr(registry, "installed", lambda packages: not packages)
+    index.add_collection(str(folder), formats=["all"])
+    (folder / "c.epub").write_bytes(b"x")
+    assert index.rescan("notes", ["c.epub"]).waiting == {"formats": {"pdf": 1, "epub": 1}}
+    (note,) = index.status().notes
+    assert "2 files (1 .epub, 1 .pdf) wait for" in note
+
+
 def test_a_newer_reader_reads_again_what_it_made(
     index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

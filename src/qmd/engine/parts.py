@@ -12,7 +12,7 @@ from qmd.engine.workspace import Workspace
 class Part:
     """Methods that are those of `Index` as well. They use its workspace, and no other state.
 
-    No two parts have the same name, including names that begin with `_`.
+    No two parts have a member of the same name, including names that begin with `_`.
     """
 
     def __init__(self, workspace: Workspace) -> None:
