@@ -1,148 +1,23 @@
-"""The methods of `Index` about its collections, and the contexts that describe them."""
+"""The methods of `Index` that look at its collections, and at the contexts that describe them."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Sequence
 
-from msgspec.structs import replace
-
-from qmd.config import contexts, editing
-from qmd.config.marks_file import marks_path
-from qmd.config.validate import nfc, require_unicode
-from qmd.engine.indexing import scan
-from qmd.engine.indexing.update import refuse_to_empty
-from qmd.engine.marks import rename_collection
+from qmd.config import contexts
 from qmd.engine.parts import Part
-from qmd.engine.places import context_target
 from qmd.engine.requests import collections_of
-from qmd.errors import QmdError, SourceError
-from qmd.sources.formats import registry
-from qmd.types import DEFAULT_PATTERN, Collection
+from qmd.types import Collection
 
 
 class CollectionMethods(Part):
-    """Add, change and remove collections and their descriptions."""
+    """Look at collections and their descriptions."""
 
     def collection(self, name: str) -> Collection:
         """Return a collection. Raises `CollectionNotFoundError`, which lists the existing ones."""
         config = self._workspace.config
         collections_of(config, [name])
         return config.collections[name]
-
-    def add_collection(
-        self,
-        path: str,
-        name: str | None = None,
-        *,
-        pattern: str | None = None,
-        formats: Sequence[str] = (),
-        ignore: Sequence[str] = (),
-        encoding: str | None = None,
-        on_progress: scan.OnProgress | None = None,
-    ) -> scan.ScanReport:
-        """Add a folder as a collection and index it. On an error nothing has changed.
-
-        Args:
-            path: The folder.
-            name: The name; by default that of the folder.
-            pattern: A glob that files must match; by default all files of the formats, and Markdown files if
-                there are no formats.
-            formats: The formats to read, such as `pdf`; `all` stands for every format.
-            ignore: Globs of files to leave out.
-            encoding: The charset of files that are not UTF-8.
-            on_progress: Called with collection, files done and files in total.
-
-        Raises:
-            UsageError: A name of a format, the pattern or a glob is invalid.
-            SourceError: The folder cannot be listed.
-            ConflictError: The name or the folder is taken.
-            StoreError: The index cannot be written.
-            BusyError: Another process is writing the index.
-        """
-        workspace, config_path = self._workspace, self._workspace.locations.config
-        folder = _readable_folder(path)
-        name = nfc(name if name is not None else os.path.basename(folder))
-        chosen = tuple(dict.fromkeys(item.strip().lower() for item in formats if item.strip()))
-        registry.check_names(chosen)
-        if pattern is None:
-            pattern = "" if chosen else DEFAULT_PATTERN
-        collection = Collection(name, folder, pattern, tuple(ignore), encoding=encoding, formats=chosen)
-        # Refuse an unusable pattern before anything is written.
-        scan.check(collection)
-        refuse_to_empty(workspace)
-        written = editing.add_collection(config_path, collection)
-        try:
-            workspace.edited(written)
-        except QmdError:
-            workspace.configuration.adopt(editing.remove_collection(config_path, name))
-            raise
-        workspace.configuration.trust.approve_typed(name, "path")
-        report = scan.scan(workspace.store, written.collections[name], on_progress, owner=config_path)
-        workspace.store.documents.refresh_statistics()
-        return report
-
-    def remove_collection(self, name: str) -> int:
-        """Remove a collection; its files stay. Return the number of documents that left the index."""
-        workspace = self._workspace
-        collections_of(workspace.configuration.read(), [name])
-        workspace.configuration.adopt(editing.remove_collection(workspace.locations.config, name))
-        removed = workspace.store.collections.remove(name)
-        workspace.sync()
-        return removed
-
-    def rename_collection(self, old: str, new: str) -> None:
-        """Rename a collection. Raises `ConflictError` if the new name is taken."""
-        workspace = self._workspace
-        collections_of(workspace.configuration.read(), [old])
-        workspace.configuration.adopt(editing.rename_collection(workspace.locations.config, old, nfc(new)))
-        workspace.store.collections.rename(old, nfc(new))
-        workspace.sync()
-        if os.path.lexists(marks_path(workspace.locations.config)):
-            rename_collection(workspace, nfc(old), nfc(new))
-
-    def include_collection(self, name: str, include: bool = True) -> None:
-        """Let searches that name no collection cover this one, or not."""
-        self._workspace.edited(editing.set_include(self._workspace.locations.config, name, include))
-
-    def set_weight(self, name: str, weight: float) -> None:
-        """Set how much the documents of a collection count in searches, relative to others: 0.01 to 100."""
-        self._workspace.edited(editing.set_weight(self._workspace.locations.config, name, weight))
-
-    def set_recency(self, name: str, days: float | None) -> None:
-        """Set the half-life of a collection's scores in days; 0 for none, None for that of the index."""
-        self._workspace.edited(editing.set_recency(self._workspace.locations.config, name, days))
-
-    def set_pattern(self, name: str, pattern: str) -> None:
-        """Set the globs that files of a collection must match; the next update applies them.
-
-        Raises `UsageError` for an unusable pattern.
-        """
-        scan.check(replace(self.collection(name), pattern=pattern))
-        self._workspace.edited(editing.set_pattern(self._workspace.locations.config, name, pattern))
-
-    def set_update_command(self, name: str, command: str | None) -> None:
-        """Set the shell command that `update` first runs in the folder of a collection; None removes it."""
-        self._workspace.edited(editing.set_update_command(self._workspace.locations.config, name, command))
-        self._workspace.configuration.trust.approve_typed(nfc(name), "update")
-
-    def add_context(self, target: str, text: str) -> str:
-        """Describe everything (`/`), a collection, or a folder in one; return the place as a `qmd://` URI.
-
-        `target` is `/`, `qmd://collection/path`, or the path of a folder or file in a collection.
-        """
-        workspace, place = self._workspace, context_target(self._workspace.config, target)
-        workspace.edited(editing.set_context(workspace.locations.config, *place, text))
-        uri = contexts.context_uri(*place)
-        workspace.configuration.trust.approve_typed(uri, "context")
-        return uri
-
-    def remove_context(self, target: str) -> str:
-        """Remove a description. Raises `NotFoundError` if there is none."""
-        place = context_target(self._workspace.config, target)
-        self._workspace.edited(editing.remove_context(self._workspace.locations.config, *place))
-        return contexts.context_uri(*place)
 
     def contexts(self) -> list[tuple[str, str]]:
         """List the descriptions: (place as a `qmd://` URI, text)."""
@@ -163,15 +38,3 @@ class CollectionMethods(Part):
             for (collection, folder), count in counts.items()
             if folder not in config.collections[collection].context
         ]
-
-
-def _readable_folder(path: str) -> str:
-    """Return the absolute path of a folder. Raises `SourceError` if it is missing or cannot be listed."""
-    require_unicode(path)
-    folder = os.path.abspath(os.path.expanduser(path))
-    if not os.path.isdir(folder):
-        state = "is not a folder" if os.path.exists(folder) else "does not exist"
-        raise SourceError(f"{path} {state}", "give the path of a folder that contains documents")
-    if not os.access(folder, os.R_OK | os.X_OK):
-        raise SourceError(f"{path} cannot be read: permission denied", "check the folder's permissions")
-    return folder

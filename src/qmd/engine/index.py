@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from qmd.engine.access.permissions import Permissions
     from qmd.engine.access.project_trust import Trust
     from qmd.engine.collections import CollectionMethods
+    from qmd.engine.configuring import ConfigurationMethods
     from qmd.engine.doctor import DoctorMethods
     from qmd.engine.documents.fields import FieldMethods
     from qmd.engine.documents.library import DocumentMethods
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
     class _Methods(
         CollectionMethods,
+        ConfigurationMethods,
         DocumentMethods,
         FieldMethods,
         LinkMethods,
@@ -70,10 +72,10 @@ else:
     # A search needs none of them, so their modules are imported on use. They do the work themselves.
     _Methods = imported_on_use(
         {
-            "qmd.engine.collections.CollectionMethods": """
-                add_collection add_context collection contexts include_collection remove_collection
-                remove_context rename_collection set_pattern set_recency set_update_command set_weight
-                undescribed
+            "qmd.engine.collections.CollectionMethods": "collection contexts undescribed",
+            "qmd.engine.configuring.ConfigurationMethods": """
+                add_collection add_context include_collection remove_collection remove_context
+                rename_collection set_pattern set_recency set_update_command set_weight
             """,
             "qmd.engine.documents.library.DocumentMethods": """
                 authors documents explain_no_documents file_on_disk get multi_get outline recent viewable_file
