@@ -14,7 +14,7 @@ from qmd.errors import UsageError
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text.link_targets import LinkTargets, names_of, target_name
-from qmd.text.predicates import Among, Comparison, Predicate, comparisons, describe, replaced
+from qmd.text.predicates import Among, Comparison, Predicate, describe, replaced
 from qmd.text.uris import split_fragment
 from qmd.types import Config, Document, Link, ResolvedLink
 
@@ -160,7 +160,7 @@ def with_links(store: Store, config: Config, scope: Scope) -> Scope:
 
     Raises `NotFoundError` if a filter names no document, and `UsageError` for another comparison with links.
     """
-    if scope.where is None or not any(each.field == "link" for each in comparisons(scope.where)):
+    if scope.where is None:
         return scope
     links, references = Links(store), References(store, config)
 

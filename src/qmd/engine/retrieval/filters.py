@@ -57,11 +57,7 @@ def scope_of(store: Store, config: Config, request: SearchRequest) -> Scope:
     `NotFoundError` if a filter on links names no document.
     """
     scope = Scope(collections_of(config, request.collections), request.where, config.population)
-<<<<<<< HEAD
     if scope.where is None or not any(each.field == "link" for each in comparisons(scope.where)):
-=======
-    if scope.where is None:
->>>>>>> 17eab67 (Put the methods of Index where their work is)
         return scope
     from qmd.engine.documents.links import with_links
 
