@@ -7,10 +7,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
 from socket import socket
-from typing import Any, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import anyio
-from mcp.server.lowlevel import Server
 from starlette.routing import Route
 
 from qmd.cli.keys import keys_of
@@ -18,9 +17,8 @@ from qmd.cli.listening import MCP_PORT, PORT, address, state_path
 from qmd.cli.session import Session
 from qmd.cli.terminal import say
 from qmd.config.paths import cache_dir
+from qmd.http.app import app
 from qmd.mcp import http as mcp_http
-from qmd.mcp import stdio
-from qmd.mcp.server import build
 from qmd.server import discovery
 from qmd.server.access import MCP, Gate
 from qmd.server.audit import Audit
@@ -32,8 +30,11 @@ from qmd.server.listener import listen, serve, url
 from qmd.server.metrics import Metrics
 from qmd.server.watcher import watching
 
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
 #: Prepares a server when entered, and closes what it uses on exit.
-ServerContext: TypeAlias = AbstractContextManager[Server[Any]]
+ServerContext: TypeAlias = "AbstractContextManager[Server[Any]]"
 Streams: TypeAlias = tuple[BinaryIO, BinaryIO]
 
 
@@ -47,6 +48,8 @@ def over_stdio(
     context: ServerContext, streams: Streams, beside: AbstractAsyncContextManager[None] | None = None
 ) -> None:
     """Serve MCP on stdin and stdout. `beside` is entered meanwhile."""
+    # Loading the SDK takes longer than all the rest, and `qmd server` does so when it is asked.
+    from qmd.mcp import stdio
 
     async def run(server: Server[Any]) -> None:
         async with beside or nullcontext():
@@ -89,9 +92,6 @@ def over_http(
 
 def index_server(session: Session, options: dict[str, Any], streams: Streams | None, watch: bool) -> None:
     """Serve HTTP, and MCP on `streams` too if they are given, until the server is told to stop."""
-    # FastAPI is imported here, because the other servers do without it.
-    from qmd.http.app import app
-
     limits = Limits.from_environ(os.environ)
     index = session.index  # opened now, so that its errors and questions come before the server starts
     location, keys = (cache_dir(os.environ), session.index_file()), keys_of(session)
@@ -107,6 +107,9 @@ def index_server(session: Session, options: dict[str, Any], streams: Streams | N
                 if streams is None:
                     serve(application, listener, limits=limits, ready=lambda: _announce(line))
                 else:
+                    from qmd.mcp import stdio
+                    from qmd.mcp.server import build
+
                     agent = build(index_host)
                     serve(
                         application,
@@ -123,6 +126,8 @@ def index_server(session: Session, options: dict[str, Any], streams: Streams | N
 @contextmanager
 def _index_server(session: Session, host: IndexHost) -> Iterator[Server[Any]]:
     """Prepare the MCP server of the index that `host` keeps open."""
+    from qmd.mcp.server import build
+
     try:
         yield build(host)
     finally:
