@@ -154,7 +154,6 @@ def test_reading_imports_no_models(home: Path) -> None:
         assert not any(name.startswith("qmd.models.e5") for name in modules)
 
 
-<<<<<<< HEAD
 def test_index_has_every_method_of_its_parts() -> None:
     """`Index` names the methods of its parts, which it imports on use."""
     for module in pkgutil.walk_packages(qmd.engine.__path__, "qmd.engine."):
@@ -163,9 +162,9 @@ def test_index_has_every_method_of_its_parts() -> None:
     names = [name for part in parts for name in vars(part) if not name.startswith("__")]
     assert len(names) == len(set(names))
     assert [name for name in names if not name.startswith("_") and not hasattr(qmd.Index, name)] == []
-=======
+
+
 def test_a_server_loads_the_sdk_of_mcp_only_when_it_is_asked() -> None:
     code = "import sys, qmd.cli.serving; print(*sorted({'mcp', 'pydantic', 'numpy'} & set(sys.modules)))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.split() == []
->>>>>>> 27e8201 (Load the SDK of MCP in a server when it is asked)
