@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 import qmd
+from qmd.text.regex import LazyPattern
 from tests.regexes import Steps, attacks
 
 pytestmark = pytest.mark.slow
@@ -26,6 +27,8 @@ def _patterns() -> Iterator[tuple[str, re.Pattern[str], bool]]:
             source = inspect.getsource(module)
             for name, value in vars(module).items():
                 for number, one in enumerate(value if isinstance(value, tuple) else (value,)):
+                    if isinstance(one, LazyPattern):
+                        one = one.compiled()
                     if isinstance(one, re.Pattern) and isinstance(one.pattern, str):
                         used = set(re.findall(rf"\b{name}\.(\w+)", source))
                         label = f"{info.name}.{name}.{number}"

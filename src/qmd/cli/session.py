@@ -11,6 +11,7 @@ import click
 from qmd.cli import commands
 from qmd.cli.terminal import can_ask, clean_name, note, shell_words
 from qmd.errors import SourceError
+from qmd.text.digest import sha256
 
 if TYPE_CHECKING:
     from qmd.config.approvals import Kind
@@ -84,11 +85,9 @@ class Session:
     @property
     def label(self) -> str | None:
         """The suffix in the names of this index's servers and services; None for the default index."""
-        from hashlib import sha256
-
         # Projects and files have no names, so a digest of the path is theirs.
         path = self.project if self.portable_file is None else os.path.realpath(self.index_file())
-        return self.index_name if path is None else sha256(os.fsencode(path)).hexdigest()[:8]
+        return self.index_name if path is None else sha256(os.fsencode(path))[:8]
 
     def server(self) -> Advertisement | None:
         """Return the address of the running server of the index, and its secret; None if there is none."""

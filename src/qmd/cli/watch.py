@@ -19,6 +19,7 @@ from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.terminal import can_ask, clean_name, say, shell_words
 from qmd.errors import QmdError
 from qmd.processes import python
+from qmd.text.digest import sha256
 from qmd.text.wording import plural
 
 #: The priority of `qmd watch`, which works in the background.
@@ -145,8 +146,6 @@ def _say_now(text: str) -> None:
 
 def _change_service(session: Session, *, install: bool, dry_run: bool = False) -> None:
     """Install or remove the service that runs `qmd watch` for this index, or show what would be done."""
-    from hashlib import sha256
-
     from qmd.server import user_service
 
     name, label = "qmd-watch", session.label
@@ -154,7 +153,7 @@ def _change_service(session: Session, *, install: bool, dry_run: bool = False) -
         plain = "".join(
             char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in label
         )
-        name += f"-{plain}" if plain == label else f"-{plain}-{sha256(label.encode()).hexdigest()[:8]}"
+        name += f"-{plain}" if plain == label else f"-{plain}-{sha256(label.encode())[:8]}"
     words = python("qmd", *session.options(), "watch")
     item = user_service.service(name, words, session.project, os.environ)
     file = clean_name(item.file)

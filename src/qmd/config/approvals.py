@@ -7,7 +7,6 @@ the file is broken or cannot be read or written; nothing is approved then.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from msgspec.structs import astuple
 from qmd.config.atomic import locked, replace_file
 from qmd.config.index_yml import read_bytes
 from qmd.errors import ConfigError
+from qmd.text.digest import sha256
 
 Kind = Literal["update", "pull", "path", "model", "store", "context", "marks"]
 KINDS: frozenset[Kind] = frozenset(get_args(Kind))
@@ -50,7 +50,7 @@ class Permission(Struct, frozen=True, eq=False):
     @property
     def digest(self) -> str:
         """The SHA-256 of kind, value and where, in hexadecimal."""
-        return hashlib.sha256(json.dumps([self.kind, self.value, self.where]).encode()).hexdigest()
+        return sha256(json.dumps([self.kind, self.value, self.where]).encode())
 
 
 class _Answer(Permission, frozen=True, eq=False, kw_only=True):

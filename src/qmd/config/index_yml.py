@@ -9,6 +9,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from qmd.errors import ConfigError
+from qmd.text.digest import sha256
 
 if TYPE_CHECKING:
     from qmd.types import Config
@@ -52,9 +53,7 @@ def read_file(path: str, max_bytes: int = MAX_BYTES) -> bytes | None:
 
 def digest(data: bytes) -> str:
     """Return the SHA-256 of the bytes, in hexadecimal."""
-    import hashlib
-
-    return hashlib.sha256(data).hexdigest()
+    return sha256(data)
 
 
 def decode(data: bytes, path: str) -> str:

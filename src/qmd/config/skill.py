@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from hashlib import sha256
 
 from qmd.config.atomic import cannot_write, replace_file
 from qmd.config.index_yml import read_file
 from qmd.errors import ConfigError, ConflictError
+from qmd.text.digest import sha256
 
 NAME = "qmd"
 _FILE = "SKILL.md"
@@ -85,7 +85,7 @@ def _marked(content: str) -> str:
 
 
 def _digest(content: str) -> str:
-    return sha256(content.encode("utf-8")).hexdigest()[:16]
+    return sha256(content.encode("utf-8"))[:16]
 
 
 def _installed(path: str) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import threading
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from qmd.errors import ModelError
 from qmd.models import replies
 from qmd.models.base import Variant
 from qmd.models.expansion import parse_variants
+from qmd.text.digest import sha256
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,7 +87,7 @@ class RemoteEmbedder:
         card = self._card
         prompts = (card.query_prompt, card.document_prompt, *filter(None, (card.pooling,)))
         recipe = (card.name, card.source, card.size, *prompts)
-        return f"{card.backend}-{hashlib.sha256(repr(recipe).encode()).hexdigest()[:16]}"
+        return f"{card.backend}-{sha256(repr(recipe).encode())[:16]}"
 
     @property
     def dimension(self) -> int:

@@ -9,7 +9,6 @@ process that uses the port later.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from typing import NamedTuple
 
 from qmd.config.held_file import open_private, publish, read_held, try_to_hold
 from qmd.errors import BusyError, StoreError
+from qmd.text.digest import sha256
 
 _FOLDER = "servers"
 
@@ -82,5 +82,5 @@ def find(cache_dir: str, index: str) -> Advertisement | None:
 
 
 def _path(cache_dir: str, index: str) -> str:
-    digest = hashlib.sha256(os.fsencode(os.path.realpath(index))).hexdigest()
+    digest = sha256(os.fsencode(os.path.realpath(index)))
     return os.path.join(cache_dir, _FOLDER, f"{digest[:16]}.json")

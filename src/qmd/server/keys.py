@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import os
@@ -19,6 +18,7 @@ from qmd.config.atomic import locked, replace_file
 from qmd.config.index_yml import read_bytes
 from qmd.config.paths import config_dir
 from qmd.errors import ConfigError, ConflictError, NotFoundError, UsageError
+from qmd.text.digest import sha256
 
 #: The prefix of every key, by which scanners for leaked secrets can recognize it.
 PREFIX = "qmd_"
@@ -170,7 +170,7 @@ def _entry(key: Key) -> dict[str, Any]:
 
 
 def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256(token.encode("utf-8", "surrogatepass"))
 
 
 def _stamp_of(path: str) -> _Stamp | None:

@@ -6,7 +6,6 @@ The response is the same value that the search itself returns.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from qmd.engine.index import Index
 from qmd.engine.requests import SearchRequest
 from qmd.errors import ConflictError, QmdError, UsageError
 from qmd.server.discovery import Advertisement
+from qmd.text.digest import sha256
 from qmd.types import SearchResponse
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _identity(index: Index, file: _File | None) -> str:
     location = (file, index.locations.store)
     files = (config.digest, sorted(config.collections), _marks_of(index))
     parts = (__version__, location, files, settings.ranking, settings.scores, models)
-    return hashlib.sha256(json.encode(parts)).hexdigest()
+    return sha256(json.encode(parts))
 
 
 def _marks_of(index: Index) -> str:

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from qmd.text.regex import lazy
 from qmd.types import Anchor
 
 #: The kind of anchors after which lines of the text and of the file advance together.
 LINE = "line"
-_ADDRESS = re.compile(r"(.+):([a-z]{1,20})(\d{1,9})(?:-(\d{1,9}))?\Z", re.S)
+_ADDRESS = lazy(r"(.+):([a-z]{1,20})(\d{1,9})(?:-(\d{1,9}))?\Z", re.S)
 
 
 def split_anchor(reference: str) -> tuple[str, str, int, int] | None:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from qmd.text.regex import lazy
+
 _MAX_SETEXT = 1000  # the maximum length of a heading that is underlined with `===` or `---`, in characters
 # All quantifiers are possessive, so that matching takes linear time.
 _FENCE = r"(?P<fence>`{3,}+(?=[^`\n]*+(?:\n|\Z))|~{3,}+)"
@@ -25,30 +27,30 @@ _BLOCK = rf"""
   | {_RAW}
 )"""
 #: Patterns for the line at the start and for the next line. The line feed lets `re` skip from line to line.
-_ALL = (re.compile(_BLOCK, re.X), re.compile(r"\n" + _BLOCK, re.X))
-_ONLY_FENCES = tuple(re.compile(rf"{feed}[ ]{{0,3}}+(?:{_FENCE}|{_COMMENT}|{_RAW})") for feed in ("", r"\n"))
+_ALL = (lazy(_BLOCK, re.X), lazy(r"\n" + _BLOCK, re.X))
+_ONLY_FENCES = tuple(lazy(rf"{feed}[ ]{{0,3}}+(?:{_FENCE}|{_COMMENT}|{_RAW})") for feed in ("", r"\n"))
 #: The beginning of a script or a style sheet, and what ends it, in the line where it is.
-RAW = re.compile(_RAW)
-RAW_END = re.compile(r"</(?:script|style)>", re.I)
+RAW = lazy(_RAW)
+RAW_END = lazy(r"</(?:script|style)>", re.I)
 _FENCE_END = {
     "`": re.compile(r"\n[ ]{0,3}+(`{3,}+)[ \t]*+(?=\n|\Z)"),
     "~": re.compile(r"\n[ ]{0,3}+(~{3,}+)[ \t]*+(?=\n|\Z)"),
 }
-_NOT_A_PARAGRAPH = re.compile(
+_NOT_A_PARAGRAPH = lazy(
     r"[ ]{0,3}(?:(?:[-*+]|\d{1,9}[.)])(?:[ \t]|\Z)|[>|]|<[a-zA-Z/!?]|([-*_])[ \t]*+(?:\1[ \t]*+){2,}+\Z)"
 )
-_OPENING = re.compile(r"(---|\+\+\+)[ \t]*+\n")
+_OPENING = lazy(r"(---|\+\+\+)[ \t]*+\n")
 _CLOSING = {
     "---": re.compile(r"\n(?:---|\.\.\.)[ \t]*+(?:\n|\Z)"),
     "+++": re.compile(r"\n\+\+\+[ \t]*+(?:\n|\Z)"),
 }
-_OBJECT = re.compile(r"\{\s*+\"")
+_OBJECT = lazy(r"\{\s*+\"")
 #: What follows an object that is front matter: a body. Other objects are data, such as lines of JSON.
-_AFTER_OBJECT = re.compile(r"[ \t]*+\n(?=\s*+[^\s{])")
+_AFTER_OBJECT = lazy(r"[ \t]*+\n(?=\s*+[^\s{])")
 #: A longer object is no front matter.
 _MAX_OBJECT = 64_000
-_FIRST_KEY = re.compile(r"(?:[ \t]*+(?:#[^\n]*+)?\n)*+[\"']?\w[\w .\-/]{0,60}[\"']?:(?=[ \t\n])")
-_BLANK_LINE = re.compile(r"(?:\A|\n)[ \t]*+\n")
+_FIRST_KEY = lazy(r"(?:[ \t]*+(?:#[^\n]*+)?\n)*+[\"']?\w[\w .\-/]{0,60}[\"']?:(?=[ \t\n])")
+_BLANK_LINE = lazy(r"(?:\A|\n)[ \t]*+\n")
 
 
 class Block(NamedTuple):

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-_WRITTEN = re.compile(
+from qmd.text.regex import lazy
+
+_WRITTEN = lazy(
     r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:(?:[Tt]|[ \t]+)"
     r"(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d*)?)?"
     r"(?:[ \t]*(?:[Zz]|[+-]\d{1,2}(?::?\d{2})?))?)?)?)?",
     re.ASCII,
 )
-_STAMP = re.compile(r"(\d{4}-\d{2}-\d{2})_(\d{2})_(\d{2})_(\d{2})_(.*)", re.ASCII | re.DOTALL)
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)", re.ASCII)
-_CANONICAL = re.compile(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2})?", re.ASCII)
+_STAMP = lazy(r"(\d{4}-\d{2}-\d{2})_(\d{2})_(\d{2})_(\d{2})_(.*)", re.ASCII | re.DOTALL)
+_DAY = lazy(r"\d{4}-\d{2}-\d{2}(?!\d)", re.ASCII)
+_CANONICAL = lazy(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2})?", re.ASCII)
 #: The length of a date in its canonical form, by the number of its parts.
 _LENGTHS = (0, 4, 7, 10, 13, 16, 19)
 _DEFAULTS = (1, 1, 1, 0, 0, 0)
@@ -92,7 +94,7 @@ def in_name(name: str) -> str | None:
     return read(day[0]) if day else None
 
 
-_SPAN = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*(d|w|m|y|days?|weeks?|months?|years?)?", re.ASCII)
+_SPAN = lazy(r"(\d{1,6}(?:\.\d{1,6})?)\s*(d|w|m|y|days?|weeks?|months?|years?)?", re.ASCII)
 _DAYS = {"d": 1.0, "w": 7.0, "m": 30.0, "y": 365.0}
 #: The longest span of time: about a hundred years.
 MAX_DAYS = 36_500.0

@@ -30,6 +30,7 @@ from qmd.text.predicates import (
     comparisons,
     field_name,
 )
+from qmd.text.regex import lazy
 
 MAX_DEPTH = 16
 MAX_NODES = 256
@@ -43,16 +44,16 @@ _MAX_SHOWN = 60
 QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "\x00": " "})
 
 #: A quoted text, which contains no filters, or a filter between spaces.
-_PIECE = re.compile(
+_PIECE = lazy(
     r'(?<!\S)(?P<minus>-?)(?:(?P<key>[A-Za-z]+):(?P<value>"[^"]*"|[^\s"]+)'
     r'|\[(?P<condition>(?:"[^"]*"|[^\[\]"])+)\])(?!\S)'
     r'|"[^"]*"'
 )
-_CONDITION = re.compile(
+_CONDITION = lazy(
     r"\s*+(?P<field>[^\W\d][\w.\-]*+(?:[ ][\w.\-]++)*+)\s*+(?:(?P<sign><=|>=|!=|[=:<>~])(?P<value>.*))?",
     re.DOTALL,
 )
-_ITEM = re.compile(r'\s*(?:"(?P<quoted>[^"]*)"|(?P<plain>[^,"]*))\s*(?:,|\Z)')
+_ITEM = lazy(r'\s*(?:"(?P<quoted>[^"]*)"|(?P<plain>[^,"]*))\s*(?:,|\Z)')
 _SIGNS: Mapping[str, Operator] = {
     "=": "eq",
     ":": "eq",
@@ -63,7 +64,7 @@ _SIGNS: Mapping[str, Operator] = {
     ">=": "gte",
     "~": "contains",
 }
-_GLOB = re.compile(r"[*?]")
+_GLOB = lazy(r"[*?]")
 #: Operators of JSON that are written with others.
 _COMPOSED = ("ne", "in", "nin", "all")
 #: Operators of JSON whose operand is a text.

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 
 from qmd.errors import UsageError
+from qmd.text.regex import lazy
 
 #: Returns whether a path matches. The path has forward slashes and is in NFC.
 Matcher = Callable[[str], bool]
@@ -18,12 +19,12 @@ Matcher = Callable[[str], bool]
 #: The most characters of a glob, and the most globs that its braces stand for.
 MAX_LENGTH, MAX_ALTERNATIVES = 1000, 1000
 _MAX_SIZE = 20_000  # characters of all alternatives
-_TOKEN = re.compile(
+_TOKEN = lazy(
     r"(?P<stars>\*++)|\\(?P<escaped>.?)|\[(?P<negated>[!^]?+)(?P<items>\]?+(?:\[:\w++:\]|\\.|[^\]\\])*+)\]"
     r"|(?P<other>.)",
     re.DOTALL,
 )
-_ITEM = re.compile(r"\[:(?P<kind>\w++):\]|\\?+(?P<low>.)(?:-\\?+(?P<high>.))?+", re.DOTALL)
+_ITEM = lazy(r"\[:(?P<kind>\w++):\]|\\?+(?P<low>.)(?:-\\?+(?P<high>.))?+", re.DOTALL)
 _KINDS = {
     "alpha": "A-Za-z",
     "digit": "0-9",

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 from qmd.text.blocks import blocks, front_matter_end
 from qmd.text.predicates import fold
+from qmd.text.regex import lazy
 from qmd.text.tokens import compiled
 from qmd.types import Section
 
 MAX_TITLE = 300  # characters; a longer heading is a paragraph without line breaks
 # Control characters other than white space, direction overrides, byte-order marks, lone surrogates.
 _CONTROLS = "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]+"
-_MARKS = re.compile(r"[\\`*_~\[{]")
+_MARKS = lazy(r"[\\`*_~\[{]")
 _IMAGE = r"!\[\[[^\[\]]*\]\]|!\[([^\[\]]*)\]\([^()]*\)"
 _LINK = (
     r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]"

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -24,6 +23,7 @@ from msgspec import Struct
 from qmd.errors import UsageError
 from qmd.text import dates
 from qmd.text.globs import compile_globs
+from qmd.text.regex import lazy
 
 Value: TypeAlias = str | float | bool
 Fields: TypeAlias = Mapping[str, Sequence[Value]]
@@ -301,7 +301,7 @@ _SHORT = frozenset(
     {("path", "prefix"), ("path", "glob"), ("file", "contains"), ("title", "contains")}
     | {(field, "eq") for field in ("tag", "author", "ext", "link")}
 )
-_NEEDS_QUOTES = re.compile(r'[\s",\[\]]')
+_NEEDS_QUOTES = lazy(r'[\s",\[\]]')
 
 
 def describe(predicate: Predicate) -> str:

@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 from qmd.errors import QueryError
 from qmd.text import filters, tokens
+from qmd.text.regex import lazy
 from qmd.types import SearchType, TypedSearch
 
-_PIECE = re.compile(r'(?P<minus>-?)(?:"(?P<quoted>[^"]*)"(?P<star>\*?)|(?P<plain>[^\s"]+))')
+_PIECE = lazy(r'(?P<minus>-?)(?:"(?P<quoted>[^"]*)"(?P<star>\*?)|(?P<plain>[^\s"]+))')
 #: A word of at least two characters, which a leading minus excludes. `--flag`, `-h` and `-n,` exclude
 #: nothing, because they are common in texts about command lines.
-_EXCLUDED = re.compile(r"[^\W_][\w./@:-]*[^\W_]\*?")
+_EXCLUDED = lazy(r"[^\W_][\w./@:-]*[^\W_]\*?")
 #: The maximum number of terms in a query; more are ignored.
 MAX_TERMS = 256
 #: The maximum number of lines in a query document.
@@ -55,8 +56,8 @@ _FUNCTION_CHARACTERS = (
     )
     + ")|[的了和是在与與及谁誰几幾]"
 )
-_KANA = re.compile("[\u3041-\u30ff]")
-_LETTERS_OR_DIGITS = re.compile(r"\d+|[^\W\d_]+")
+_KANA = lazy("[\u3041-\u30ff]")
+_LETTERS_OR_DIGITS = lazy(r"\d+|[^\W\d_]+")
 #: The most parts of a word that is also searched apart: `b2b` is, an identifier of many parts is not.
 _MAX_PARTS = 3
 
@@ -259,7 +260,7 @@ class QueryDocument(NamedTuple):
 
 
 _SEARCHES: dict[str, SearchType] = {"lex": "lex", "vec": "vec", "hyde": "hyde"}
-_LINE = re.compile(r"\s*(lex|vec|hyde|intent|expand)\s*:(.*)", re.IGNORECASE | re.DOTALL)
+_LINE = lazy(r"\s*(lex|vec|hyde|intent|expand)\s*:(.*)", re.IGNORECASE | re.DOTALL)
 
 
 def parse_document(text: str) -> QueryDocument:
@@ -305,7 +306,7 @@ def parse_document(text: str) -> QueryDocument:
     return QueryDocument(expand=expand, searches=tuple(searches), intent=intent)
 
 
-_EXCLUSION = re.compile(r'(?:^|\s)(-[\w"]\S*)')
+_EXCLUSION = lazy(r'(?:^|\s)(-[\w"]\S*)')
 
 
 def refuse_exclusions(searches: Iterable[TypedSearch]) -> None:

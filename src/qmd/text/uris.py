@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from qmd.text.regex import lazy
+
 SCHEME = "qmd://"
 MAX_LINE = 1_000_000_000  # larger numbers are reduced to this
 
 # All characters except those that JavaScript's encodeURIComponent keeps, and the slash.
-_RESERVED = re.compile(r"[^A-Za-z0-9\-_.!~*'()/]+")
-_ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_RESERVED = lazy(r"[^A-Za-z0-9\-_.!~*'()/]+")
+_ESCAPES = lazy(r"(?:%[0-9A-Fa-f]{2})+")
 
 
 def encode_path(path: str) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
+from qmd.text.regex import lazy
 
 # Control characters, line and paragraph separators, and characters that change the text direction.
-_INVISIBLE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
+_INVISIBLE = lazy("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def visible(text: str) -> str:

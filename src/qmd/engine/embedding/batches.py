@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import secrets
@@ -20,6 +19,7 @@ from qmd.models.base import Embedder
 from qmd.store.base import Store
 from qmd.store.values import Embedded, Pending, Scope, VectorSet
 from qmd.text.chunking import OVERLAP, TARGET, chunk
+from qmd.text.digest import sha256
 from qmd.types import Chunk
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
@@ -196,7 +196,7 @@ def _worker_prefix(location: str) -> str:
     except OSError:
         machine = b""
     place = [platform.node().encode(), machine, os.fsencode(os.path.realpath(location))]
-    return hashlib.sha256(b"\0".join(place)).hexdigest()[:16] + "/"
+    return sha256(b"\0".join(place))[:16] + "/"
 
 
 def cut(text: str, embedder: Embedder) -> list[Chunk]:

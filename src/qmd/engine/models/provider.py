@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from qmd.config.settings import Settings
 from qmd.errors import ModelError
+from qmd.text.digest import sha256
 
 if TYPE_CHECKING:
     from qmd.models.base import Embedder, Expander, Reranker
@@ -175,13 +176,11 @@ class ModelProvider:
 def _fingerprint(embedder: Embedder) -> str:
     """Return a digest of the inputs of vectors: the model, the chunking and the text around chunks."""
     # Imported on use, because a search for words needs no vectors.
-    import hashlib
-
     from qmd.text import chunking
 
     sizes = embedder.chunk_tokens, embedder.chunk_overlap
     recipe = (embedder.fingerprint, chunking.VERSION, _VERSION, *sizes)
-    return hashlib.sha256(repr(recipe).encode()).hexdigest()[:16]
+    return sha256(repr(recipe).encode())[:16]
 
 
 def model_setting(settings: Settings, role: Role) -> str | None:

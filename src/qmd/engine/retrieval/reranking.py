@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 
@@ -23,6 +22,7 @@ from qmd.ranking.fusion import convex, reciprocal_rank
 from qmd.ranking.rerank import contract, tuned
 from qmd.store.base import Store
 from qmd.store.values import LEFT_OUT
+from qmd.text.digest import sha256
 from qmd.text.tokens import terms
 from qmd.types import Ranked, Stage, Window
 from qmd.types.traces import Signal
@@ -234,4 +234,4 @@ def _cache_key(
     # Scores depend on the population, and a cached score reveals that the same query was asked.
     parts: list[object] = ["windows and cosines", reranker.name, query, *passages]
     text = json.dumps(parts if population is None else [*parts, population], ensure_ascii=False)
-    return "rerank:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return "rerank:" + sha256(text.encode("utf-8", "surrogatepass"))
