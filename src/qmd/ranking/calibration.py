@@ -13,8 +13,8 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.types import Hit, Ranked, Stage
@@ -28,7 +28,7 @@ BACKGROUND = (10, 30)
 Signals = Mapping[Signal, float]
 
 
-class Regression(NamedTuple):
+class Regression(Struct, frozen=True):
     """The weights of the signals, and of their leads over the mean of the background."""
 
     intercept: float
@@ -47,7 +47,7 @@ class Regression(NamedTuple):
         return 1.0 / (1.0 + math.exp(-total))
 
 
-class Spread(NamedTuple):
+class Spread(Struct, frozen=True):
     """The mean and the standard deviation of the cosines of random chunks, which depend on the embedder."""
 
     mean: float

@@ -102,7 +102,7 @@ def longer_terms(query: LexicalQuery) -> list[Term]:
     They have no stems, which are shorter than the word and would match words that do not start with it.
     """
     longer = [longer_words(term) for term in query.terms]
-    return [term._replace(alternatives=()) for term in longer if term is not None]
+    return [replace(term, alternatives=()) for term in longer if term is not None]
 
 
 def longer_idf(documents: int) -> float:

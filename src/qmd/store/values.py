@@ -55,7 +55,7 @@ class LexicalMatch(NamedTuple):
     tier: Literal["all", "any", "longer"]
 
 
-class LexicalMatches(NamedTuple):
+class LexicalMatches(Struct, frozen=True):
     """Matches, best first. `bound` is the highest possible score, `idf` the weight of each term."""
 
     matches: tuple[LexicalMatch, ...]
@@ -81,7 +81,7 @@ class DocumentChange(Struct, frozen=True):
     date: str = ""
 
 
-class Applied(NamedTuple):
+class Applied(Struct, frozen=True):
     """The number of documents that a batch changed. `updated` counts only changes of text or title."""
 
     added: int = 0

@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from msgspec import Struct
 
 from qmd.text.regex import lazy
 
@@ -53,7 +55,7 @@ _FIRST_KEY = lazy(r"(?:[ \t]*+(?:#[^\n]*+)?\n)*+[\"']?\w[\w .\-/]{0,60}[\"']?:(?
 _BLANK_LINE = lazy(r"(?:\A|\n)[ \t]*+\n")
 
 
-class Block(NamedTuple):
+class Block(Struct, frozen=True):
     """A heading, code fence, rule, or a script or style sheet: characters [start, end), from a line's start.
 
     `level` is 1 to 6 for headings, otherwise 0. `content` is the raw text of a heading.
@@ -66,7 +68,7 @@ class Block(NamedTuple):
     content: str = ""
 
 
-class Head(NamedTuple):
+class Head(Struct, frozen=True):
     """The front matter of a text: its content is [start, end), and `body` follows it.
 
     `kind` is "" if there is none.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.errors import QueryError
 from qmd.text import filters, tokens
@@ -62,7 +64,7 @@ _LETTERS_OR_DIGITS = lazy(r"\d+|[^\W\d_]+")
 _MAX_PARTS = 3
 
 
-class Term(NamedTuple):
+class Term(Struct, frozen=True):
     """A term of a query: index terms that must be adjacent."""
 
     tokens: tuple[str, ...]
@@ -74,7 +76,7 @@ class Term(NamedTuple):
     in_names: bool = False  # only in titles and paths
 
 
-class LexicalQuery(NamedTuple):
+class LexicalQuery(Struct, frozen=True):
     """A parsed query. If it has no positive terms, the result is empty."""
 
     terms: tuple[Term, ...]
@@ -156,7 +158,7 @@ def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
             continue
         parts = [part for word in words for part in _LETTERS_OR_DIGITS.findall(word)]
         term = _word(words, prefix and last and not tokens.is_symbols(group[0]))
-        yield term if term.prefix else term._replace(alternatives=_spellings(words, parts))
+        yield term if term.prefix else replace(term, alternatives=_spellings(words, parts))
         if max(len(words), len(parts)) > 1:
             # A part of one character says too little by itself, unless it was typed as a word.
             singly = dict.fromkeys((*words, *(part for part in parts if len(part) > 1)))
@@ -251,7 +253,7 @@ def _unique(terms: list[Term]) -> tuple[Term, ...]:
     return tuple(seen.values())
 
 
-class QueryDocument(NamedTuple):
+class QueryDocument(Struct, frozen=True):
     """A query document: typed searches and an intent, or a plain question to expand."""
 
     expand: str | None = None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.config.contexts import only
@@ -13,7 +13,7 @@ from qmd.errors import ConfigError, ForbiddenError
 from qmd.types import Config
 
 
-class Permissions(NamedTuple):
+class Permissions(Struct, frozen=True):
     """The access of a caller to an index.
 
     Attributes:

@@ -142,7 +142,7 @@ def _search_words(search: Search) -> Found:
     matches = search.store.lexical.search(found.query, search.scope, search.length)
     if search.request.sort == "date":
         best = tuple(match for match in matches.matches if match.tier == matches.matches[0].tier)
-        matches = matches._replace(matches=best)
+        matches = replace(matches, matches=best)
     found.words = matches
     if found.query.terms:
         search.stages.append(Stage("lexical", "ran", None, stopwatch.milliseconds()))

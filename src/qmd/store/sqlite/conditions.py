@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 from weakref import WeakSet
 
 import apsw
-from msgspec import convert, to_builtins
+from msgspec import Struct, convert, to_builtins
 
 from qmd.store.records import Bound, bounds
 from qmd.text.predicates import (
@@ -45,7 +45,7 @@ _ORDERED = {"date": "date", "modified": "date", "size": "number"}
 _INLINE = 50
 
 
-class Condition(NamedTuple):
+class Condition(Struct, frozen=True):
     """A predicate as SQL on a row of `documents`, whose name replaces `{d}`.
 
     Attributes:

@@ -7,9 +7,10 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import apsw
+from msgspec import Struct
 
 from qmd.config.paths import PROJECT_FOLDER
 from qmd.errors import ForeignIndexError, StoreError
@@ -23,7 +24,7 @@ _PRAGMAS = "PRAGMA foreign_keys=ON; PRAGMA synchronous=NORMAL; PRAGMA temp_store
 Stamp: TypeAlias = tuple[tuple[int, int, int], tuple[int, int, int]]
 
 
-class Opened(NamedTuple):
+class Opened(Struct, frozen=True):
     """A connection to the file with this device and inode, or to an empty index if there was no file.
 
     `stamp` is the state of the file if the connection cannot see changes itself.

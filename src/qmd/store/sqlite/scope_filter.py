@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import apsw
+from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.errors import CollectionNotFoundError
 from qmd.store.records import Bound
@@ -19,7 +20,7 @@ from qmd.store.values import Scope
 MAX_LISTED = 2_000
 
 
-class DocumentFilter(NamedTuple):
+class DocumentFilter(Struct, frozen=True):
     """The documents of a scope.
 
     Attributes:
@@ -127,11 +128,11 @@ def with_ids(db: apsw.Connection, documents: DocumentFilter) -> DocumentFilter:
         if db.execute(f"SELECT count(*) FROM ({entries})", values).get > MAX_LISTED:
             return documents
         if where.exact:
-            return documents._replace(ids=tuple(sorted({row[0] for row in db.execute(entries, values)})))
+            return replace(documents, ids=tuple(sorted({row[0] for row in db.execute(entries, values)})))
     rows = {row[0] for row in db.execute(*select(documents, "d.id", limit=MAX_LISTED + 1))}
     if len(rows) > MAX_LISTED:
         return documents
-    return documents._replace(ids=tuple(sorted(rows)))
+    return replace(documents, ids=tuple(sorted(rows)))
 
 
 def _listed(numbers: Sequence[int]) -> str:

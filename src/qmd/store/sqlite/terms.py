@@ -7,7 +7,9 @@ documents are the best.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.text.query import Term
 
@@ -23,7 +25,7 @@ _SELECTIVE_SHARE, _LARGER_SHARE, _FEW_MATCHES = 0.25, 0.75, 8_000
 _SHORT_BEGINNING = 3
 
 
-class Weighted(NamedTuple):
+class Weighted(Struct, frozen=True):
     """A query term with its statistics."""
 
     term: Term
@@ -34,7 +36,7 @@ class Weighted(NamedTuple):
 def attempts(entries: list[Weighted], count: int) -> list[list[Weighted]]:
     """Return the terms with short beginnings in titles and paths only, and as they are; in a large index."""
     in_names = [
-        entry._replace(term=entry.term._replace(in_names=True))
+        replace(entry, term=replace(entry.term, in_names=True))
         if entry.term.prefix and len(entry.term.words[-1]) <= _SHORT_BEGINNING
         else entry
         for entry in entries
