@@ -15,13 +15,12 @@ function raises `ConfigError` if the file is broken.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, get_args
 
-from msgspec import Struct, field
+from msgspec import Struct, field, json
 
 from qmd.config.atomic import locked, replace_file
 from qmd.config.index_yml import read_bytes
@@ -117,7 +116,7 @@ def _plain_rows(text: str) -> list[dict[str, Any]] | None:
         if match is None or (match[1] == "  " and (not rows or match[2] in rows[-1])):
             return None
         try:
-            value = json.loads(match[3])
+            value = json.decode(match[3])
         except (ValueError, RecursionError):
             return None
         if match[1] == "- ":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -132,6 +131,8 @@ def open_workspace(
 @contextmanager
 def opened_in_child(locations: Locations, environ: Mapping[str, str], nice: int) -> Iterator[Workspace]:
     """Open an index in a process that another one has started. `nice` lowers its priority."""
+    import signal
+
     os.nice(nice)
     # Ctrl-C goes to all processes of a terminal; the first process ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

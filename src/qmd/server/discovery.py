@@ -9,11 +9,11 @@ process that uses the port later.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
+
+from msgspec import Struct, json
 
 from qmd.config.held_file import open_private, publish, read_held, try_to_hold
 from qmd.errors import BusyError, StoreError
@@ -22,7 +22,7 @@ from qmd.text.digest import sha256
 _FOLDER = "servers"
 
 
-class Advertisement(NamedTuple):
+class Advertisement(Struct, frozen=True):
     """A running server, and the secret of its user."""
 
     pid: int
@@ -64,7 +64,7 @@ def advertise(cache_dir: str, index: str, url: str) -> Iterator[Advertisement]:
     path = _path(cache_dir, index)
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        file = publish(path, json.dumps(advertisement._asdict()).encode())
+        file = publish(path, json.encode(advertisement))
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror}") from error
     try:
@@ -78,7 +78,7 @@ def advertise(cache_dir: str, index: str, url: str) -> Iterator[Advertisement]:
 
 def find(cache_dir: str, index: str) -> Advertisement | None:
     data = read_held(_path(cache_dir, index))
-    return None if data is None else Advertisement(**json.loads(data))
+    return None if data is None else json.decode(data, type=Advertisement)
 
 
 def _path(cache_dir: str, index: str) -> str:

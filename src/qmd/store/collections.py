@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
@@ -150,7 +149,7 @@ def _unpack(text: str, path: str) -> Config | None:
 def _other_owner(packed: str | None, config: Config) -> str | None:
     """Return the path of the configuration of the last `sync`, if it is another file than `config`."""
     try:
-        owner = json.loads(packed or "{}").get("path")
+        owner = msgspec.json.decode(packed or "{}").get("path")
     except (AttributeError, ValueError):
         return None
     if not isinstance(owner, str) or "\0" in owner:

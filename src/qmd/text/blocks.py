@@ -5,7 +5,6 @@ Lines must end in line feeds. Every function takes linear time.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Literal
@@ -171,8 +170,10 @@ def _object(text: str) -> Head:
     """Return the JSON object at the beginning of a text as its front matter."""
     if not _OBJECT.match(text):
         return _NO_HEAD
+    from json import JSONDecoder
+
     try:
-        _, end = json.JSONDecoder().raw_decode(text[:_MAX_OBJECT])
+        _, end = JSONDecoder().raw_decode(text[:_MAX_OBJECT])
     except (ValueError, RecursionError):
         return _NO_HEAD
     after = _AFTER_OBJECT.match(text, end)

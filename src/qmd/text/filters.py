@@ -7,11 +7,12 @@ option has the form `status=draft`. JSON is `{"field": …, "operator": …, "va
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, get_args
+
+from msgspec.json import encode
 
 from qmd.errors import UsageError
 from qmd.text import dates
@@ -259,6 +260,8 @@ def from_json(value: Any) -> Predicate:
         UsageError: If the filter is invalid; the message names the part.
     """
     if isinstance(value, str):
+        import json
+
         if len(value) > MAX_JSON:
             raise _too_long()
         try:
@@ -373,7 +376,7 @@ def _refuse_unknown(node: Mapping[str, Any], known: Sequence[str], where: str) -
 
 def _shown(value: Any) -> str:
     try:
-        text = json.dumps(value, ensure_ascii=False)
+        text = encode(value).decode()
     except (TypeError, ValueError, RecursionError):
         text = repr(type(value))
     return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "..."

@@ -11,7 +11,6 @@ type than the operand never matches.
 
 from __future__ import annotations
 
-import json
 import math
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
+from msgspec.json import encode
 
 from qmd.errors import UsageError
 from qmd.text import dates
@@ -346,7 +346,7 @@ def shown_value(value: Operand) -> str:
     """Return a value as a filter writes it."""
     if isinstance(value, str | Written):
         text = str(value)
-        return json.dumps(text, ensure_ascii=False) if _NEEDS_QUOTES.search(text) else text
+        return encode(text).decode() if _NEEDS_QUOTES.search(text) else text
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"{value:.15g}"

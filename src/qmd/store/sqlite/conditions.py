@@ -6,16 +6,17 @@ the numbers of the values that satisfy it, so that a document is checked by look
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, cast
 from weakref import WeakSet
 
 import apsw
-from msgspec import Struct, convert, to_builtins
+from msgspec import Struct
+from msgspec.json import decode, encode
 
 from qmd.store.records import Bound, bounds
+from qmd.store.sqlite.database import listed
 from qmd.text.predicates import (
     Among,
     And,
@@ -91,7 +92,7 @@ def _holds(packed: Any, value: Any) -> bool:
 
 @lru_cache(maxsize=256)
 def _unpacked(packed: str) -> Comparison:
-    return convert(json.loads(packed), Comparison)
+    return decode(packed, type=Comparison)
 
 
 def _file_name(path: Any) -> str:
@@ -110,7 +111,7 @@ def compile_predicate(db: apsw.Connection, predicate: Predicate) -> Condition:
         case Or(operands):
             return _joined([compile_predicate(db, operand) for operand in operands], " OR ")
         case Among(documents):
-            return Condition("{d}.id IN (SELECT value FROM json_each(?))", (json.dumps(documents),))
+            return Condition("{d}.id IN (SELECT value FROM json_each(?))", (listed(documents),))
         case Comparison(field) if field in COLUMNS:
             return _column(predicate)
         case Comparison():
@@ -134,12 +135,12 @@ def _joined(conditions: Sequence[Condition], word: str) -> Condition:
 def _rows(numbers: Sequence[int]) -> Condition:
     if not numbers:
         return Condition("0", (), (), exact=True)
-    listed, values = ", ".join(map(str, numbers)), tuple[Bound, ...]()
+    rows, values = ", ".join(map(str, numbers)), tuple[Bound, ...]()
     if len(numbers) > _INLINE:
-        listed, values = "SELECT value FROM json_each(?)", (json.dumps(numbers),)
+        rows, values = "SELECT value FROM json_each(?)", (listed(numbers),)
     return Condition(
         "EXISTS (SELECT 1 FROM document_fields df WHERE df.document_id = {d}.id "
-        f"AND df.value_id IN ({listed}))",
+        f"AND df.value_id IN ({rows}))",
         values,
         tuple(numbers),
         exact=True,
@@ -152,7 +153,7 @@ def _column(comparison: Comparison) -> Condition:
         return Condition(f"{column} <> ''")
     kind = _ORDERED.get(comparison.field)
     if kind is None or is_pattern(comparison):
-        packed = json.dumps(to_builtins(comparison))
+        packed = encode(comparison).decode()
         return Condition(f"qmd_holds(?, {column})", (packed,))
     clauses: list[str] = []
     values: list[Bound] = []

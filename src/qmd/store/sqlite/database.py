@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import apsw
+from msgspec.json import encode
 
 from qmd.errors import BusyError, ForbiddenError, StoreError
 from qmd.store.sqlite.opening import Opened, open_to_read, open_to_write
@@ -28,6 +29,11 @@ Opener: TypeAlias = Callable[[str, int], Opened]
 LISTED = "(SELECT value FROM json_each(?))"
 #: The id of the embedder with a fingerprint.
 EMBEDDER = "(SELECT id FROM embedders WHERE fingerprint = ?)"
+
+
+def listed(values: Iterable[int | str]) -> str:
+    """Return values as the JSON array that `LISTED` and `json_each` read."""
+    return encode([*values]).decode()
 
 
 def truncate_log(db: apsw.Connection) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 
 import apsw
+from msgspec.json import encode
 
 from qmd.store import base
 from qmd.store.sqlite.blocks import link_content, unlink_content
-from qmd.store.sqlite.database import LISTED, Database, Part
+from qmd.store.sqlite.database import LISTED, Database, Part, listed
 from qmd.store.sqlite.field_rows import FieldWriter, forget
 from qmd.store.sqlite.scope_filter import collection_id, ranges
 from qmd.store.sqlite.terms import COMMON_FROM, COMMON_SHARE
@@ -100,11 +100,11 @@ class Documents(Part, base.Documents):
 
     def by_id(self, ids: Sequence[int]) -> dict[int, Document]:
         query = f"SELECT {_COLUMNS} FROM {_FROM} WHERE d.id IN {LISTED}"
-        return {row[0]: Document(*row) for row in self._database.rows(query, (json.dumps([*ids]),))}
+        return {row[0]: Document(*row) for row in self._database.rows(query, (listed(ids),))}
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
         query = f"SELECT d.id, t.text FROM {_FROM} WHERE d.id IN {LISTED}"
-        return dict(self._database.rows(query, (json.dumps([*ids]),)))
+        return dict(self._database.rows(query, (listed(ids),)))
 
     def find(self, collection: str, path: str) -> Document | None:
         return next(self._select("c.name = ? AND d.path = ?", (collection, path), 1), None)
@@ -135,7 +135,7 @@ class Documents(Part, base.Documents):
         within = f"collection_id IN (SELECT id FROM collections WHERE name IN {LISTED})"
         ids = f"SELECT id FROM documents WHERE {within} ORDER BY mtime_ns DESC, path LIMIT ?"
         query = f"SELECT {_COLUMNS} FROM {_FROM} WHERE d.id IN ({ids}) ORDER BY d.mtime_ns DESC, d.path"
-        return [Document(*row) for row in self._database.rows(query, (json.dumps([*collections]), limit))]
+        return [Document(*row) for row in self._database.rows(query, (listed(collections), limit))]
 
     def _select(self, where: str, values: tuple[str, ...], limit: int = -1) -> Iterator[Document]:
         query = f"SELECT {_COLUMNS} FROM {_FROM} WHERE {where} ORDER BY c.name, d.path LIMIT {int(limit)}"
@@ -218,7 +218,7 @@ class _Writer:
 
     def index(self) -> None:
         """Index the words of the documents. With the commit, it takes a third of the time of a batch."""
-        forms, self._forms = json.dumps(self._forms, ensure_ascii=False), {}
+        forms, self._forms = encode(self._forms).decode(), {}
         self._db.execute(
             "INSERT INTO documents_fts (rowid, title, body, path) "
             "SELECT key, value->>0, value->>1, value->>2 FROM json_each(?)",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -11,7 +10,7 @@ import apsw
 from qmd.store import base
 from qmd.store.records import ANCHOR, LinkRow, anchors_of, links_of
 from qmd.store.sqlite.conditions import COLUMNS, register
-from qmd.store.sqlite.database import LISTED, Part
+from qmd.store.sqlite.database import LISTED, Part, listed
 from qmd.store.sqlite.field_rows import FIELD_SHIFT, TYPE_SHIFT
 from qmd.store.sqlite.scope_filter import collection_ids, within
 from qmd.store.values import Scope
@@ -64,24 +63,24 @@ class Fields(Part, base.Fields):
 
     def facet(self, documents: Sequence[int], field: str, limit: int) -> list[ValueCount]:
         with self._database.snapshot() as db:
-            listed = (json.dumps([*documents]),)
+            ids = (listed(documents),)
             if field not in _FACET_COLUMNS:
-                return _value_counts(db, field, f"{_DIRECTLY} WHERE document_id IN {LISTED}", listed, limit)
+                return _value_counts(db, field, f"{_DIRECTLY} WHERE document_id IN {LISTED}", ids, limit)
             register(db)
             rows = db.execute(
                 f"SELECT {_FACET_COLUMNS[field].format(d='d')}, count(*) FROM documents d "
                 f"WHERE d.id IN {LISTED} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?",
-                (*listed, limit),
+                (*ids, limit),
             )
             return [ValueCount(value, count) for value, count in rows]
 
     def of(self, documents: Sequence[int]) -> dict[int, dict[str, tuple[Value, ...]]]:
-        listed = (json.dumps([*documents]),)
+        ids = (listed(documents),)
         with self._database.snapshot() as db:
             register(db)
             found: dict[int, dict[str, list[Value]]] = {}
             columns = ", ".join(column.format(d="d") for column in COLUMNS.values())
-            of_file = db.execute(f"SELECT d.id, {columns} FROM documents d WHERE d.id IN {LISTED}", listed)
+            of_file = db.execute(f"SELECT d.id, {columns} FROM documents d WHERE d.id IN {LISTED}", ids)
             for document, *values in of_file:
                 found[document] = {
                     name: [float(value) if name == "size" else value]
@@ -91,7 +90,7 @@ class Fields(Part, base.Fields):
                 "SELECT df.document_id, n.name, v.type, v.value FROM document_fields df "
                 "JOIN field_values v ON v.id = df.value_id JOIN field_names n ON n.id = v.field_id "
                 f"WHERE df.document_id IN {LISTED} ORDER BY df.document_id, n.name, df.first DESC, v.id",
-                listed,
+                ids,
             ):
                 found[document].setdefault(name, []).append(_typed(kind, value))
         return {key: {name: tuple(values) for name, values in each.items()} for key, each in found.items()}
@@ -108,7 +107,7 @@ class Fields(Part, base.Fields):
         for document, line, kind, target in self._database.rows(
             f"SELECT document_id, line, kind, target FROM links WHERE document_id IN {LISTED} "
             f"AND kind {sign} ? ORDER BY document_id, number",
-            (json.dumps([*documents]), ANCHOR),
+            (listed(documents), ANCHOR),
         ):
             found.setdefault(document, []).append((line, kind, target))
         return found
@@ -119,7 +118,7 @@ class Fields(Part, base.Fields):
             rows = db.execute(
                 f"SELECT DISTINCT l.document_id FROM links l JOIN documents d ON d.id = l.document_id "
                 f"WHERE l.name IN {LISTED} AND l.name <> '' {clause} ORDER BY 1",
-                (json.dumps([*names]), *values),
+                (listed(names), *values),
             )
             return [document for (document,) in rows]
 
@@ -141,7 +140,7 @@ class Fields(Part, base.Fields):
     def _counted(self, scope: Scope) -> tuple[str, tuple[Any, ...]]:
         """Return a query for (value_id, documents, firsts), to be grouped by value, and its values."""
         if scope.where is None:
-            collections = json.dumps(collection_ids(self._database, scope.collections))
+            collections = listed(collection_ids(self._database, scope.collections))
             sums = "SELECT value_id, sum(documents) AS documents, sum(firsts) AS firsts FROM field_counts"
             return f"{sums} WHERE collection_id IN {LISTED}", (collections,)
         clause, values = within(self._database, scope)

@@ -12,7 +12,6 @@ grows with the number of matching documents in them.
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -24,7 +23,7 @@ from msgspec import Struct
 from qmd.ranking import bm25
 from qmd.store import base
 from qmd.store.records import ALL_FIRST, POOL, POOL_FACTOR, longer_idf, longer_terms
-from qmd.store.sqlite.database import LISTED, Cache, Database, Part
+from qmd.store.sqlite.database import LISTED, Cache, Database, Part, listed
 from qmd.store.sqlite.scope_filter import (
     DocumentFilter,
     collection_ids,
@@ -213,7 +212,7 @@ class _Search(Struct):
                 without(match, self.query.negative),
                 min(candidates),
                 max(candidates),
-                json.dumps([*candidates]),
+                listed(candidates),
             ),
         )
         return list(rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import apsw
@@ -12,7 +11,7 @@ from msgspec.structs import replace
 from qmd.errors import CollectionNotFoundError
 from qmd.store.records import Bound
 from qmd.store.sqlite.conditions import Condition, compile_predicate
-from qmd.store.sqlite.database import LISTED, Database
+from qmd.store.sqlite.database import LISTED, Database, listed
 from qmd.store.sqlite.schema import COLLECTION_SHIFT
 from qmd.store.values import Scope
 
@@ -96,7 +95,7 @@ def row_condition(documents: DocumentFilter) -> tuple[str, tuple[Bound, ...]]:
     if documents.ids:
         return (
             f"AND rowid BETWEEN ? AND ? AND +rowid IN {LISTED}",
-            (documents.ids[0], documents.ids[-1], json.dumps(documents.ids)),
+            (documents.ids[0], documents.ids[-1], listed(documents.ids)),
         )
     clause, ids = _in_ranges(documents, "rowid")
     where = documents.where
