@@ -116,14 +116,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("args", [["--help"], ["search", "--help"], ["collection", "--help"]], ids=str)
-def test_help_imports_click_alone(home: Path, args: list[str]) -> None:
+def test_help_imports_only_click(home: Path, args: list[str]) -> None:
     modules = imported_by(home, *args)
     assert third_party(modules) == HELP_MAY_IMPORT
     assert modules.isdisjoint(HEAVY)
     assert not any(name.startswith(("qmd.engine", "qmd.store", "qmd.config")) for name in modules)
 
 
-def test_the_help_of_every_command_imports_click_alone(home: Path) -> None:
+def test_help_of_every_command_imports_only_click(home: Path) -> None:
     modules = imported_by(home, code=_LOAD_COMMANDS)
     assert third_party(modules) == HELP_MAY_IMPORT
     assert not any(name.startswith(("qmd.engine", "qmd.store", "qmd.config")) for name in modules)
@@ -132,7 +132,7 @@ def test_the_help_of_every_command_imports_click_alone(home: Path) -> None:
 @pytest.mark.parametrize(
     "args", [["search", "words"], ["search", "words", "--json"], ["search", "words", "--csv"]], ids=str
 )
-def test_a_search_imports_what_it_needs(home: Path, args: list[str]) -> None:
+def test_search_imports_only_the_modules_it_needs(home: Path, args: list[str]) -> None:
     modules = imported_by(home, *args)
     assert third_party(modules) == SEARCH_MAY_IMPORT
     assert modules.isdisjoint(HEAVY)
@@ -140,14 +140,14 @@ def test_a_search_imports_what_it_needs(home: Path, args: list[str]) -> None:
 
 
 @pytest.mark.parametrize("flag", ["--version", "-v"])
-def test_the_version_imports_nothing(home: Path, flag: str) -> None:
+def test_version_flag_imports_only_the_version(home: Path, flag: str) -> None:
     modules = imported_by(home, flag)
     assert {name for name in modules if name.startswith("qmd")} == {"qmd", "qmd._version", "qmd.__main__"}
     assert third_party(modules) == {"qmd"}
     assert modules.isdisjoint({"typing", "re", "enum", "collections", "functools"})
 
 
-def test_reading_imports_no_models(home: Path) -> None:
+def test_reading_commands_import_no_models(home: Path) -> None:
     for args in (["get", "a.md"], ["multi-get", "notes/a.md"], ["ls", "notes"], ["context", "list"]):
         modules = imported_by(home, *args)
         assert third_party(modules) <= SEARCH_MAY_IMPORT

@@ -70,12 +70,12 @@ def found(path: Path) -> set[tuple[str, str]]:
     return {(file, name) for file, name in pairs if (file, name.partition(".")[0]) not in ALLOWED}
 
 
-def test_only_one_module_starts_processes() -> None:
+def test_only_the_processes_module_starts_processes() -> None:
     everything = {pair for path in ROOT.rglob("*.py") for pair in found(path)}
     assert everything == {("processes.py", "sys.executable")}
 
 
-def test_popen_is_called_in_that_module_alone() -> None:
+def test_popen_is_called_only_in_the_processes_module() -> None:
     calls = {
         path.name
         for path in ROOT.rglob("*.py")
@@ -97,5 +97,5 @@ def test_popen_is_called_in_that_module_alone() -> None:
         "async def f():\n    await anyio.run_process('python')",
     ],
 )
-def test_every_way_to_start_a_process_is_seen(code: str) -> None:
+def test_starters_finds_every_way_to_start_a_process(code: str) -> None:
     assert list(starters(ast.parse(code)))

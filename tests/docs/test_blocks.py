@@ -157,7 +157,7 @@ def begin(prepared: tuple[User, Path], monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 @pytest.mark.parametrize("page", [page for page in BLOCKS if page != SEPARATE])
-def test_the_blocks_of_a_page_run_one_after_another(begin: Begin, page: str) -> None:
+def test_blocks_of_a_docs_page_run_in_order(begin: Begin, page: str) -> None:
     listed = [block for block in BLOCKS[page] if block.reason is None and not block.elsewhere]
     user = begin(listed[0]) if listed else None
     for block in listed:
@@ -170,11 +170,11 @@ def test_the_blocks_of_a_page_run_one_after_another(begin: Begin, page: str) -> 
     [block for block in BLOCKS[SEPARATE] if block.reason is None],
     ids=lambda block: f"line {block.line}",
 )
-def test_an_example_of_a_command_runs(begin: Begin, block: Block) -> None:
+def test_examples_of_the_cli_reference_run(begin: Begin, block: Block) -> None:
     run(begin(block), block)
 
 
-def test_most_blocks_are_run_and_the_others_say_why_not() -> None:
+def test_most_docs_blocks_run_and_the_others_give_a_reason() -> None:
     listed = [block for page in BLOCKS.values() for block in page]
     left_out = [block for block in listed if block.reason is not None]
     assert all(len(str(block.reason)) > 10 for block in left_out)
@@ -182,7 +182,7 @@ def test_most_blocks_are_run_and_the_others_say_why_not() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))
-def test_commands_are_in_blocks_of_a_shell(page: Path) -> None:
+def test_docs_pages_show_commands_only_in_shell_blocks(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for block in blocks(page):
         if block.language not in ("sh", "text"):

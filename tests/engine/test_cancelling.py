@@ -29,34 +29,34 @@ def embedded(index: qmd.Index, notes: Notes) -> qmd.Index:
 
 
 @pytest.mark.parametrize("kind", ["vsearch", "query"])
-def test_a_search_that_is_cancelled_has_no_answer(embedded: qmd.Index, kind: str) -> None:
+def test_cancelled_search_raises_cancelled_error(embedded: qmd.Index, kind: str) -> None:
     with pytest.raises(CancelledError):
         embedded.run(kind, SearchRequest("water"), cancelled=lambda: True)
 
 
-def test_a_query_stops_at_its_next_step(embedded: qmd.Index) -> None:
+def test_cancelled_query_stops_at_its_next_step(embedded: qmd.Index) -> None:
     with pytest.raises(CancelledError):
         embedded.run("query", SearchRequest("water"), cancelled=After(1))
 
 
-def test_a_search_that_is_not_cancelled_is_answered(embedded: qmd.Index) -> None:
+def test_search_with_a_cancel_function_returns_the_usual_answer(embedded: qmd.Index) -> None:
     request = SearchRequest("water", limit=3)
     answer = embedded.run("query", request, cancelled=lambda: False)
     assert [hit.file for hit in answer.hits] == [hit.file for hit in embedded.run("query", request).hits]
 
 
-def test_reading_many_documents_stops_at_the_next_one(embedded: qmd.Index) -> None:
+def test_cancelled_multi_get_stops_at_the_next_document(embedded: qmd.Index) -> None:
     assert len(embedded.multi_get("*.md", cancelled=After(100)).items) == 5
     with pytest.raises(CancelledError):
         embedded.multi_get("*.md", cancelled=After(3))
 
 
-def test_a_list_of_names_that_there_are_not_can_be_cancelled(embedded: qmd.Index) -> None:
+def test_cancelled_multi_get_stops_among_missing_names(embedded: qmd.Index) -> None:
     with pytest.raises(CancelledError):
         embedded.multi_get("x.md, y.md, z.md", cancelled=After(2))
 
 
-def test_an_index_says_when_its_collections_were_scanned(index: qmd.Index, notes: Notes) -> None:
+def test_indexed_at_is_the_oldest_scan(index: qmd.Index, notes: Notes) -> None:
     assert index.indexed_at() is None
     index.add_collection(str(notes({"a.md": "alpha\n"}, "first")))
     index.add_collection(str(notes({"b.md": "bravo\n"}, "second")))

@@ -76,7 +76,7 @@ def attempt(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system refuses calls on Linux")
-def test_readers_change_nothing_and_reach_nobody(
+def test_format_readers_cannot_write_or_connect(
     attempt: Callable[[dict[str, str]], dict[str, str]], tmp_path: Path
 ) -> None:
     victim = tmp_path / "victim"
@@ -88,7 +88,7 @@ def test_readers_change_nothing_and_reach_nobody(
     assert [path.name for path in tmp_path.glob("victim*")] == ["victim"]
 
 
-def test_readers_get_no_secrets_and_may_use_threads(
+def test_format_readers_get_no_secrets_and_may_use_threads(
     attempt: Callable[[dict[str, str]], dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("QMD_OPENAI_API_KEY", "secret")
@@ -99,7 +99,7 @@ def test_readers_get_no_secrets_and_may_use_threads(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system refuses calls on Linux")
-def test_doctor_tells_what_holds_the_readers(index: qmd.Index) -> None:
+def test_doctor_reports_the_confinement_of_format_readers(index: qmd.Index) -> None:
     (finding,) = [each for each in index.doctor() if each.check == "readers"]
     assert (finding.level, finding.hint) == ("ok", None)
     assert "the system lets" in finding.message

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 SCRIPT = Path(__file__).resolve().parents[2] / "bench" / "fuzz_formats.py"
 
 
-def test_damaged_files_are_read_or_refused_with_a_reason(tmp_path: Path) -> None:
+def test_format_readers_refuse_damaged_files_with_a_reason(tmp_path: Path) -> None:
     docx, pptx = pytest.importorskip("docx"), pytest.importorskip("pptx")
     files = {
         "a.ipynb": json.dumps(NOTEBOOK).encode(),

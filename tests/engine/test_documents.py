@@ -31,37 +31,37 @@ def library(index: qmd.Index, notes: Notes) -> qmd.Index:
     return index
 
 
-def test_a_path_is_matched_by_its_end_only_at_a_slash(library: qmd.Index) -> None:
+def test_get_matches_the_end_of_a_path_only_at_a_slash(library: qmd.Index) -> None:
     assert library.get("TAX.md").text == "tax"
     assert library.get("deep/readme.md").document.path == "deep/readme.md"
 
 
-def test_an_ambiguous_end_lists_the_candidates(library: qmd.Index) -> None:
+def test_get_of_an_ambiguous_name_lists_the_candidates(library: qmd.Index) -> None:
     with pytest.raises(qmd.AmbiguousReferenceError) as caught:
         library.get("readme.md")
     assert caught.value.candidates == ("notes/deep/readme.md", "notes/other/readme.md")
 
 
-def test_lines_are_taken_from_the_reference_or_the_arguments(library: qmd.Index) -> None:
+def test_get_takes_lines_from_the_reference_or_the_arguments(library: qmd.Index) -> None:
     page = library.get("deep/readme.md", from_line=20, max_lines=3)
     assert (page.text, page.first_line, page.more) == ("line 20\nline 21\nline 22", 20, 78)
     assert library.get("deep/readme.md:99").text == "line 99\nline 100"
     assert library.get("deep/readme.md:5:2", from_line=50).text == "line 5\nline 6"
 
 
-def test_a_line_past_the_end_is_an_error(library: qmd.Index) -> None:
+def test_get_refuses_a_line_past_the_end(library: qmd.Index) -> None:
     with pytest.raises(qmd.UsageError, match="100 lines"):
         library.get("deep/readme.md:101")
 
 
-def test_names_that_look_like_something_else_are_found_first(library: qmd.Index) -> None:
+def test_get_prefers_an_exact_name_to_other_readings(library: qmd.Index) -> None:
     assert library.get("facade").text == "no ending"
     assert library.get("colon:12.md").text == "named with a colon"
     assert library.get("notes/at:7").text == "ends like a line"
     assert library.multi_get("comma, name.md").items[0].document.path == "comma, name.md"
 
 
-def test_a_docid_an_address_and_an_absolute_path_all_work(library: qmd.Index) -> None:
+def test_get_takes_a_docid_an_address_and_an_absolute_path(library: qmd.Index) -> None:
     page = library.get("TAX.md")
     root = library.config.collections["notes"].path
     for reference in (page.document.docid, page.document.hash[:8], "qmd://notes/TAX.md", f"{root}/TAX.md"):
@@ -115,12 +115,12 @@ def test_get_takes_a_path_in_another_case_and_a_title(library: qmd.Index, notes:
 @pytest.mark.parametrize(
     "reference", ["../../etc/passwd", "/etc/passwd", "qmd://../../etc/passwd", "a\x00b", "%2e%2e"]
 )
-def test_nothing_outside_the_collections_is_ever_read(library: qmd.Index, reference: str) -> None:
+def test_get_reads_nothing_outside_the_collections(library: qmd.Index, reference: str) -> None:
     with pytest.raises(qmd.DocumentNotFoundError):
         library.get(reference)
 
 
-def test_similar_names_are_suggested_and_absurd_ones_are_not(library: qmd.Index) -> None:
+def test_get_suggests_only_similar_names(library: qmd.Index) -> None:
     with pytest.raises(qmd.DocumentNotFoundError) as caught:
         library.get("notes/SYNTX.md")
     assert "notes/SYNTAX.md" in caught.value.suggestions
@@ -134,7 +134,7 @@ def test_similar_names_are_suggested_and_absurd_ones_are_not(library: qmd.Index)
         assert caught.value.suggestions == ()
 
 
-def test_similar_names_in_a_similar_folder_come_first(library: qmd.Index) -> None:
+def test_get_suggests_names_in_similar_folders_first(library: qmd.Index) -> None:
     with pytest.raises(qmd.DocumentNotFoundError) as caught:
         library.get("othr/raedme.md")
     assert caught.value.suggestions[:2] == ("notes/other/readme.md", "notes/deep/readme.md")
@@ -156,13 +156,13 @@ def test_get_finds_a_document_by_a_link_to_it(index: qmd.Index, notes: Notes, tm
         index.get("notes/out/z.md")
 
 
-def test_a_glob_matches_with_or_without_the_collection(library: qmd.Index) -> None:
+def test_multi_get_matches_globs_with_and_without_the_collection(library: qmd.Index) -> None:
     for pattern in ("notes/**/readme.md", "{deep,other}/readme.md"):
         pages = library.multi_get(pattern)
         assert [item.document.path for item in pages.items] == ["deep/readme.md", "other/readme.md"]
 
 
-def test_a_list_names_what_it_could_not_find_and_skips_what_is_too_large(library: qmd.Index) -> None:
+def test_multi_get_reports_missing_names_and_skips_large_documents(library: qmd.Index) -> None:
     pages = library.multi_get("TAX.md, nope.md, big.md, readme.md")
     assert [item.document.path for item in pages.items] == ["TAX.md", "big.md"]
     assert isinstance(pages.items[1], qmd.Skipped)
@@ -170,19 +170,19 @@ def test_a_list_names_what_it_could_not_find_and_skips_what_is_too_large(library
     assert "could be any of" in pages.errors[1]
 
 
-def test_a_list_may_hold_globs_and_names_with_brackets(library: qmd.Index, notes: Notes) -> None:
+def test_multi_get_list_takes_globs_and_names_with_brackets(library: qmd.Index, notes: Notes) -> None:
     notes({"[x] done.md": "brackets"})
     library.update()
     pages = library.multi_get("TAX.md, [x] done.md, deep/*.md")
     assert [item.document.path for item in pages.items] == ["TAX.md", "[x] done.md", "deep/readme.md"]
 
 
-def test_a_pattern_without_a_match_is_an_error(library: qmd.Index) -> None:
+def test_multi_get_without_matches_is_an_error(library: qmd.Index) -> None:
     with pytest.raises(qmd.DocumentNotFoundError):
         library.multi_get("*.rst")
 
 
-def test_recent_documents_are_those_whose_files_changed_last(index: qmd.Index, notes: Notes) -> None:
+def test_recent_returns_the_last_changed_documents(index: qmd.Index, notes: Notes) -> None:
     folder = notes({f"{number}.md": f"# Note {number}\n" for number in range(5)})
     for number in range(5):
         os.utime(folder / f"{number}.md", (1_700_000_000 + number, 1_700_000_000 + number))
@@ -191,14 +191,14 @@ def test_recent_documents_are_those_whose_files_changed_last(index: qmd.Index, n
     assert [document.path for document in index.limited(["notes"]).recent(1)] == ["4.md"]
 
 
-def test_fields_of_documents_leave_out_missing_ones(index: qmd.Index, notes: Notes) -> None:
+def test_fields_of_leaves_out_missing_documents(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({"a.md": "---\ntags: [x, y]\nrank: 2\n---\n\nText.\n"})))
     found = index.fields_of(["notes/a.md", "notes/none.md"])
     assert [*found] == ["notes/a.md"]
     assert (found["notes/a.md"]["tag"], found["notes/a.md"]["rank"]) == (("x", "y"), (2.0,))
 
 
-def test_changed_pattern_applies_at_the_next_update(index: qmd.Index, notes: Notes) -> None:
+def test_set_pattern_applies_at_the_next_update(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({"a.md": "# A\n", "b.txt": "B\n"})))
     index.set_pattern("notes", "**/*.{md,txt}")
     index.update()

@@ -14,7 +14,7 @@ import qmd
 from qmd.engine.embedding.batches import BATCH_CHUNKS, Share, Tally
 from qmd.models.base import CancelledError
 from tests.conftest import Notes
-from tests.loopback import serving
+from tests.model_server import serving
 
 LONG = "\n\n".join(f"## Day {day}\n\n" + f"Tide {day} rose by {day} feet. " * 40 for day in range(200))
 
@@ -47,7 +47,7 @@ def test_embed_reports_progress_in_chunks(remote: qmd.Index, notes: Notes, worke
     assert all(each.seconds_left for each in seen if 0 < each.chunks_done < report.chunks)
 
 
-def test_embed_that_is_cancelled_ends_within_a_few_chunks(
+def test_cancelled_embed_ends_within_a_few_chunks(
     tmp_path: Path, environ: dict[str, str], notes: Notes
 ) -> None:
     with serving() as server:
@@ -60,7 +60,7 @@ def test_embed_that_is_cancelled_ends_within_a_few_chunks(
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 5_000)), max_size=30), st.integers(1, 9))
-def test_estimated_chunks_end_at_what_there_was(texts: list[tuple[int, int]], batch: int) -> None:
+def test_tally_estimate_ends_at_the_actual_number_of_chunks(texts: list[tuple[int, int]], batch: int) -> None:
     """`texts` are chunks with the bytes of each; `batch` chunks are embedded at a time."""
     texts.sort(key=lambda text: text[0] * text[1])
     tally = Tally([chunks * size for chunks, size in texts])

@@ -26,7 +26,7 @@ from tests.conftest import Notes
         ("utf-8", "utf-8", "Příliš žluťoučký kůň"),
     ],
 )
-def test_declared_charset_of_a_page_counts_before_guessing(
+def test_declared_charset_of_a_page_takes_precedence_over_guessing(
     index: qmd.Index, notes: Notes, charset: str, codec: str, text: str
 ) -> None:
     pytest.importorskip("html_to_markdown")
@@ -48,7 +48,7 @@ def test_declared_charset_of_a_page_counts_before_guessing(
     assert len(read_as) == (charset != "utf-8")
 
 
-def test_why_names_the_encoding_and_a_guess_is_told(index: qmd.Index, notes: Notes) -> None:
+def test_why_names_the_encoding_and_update_reports_guesses(index: qmd.Index, notes: Notes) -> None:
     folder = notes({"a.md": "alpha"})
     (folder / "b.md").write_bytes("Привет мир, это русский текст для проверки.\n".encode("cp1251") * 3)
     (folder / "c.md").write_bytes("Şişli'de yağmurlu bir gün, güneş doğmadı.\n".encode("cp1254") * 3)
@@ -71,7 +71,7 @@ def test_why_names_the_encoding_and_a_guess_is_told(index: qmd.Index, notes: Not
     assert notes_of("c.md") == ("the file is read as windows-1254",)
 
 
-def test_encoding_of_a_collection_lets_files_be_read_again(index: qmd.Index, notes: Notes) -> None:
+def test_changed_encoding_of_a_collection_rereads_its_files(index: qmd.Index, notes: Notes) -> None:
     pytest.importorskip("html_to_markdown")
     folder = notes({"a.md": "alpha"})
     (folder / "b.html").write_bytes("<p>heron \u4e2d</p>".encode("utf-16-le"))

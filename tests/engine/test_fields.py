@@ -57,18 +57,18 @@ def paths(response: qmd.SearchResponse) -> set[str]:
         ("heron [status:draft,done] -path:money/", {"plan.md"}),
     ],
 )
-def test_filters_limit_every_search(library: qmd.Index, query: str, expected: set[str]) -> None:
+def test_filters_limit_searches_by_words(library: qmd.Index, query: str, expected: set[str]) -> None:
     assert paths(library.search(query)) == expected
     assert {each.path for each in library.documents(where=[])} == set(FILES)
 
 
-def test_filters_limit_searches_by_meaning(library: qmd.Index) -> None:
+def test_filters_limit_vsearch_and_query(library: qmd.Index) -> None:
     library.embed()
     assert paths(library.vsearch("birds [status:done]", min_score=0.0)) == {"money/budget.md", "money/old.md"}
     assert paths(library.query("heron", tag="finance")) == {"plan.md", "money/budget.md"}
 
 
-def test_options_and_json_filter_like_typed_filters(library: qmd.Index) -> None:
+def test_where_and_json_filters_equal_typed_filters(library: qmd.Index) -> None:
     assert paths(library.search("heron", where=["status=done", "priority>=2"])) == {"money/old.md"}
     tree = {"operator": "not", "operands": [{"field": "status", "operator": "exists"}]}
     assert paths(library.search("heron", filter=tree)) == {"loose.md"}
@@ -77,25 +77,25 @@ def test_options_and_json_filter_like_typed_filters(library: qmd.Index) -> None:
     ]
 
 
-def test_an_alias_is_searched_like_a_title(library: qmd.Index) -> None:
+def test_search_matches_aliases_like_titles(library: qmd.Index) -> None:
     assert library.search("roadmap").hits[0].path == "plan.md"
     assert not any(finding.level == "problem" for finding in library.doctor())
 
 
-def test_an_unknown_field_is_an_error_with_the_nearest(library: qmd.Index) -> None:
+def test_unknown_field_is_an_error_with_a_suggestion(library: qmd.Index) -> None:
     with pytest.raises(qmd.UsageError) as error:
         library.search("heron [statsu:draft]")
     assert "did you mean 'status'?" in (error.value.hint or "")
 
 
-def test_a_filter_that_nothing_passes_counts_its_parts(library: qmd.Index) -> None:
+def test_search_without_passing_documents_counts_each_filter(library: qmd.Index) -> None:
     response = library.search("heron tag:work [status:drfat]")
     stage = response.stage("filter")
     assert stage is not None
     assert stage.reason == "No documents: tag:work 1, [status:drfat] 0. Did you mean draft?"
 
 
-def test_fields_are_listed_with_their_types_and_values(library: qmd.Index) -> None:
+def test_fields_lists_types_and_values(library: qmd.Index) -> None:
     found = {each.summary.name: each for each in library.fields()}
     assert (found["status"].summary.documents, found["priority"].summary.types) == (3, ("text", "number"))
     assert [(each.value, each.documents) for each in found["status"].values] == [("Done", 2), ("draft", 1)]
@@ -105,7 +105,7 @@ def test_fields_are_listed_with_their_types_and_values(library: qmd.Index) -> No
         library.field_values("nothing")
 
 
-def test_field_counts_follow_documents_that_change_move_and_go(library: qmd.Index, notes: Notes) -> None:
+def test_field_counts_follow_changed_moved_and_deleted_documents(library: qmd.Index, notes: Notes) -> None:
     def counts() -> list[tuple[object, int]]:
         return [(each.value, each.documents) for each in library.field_values("status", ["notes"]).values]
 
@@ -139,7 +139,7 @@ def test_facets_count_all_matching_documents(library: qmd.Index) -> None:
     }
 
 
-def test_links_lead_to_documents_by_path_name_and_alias(library: qmd.Index) -> None:
+def test_links_resolve_by_path_name_and_alias(library: qmd.Index) -> None:
     assert [(link.target, link.to) for link in library.links("plan.md")] == [
         ("Budget", "notes/money/budget.md")
     ]
@@ -151,7 +151,7 @@ def test_links_lead_to_documents_by_path_name_and_alias(library: qmd.Index) -> N
     assert library.orphans() == ["notes/loose.md", "notes/money/old.md"]
 
 
-def test_links_follow_files_that_move(library: qmd.Index, tmp_path: Path) -> None:
+def test_links_follow_moved_files(library: qmd.Index, tmp_path: Path) -> None:
     (tmp_path / "notes" / "money" / "budget.md").rename(tmp_path / "notes" / "Budget.md")
     library.update()
     assert [link.to for link in library.links("plan.md")] == ["notes/Budget.md"]
@@ -160,7 +160,7 @@ def test_links_follow_files_that_move(library: qmd.Index, tmp_path: Path) -> Non
     assert [link.to for link in library.links("plan.md")] == [None]
 
 
-def test_a_section_is_read_by_its_heading(library: qmd.Index) -> None:
+def test_get_reads_a_section_by_its_heading(library: qmd.Index) -> None:
     assert library.get("plan.md#risks").text == "## Risks\n\nNone.\n\n### Floods\n\nWater."
     for address in ("plan.md#Floods", "notes/plan.md#Risks/Floods", "plan.md#Plan#Floods"):
         assert library.get(address).text.startswith("### Floods")
@@ -170,11 +170,11 @@ def test_a_section_is_read_by_its_heading(library: qmd.Index) -> None:
     assert (document.path, [each.heading for each in sections]) == ("plan.md", ["Plan", "Risks", "Floods"])
 
 
-def test_a_hit_names_its_section(library: qmd.Index) -> None:
+def test_hit_names_its_section(library: qmd.Index) -> None:
     assert library.search("water").hits[0].section == "Plan > Risks > Floods"
 
 
-def test_a_restricted_index_knows_only_fields_of_its_collections(library: qmd.Index, notes: Notes) -> None:
+def test_restricted_index_knows_only_fields_of_its_collections(library: qmd.Index, notes: Notes) -> None:
     library.add_collection(
         str(notes({"a.md": "---\nsecret: x\nstatus: Draft\n---\nheron\n"}, "other")), "other"
     )
@@ -186,7 +186,7 @@ def test_a_restricted_index_knows_only_fields_of_its_collections(library: qmd.In
     assert "secret" not in (error.value.hint or "")
 
 
-def test_an_operator_that_cannot_take_its_operand_is_a_usage_error(
+def test_operator_refuses_an_invalid_operand(
     index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index.add_collection(str(notes({"a.md": "---\nstatus: draft\n---\npelicans\n"})), "n")

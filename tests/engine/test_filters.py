@@ -39,7 +39,7 @@ def paths(response: qmd.SearchResponse) -> set[str]:
     return {hit.path for hit in response.hits}
 
 
-def test_every_document_has_its_author_and_its_date(library: qmd.Index) -> None:
+def test_documents_have_author_and_date(library: qmd.Index) -> None:
     assert {each.path: (each.author, each.date) for each in library.documents()} == {
         "birds/heron.md": ("Ann Bee", "2024-05-01T00:00:00"),
         "birds/copy.md": ("ANN BEE", "2025-01-01T00:00:00"),
@@ -50,7 +50,7 @@ def test_every_document_has_its_author_and_its_date(library: qmd.Index) -> None:
     }
 
 
-def test_authors_are_told_with_their_documents_and_dates(library: qmd.Index, notes: Notes) -> None:
+def test_authors_have_counts_and_dates_of_their_documents(library: qmd.Index, notes: Notes) -> None:
     both = [
         qmd.Author("ANN BEE", 2, "2024-05-01T00:00:00", "2025-01-01T00:00:00"),
         qmd.Author("林中", 2, "1970-01-11T00:00:00", "2022-06-01T07:00:00"),
@@ -80,14 +80,14 @@ FILTERED = [
 
 
 @pytest.mark.parametrize(("text", "fields", "expected"), FILTERED)
-def test_words_are_searched_within_filters(
+def test_search_applies_author_and_date_filters(
     library: qmd.Index, text: str, fields: dict[str, str], expected: set[str]
 ) -> None:
     assert paths(library.search(text, limit=None, **fields)) == expected
 
 
 @pytest.mark.parametrize(("text", "fields", "expected"), FILTERED)
-def test_meaning_is_searched_within_filters(
+def test_vsearch_and_query_apply_author_and_date_filters(
     library: qmd.Index, text: str, fields: dict[str, str], expected: set[str]
 ) -> None:
     library.embed()
@@ -109,7 +109,7 @@ def test_typed_filters_are_removed_from_the_embedded_query(library: qmd.Index) -
     assert typed.hits == plain.hits
 
 
-def test_filters_of_a_lexical_line_are_about_the_whole_search(library: qmd.Index) -> None:
+def test_filters_of_a_lexical_line_apply_to_the_whole_query_document(library: qmd.Index) -> None:
     library.embed()
     text = "lex: heron author:林中 after:2020\nvec: a bird in the water"
     assert paths(library.query(text)) == {"林中/motions/2022-06-01_07_00_00_鹭.md"}
@@ -120,7 +120,7 @@ def test_filters_of_a_lexical_line_are_about_the_whole_search(library: qmd.Index
 
 
 @pytest.mark.parametrize("kind", ["search", "vsearch", "query"])
-def test_filters_alone_list_the_newest_documents_first(library: qmd.Index, kind: str) -> None:
+def test_filters_without_words_list_the_newest_documents_first(library: qmd.Index, kind: str) -> None:
     for text in ("author:林中 after:1970", *(["lex: author:林中"] if kind == "query" else [])):
         response = library.run(kind, SearchRequest(text))
         assert [hit.path.rpartition("/")[2] for hit in response.hits] == [
@@ -134,14 +134,14 @@ def test_filters_alone_list_the_newest_documents_first(library: qmd.Index, kind:
 
 @pytest.mark.parametrize("kind", ["search", "vsearch", "query"])
 @pytest.mark.parametrize("fields", [{"after": "nonsense"}, {"before": "2024-13"}, {"author": " "}], ids=str)
-def test_a_filter_that_means_nothing_is_an_error_that_names_it(
+def test_invalid_author_or_date_filter_is_an_error_that_names_it(
     library: qmd.Index, kind: str, fields: dict[str, str]
 ) -> None:
     with pytest.raises(qmd.UsageError, match=next(iter(fields))):
         getattr(library, kind)("heron", **fields)
 
 
-def test_a_document_that_a_filter_leaves_out_is_told_why(library: qmd.Index) -> None:
+def test_why_names_the_filter_that_excludes_a_document(library: qmd.Index) -> None:
     def reason(text: str, path: str = "birds/heron.md", **fields: str) -> str:
         found = library.why(path, "search", make_request("search", text, fields))
         assert found.verdict == "not_searched"
@@ -167,7 +167,7 @@ def test_a_document_that_a_filter_leaves_out_is_told_why(library: qmd.Index) -> 
     }
 
 
-def test_a_change_of_author_or_date_alone_is_taken_over(library: qmd.Index, tmp_path: Path) -> None:
+def test_update_notices_a_changed_author_or_date(library: qmd.Index, tmp_path: Path) -> None:
     file = tmp_path / "notes" / "about.md"
     os.utime(file, (20 * DAY, 20 * DAY))
     (report,) = library.update()
@@ -178,9 +178,7 @@ def test_a_change_of_author_or_date_alone_is_taken_over(library: qmd.Index, tmp_
     assert [hit.path for hit in library.search("about author:eve").hits] == ["about.md"]
 
 
-def test_a_folder_that_becomes_an_authors_gives_its_other_files_their_author(
-    index: qmd.Index, notes: Notes
-) -> None:
+def test_new_author_folder_gives_its_files_their_author(index: qmd.Index, notes: Notes) -> None:
     folder = notes({"Ann/album/heron.md": "# Heron\n", "Bob/album/heron.md": "# Heron of Bob\n"})
     index.add_collection(str(folder), "notes")
     assert index.authors() == []

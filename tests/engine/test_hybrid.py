@@ -10,7 +10,7 @@ import pytest
 import qmd
 from qmd.types import TypedSearch
 from tests.conftest import Notes
-from tests.loopback import Server, serving
+from tests.model_server import Server, serving
 
 pytestmark = pytest.mark.slow
 
@@ -45,7 +45,7 @@ def stage(response: qmd.SearchResponse, name: str) -> qmd.Stage:
         ("baking at home", "bread.md"),
     ],
 )
-def test_meaning_finds_what_no_word_of_the_question_does(
+def test_vsearch_and_query_find_meaning_without_shared_words(
     library: qmd.Index, question: str, expected: str
 ) -> None:
     assert library.vsearch(question).hits[0].path == expected
@@ -59,7 +59,7 @@ def test_vsearch_before_embed_says_what_to_do(index: qmd.Index, notes: Notes) ->
     assert str(caught.value) == "Vector index not found. Run 'qmd embed' first to create embeddings."
 
 
-def test_query_without_vectors_answers_from_words_and_says_so(index: qmd.Index, notes: Notes) -> None:
+def test_query_without_vectors_searches_by_words_and_reports_it(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes(TEXTS)), "notes")
     response = index.query("sourdough starter", rerank=False)
     assert response.hits[0].path == "bread.md"
@@ -67,13 +67,13 @@ def test_query_without_vectors_answers_from_words_and_says_so(index: qmd.Index, 
     assert "qmd embed" in (stage(response, "vector").reason or "")
 
 
-def test_query_without_vectors_finds_longer_words_as_search_does(index: qmd.Index, notes: Notes) -> None:
+def test_query_without_vectors_finds_longer_words_like_search(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes(TEXTS)), "notes")
     assert [hit.path for hit in index.query("sourd").hits] == ["bread.md"]
     assert [hit.path for hit in index.search("sourd").hits] == ["bread.md"]
 
 
-def test_every_stage_of_a_query_is_accounted_for(library: qmd.Index) -> None:
+def test_query_reports_every_stage(library: qmd.Index) -> None:
     response = library.query("tomatoes")
     assert response.ranking == "tuned"
     assert {entry.stage: entry.status for entry in response.stages} == {
@@ -86,7 +86,7 @@ def test_every_stage_of_a_query_is_accounted_for(library: qmd.Index) -> None:
 
 
 @pytest.mark.parametrize("ranking", ["tuned", "contract"])
-def test_scores_are_between_0_and_1_and_fall(library: qmd.Index, ranking: str) -> None:
+def test_query_scores_are_between_0_and_1_and_descending(library: qmd.Index, ranking: str) -> None:
     response = library.query("water in the morning", ranking=ranking, explain=True)  # type: ignore[arg-type]
     scores = [hit.score for hit in response.hits]
     assert scores == sorted(scores, reverse=True)
@@ -97,9 +97,7 @@ def test_scores_are_between_0_and_1_and_fall(library: qmd.Index, ranking: str) -
     assert {"fused", "lists", "rerank", "blend"} <= explained.keys()
 
 
-def test_documents_without_vectors_are_named_until_they_are_embedded(
-    library: qmd.Index, notes: Notes
-) -> None:
+def test_query_reports_documents_without_vectors(library: qmd.Index, notes: Notes) -> None:
     notes({"new.md": "# Kites\n\nFlying kites on the beach."})
     library.update()
     assert "1 document" in (stage(library.query("kites"), "embedding").reason or "")
@@ -109,7 +107,7 @@ def test_documents_without_vectors_are_named_until_they_are_embedded(
     assert library.query("kites").stage("embedding") is None
 
 
-def test_renames_and_moves_cost_no_embedding(library: qmd.Index, tmp_path: Path, notes: Notes) -> None:
+def test_renamed_and_moved_files_keep_their_vectors(library: qmd.Index, tmp_path: Path, notes: Notes) -> None:
     folder = tmp_path / "notes"
     (folder / "bread.md").rename(folder / "loaf.md")
     other = notes({}, "other")
@@ -122,20 +120,20 @@ def test_renames_and_moves_cost_no_embedding(library: qmd.Index, tmp_path: Path,
     assert all(hit.path != "garden.md" for hit in library.vsearch("tomatoes", collections=["notes"]).hits)
 
 
-def test_deleted_documents_leave_vector_search_at_once(library: qmd.Index, tmp_path: Path) -> None:
+def test_deleted_documents_leave_vsearch_immediately(library: qmd.Index, tmp_path: Path) -> None:
     (tmp_path / "notes" / "bread.md").unlink()
     library.update()
     assert all(hit.path != "bread.md" for hit in library.vsearch("baking at home").hits)
 
 
-def test_a_collection_is_searched_by_meaning_on_its_own(library: qmd.Index, notes: Notes) -> None:
+def test_vsearch_searches_only_the_named_collection(library: qmd.Index, notes: Notes) -> None:
     library.add_collection(str(notes({"x.md": "# Sky\n\nClouds pass over the hills."}, "few")), "few")
     library.embed()
     hits = library.vsearch("baking bread", collections=["few"], min_score=0.0).hits
     assert [hit.file for hit in hits] == ["few/x.md"]
 
 
-def test_embedding_again_with_force_gives_the_same_answers(library: qmd.Index) -> None:
+def test_embed_force_gives_the_same_answers(library: qmd.Index) -> None:
     before = [(hit.path, round(hit.score, 3)) for hit in library.vsearch("baking at home").hits]
     assert library.embed().texts == 0
     assert library.embed(force=True).texts == len(TEXTS)
@@ -143,7 +141,7 @@ def test_embedding_again_with_force_gives_the_same_answers(library: qmd.Index) -
 
 
 @pytest.mark.slow
-def test_a_long_document_is_found_by_a_passage_deep_inside(index: qmd.Index, notes: Notes) -> None:
+def test_vsearch_finds_a_passage_deep_inside_a_long_document(index: qmd.Index, notes: Notes) -> None:
     filler = "".join(f"Paragraph {n} speaks about accounting rules and invoices.\n\n" for n in range(200))
     text = f"# Handbook\n\n{filler}## Pets\n\nDogs may come to the office on Fridays.\n\n{filler}"
     index.add_collection(str(notes({"book.md": text, **TEXTS})), "notes")
@@ -154,7 +152,7 @@ def test_a_long_document_is_found_by_a_passage_deep_inside(index: qmd.Index, not
     assert abs(text[: text.index("## Pets")].count("\n") + 1 - hit.snippet.first_line) < 25
 
 
-def test_a_query_document_searches_what_its_lines_say(library: qmd.Index) -> None:
+def test_query_document_searches_each_of_its_lines(library: qmd.Index) -> None:
     response = library.query("lex: sourdough\nvec: watering plants\nintent: cooking")
     assert {"bread.md", "garden.md"} <= {hit.path for hit in response.hits}
     assert stage(response, "expand").reason == "searches were given"
@@ -176,12 +174,14 @@ def test_a_query_document_searches_what_its_lines_say(library: qmd.Index) -> Non
         ('hyde: a list of "words" -"and phrases"', "hyde: cannot exclude"),
     ],
 )
-def test_a_malformed_query_document_names_the_line(library: qmd.Index, document: str, line: str) -> None:
+def test_invalid_query_document_is_an_error_with_its_line(
+    library: qmd.Index, document: str, line: str
+) -> None:
     with pytest.raises(qmd.QueryError, match=line):
         library.query(document)
 
 
-def test_a_search_by_meaning_takes_hyphens_but_no_exclusions(library: qmd.Index) -> None:
+def test_vec_and_hyde_lines_take_hyphens_but_no_exclusions(library: qmd.Index) -> None:
     for kind in ("vec", "hyde"):
         assert library.query(f"{kind}: real-time well-being - and 5-6", rerank=False).hits
         with pytest.raises(qmd.QueryError, match="cannot exclude '-bread'"):
@@ -189,14 +189,14 @@ def test_a_search_by_meaning_takes_hyphens_but_no_exclusions(library: qmd.Index)
     assert library.query("lex: flour -tomatoes\n" * 50, rerank=False).hits
 
 
-def test_a_deadline_by_which_nothing_is_ready_is_an_error(library: qmd.Index) -> None:
+def test_search_without_results_before_the_timeout_is_an_error(library: qmd.Index) -> None:
     with pytest.raises(qmd.TimedOutError, match="not ready within 1e-06 s"):
         library.vsearch("tomatoes want sun", timeout=1e-6)
     with pytest.raises(qmd.TimedOutError, match="not ready within 1e-06 s"):
         library.query("vec: tomatoes want sun", timeout=1e-6)
 
 
-def test_vsearch_without_any_collection_says_so(library: qmd.Index) -> None:
+def test_vsearch_without_a_searched_collection_is_an_error(library: qmd.Index) -> None:
     library.include_collection("notes", False)
     with pytest.raises(qmd.NotFoundError, match="every collection is excluded"):
         library.vsearch("tomatoes")
@@ -207,7 +207,7 @@ def test_vsearch_without_any_collection_says_so(library: qmd.Index) -> None:
             search("tomatoes")
 
 
-def test_query_documents_for_meaning_alone_need_vectors(index: qmd.Index, notes: Notes) -> None:
+def test_query_document_with_only_vec_lines_needs_vectors(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes(TEXTS)), "notes")
     with pytest.raises(qmd.VectorIndexMissingError):
         index.query("vec: sourdough")
@@ -223,7 +223,7 @@ def expander(environ: dict[str, str]) -> Iterator[Server]:
         yield server
 
 
-def test_variants_are_searched_cached_and_explained(expander: Server, library: qmd.Index) -> None:
+def test_query_variants_are_searched_cached_and_explained(expander: Server, library: qmd.Index) -> None:
     first = library.query("pommes d'amour", intent="tomatoes", explain=True, rerank=False)
     assert stage(first, "lexical variants").status == stage(first, "vector variants").status == "ran"
     assert first.hits[0].path == "garden.md"
@@ -236,7 +236,7 @@ def test_variants_are_searched_cached_and_explained(expander: Server, library: q
     assert len(expander.requests) == 1
 
 
-def test_a_strong_keyword_match_asks_for_no_variants(expander: Server, library: qmd.Index) -> None:
+def test_strong_keyword_match_skips_expansion(expander: Server, library: qmd.Index) -> None:
     library.query("sourdough", intent="tomatoes", rerank=False)
     second = library.query("sourdough", intent="tomatoes", rerank=False)
     reason = stage(second, "expand").reason or ""

@@ -20,14 +20,14 @@ def files(index: qmd.Index) -> list[str]:
     return [document.file for document in index.documents()]
 
 
-def test_a_folder_becomes_a_collection_that_is_searched_at_once(index: qmd.Index, notes: Notes) -> None:
+def test_add_collection_makes_documents_searchable(index: qmd.Index, notes: Notes) -> None:
     report = index.add_collection(str(notes({"a.md": "# A\n\nalpha", "sub/b.md": "# B\n\nbeta"})))
     assert (report.added, report.problems) == (2, [])
     assert files(index) == ["notes/a.md", "notes/sub/b.md"]
     assert index.search("beta").hits[0].title == "B"
 
 
-def test_a_second_scan_reads_nothing(index: qmd.Index, notes: Notes) -> None:
+def test_update_does_not_read_unchanged_files(index: qmd.Index, notes: Notes) -> None:
     folder = notes({"a.md": "alpha", "b.md": "beta"})
     index.add_collection(str(folder))
     (folder / "a.md").chmod(0o000)  # an unchanged file is not opened
@@ -36,7 +36,7 @@ def test_a_second_scan_reads_nothing(index: qmd.Index, notes: Notes) -> None:
     assert report.problems == []
 
 
-def test_edits_renames_and_deletions_are_followed(index: qmd.Index, notes: Notes) -> None:
+def test_update_follows_edits_renames_and_deletions(index: qmd.Index, notes: Notes) -> None:
     folder = notes({"a.md": "alpha", "b.md": "beta", "c.md": "gamma"})
     index.add_collection(str(folder))
     (folder / "a.md").write_text("delta and more", encoding="utf-8")
@@ -50,7 +50,7 @@ def test_edits_renames_and_deletions_are_followed(index: qmd.Index, notes: Notes
     assert index.search("delta").hits[0].path == "a.md"
 
 
-def test_a_file_that_became_empty_leaves(index: qmd.Index, notes: Notes) -> None:
+def test_update_removes_a_file_that_became_empty(index: qmd.Index, notes: Notes) -> None:
     folder = notes({"a.md": "alpha", "b.md": "beta"})
     index.add_collection(str(folder))
     (folder / "a.md").write_text("  \n", encoding="utf-8")
@@ -58,7 +58,7 @@ def test_a_file_that_became_empty_leaves(index: qmd.Index, notes: Notes) -> None
     assert files(index) == ["notes/b.md"]
 
 
-def test_a_vanished_folder_changes_nothing_and_is_an_error(index: qmd.Index, notes: Notes) -> None:
+def test_update_of_a_missing_folder_is_an_error_and_removes_nothing(index: qmd.Index, notes: Notes) -> None:
     folder = notes({"a.md": "alpha"})
     index.add_collection(str(folder))
     folder.rename(folder.with_name("elsewhere"))
@@ -67,15 +67,13 @@ def test_a_vanished_folder_changes_nothing_and_is_an_error(index: qmd.Index, not
     assert index.search("alpha").hits
 
 
-def test_a_missing_folder_is_refused_and_nothing_is_written(index: qmd.Index, tmp_path: Path) -> None:
+def test_add_collection_refuses_a_missing_folder(index: qmd.Index, tmp_path: Path) -> None:
     with pytest.raises(qmd.SourceError):
         index.add_collection(str(tmp_path / "nope"), "notes")
     assert not index.config.collections
 
 
-def test_a_file_that_is_not_text_is_reported_and_the_others_are_indexed(
-    index: qmd.Index, notes: Notes
-) -> None:
+def test_add_collection_reports_binary_files_and_indexes_the_others(index: qmd.Index, notes: Notes) -> None:
     folder = notes({"a.md": "alpha"})
     (folder / "picture.md").write_bytes(b"\x89PNG\x00\x00\x01\x02" * 100)
     report = index.add_collection(str(folder))
@@ -96,7 +94,7 @@ NAMES = [
 ]
 
 
-def test_odd_file_names_are_found_and_fetched(index: qmd.Index, notes: Notes) -> None:
+def test_files_with_unusual_names_are_found_and_read(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({name: f"# T{at}\n\nword{at}here" for at, name in enumerate(NAMES)})))
     for at, name in enumerate(NAMES):
         hit = index.search(f"word{at}here").hits[0]
@@ -105,14 +103,14 @@ def test_odd_file_names_are_found_and_fetched(index: qmd.Index, notes: Notes) ->
         assert index.get(f"{hit.file}:3").text == f"word{at}here"
 
 
-def test_the_same_text_in_two_places_is_stored_once(index: qmd.Index, notes: Notes) -> None:
+def test_equal_texts_are_stored_once(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({"a.md": "same text", "b.md": "same text"})))
     assert len({hit.docid for hit in index.search("same text").hits}) == 1
     assert len(index.search("same text").hits) == 2
     assert index.status().needs_embedding == 1
 
 
-def test_removing_a_collection_takes_its_documents_only(index: qmd.Index, notes: Notes) -> None:
+def test_remove_collection_removes_only_its_documents(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({"a.md": "alpha"}, "one")), "one")
     index.add_collection(str(notes({"b.md": "alpha beta"}, "two")), "two")
     assert index.remove_collection("one") == 1
@@ -120,7 +118,7 @@ def test_removing_a_collection_takes_its_documents_only(index: qmd.Index, notes:
     assert [hit.file for hit in index.search("alpha").hits] == ["two/b.md"]
 
 
-def test_a_renamed_collection_answers_under_its_new_name(index: qmd.Index, notes: Notes) -> None:
+def test_rename_collection_renames_its_documents(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({"a.md": "# 数据库\n\n数据库备份"})), "old")
     index.rename_collection("old", "new")
     assert [hit.file for hit in index.search("数据库").hits] == ["new/a.md"]
@@ -201,7 +199,7 @@ def test_update_follows_renames_and_a_folder_that_the_user_names(index: qmd.Inde
     assert (report.error, files(index)) == (None, ["notes/z.md"])
 
 
-def test_another_configuration_drops_nothing_silently(
+def test_index_of_another_configuration_keeps_its_collections(
     index: qmd.Index, notes: Notes, tmp_path: Path, environ: dict[str, str]
 ) -> None:
     index.add_collection(str(notes({"a.md": "alpha"})))
@@ -225,7 +223,7 @@ def test_another_configuration_drops_nothing_silently(
     assert files(index) == []
 
 
-def test_a_collection_taken_out_of_the_file_by_hand_is_gone(index: qmd.Index, notes: Notes) -> None:
+def test_collection_deleted_from_index_yml_is_removed(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({"a.md": "alpha"}, "one")), "one")
     index.add_collection(str(notes({"b.md": "alpha"}, "two")), "two")
     path = Path(index.locations.config)
@@ -236,16 +234,14 @@ def test_a_collection_taken_out_of_the_file_by_hand_is_gone(index: qmd.Index, no
     assert files(index) == ["one/a.md"]
 
 
-def test_a_broken_configuration_is_an_error_with_its_line(index: qmd.Index, notes: Notes) -> None:
+def test_broken_configuration_is_an_error_with_its_line(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({"a.md": "alpha"})))
     Path(index.locations.config).write_text("collections:\n  a: [unclosed\n", encoding="utf-8")
     with pytest.raises(qmd.ConfigError, match=r":\d+"):
         index.search("alpha")
 
 
-def test_an_index_of_another_program_is_refused_and_left_alone(
-    tmp_path: Path, environ: dict[str, str]
-) -> None:
+def test_open_index_refuses_an_index_of_another_program(tmp_path: Path, environ: dict[str, str]) -> None:
     path = tmp_path / "other.sqlite"
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE theirs (x)")
@@ -256,7 +252,7 @@ def test_an_index_of_another_program_is_refused_and_left_alone(
     assert path.read_bytes() == before
 
 
-def test_a_file_that_is_no_database_is_refused(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_open_index_refuses_a_file_that_is_no_database(tmp_path: Path, environ: dict[str, str]) -> None:
     path = tmp_path / "notes.sqlite"
     path.write_text("just text", encoding="utf-8")
     with pytest.raises(qmd.ForeignIndexError):
@@ -264,7 +260,9 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path, environ: dict[str
     assert path.read_text(encoding="utf-8") == "just text"
 
 
-def test_the_default_index_stands_beside_another_programs(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_default_index_is_created_beside_that_of_another_program(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
     environ |= {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     folder = tmp_path / "cache" / "qmd"
     folder.mkdir(parents=True)
@@ -284,7 +282,7 @@ def test_the_default_index_stands_beside_another_programs(tmp_path: Path, enviro
     ("version", "message"),
     [(VERSION + 1, "newer"), (FIRST_VERSION - 1, "before 1.0.0"), (-1, "before 1.0.0")],
 )
-def test_an_index_of_another_version_is_refused(
+def test_index_of_another_version_is_refused(
     index: qmd.Index, environ: dict[str, str], version: int, message: str
 ) -> None:
     path = index.locations.index
@@ -297,7 +295,7 @@ def test_an_index_of_another_version_is_refused(
         qmd.open_index(path, environ=environ)
 
 
-def test_the_tables_have_their_documented_names(index: qmd.Index) -> None:
+def test_sqlite_tables_have_their_documented_names(index: qmd.Index) -> None:
     index.update()
     connection = apsw.Connection(index.locations.index)
     names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
@@ -313,7 +311,7 @@ def test_the_tables_have_their_documented_names(index: qmd.Index) -> None:
     } <= names
 
 
-def test_a_context_belongs_to_its_folder_and_all_below_it(index: qmd.Index, notes: Notes) -> None:
+def test_context_applies_to_its_folder_and_subfolders(index: qmd.Index, notes: Notes) -> None:
     folder = notes({"talk/a.md": "alpha", "talks/b.md": "alpha"})
     index.add_collection(str(folder), "notes")
     index.add_context("/", "Everything")
@@ -326,7 +324,7 @@ def test_a_context_belongs_to_its_folder_and_all_below_it(index: qmd.Index, note
         index.remove_context("qmd://notes/talk")
 
 
-def test_a_read_only_folder_of_the_index_is_a_clear_error(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_update_into_a_read_only_folder_is_an_error(tmp_path: Path, environ: dict[str, str]) -> None:
     if os.geteuid() == 0:
         blocker = tmp_path / "file"
         blocker.write_text("", encoding="utf-8")
@@ -340,7 +338,7 @@ def test_a_read_only_folder_of_the_index_is_a_clear_error(tmp_path: Path, enviro
 
 
 @pytest.mark.parametrize("work", ["update", "add"])
-def test_a_configuration_that_went_away_empties_no_index(index: qmd.Index, notes: Notes, work: str) -> None:
+def test_missing_configuration_does_not_empty_the_index(index: qmd.Index, notes: Notes, work: str) -> None:
     folder = notes({"a.md": "alpha"})
     index.add_collection(str(folder))
     os.unlink(index.locations.config)
@@ -350,9 +348,7 @@ def test_a_configuration_that_went_away_empties_no_index(index: qmd.Index, notes
     assert files(index) == ["notes/a.md"]
 
 
-def test_a_note_stays_if_a_file_is_deleted_whose_name_is_longer_by_a_hash(
-    index: qmd.Index, notes: Notes
-) -> None:
+def test_deletion_of_a_file_named_like_a_message_keeps_the_note(index: qmd.Index, notes: Notes) -> None:
     root = notes({"a.md": "alpha", "a.md#old.md": "bravo"})
     index.add_collection(str(root))
     (root / "a.md#old.md").unlink()

@@ -30,7 +30,7 @@ def files(response: qmd.SearchResponse) -> list[str]:
     return [hit.file for hit in response.hits]
 
 
-def test_a_pinned_document_comes_first_at_once_and_shows_it(library: qmd.Index) -> None:
+def test_pin_puts_a_document_first(library: qmd.Index) -> None:
     plain = library.search(QUERY)
     assert library.pin("How do I restore the nightly BACKUPS?", "three.md") == "notes/three.md"
     found = library.search(QUERY, explain=True)
@@ -50,13 +50,13 @@ def test_a_pinned_document_comes_first_at_once_and_shows_it(library: qmd.Index) 
         library.unpin(QUERY)
 
 
-def test_a_pin_is_also_explained_by_why(library: qmd.Index) -> None:
+def test_why_takes_pins_into_account(library: qmd.Index) -> None:
     library.pin(QUERY, "three.md")
     why = library.why("notes/three.md", "search", qmd.SearchRequest(QUERY))
     assert (why.verdict, why.reason) == ("shown", "result 1 of the 4 shown")
 
 
-def test_marks_move_a_document_by_a_bounded_amount(library: qmd.Index) -> None:
+def test_mark_moves_a_document_by_a_bounded_amount(library: qmd.Index) -> None:
     before = {hit.file: hit.score for hit in library.search(QUERY).hits}
     library.mark(QUERY, "two.md", "good")
     library.mark(QUERY, "one.md", "bad")
@@ -78,7 +78,7 @@ def test_marks_move_a_document_by_a_bounded_amount(library: qmd.Index) -> None:
     assert all("adjusted" not in (hit.explain or {}) for hit in other.hits)
 
 
-def test_a_document_is_good_or_bad_and_marks_are_listed_and_removed(library: qmd.Index) -> None:
+def test_mark_replaces_the_opposite_mark_and_can_be_removed(library: qmd.Index) -> None:
     library.mark(QUERY, "one.md", "good")
     library.mark("nightly backup restore", "one.md", "bad")
     library.mark("herons", "two.md", "good")
@@ -108,14 +108,14 @@ def test_mark_refuses_queries_without_words_and_missing_documents(library: qmd.I
     assert not (tmp_path / "index.marks.yaml").exists()
 
 
-def test_pins_follow_a_collection_that_is_renamed(library: qmd.Index) -> None:
+def test_pins_follow_a_renamed_collection(library: qmd.Index) -> None:
     library.pin(QUERY, "three.md")
     library.rename_collection("notes", "diary")
     assert [mark.file for mark in library.marks()] == ["diary/three.md"]
     assert library.search(QUERY).hits[0].file == "diary/three.md"
 
 
-def test_a_broken_file_fails_no_search_and_loses_nothing(library: qmd.Index, tmp_path: Path) -> None:
+def test_broken_marks_file_fails_no_search_and_is_kept(library: qmd.Index, tmp_path: Path) -> None:
     path = tmp_path / "index.marks.yaml"
     path.write_text("- query: [\n", "utf-8")
     found = library.search(QUERY)
@@ -128,7 +128,7 @@ def test_a_broken_file_fails_no_search_and_loses_nothing(library: qmd.Index, tmp
     assert path.read_text("utf-8") == "- query: [\n"
 
 
-def test_a_restricted_index_learns_nothing_from_pins_and_marks(library: qmd.Index) -> None:
+def test_restricted_index_ignores_pins_and_marks_of_others(library: qmd.Index) -> None:
     seen = library.limited(["notes"])
     before = seen.search(QUERY, explain=True)
     library.pin(QUERY, "hidden/secret.md")
@@ -142,7 +142,7 @@ def test_a_restricted_index_learns_nothing_from_pins_and_marks(library: qmd.Inde
             call()
 
 
-def test_the_replay_names_lost_documents_and_ignores_the_marks(library: qmd.Index) -> None:
+def test_evaluation_of_marks_names_lost_documents(library: qmd.Index) -> None:
     benchmark = qmd.Benchmark(None, ("bm25",), k=1)
     with pytest.raises(NotFoundError, match="no pins or marks"):
         library.evaluate(benchmark)
@@ -164,9 +164,7 @@ def project(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_the_pins_of_a_cloned_project_count_when_they_are_approved(
-    project: Path, environ: dict[str, str]
-) -> None:
+def test_pins_of_a_cloned_project_apply_after_approval(project: Path, environ: dict[str, str]) -> None:
     with qmd.open_index(environ=environ) as index:
         index.update()
         found = index.search(QUERY)
@@ -189,7 +187,9 @@ def test_the_pins_of_a_cloned_project_count_when_they_are_approved(
         assert index.search(QUERY).hits[0].file == "site/one.md"
 
 
-def test_the_users_own_pins_in_a_new_project_need_no_approval(project: Path, environ: dict[str, str]) -> None:
+def test_pins_made_by_the_user_in_a_new_project_need_no_approval(
+    project: Path, environ: dict[str, str]
+) -> None:
     (project / ".qmd" / "index.marks.yaml").unlink()
     with qmd.open_index(environ=environ) as index:
         index.update()

@@ -33,13 +33,13 @@ def lines_of(passage: Snippet) -> range:
     return range(passage.first_line, passage.first_line + passage.text.count("\n") + 1)
 
 
-def test_words_that_are_rare_in_the_document_choose_the_passage(minutes: qmd.Index) -> None:
+def test_snippet_is_chosen_by_words_rare_in_the_document(minutes: qmd.Index) -> None:
     [hit] = minutes.search("committee herons").hits
     assert "herons nest in the old oak" in hit.snippet.text
     assert (hit.section, LONG.split("\n")[hit.line - 1][:10]) == ("Minutes > Herons", "## Herons")
 
 
-def test_a_hit_shows_as_many_passages_as_asked_for_and_no_line_twice(minutes: qmd.Index) -> None:
+def test_hit_has_the_requested_number_of_passages_without_overlap(minutes: qmd.Index) -> None:
     [hit] = minutes.search("garden nest", passages=3).hits
     assert hit.snippet == hit.passages[0]
     assert [passage.score for passage in hit.passages] == sorted(
@@ -58,7 +58,7 @@ def test_passages_are_in_reading_order_on_request(minutes: qmd.Index) -> None:
     assert "nest boxes of the garden" in hit.snippet.text
 
 
-def test_context_lines_are_shown_around_the_line_that_matches(minutes: qmd.Index) -> None:
+def test_context_lines_surround_the_matching_line(minutes: qmd.Index) -> None:
     [hit] = minutes.search("1987", context_lines=2).hits
     assert hit.snippet.text.split("\n") == LONG.split("\n")[hit.line - 3 : hit.line + 2]
     [hit] = minutes.search("1987", context_lines=0).hits
@@ -66,7 +66,7 @@ def test_context_lines_are_shown_around_the_line_that_matches(minutes: qmd.Index
 
 
 @pytest.mark.parametrize("options", [{"passages": 0}, {"passages": 11}, {"context_lines": 101}])
-def test_limits_of_passages_are_checked(minutes: qmd.Index, options: dict[str, int]) -> None:
+def test_search_refuses_passage_limits_out_of_range(minutes: qmd.Index, options: dict[str, int]) -> None:
     with pytest.raises(qmd.UsageError, match=next(iter(options))):
         minutes.search("garden", **options)  # type: ignore[arg-type]
 
@@ -92,7 +92,7 @@ SCATTERED = "A kiwi is green.\n\nThe mango tree grows, a kiwi does not.\n\n" + F
     ],
     ids=["mark", "more-words", "line-end", "front-matter", "chinese", "long", "long-chinese"],
 )
-def test_the_shown_line_has_the_phrase(
+def test_snippet_line_contains_the_phrase(
     index: qmd.Index, notes: Notes, mode: str, query: str, line: str, text: str
 ) -> None:
     if line.startswith("title:"):
@@ -110,7 +110,7 @@ def test_the_shown_line_has_the_phrase(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"rerank": False}, {"ranking": "contract"}])
-def test_the_intent_chooses_the_passage(index: qmd.Index, notes: Notes, options: dict[str, Any]) -> None:
+def test_query_intent_chooses_the_passage(index: qmd.Index, notes: Notes, options: dict[str, Any]) -> None:
     sections = {
         "alpha": "The widget is bought in spring, and paid within a month.",
         "beta": "A widget is a widget if the widget of the shop is sold as a widget.",
@@ -126,9 +126,7 @@ def test_the_intent_chooses_the_passage(index: qmd.Index, notes: Notes, options:
 
 
 @pytest.mark.slow
-def test_the_reranker_chooses_a_passage_without_a_word_of_the_question(
-    index: qmd.Index, notes: Notes
-) -> None:
+def test_reranker_chooses_a_passage_without_words_of_the_query(index: qmd.Index, notes: Notes) -> None:
     text = (
         "# Diary\n\n"
         + "On Monday it rained, and the bread was baked in the afternoon as always.\n\n" * 5
@@ -142,9 +140,7 @@ def test_the_reranker_chooses_a_passage_without_a_word_of_the_question(
 
 
 @pytest.mark.slow
-def test_a_word_that_is_everywhere_does_not_keep_the_reranker_from_the_nearest_chunk(
-    index: qmd.Index, notes: Notes
-) -> None:
+def test_reranker_chooses_the_nearest_chunk_despite_frequent_words(index: qmd.Index, notes: Notes) -> None:
     answer = (
         "My key to the cellar hangs behind the clock in the kitchen, on the left side, where nobody looks "
         "for it, and a second one is in the drawer below the stairs, together with the old lamp."
@@ -162,7 +158,7 @@ def test_a_word_that_is_everywhere_does_not_keep_the_reranker_from_the_nearest_c
 
 
 @pytest.mark.slow
-def test_scores_that_an_earlier_version_cached_are_not_read(index: qmd.Index, notes: Notes) -> None:
+def test_cached_scores_of_earlier_versions_are_not_used(index: qmd.Index, notes: Notes) -> None:
     text = "# Herons\n\nThey nest in the oak.\n"
     index.add_collection(str(notes({"herons.md": text})), "notes")
     index.embed()

@@ -29,7 +29,7 @@ def library(index: qmd.Index, notes: Notes) -> qmd.Index:
 
 
 @pytest.mark.parametrize("kind", ["search", "vsearch", "query"])
-def test_what_answers_scores_more_than_half_and_nonsense_less(library: qmd.Index, kind: str) -> None:
+def test_scores_of_answers_exceed_half_and_of_nonsense_do_not(library: qmd.Index, kind: str) -> None:
     good = library.run(kind, qmd.SearchRequest("sourdough starter"))
     assert good.hits[0].path == "bread.md"
     assert good.hits[0].score > 0.5
@@ -41,7 +41,7 @@ def test_what_answers_scores_more_than_half_and_nonsense_less(library: qmd.Index
 
 
 @pytest.mark.parametrize("kind", ["search", "vsearch", "query"])
-def test_a_pinned_document_answers(library: qmd.Index, kind: str) -> None:
+def test_pinned_document_counts_as_an_answer(library: qmd.Index, kind: str) -> None:
     query = "the water of thermodynamics"
     assert library.run(kind, qmd.SearchRequest(query)).stage("answer") is not None
     library.pin(query, "garden.md")
@@ -49,7 +49,7 @@ def test_a_pinned_document_answers(library: qmd.Index, kind: str) -> None:
 
 
 @pytest.mark.parametrize("options", [{"rerank": False}, {"ranking": "contract"}, {"candidate_limit": 2}])
-def test_the_scale_is_the_same_for_every_kind_of_hybrid_search(
+def test_scores_have_the_same_scale_in_all_hybrid_searches(
     library: qmd.Index, options: dict[str, object]
 ) -> None:
     assert library.query("sourdough starter", **options).hits[0].score > 0.5  # type: ignore[arg-type]
@@ -57,7 +57,7 @@ def test_the_scale_is_the_same_for_every_kind_of_hybrid_search(
 
 
 @pytest.mark.parametrize("kind", ["search", "vsearch", "query"])
-def test_a_score_does_not_depend_on_how_many_hits_are_asked_for(library: qmd.Index, kind: str) -> None:
+def test_score_does_not_depend_on_the_limit(library: qmd.Index, kind: str) -> None:
     one, all_of_them = (
         library.run(kind, qmd.SearchRequest("water the tomatoes", limit=limit)).hits for limit in (1, 20)
     )
@@ -65,7 +65,7 @@ def test_a_score_does_not_depend_on_how_many_hits_are_asked_for(library: qmd.Ind
 
 
 @pytest.mark.parametrize("kind", ["search", "vsearch", "query"])
-def test_raw_scores_keep_the_order_and_the_published_formulas(library: qmd.Index, kind: str) -> None:
+def test_raw_scores_keep_the_order_and_follow_the_formulas(library: qmd.Index, kind: str) -> None:
     raw = library.run(kind, qmd.SearchRequest("water", scores="raw", explain=True))
     calibrated = library.run(kind, qmd.SearchRequest("water", explain=True))
     assert [hit.path for hit in raw.hits] == [hit.path for hit in calibrated.hits]
@@ -82,7 +82,7 @@ def test_raw_scores_keep_the_order_and_the_published_formulas(library: qmd.Index
         assert raw.hits[0].score == pytest.approx(1 / (2 - first["vector"]["cosine"]), abs=1e-3)
 
 
-def test_the_scale_can_be_configured(tmp_path: Path, notes: Notes) -> None:
+def test_scores_setting_chooses_the_scale(tmp_path: Path, notes: Notes) -> None:
     (tmp_path / "index.yml").write_text("scores: raw\n", encoding="utf-8")
     with qmd.open_index(tmp_path / "index.sqlite", config=tmp_path / "index.yml") as index:
         index.add_collection(str(notes(TEXTS)), "notes")
@@ -92,7 +92,7 @@ def test_the_scale_can_be_configured(tmp_path: Path, notes: Notes) -> None:
         qmd.open_index(tmp_path / "index.sqlite", config=tmp_path / "index.yml")
 
 
-def test_a_search_says_what_the_minimum_score_hides(library: qmd.Index) -> None:
+def test_answer_stage_names_the_best_score_below_the_minimum(library: qmd.Index) -> None:
     response = library.vsearch("quantum chromodynamics", min_score=0.9)
     assert response.hits == ()
     stage = response.stage("answer")

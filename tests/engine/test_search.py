@@ -74,11 +74,13 @@ def library(index: qmd.Index, notes: Notes) -> qmd.Index:
         ('"中文合約"', "contract.md"),
     ],
 )
-def test_a_query_finds_the_document_that_holds_it(library: qmd.Index, query: str, expected: str) -> None:
+def test_search_finds_the_document_that_contains_the_query(
+    library: qmd.Index, query: str, expected: str
+) -> None:
     assert expected in found(library, query)
 
 
-def test_symbols_are_shown_left_out_and_not_taken_for_each_other(library: qmd.Index) -> None:
+def test_search_distinguishes_symbols(library: qmd.Index) -> None:
     (hit,) = library.search("📅").hits
     assert "📅 Friday" in hit.snippet.text
     assert hit.line == 3
@@ -87,36 +89,36 @@ def test_symbols_are_shown_left_out_and_not_taken_for_each_other(library: qmd.In
     assert found(library, '"合約 中文"') == []
 
 
-def test_a_phrase_is_found_only_where_its_words_stand_together(library: qmd.Index) -> None:
+def test_search_matches_phrases_only_as_adjacent_words(library: qmd.Index) -> None:
     assert found(library, '"agent multi"') == []
     assert found(library, '"multi agent pipelines"') == ["agents.md"]
 
 
-def test_a_minus_excludes_a_word_or_a_phrase(library: qmd.Index) -> None:
+def test_minus_excludes_a_word_or_a_phrase(library: qmd.Index) -> None:
     assert "agents.md" not in found(library, "pipelines performance -multi-agent")
     assert "performance.md" not in found(library, 'pipelines performance -"measuring performance"')
 
 
-def test_only_negatives_give_an_empty_answer(library: qmd.Index) -> None:
+def test_query_of_exclusions_only_has_no_results(library: qmd.Index) -> None:
     response = library.search("-agent")
     assert response.hits == ()
     assert response.stages[0].status == "skipped"
 
 
-def test_a_flag_in_prose_excludes_nothing(library: qmd.Index) -> None:
+def test_option_like_words_exclude_nothing(library: qmd.Index) -> None:
     assert "performance.md" in found(library, "performance --performance -p")
 
 
-def test_the_words_of_a_question_do_not_count(library: qmd.Index) -> None:
+def test_question_words_are_ignored(library: qmd.Index) -> None:
     assert found(library, "what is the performance of things?") == found(library, "performance things")
 
 
-def test_a_query_of_stop_words_alone_still_searches(index: qmd.Index, notes: Notes) -> None:
+def test_query_of_stop_words_is_still_searched(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({"who.md": "# Band\n\nThe Who played."})), "notes")
     assert found(index, "the who") == ["who.md"]
 
 
-def test_a_plain_word_finds_longer_words_only_after_itself(index: qmd.Index, notes: Notes) -> None:
+def test_longer_words_rank_below_the_exact_word(index: qmd.Index, notes: Notes) -> None:
     folder = notes(
         {"long.md": "# Long\n\nperformance " * 20, "short.md": "# Short\n\none perf here " + "x " * 200}
     )
@@ -125,7 +127,7 @@ def test_a_plain_word_finds_longer_words_only_after_itself(index: qmd.Index, not
     assert found(index, "perf", limit=1) == ["short.md"]
 
 
-def test_documents_with_all_terms_come_before_those_with_some(index: qmd.Index, notes: Notes) -> None:
+def test_documents_with_all_terms_rank_before_those_with_some(index: qmd.Index, notes: Notes) -> None:
     files = {f"one{number}.md": "# Apple\n\n" + "apple " * 50 for number in range(30)}
     files["both.md"] = "# Long\n\n" + "filler text " * 400 + "apple banana"
     index.add_collection(str(notes(files)), "notes")
@@ -135,7 +137,7 @@ def test_documents_with_all_terms_come_before_those_with_some(index: qmd.Index, 
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
-def test_a_small_collection_is_not_starved_by_a_large_one(index: qmd.Index, notes: Notes) -> None:
+def test_search_limits_by_collection_before_ranking(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(
         str(notes({f"{n}.md": "# Zebra\n\nzebra zebra zebra" + f" {n}" for n in range(300)}, "big")), "big"
     )
@@ -145,13 +147,13 @@ def test_a_small_collection_is_not_starved_by_a_large_one(index: qmd.Index, note
     assert found(index, "zebra", collections=["small"], limit=1) == ["one.md"]
 
 
-def test_an_unknown_collection_is_an_error_that_lists_the_known_ones(library: qmd.Index) -> None:
+def test_search_in_an_unknown_collection_lists_the_known_ones(library: qmd.Index) -> None:
     with pytest.raises(qmd.CollectionNotFoundError) as caught:
         library.search("x", collections=["nope"])
     assert "notes" in str(caught.value.hint)
 
 
-def test_scores_do_not_depend_on_how_many_documents_there_are(index: qmd.Index, notes: Notes) -> None:
+def test_scores_do_not_depend_on_the_number_of_documents(index: qmd.Index, notes: Notes) -> None:
     text = "# Heron\n\nA heron stands in the water and waits."
     index.add_collection(str(notes({"a.md": text, "b.md": "# Other\n\nnothing"}, "few")), "few")
     few = index.search("heron", collections=["few"]).hits[0].score
@@ -179,33 +181,33 @@ def test_scores_do_not_depend_on_how_many_documents_there_are(index: qmd.Index, 
         "数" * 5000,
     ],
 )
-def test_nothing_typed_is_an_error(library: qmd.Index, query: str) -> None:
+def test_search_accepts_any_query(library: qmd.Index, query: str) -> None:
     library.search(query)
 
 
 @pytest.mark.parametrize("limit", [0, -1])
-def test_a_limit_below_one_is_refused(library: qmd.Index, limit: int) -> None:
+def test_search_refuses_a_limit_below_one(library: qmd.Index, limit: int) -> None:
     with pytest.raises(qmd.UsageError):
         library.search("x", limit=limit)
 
 
 @pytest.mark.parametrize("min_score", [-0.1, 1.1, float("nan")])
-def test_a_min_score_outside_0_to_1_is_refused(library: qmd.Index, min_score: float) -> None:
+def test_search_refuses_a_min_score_outside_0_to_1(library: qmd.Index, min_score: float) -> None:
     with pytest.raises(qmd.UsageError):
         library.search("x", min_score=min_score)
 
 
-def test_an_empty_query_is_refused(library: qmd.Index) -> None:
+def test_search_refuses_an_empty_query(library: qmd.Index) -> None:
     with pytest.raises(qmd.UsageError):
         library.search("   ")
 
 
-def test_min_score_drops_what_is_below_it(library: qmd.Index) -> None:
+def test_min_score_leaves_out_lower_scores(library: qmd.Index) -> None:
     hits = library.search("performance agents", min_score=0.3).hits
     assert all(hit.score >= 0.3 for hit in hits)
 
 
-def test_the_snippet_shows_the_match_deep_in_a_long_line(index: qmd.Index, notes: Notes) -> None:
+def test_snippet_shows_a_match_deep_in_a_long_line(index: qmd.Index, notes: Notes) -> None:
     line = "padding " * 12_000 + "the needleword is here " + "padding " * 12_000
     index.add_collection(str(notes({"long.md": f"# Long\n\nfirst\n{line}\n"})), "notes")
     hit = index.search('"needleword"').hits[0]
@@ -214,7 +216,7 @@ def test_the_snippet_shows_the_match_deep_in_a_long_line(index: qmd.Index, notes
     assert len(hit.snippet.text) < 400
 
 
-def test_the_line_of_a_hit_is_the_files_own(index: qmd.Index, notes: Notes) -> None:
+def test_line_of_a_hit_is_that_of_the_file(index: qmd.Index, notes: Notes) -> None:
     text = "---\ntitle: Café notes\n---\n\n" + "filler\n" * 40 + "we met at the cafés\n" + "filler\n" * 10
     index.add_collection(str(notes({"a.md": text})), "notes")
     hit = index.search("met cafe").hits[0]
@@ -223,7 +225,7 @@ def test_the_line_of_a_hit_is_the_files_own(index: qmd.Index, notes: Notes) -> N
     assert text.split("\n")[first - 1] == hit.snippet.text.split("\n")[0]
 
 
-def test_a_chinese_match_is_shown_where_it_is_and_not_at_the_title(index: qmd.Index, notes: Notes) -> None:
+def test_snippet_shows_a_chinese_match_instead_of_the_title(index: qmd.Index, notes: Notes) -> None:
     text = "# 笔记\n\n" + "这里没有什么。\n" * 60 + "备份策略在这一行说明。\n"
     index.add_collection(str(notes({"a.md": text})), "notes")
     hit = index.search("备份策略").hits[0]
@@ -231,13 +233,13 @@ def test_a_chinese_match_is_shown_where_it_is_and_not_at_the_title(index: qmd.In
     assert hit.line == 63
 
 
-def test_the_whole_text_comes_with_full(library: qmd.Index) -> None:
+def test_search_full_returns_the_whole_text(library: qmd.Index) -> None:
     hit = library.search("naive", full=True).hits[0]
     assert hit.body is not None
     assert hit.body.startswith("# Vienna")
 
 
-def test_common_words_change_neither_the_order_nor_the_scores(index: qmd.Index, notes: Notes) -> None:
+def test_common_words_do_not_change_order_or_scores(index: qmd.Index, notes: Notes) -> None:
     # Above 4,000 documents common terms are planned for; the answer is that of scoring everything.
     common = "system data value report"
     files = {f"{n}.md": f"# Item {n}\n\n{common} word{n % 50} extra{n % 7}" for n in range(4200)}
@@ -263,7 +265,7 @@ def test_search_refuses_options_that_it_does_not_have(library: qmd.Index) -> Non
 
 @pytest.mark.parametrize("query", ["GPT4", "gpt-4", "GPT 4"])
 @pytest.mark.parametrize("text", ["GPT4", "GPT-4", "GPT 4"])
-def test_letters_and_digits_are_found_however_they_are_joined(
+def test_letters_and_digits_match_however_they_are_joined(
     index: qmd.Index, notes: Notes, query: str, text: str
 ) -> None:
     index.add_collection(str(notes({"a.md": f"We tried {text} first.", "b.md": "We tried 4 others."})), "x")
@@ -271,7 +273,7 @@ def test_letters_and_digits_are_found_however_they_are_joined(
         assert found(index, query)[0] == "a.md"
 
 
-def test_function_characters_are_not_searched_but_words_with_them_are(index: qmd.Index, notes: Notes) -> None:
+def test_chinese_function_characters_are_ignored_except_in_words(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({"a.md": "数据库备份", "b.md": "他的备用车", "c.md": "存在问题"})), "zh")
     assert found(index, "数据库的备份") == ["a.md"]
     assert found(index, "存在") == ["c.md"]

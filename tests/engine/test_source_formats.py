@@ -20,7 +20,7 @@ def found(index: qmd.Index, query: str) -> tuple[str, Anchor | None]:
     return hit.path, hit.anchor
 
 
-def test_a_collection_without_formats_reads_markdown_as_before(index: qmd.Index, notes: Notes) -> None:
+def test_collection_without_formats_reads_files_as_markdown(index: qmd.Index, notes: Notes) -> None:
     folder = notes({"a.md": "alpha", "b.txt": "beta", "c.org": "* Gamma", "d.ipynb": json.dumps(NOTEBOOK)})
     assert index.add_collection(str(folder)).added == 1
     report = index.add_collection(str(folder), "wide", pattern="**/*.{md,txt,ipynb}")
@@ -29,7 +29,7 @@ def test_a_collection_without_formats_reads_markdown_as_before(index: qmd.Index,
     assert index.get("wide/d.ipynb").anchor is None
 
 
-def test_a_collection_reads_the_formats_that_it_names(index: qmd.Index, notes: Notes) -> None:
+def test_collection_reads_only_its_formats(index: qmd.Index, notes: Notes) -> None:
     folder = notes({"a.md": "alpha", "b.txt": "beta", "c.org": "* Gamma", "d.rst": "Delta\n====="})
     report = index.add_collection(str(folder), formats=["text", "org"])
     assert report.added == 2
@@ -38,20 +38,20 @@ def test_a_collection_reads_the_formats_that_it_names(index: qmd.Index, notes: N
     assert index.status().collections[0].pattern == "formats: text, org"
 
 
-def test_a_pattern_wins_over_formats(index: qmd.Index, notes: Notes) -> None:
+def test_pattern_takes_precedence_over_formats(index: qmd.Index, notes: Notes) -> None:
     folder = notes({"a.org": "* Alpha", "sub/b.org": "* Beta"})
     index.add_collection(str(folder), pattern="*.org", formats=["org"])
     assert [(document.path, document.title) for document in index.documents()] == [("a.org", "Alpha")]
 
 
-def test_an_unknown_format_is_refused_with_the_known_ones(index: qmd.Index, notes: Notes) -> None:
+def test_add_collection_refuses_an_unknown_format_with_suggestions(index: qmd.Index, notes: Notes) -> None:
     with pytest.raises(UsageError, match="no format 'pdff'") as caught:
         index.add_collection(str(notes({"a.md": "a"})), formats=["pdff"])
     assert "did you mean 'pdf'" in str(caught.value.hint)
     assert not index.config.collections
 
 
-def test_headings_of_text_formats_are_sections_on_their_own_lines(index: qmd.Index, notes: Notes) -> None:
+def test_headings_of_text_formats_are_sections(index: qmd.Index, notes: Notes) -> None:
     folder = notes(
         {
             "a.rst": "=====\nTitle\n=====\n\n:Author: Ann\n\nSub\n---\n\nThe heron.\n\n"
@@ -74,7 +74,7 @@ def test_headings_of_text_formats_are_sections_on_their_own_lines(index: qmd.Ind
     assert index.search("[author:Ann]").hits[0].path == "a.rst"
 
 
-def test_a_notebook_has_its_cells_as_places(index: qmd.Index, notes: Notes) -> None:
+def test_notebook_cells_are_anchors(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({"a.ipynb": json.dumps(NOTEBOOK)})), formats=["notebook"])
     assert found(index, "ibis") == ("a.ipynb", Anchor(12, "cell", 3))
     assert index.get("a.ipynb:c2").text == "```python\nprint('heron')\n```\n\n```output\nheron\n```\n"
@@ -88,7 +88,7 @@ def test_a_notebook_has_its_cells_as_places(index: qmd.Index, notes: Notes) -> N
     assert page.text == "The ibis is last."  # type: ignore[union-attr]
 
 
-def test_each_message_of_a_mailbox_is_a_document(index: qmd.Index, notes: Notes) -> None:
+def test_mailbox_messages_are_documents(index: qmd.Index, notes: Notes) -> None:
     folder = notes({"box.mbox": MAILS})
     index.add_collection(str(folder), formats=["mailbox", "mail"])
     assert [document.path for document in index.documents()] == [
@@ -111,7 +111,7 @@ def test_each_message_of_a_mailbox_is_a_document(index: qmd.Index, notes: Notes)
     assert report.removed == 2
 
 
-def test_transcripts_have_messages_as_places_and_outputs_of_tools_cut(index: qmd.Index, notes: Notes) -> None:
+def test_transcripts_have_messages_as_anchors_and_shortened_outputs(index: qmd.Index, notes: Notes) -> None:
     folder = notes({"a.jsonl": lines(CLAUDE), "b.jsonl": lines(CODEX), "c.jsonl": '{"x": 1}\n'})
     report = index.add_collection(str(folder), formats=["transcript"])
     assert report.problems == [
@@ -131,7 +131,7 @@ def test_transcripts_have_messages_as_places_and_outputs_of_tools_cut(index: qmd
     assert "left out: the end of 1 inputs or outputs of tools" in why.notes
 
 
-def test_a_pdf_has_its_pages_as_places(index: qmd.Index, notes: Notes) -> None:
+def test_pdf_pages_are_anchors(index: qmd.Index, notes: Notes) -> None:
     pytest.importorskip("pypdfium2")
     folder = notes({})
     (folder / "a.pdf").write_bytes(pdf("The heron flies.", "The ibis walks.", "", "The crane sleeps."))
@@ -147,7 +147,7 @@ def test_a_pdf_has_its_pages_as_places(index: qmd.Index, notes: Notes) -> None:
     assert "left out: page 3 without a text layer" in why.notes
 
 
-def test_page_of_a_pdf_is_that_of_its_text_beside_blank_pages(index: qmd.Index, notes: Notes) -> None:
+def test_pdf_anchors_count_blank_pages(index: qmd.Index, notes: Notes) -> None:
     pytest.importorskip("pypdfium2")
     folder = notes({})
     (folder / "a.pdf").write_bytes(pdf("", "The heron.", "", "", "The ibis.", "", ""))
@@ -162,7 +162,7 @@ def test_page_of_a_pdf_is_that_of_its_text_beside_blank_pages(index: qmd.Index, 
     assert index.multi_get("a.pdf:p2,a.pdf:p3").errors == ("page 3 of notes/a.pdf has no text",)
 
 
-def test_headers_and_footers_of_a_pdf_are_short_lines_at_the_edge(index: qmd.Index, notes: Notes) -> None:
+def test_pdf_headers_and_footers_are_left_out(index: qmd.Index, notes: Notes) -> None:
     pytest.importorskip("pypdfium2")
     birds = ("heron", "ibis", "crane", "stork")
     folder = notes({})
@@ -188,9 +188,7 @@ def test_headers_and_footers_of_a_pdf_are_short_lines_at_the_edge(index: qmd.Ind
     assert [text.count(f"Table {number}") for number in range(1, 5)] == [1, 1, 1, 1]
 
 
-def test_bookmarks_of_a_pdf_are_headings_and_values_of_its_form_are_text(
-    index: qmd.Index, notes: Notes
-) -> None:
+def test_pdf_bookmarks_are_headings_and_form_values_are_text(index: qmd.Index, notes: Notes) -> None:
     pytest.importorskip("pypdfium2")
     folder = notes({})
     pages: list[str | dict[int, str]] = [
@@ -210,7 +208,7 @@ def test_bookmarks_of_a_pdf_are_headings_and_values_of_its_form_are_text(
     assert (path, anchor and anchor.address) == ("a.pdf", "p3")
 
 
-def test_a_book_has_its_chapters_as_places(index: qmd.Index, notes: Notes) -> None:
+def test_epub_chapters_are_anchors(index: qmd.Index, notes: Notes) -> None:
     pytest.importorskip("html_to_markdown")
     folder = notes({"page.html": "<title>Page</title><h1>Top</h1><p>A stork.</p><script>alert(1)</script>"})
     (folder / "a.epub").write_bytes(epub({"one": "<h1>One</h1><p>heron</p>", "two": "<p>ibis</p>"}))
@@ -222,7 +220,7 @@ def test_a_book_has_its_chapters_as_places(index: qmd.Index, notes: Notes) -> No
     assert [document.title for document in index.documents()] == ["The book", "Page"]
 
 
-def test_office_files_have_slides_and_sheets_as_places(index: qmd.Index, notes: Notes) -> None:
+def test_office_slides_and_sheets_are_anchors(index: qmd.Index, notes: Notes) -> None:
     docx, pptx = pytest.importorskip("docx"), pytest.importorskip("pptx")
     pytest.importorskip("python_calamine")
     folder = notes({})
@@ -245,9 +243,7 @@ def test_office_files_have_slides_and_sheets_as_places(index: qmd.Index, notes: 
     assert index.get("b.pptx:s2").text == "## Second\n\nAbout the crane"
 
 
-def test_word_document_has_headers_comments_and_text_boxes_at_any_depth(
-    index: qmd.Index, notes: Notes
-) -> None:
+def test_word_headers_comments_and_text_boxes_are_read(index: qmd.Index, notes: Notes) -> None:
     docx = pytest.importorskip("docx")
     from docx.oxml import parse_xml
 
@@ -315,7 +311,7 @@ def test_open_document_and_rich_text_are_read(index: qmd.Index, notes: Notes) ->
     assert index.search("[author:Ann] ibis").hits[0].path == "b.rtf"
 
 
-def test_source_code_has_functions_as_sections_and_lines_as_places(index: qmd.Index, notes: Notes) -> None:
+def test_source_code_has_functions_as_sections_and_line_anchors(index: qmd.Index, notes: Notes) -> None:
     pytest.importorskip("tree_sitter")
     source = '"""A module."""\n\nimport os\n\n\n# Says it.\ndef greet(name):\n    return name + "heron"\n'
     index.add_collection(str(notes({"a.py": source})), formats=["code"])

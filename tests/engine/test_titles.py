@@ -39,23 +39,23 @@ def vault(index: qmd.Index, notes: Notes) -> qmd.Index:
     return index
 
 
-def test_a_section_gives_no_note_its_title(vault: qmd.Index) -> None:
+def test_section_headings_do_not_become_titles(vault: qmd.Index) -> None:
     assert titles(vault) == TITLES
     assert {hit.path: hit.title for hit in vault.search("settings OR words OR key").hits} == TITLES
 
 
 @pytest.mark.parametrize("reference", ["Manage notes", "manage notes", "vault/Manage notes"])
-def test_get_finds_a_note_by_the_name_of_its_file(vault: qmd.Index, reference: str) -> None:
+def test_get_finds_a_note_by_its_file_name(vault: qmd.Index, reference: str) -> None:
     assert vault.get(reference).document.path == "Manage notes.md"
 
 
-def test_get_prefers_a_title_to_the_name_of_a_file_without_its_suffix(index: qmd.Index, notes: Notes) -> None:
+def test_get_prefers_a_title_to_a_file_name_without_suffix(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({"a.md": "# b\n", "b.md": "# c\n"})), "vault")
     for reference, path in {"b": "a.md", "c": "b.md", "a": "a.md", "b.md": "b.md"}.items():
         assert index.get(reference).document.path == path
 
 
-def test_the_name_of_a_file_counts_as_a_title(vault: qmd.Index) -> None:
+def test_search_matches_file_names_like_titles(vault: qmd.Index) -> None:
     assert vault.search("manage notes").hits[0].path == "Manage notes.md"
     first, *_ = vault.search("hotkeys", scores="raw").hits
     other, *_ = vault.search("keyboard", scores="raw").hits
@@ -84,7 +84,7 @@ def make_former(path: Path, version: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", range(FIRST_VERSION, VERSION))
-def test_an_earlier_index_gets_titles_and_counts_without_its_files(
+def test_older_index_gets_titles_and_counts_without_its_files(
     index: qmd.Index, notes: Notes, tmp_path: Path, environ: dict[str, str], version: int
 ) -> None:
     folder = notes(VAULT)
@@ -125,7 +125,7 @@ qmd.open_index(sys.argv[1]).search("x")
 
 
 @pytest.mark.parametrize("documents", [1, 3, 4])
-def test_a_killed_migration_is_done_by_the_next_process(
+def test_killed_migration_is_finished_by_the_next_process(
     vault: qmd.Index, tmp_path: Path, environ: dict[str, str], documents: int
 ) -> None:
     vault.close()

@@ -62,7 +62,7 @@ def write(project: Path, text: str) -> None:
     (project / ".qmd" / "index.yml").write_text(text, encoding="utf-8")
 
 
-def test_a_checkout_is_indexed_without_what_it_is_not_approved_for(project: Path, opened: Open) -> None:
+def test_unapproved_settings_of_a_project_are_left_out(project: Path, opened: Open) -> None:
     with opened() as index:
         assert left_out(index) == [("update", "site"), ("path", "other"), ("model", "embed")]
         (report,) = index.update()
@@ -77,7 +77,7 @@ def test_a_checkout_is_indexed_without_what_it_is_not_approved_for(project: Path
             index.search("herring", collections=["other"])
 
 
-def test_approved_requests_are_carried_out(project: Path, opened: Open) -> None:
+def test_approved_settings_of_a_project_apply(project: Path, opened: Open) -> None:
     with opened() as index:
         approve(index)
     with opened() as index:
@@ -88,7 +88,7 @@ def test_approved_requests_are_carried_out(project: Path, opened: Open) -> None:
         assert index.settings.embed_model == "some-model"
 
 
-def test_an_open_index_goes_by_what_is_decided_meanwhile(opened: Open) -> None:
+def test_open_index_follows_approvals_of_other_processes(opened: Open) -> None:
     with opened() as index, opened() as beside:
         approve(beside)
         index.update()
@@ -101,7 +101,7 @@ def test_an_open_index_goes_by_what_is_decided_meanwhile(opened: Open) -> None:
         assert len(index.search("outside").hits) == 1
 
 
-def test_a_link_that_leads_out_of_the_project_is_outside(project: Path, opened: Open, other: Path) -> None:
+def test_link_out_of_the_project_needs_approval(project: Path, opened: Open, other: Path) -> None:
     (project / "inside").mkdir()
     (project / "inside" / "c.md").write_text("linked text", encoding="utf-8")
     (project / "docs").symlink_to("inside")
@@ -120,7 +120,7 @@ def test_a_link_that_leads_out_of_the_project_is_outside(project: Path, opened: 
         assert left_out(index) == [("path", "docs")]
 
 
-def test_the_same_words_for_another_project_are_another_thing(
+def test_approval_is_valid_only_for_its_project(
     project: Path, opened: Open, notes: Notes, monkeypatch: pytest.MonkeyPatch, other: Path
 ) -> None:
     with opened() as index:
@@ -145,7 +145,7 @@ def test_the_same_words_for_another_project_are_another_thing(
         ("models:", "global_context: More\nmodels:", [("context", "qmd://")]),
     ],
 )
-def test_a_change_of_what_was_approved_has_to_be_approved_and_no_other(
+def test_changed_setting_must_be_approved_again(
     project: Path, opened: Open, old: str, new: str, expected: list[tuple[str, str]]
 ) -> None:
     with opened() as index:
@@ -158,13 +158,13 @@ def test_a_change_of_what_was_approved_has_to_be_approved_and_no_other(
 
 
 @pytest.mark.parametrize("name", ["default", "Multilingual-E5-Small"])
-def test_the_models_that_are_used_anyway_need_no_approval(project: Path, opened: Open, name: str) -> None:
+def test_default_models_need_no_approval(project: Path, opened: Open, name: str) -> None:
     write(project, f"models: {{embed: {name}}}")
     with opened() as index:
         assert left_out(index) == []
 
 
-def test_a_folder_that_is_typed_is_approved_and_nothing_else(
+def test_add_collection_in_a_project_approves_only_its_folder(
     project: Path, opened: Open, notes: Notes
 ) -> None:
     third = notes({"c.md": "typed herring"}, "third")
@@ -174,7 +174,7 @@ def test_a_folder_that_is_typed_is_approved_and_nothing_else(
         assert left_out(index) == [("update", "site"), ("path", "other"), ("model", "embed")]
 
 
-def test_a_command_that_is_typed_is_approved_until_it_is_taken_away(project: Path, opened: Open) -> None:
+def test_set_update_command_approves_until_it_is_cleared(project: Path, opened: Open) -> None:
     write(project, "collections: {site: {path: .}, docs: {path: ., pattern: '*.txt', update: unseen}}")
     command = "echo '# Typed' > typed.md"
     with opened() as index:
@@ -190,7 +190,7 @@ def test_a_command_that_is_typed_is_approved_until_it_is_taken_away(project: Pat
         assert left_out(index) == [("update", "site")]
 
 
-def test_a_context_that_is_typed_is_approved_and_no_other(project: Path, opened: Open) -> None:
+def test_add_context_approves_only_that_context(project: Path, opened: Open) -> None:
     write(project, "collections: {site: {path: ., context: {/: Written}}}")
     with opened() as index:
         assert left_out(index) == [CONTEXT]
@@ -200,7 +200,7 @@ def test_a_context_that_is_typed_is_approved_and_no_other(project: Path, opened:
         assert "the context of qmd://site;" in index.status().notes[0]
 
 
-def test_a_new_name_neither_approves_nor_takes_back(project: Path, opened: Open) -> None:
+def test_rename_collection_keeps_its_approval_state(project: Path, opened: Open) -> None:
     with opened() as index:
         index.rename_collection("site", "home")
         assert left_out(index) == [("update", "home"), ("path", "other"), ("model", "embed")]
@@ -209,13 +209,13 @@ def test_a_new_name_neither_approves_nor_takes_back(project: Path, opened: Open)
         assert left_out(index) == []
 
 
-def test_a_collection_that_is_not_approved_can_be_removed(project: Path, opened: Open) -> None:
+def test_unapproved_collection_can_be_removed(project: Path, opened: Open) -> None:
     with opened() as index:
         assert index.remove_collection("other") == 0
         assert left_out(index) == [("update", "site"), ("model", "embed")]
 
 
-def test_broken_approvals_approve_nothing_and_are_an_error(
+def test_broken_approvals_file_is_an_error_and_approves_nothing(
     project: Path, opened: Open, environ: dict[str, str]
 ) -> None:
     with opened() as index:
@@ -229,7 +229,7 @@ def test_broken_approvals_approve_nothing_and_are_an_error(
     assert not (project / "made.md").exists()
 
 
-def test_a_project_that_asks_for_nothing_does_not_look_at_approvals(
+def test_project_without_requests_does_not_read_approvals(
     project: Path, opened: Open, environ: dict[str, str]
 ) -> None:
     write(project, "collections: {site: {path: .}}")
@@ -242,7 +242,7 @@ def test_a_project_that_asks_for_nothing_does_not_look_at_approvals(
 
 
 @pytest.mark.parametrize(("value", "trusted"), [("1", True), ("", False), ("0", False), ("no", False)])
-def test_a_variable_trusts_for_one_run(opened: Open, value: str, trusted: bool) -> None:
+def test_trust_variable_applies_to_one_run(opened: Open, value: str, trusted: bool) -> None:
     with opened(QMD_TRUST_LOCAL_CONFIG=value) as index:
         assert (index.trust.unapproved() == []) == trusted
         assert ("other" in index.config.collections) == trusted
@@ -250,7 +250,7 @@ def test_a_variable_trusts_for_one_run(opened: Open, value: str, trusted: bool) 
         assert len(index.trust.unapproved()) == 3
 
 
-def test_the_users_own_files_may_do_everything(
+def test_user_configuration_needs_no_approval(
     project: Path, environ: dict[str, str], notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with qmd.open_index(environ=environ, config=project / ".qmd" / "index.yml") as index:
@@ -263,7 +263,7 @@ def test_the_users_own_files_may_do_everything(
         assert set(index.config.collections) == {"site", "other"}
 
 
-def test_an_index_that_came_with_the_checkout_is_gated_by_what_it_says(project: Path, opened: Open) -> None:
+def test_index_of_a_checkout_needs_approval_for_its_configuration(project: Path, opened: Open) -> None:
     with opened() as index:
         index.update()
     with apsw.Connection(str(project / ".qmd" / "index.sqlite")) as db:
@@ -277,7 +277,7 @@ def test_an_index_that_came_with_the_checkout_is_gated_by_what_it_says(project: 
         assert (collection.path, collection.update) == (str(project), None)
 
 
-def test_answers_are_revoked_by_folder_from_anywhere(
+def test_revoke_takes_a_folder_from_anywhere(
     project: Path, opened: Open, other: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened() as index:

@@ -49,7 +49,7 @@ CALLS: dict[str, Callable[[qmd.Index], object]] = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_half_a_character_is_refused(index: qmd.Index, notes: Notes, call: str) -> None:
+def test_lone_surrogate_is_refused_by_every_method(index: qmd.Index, notes: Notes, call: str) -> None:
     index.add_collection(str(notes({"a.md": "# A\n\nwords"})), "notes")
     with pytest.raises(qmd.UsageError) as caught:
         CALLS[call](index)
@@ -57,7 +57,7 @@ def test_half_a_character_is_refused(index: qmd.Index, notes: Notes, call: str) 
     assert [document.path for document in index.documents()] == ["a.md"]
 
 
-def test_half_a_character_is_refused_in_paths_and_archives(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_lone_surrogate_is_refused_in_paths_and_archives(tmp_path: Path, environ: dict[str, str]) -> None:
     for call in (
         lambda: qmd.open_index(str(tmp_path / HALF), environ=environ),
         lambda: qmd.open_archive(HALF),

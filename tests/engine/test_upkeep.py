@@ -6,7 +6,7 @@ import qmd
 from tests.conftest import Notes
 
 
-def test_the_doctor_looks_at_the_index_that_is_open(index: qmd.Index, notes: Notes) -> None:
+def test_doctor_checks_the_open_index(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({"a.md": "alpha", "b.md": "beta"})))
     steps: list[str] = []
     found = {each.check: each for each in index.doctor(on_step=steps.append)}
@@ -15,7 +15,7 @@ def test_the_doctor_looks_at_the_index_that_is_open(index: qmd.Index, notes: Not
     assert "Checking the file" in steps
 
 
-def test_a_cleanup_says_what_it_is_doing_and_what_it_did(index: qmd.Index, notes: Notes) -> None:
+def test_cleanup_reports_steps_and_results(index: qmd.Index, notes: Notes) -> None:
     folder = notes({"a.md": "alpha", "b.md": "beta"})
     index.add_collection(str(folder))
     (folder / "b.md").unlink()
@@ -30,7 +30,7 @@ def test_a_cleanup_says_what_it_is_doing_and_what_it_did(index: qmd.Index, notes
     assert index.cleanup().items == ()
 
 
-def test_every_role_names_its_model(index: qmd.Index) -> None:
+def test_models_names_the_model_of_every_role(index: qmd.Index) -> None:
     found = index.models()
     assert [(use.role, use.name) for use in found] == [
         ("embed", "multilingual-e5-small"),

@@ -35,7 +35,7 @@ from tests.watching import FAST, watched
 @pytest.mark.parametrize(
     "save", [in_place, vim, emacs, atomic, jetbrains, hard_link, real_vim], ids=lambda save: save.__name__
 )
-def test_a_saved_file_is_found_however_the_editor_saves(
+def test_watcher_finds_a_saved_file_of_every_editor(
     index: qmd.Index, notes: Notes, save: Callable[[Path, str], None]
 ) -> None:
     root = notes({"a.md": "alpha\n", "other.md": "alpha\n"})
@@ -52,7 +52,7 @@ def test_a_saved_file_is_found_however_the_editor_saves(
         assert all(report.unchanged <= 1 for report in seen.diary.scans[1:])
 
 
-def test_changes_from_before_the_start_are_found(index: qmd.Index, notes: Notes) -> None:
+def test_watcher_finds_changes_from_before_its_start(index: qmd.Index, notes: Notes) -> None:
     root = notes({"a.md": "alpha\n", "b.md": "alpha\n"})
     index.add_collection(str(root))
     notes({"c.md": "charlie\n"})
@@ -62,7 +62,7 @@ def test_changes_from_before_the_start_are_found(index: qmd.Index, notes: Notes)
         assert sorted(seen.diary.changes) == [("b.md", "removed"), ("c.md", "new")]
 
 
-def test_new_folders_are_watched_with_the_files_made_in_them_at_once(index: qmd.Index, notes: Notes) -> None:
+def test_watcher_watches_new_folders_with_their_files(index: qmd.Index, notes: Notes) -> None:
     root = notes({"a.md": "alpha\n"})
     index.add_collection(str(root))
     with watched(index) as seen:
@@ -73,7 +73,7 @@ def test_new_folders_are_watched_with_the_files_made_in_them_at_once(index: qmd.
         seen.until_found("charlie", "new/deep/c.md")
 
 
-def test_a_renamed_folder_keeps_its_documents_and_vectors(index: qmd.Index, notes: Notes) -> None:
+def test_watcher_keeps_documents_of_a_renamed_folder(index: qmd.Index, notes: Notes) -> None:
     root = notes({f"old/deep/{number}.md": f"alpha {number}\n" for number in range(30)})
     index.add_collection(str(root))
     with watched(index) as seen:
@@ -85,7 +85,9 @@ def test_a_renamed_folder_keeps_its_documents_and_vectors(index: qmd.Index, note
         seen.until_found("charlie", "old/deep/0.md")
 
 
-def test_a_folder_moved_out_and_in_again_is_followed(index: qmd.Index, notes: Notes, tmp_path: Path) -> None:
+def test_watcher_follows_a_folder_moved_out_and_in_again(
+    index: qmd.Index, notes: Notes, tmp_path: Path
+) -> None:
     root = notes({"sub/a.md": "alpha\n", "b.md": "bravo\n"})
     index.add_collection(str(root))
     with watched(index) as seen:
@@ -98,7 +100,7 @@ def test_a_folder_moved_out_and_in_again_is_followed(index: qmd.Index, notes: No
         seen.until_found("delta", "back/a.md")
 
 
-def test_documents_deleted_before_others_come_are_removed(index: qmd.Index, notes: Notes) -> None:
+def test_watcher_removes_documents_deleted_before_others_appear(index: qmd.Index, notes: Notes) -> None:
     root = notes({"old/a.md": "alpha\n", "old/b.md": "alpha\n"})
     index.add_collection(str(root))
     with watched(index) as seen:
@@ -112,7 +114,7 @@ def test_documents_deleted_before_others_come_are_removed(index: qmd.Index, note
         until(lambda: seen.current)
 
 
-def test_git_checkout_of_300_files(index: qmd.Index, notes: Notes) -> None:
+def test_watcher_follows_git_checkout_of_300_files(index: qmd.Index, notes: Notes) -> None:
     root = notes({f"{number % 7}/{number}.md": f"alpha {number}\n" for number in range(300)})
 
     def git(*args: str) -> None:
@@ -141,7 +143,7 @@ def test_git_checkout_of_300_files(index: qmd.Index, notes: Notes) -> None:
 
 
 @pytest.mark.parametrize("copy", [rsync, real_rsync], ids=lambda copy: copy.__name__)
-def test_rsync_with_delete(
+def test_watcher_follows_rsync_with_delete(
     index: qmd.Index, notes: Notes, copy: Callable[[dict[str, str], Path], None]
 ) -> None:
     root = notes({f"old/{number}.md": f"alpha {number}\n" for number in range(50)})
@@ -152,7 +154,7 @@ def test_rsync_with_delete(
         seen.until_found("alpha")
 
 
-def test_a_root_that_vanishes_and_returns_empty_loses_no_document(
+def test_watcher_keeps_documents_if_the_root_vanishes_and_returns_empty(
     index: qmd.Index, notes: Notes, tmp_path: Path
 ) -> None:
     root = notes({"a.md": "alpha\n", "b.md": "bravo\n"})
@@ -204,7 +206,7 @@ def _below_another_parent(root: Path, spare: Path) -> None:
 @pytest.mark.parametrize(
     "replace_root", [_copied, _swapped, _away_and_back, _below_another_parent], ids=lambda how: how.__name__
 )
-def test_root_replaced_at_once_is_still_watched(
+def test_watcher_follows_a_replaced_root(
     index: qmd.Index, notes: Notes, tmp_path: Path, replace_root: Callable[[Path, Path], None]
 ) -> None:
     spare = tmp_path / "spare"
@@ -225,7 +227,7 @@ def test_root_replaced_at_once_is_still_watched(
                 assert not seen.found(f"turn{turn - 1}")
 
 
-def test_a_folder_that_appears_later_and_collections_that_come_and_go(index: qmd.Index, notes: Notes) -> None:
+def test_watcher_follows_new_roots_and_collections(index: qmd.Index, notes: Notes) -> None:
     first, second = notes({"a.md": "alpha\n"}, "first"), notes({"b.md": "alpha\n"}, "second")
     index.add_collection(str(first))
     index.add_collection(str(second))
@@ -240,7 +242,7 @@ def test_a_folder_that_appears_later_and_collections_that_come_and_go(index: qmd
         until(lambda: seen.folders == 2)
 
 
-def test_collection_with_watch_false_is_left_alone(index: qmd.Index, notes: Notes) -> None:
+def test_watcher_ignores_a_collection_with_watch_false(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({"a.md": "alpha\n"}, "first")))
     index.add_collection(str(notes({"b.md": "bravo\n"}, "second")))
     config = Path(index.locations.config)
@@ -253,7 +255,7 @@ def test_collection_with_watch_false_is_left_alone(index: qmd.Index, notes: Note
         assert seen.folders == 1
 
 
-def test_folders_that_cannot_hold_documents_are_not_watched(index: qmd.Index, notes: Notes) -> None:
+def test_watcher_ignores_folders_that_cannot_hold_documents(index: qmd.Index, notes: Notes) -> None:
     root = notes({"a.md": "alpha\n", "drafts/b.md": "bravo\n", "sub/c.md": "charlie\n"})
     for number in range(3_000):
         (root / "node_modules" / str(number)).mkdir(parents=True)
@@ -268,7 +270,7 @@ def test_folders_that_cannot_hold_documents_are_not_watched(index: qmd.Index, no
         assert (seen.found("delta"), len(seen.diary.scans)) == ([], scans + 1)
 
 
-def test_links_are_followed(index: qmd.Index, notes: Notes) -> None:
+def test_watcher_follows_links(index: qmd.Index, notes: Notes) -> None:
     root = notes({"a.md": "alpha\n", ".hidden/b.md": "bravo\n"})
     index.add_collection(str(root))
     with watched(index) as seen:
@@ -280,7 +282,7 @@ def test_links_are_followed(index: qmd.Index, notes: Notes) -> None:
         seen.until_found("bravo")
 
 
-def test_two_collections_may_share_a_folder(index: qmd.Index, notes: Notes) -> None:
+def test_watcher_updates_collections_that_share_a_folder(index: qmd.Index, notes: Notes) -> None:
     root = notes({"sub/a.md": "alpha\n"})
     index.add_collection(str(root), "whole")
     index.add_collection(str(root / "sub"), "part")
@@ -294,7 +296,7 @@ def test_two_collections_may_share_a_folder(index: qmd.Index, notes: Notes) -> N
 
 
 @pytest.mark.slow
-def test_ten_thousand_files_at_once(index: qmd.Index, notes: Notes) -> None:
+def test_watcher_indexes_ten_thousand_files(index: qmd.Index, notes: Notes) -> None:
     root = notes({"a.md": "alpha\n"})
     index.add_collection(str(root))
     with watched(index) as seen:
@@ -327,7 +329,7 @@ def no_instances() -> Inotify:
 @pytest.mark.parametrize(
     "notifier", [Limited, no_instances, lambda: None], ids=["limit", "instances", "none"]
 )
-def test_without_watches_a_collection_is_polled(
+def test_watcher_polls_if_the_system_has_no_watches_left(
     index: qmd.Index, notes: Notes, notifier: Callable[[], Inotify | None]
 ) -> None:
     root = notes({f"{number}/a.md": "alpha\n" for number in range(5)})
@@ -342,7 +344,7 @@ def test_without_watches_a_collection_is_polled(
         assert state.collections["notes"].checked
 
 
-def test_recursive_watches_of_other_systems(index: qmd.Index, notes: Notes) -> None:
+def test_watcher_works_with_recursive_watches(index: qmd.Index, notes: Notes) -> None:
     root = notes({"a.md": "alpha\n", "node_modules/x.md": "alpha\n"})
     index.add_collection(str(root))
     with watched(index, notifier=Recursive) as seen:
@@ -357,7 +359,7 @@ def test_recursive_watches_of_other_systems(index: qmd.Index, notes: Notes) -> N
         seen.until_found("echo", "a.md")
 
 
-def test_full_scan_finds_what_no_event_told(index: qmd.Index, notes: Notes) -> None:
+def test_full_scan_finds_changes_without_events(index: qmd.Index, notes: Notes) -> None:
     class Deaf(Inotify):
         """A system that reports nothing."""
 
@@ -372,7 +374,7 @@ def test_full_scan_finds_what_no_event_told(index: qmd.Index, notes: Notes) -> N
         seen.until_found("bravo", "b.md")
 
 
-def test_an_idle_watcher_writes_nothing(index: qmd.Index, notes: Notes) -> None:
+def test_idle_watcher_writes_nothing(index: qmd.Index, notes: Notes) -> None:
     root = notes({"a.md": "alpha\n"})
     index.add_collection(str(root))
     folder = Path(index.locations.index).parent
@@ -402,7 +404,7 @@ def test_indexed_at_is_the_present_while_all_changes_are_indexed(index: qmd.Inde
     assert after == index.indexed_at()
 
 
-def test_status_and_doctor_tell_what_is_watched(index: qmd.Index, notes: Notes) -> None:
+def test_status_and_doctor_report_the_watcher(index: qmd.Index, notes: Notes) -> None:
     first = notes({"a.md": "alpha\n", "sub/b.md": "bravo\n"}, "first")
     index.add_collection(str(first))
     index.add_collection(str(notes({"a.md": "alpha\n"}, "second")))
@@ -426,7 +428,7 @@ def test_status_and_doctor_tell_what_is_watched(index: qmd.Index, notes: Notes) 
     assert index.status().watching == "off"
 
 
-def test_one_of_two_watchers_is_elected_and_the_other_takes_over(index: qmd.Index, notes: Notes) -> None:
+def test_watcher_is_elected_and_another_takes_over(index: qmd.Index, notes: Notes) -> None:
     root = notes({"a.md": "alpha\n"})
     index.add_collection(str(root))
     with qmd.open_index(index.locations.index, environ=index._workspace.environ) as other:
@@ -456,9 +458,7 @@ def test_one_of_two_watchers_is_elected_and_the_other_takes_over(index: qmd.Inde
 
 
 @pytest.mark.slow
-def test_changed_documents_are_embedded_unless_the_collection_says_manual(
-    index: qmd.Index, notes: Notes
-) -> None:
+def test_watcher_embeds_changed_documents_unless_manual(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({"a.md": "A small boat on the lake.\n"}, "first")))
     index.add_collection(str(notes({"b.md": "Bread from the oven.\n"}, "second")))
     config = Path(index.locations.config)
@@ -492,7 +492,7 @@ def test_rescan_in_the_background_gives_the_same_report(index: qmd.Index, notes:
 
 @pytest.mark.slow
 @pytest.mark.models
-def test_embedding_in_the_background_makes_the_same_vectors(index: qmd.Index, notes: Notes) -> None:
+def test_embed_in_the_background_makes_the_same_vectors(index: qmd.Index, notes: Notes) -> None:
     texts = {f"{number}.md": f"# Note {number}\n\n" + "boats on the lake " * 200 for number in range(4)}
     index.add_collection(str(notes(texts)))
     with pytest.raises(CancelledError):
@@ -503,7 +503,7 @@ def test_embedding_in_the_background_makes_the_same_vectors(index: qmd.Index, no
 
 
 @pytest.mark.slow
-def test_an_error_of_embedding_is_published(index: qmd.Index, notes: Notes) -> None:
+def test_watcher_publishes_an_error_of_embedding(index: qmd.Index, notes: Notes) -> None:
     environ = {**index._workspace.environ, "QMD_EMBED_MODEL": "/nowhere/model.gguf"}
     index.add_collection(str(notes({"a.md": "alpha\n"})))
     with (

@@ -62,9 +62,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[qmd.Index]:
 
 
 @pytest.mark.parametrize("query", TERMS)
-def test_a_document_has_a_term_exactly_where_the_search_finds_it_by_that_term(
-    library: qmd.Index, query: str
-) -> None:
+def test_why_finds_terms_exactly_as_search_does(library: qmd.Index, query: str) -> None:
     hits = library.search(query, limit=None, explain=True).hits
     tiers = {hit.path: hit.explain["lexical"]["tier"] for hit in hits if hit.explain is not None}
     having = {path for path, tier in tiers.items() if tier == "all"}
@@ -78,7 +76,7 @@ def test_a_document_has_a_term_exactly_where_the_search_finds_it_by_that_term(
             assert required[0].longer is (tiers.get(path) == "longer")
 
 
-def test_searches_given_as_values_are_explained_as_those_of_a_query_document(library: qmd.Index) -> None:
+def test_why_explains_typed_searches_like_a_query_document(library: qmd.Index) -> None:
     searches = (qmd.TypedSearch("lex", "running"), qmd.TypedSearch("lex", "performance"))
     answer = library.why("performance.md", "query", qmd.SearchRequest(searches=searches))
     assert answer.query == "lex: running\nlex: performance"
@@ -86,17 +84,17 @@ def test_searches_given_as_values_are_explained_as_those_of_a_query_document(lib
     assert answer.verdict == "shown"
 
 
-def test_all_results_can_be_asked_about(library: qmd.Index) -> None:
+def test_why_takes_a_request_without_a_limit(library: qmd.Index) -> None:
     answer = library.why("performance.md", "search", qmd.SearchRequest("running", limit=None))
     assert (answer.verdict, answer.shown, answer.standings[-1].complete) == ("shown", 3, True)
 
 
-def test_a_query_document_that_cannot_be_read_is_refused(library: qmd.Index) -> None:
+def test_why_refuses_an_invalid_query_document(library: qmd.Index) -> None:
     with pytest.raises(qmd.QueryError):
         library.why("performance.md", "query", qmd.SearchRequest("lex: a\nb"))
 
 
-def test_no_collection_at_all_is_no_reason_to_fail(index: qmd.Index, notes: Notes) -> None:
+def test_why_works_without_collections(index: qmd.Index, notes: Notes) -> None:
     folder = notes({"a.md": "# A\n"})
     answer = index.why(str(folder / "a.md"), "search", qmd.SearchRequest("a"))
     assert (answer.verdict, answer.document) == ("not_indexed", None)

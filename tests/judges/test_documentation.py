@@ -76,7 +76,7 @@ def servers(value: object) -> Iterator[dict[str, Any]]:
             yield from servers(each)
 
 
-def test_the_tokens_of_each_tool_are_those_on_the_page(judges: Judges, seer: User) -> None:
+def test_mcp_page_states_the_tokens_of_each_tool(judges: Judges, seer: User) -> None:
     tools = answers(seer)[2]["tools"]
     all_of_them, *each = count(judges, tools, *tools)
     measured = {f"`{tool['name']}`": number for tool, number in zip(tools, each, strict=True)}
@@ -85,15 +85,15 @@ def test_the_tokens_of_each_tool_are_those_on_the_page(judges: Judges, seer: Use
     assert told == measured | {"all": all_of_them}
 
 
-def test_all_tools_together_cost_no_more_than_they_may(judges: Judges, seer: User) -> None:
+def test_tools_stay_within_their_token_budget(judges: Judges, seer: User) -> None:
     assert count(judges, answers(seer)[2]["tools"])[0] <= 1_950
 
 
-def test_the_skill_costs_no_more_than_it_may(judges: Judges) -> None:
+def test_skill_stays_within_its_token_budget(judges: Judges) -> None:
     assert count(judges, skill.text())[0] <= 1_100
 
 
-def test_a_result_costs_about_what_the_page_says(judges: Judges, seer: User) -> None:
+def test_mcp_page_states_the_tokens_of_a_result(judges: Judges, seer: User) -> None:
     found = answers(seer)[3]
     (text,), structured = found["content"], found["structuredContent"]
     results = len(structured["results"])
@@ -105,13 +105,13 @@ def test_a_result_costs_about_what_the_page_says(judges: Judges, seer: User) -> 
         assert int(claim) / 2 <= number / results <= 2 * int(claim)
 
 
-def test_every_argument_is_on_the_page(judges: Judges, seer: User) -> None:
+def test_mcp_page_describes_every_argument(judges: Judges, seer: User) -> None:
     for tool in answers(seer)[2]["tools"]:
         for argument in tool["inputSchema"]["properties"]:
             assert re.search(rf"^\| .*`{argument}`.* \|", PAGE, re.MULTILINE), argument
 
 
-def test_the_settings_name_the_server_that_there_is() -> None:
+def test_mcp_page_settings_name_the_server() -> None:
     named = [server for block in blocks("json") for server in servers(json.loads(block))]
     assert len(named) >= 8
     for server in named:
@@ -121,7 +121,7 @@ def test_the_settings_name_the_server_that_there_is() -> None:
         assert server.get("url", URL) == URL
 
 
-def test_every_command_on_the_page_can_be_typed(seer: User) -> None:
+def test_mcp_page_commands_can_be_parsed(seer: User) -> None:
     lines = [line for block in blocks("sh") for line in block.splitlines()]
     typed = [line.partition("qmd -- ")[2] or line for line in lines if re.search(r"^qmd | -- qmd ", line)]
     assert len(typed) >= 3
@@ -130,6 +130,6 @@ def test_every_command_on_the_page_can_be_typed(seer: User) -> None:
         assert done.exit_code == 0, line
 
 
-def test_the_variables_are_those_that_the_server_reads() -> None:
+def test_mcp_page_names_the_variables_of_the_server() -> None:
     told = set(re.findall(r"QMD_[A-Z_]+", PAGE))
     assert variables(ROOT / "src" / "qmd" / "mcp") <= told <= variables(ROOT / "src" / "qmd")

@@ -131,7 +131,7 @@ def spans(text: str) -> list[str]:
     return found
 
 
-def test_each_command_that_the_page_names_is_run_with_both_programs() -> None:
+def test_migration_page_commands_are_run_with_both_programs() -> None:
     compared = PAGE[PAGE.index("## The same") : PAGE.index("## Over HTTP")]
     compared = compared.replace("`collection` (`", "`collection` (").replace("`context` (`", "`context` (")
     # What is new here has no counterpart.
@@ -149,7 +149,7 @@ def _runs(line: str, name: str) -> bool:
     return words[: len(wanted)] == wanted or set(wanted) <= set(words)
 
 
-def test_both_programs_answer_as_the_page_says(answers: list[tuple[Answer, Answer]]) -> None:
+def test_both_programs_answer_as_the_migration_page_says(answers: list[tuple[Answer, Answer]]) -> None:
     wrong = []
     for case, given in zip(CASES, answers, strict=True):
         for title, expected, answer in zip(("tobi/qmd", "here"), (case.peer, case.ours), given, strict=True):
@@ -160,7 +160,9 @@ def test_both_programs_answer_as_the_page_says(answers: list[tuple[Answer, Answe
     assert not wrong, "\n".join(map(str, wrong))
 
 
-def test_both_servers_answer_as_the_page_says(duel: Duel, answers: list[tuple[Answer, Answer]]) -> None:
+def test_both_servers_answer_as_the_migration_page_says(
+    duel: Duel, answers: list[tuple[Answer, Answer]]
+) -> None:
     wrong = []
     with duel.serving() as servers:
         for request in REQUESTS:
@@ -172,7 +174,7 @@ def test_both_servers_answer_as_the_page_says(duel: Duel, answers: list[tuple[An
     assert not wrong, "\n".join(map(str, wrong))
 
 
-def test_migrate_reads_the_index_of_the_peer(duel: Duel, answers: list[tuple[Answer, Answer]]) -> None:
+def test_migrate_reads_an_index_of_tobi_qmd(duel: Duel, answers: list[tuple[Answer, Answer]]) -> None:
     home = duel.other.home
     index, config = home / "cache" / "qmd" / "index.sqlite", home / "config" / "qmd" / "index.yml"
     before = index.read_bytes(), config.read_bytes()

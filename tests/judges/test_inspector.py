@@ -45,19 +45,19 @@ def inspector(
     return Inspector(judges, file, server, request.param)
 
 
-def test_the_schemas_of_the_tools_are_portable(inspector: Inspector) -> None:
+def test_inspector_accepts_the_tool_schemas_as_portable(inspector: Inspector) -> None:
     result, said = inspector.run("tools/list", "--strict")
     assert [tool["name"] for tool in result["tools"]] == list(CALLS)
     assert "Warning" not in said
 
 
 @pytest.mark.parametrize("tool", CALLS)
-def test_every_tool_answers(inspector: Inspector, tool: str) -> None:
+def test_inspector_calls_every_tool(inspector: Inspector, tool: str) -> None:
     result, _ = inspector.run("tools/call", "--tool-name", tool, "--tool-args-json", dumped(CALLS[tool]))
     check(tool, result)
 
 
-def test_a_document_is_a_resource_of_the_one_template(inspector: Inspector) -> None:
+def test_inspector_reads_a_document_by_the_resource_template(inspector: Inspector) -> None:
     result, _ = inspector.run("resources/templates/list")
     (template,) = result["resourceTemplates"]
     assert template["uriTemplate"] == "qmd://{+path}"
@@ -66,7 +66,7 @@ def test_a_document_is_a_resource_of_the_one_template(inspector: Inspector) -> N
     assert "\n5: ## Rollback\n" in document["text"]
 
 
-def test_the_one_prompt_is_the_guide(inspector: Inspector) -> None:
+def test_inspector_gets_the_guide_as_the_only_prompt(inspector: Inspector) -> None:
     result, _ = inspector.run("prompts/list")
     (prompt,) = result["prompts"]
     result, _ = inspector.run("prompts/get", "--prompt-name", prompt["name"])

@@ -12,7 +12,7 @@ from tests.judges.calls import ROOT
 VAULT = Path(__file__).parent / "vault"
 
 
-def test_links_between_notes_are_those_of_another_implementation(tmp_path: Path) -> None:
+def test_links_equal_those_of_another_implementation(tmp_path: Path) -> None:
     found = tmp_path / "links.json"
     command = [sys.executable, ROOT / "bench" / "links.py", VAULT, "--json", found]
     subprocess.run(command, check=True, capture_output=True)

@@ -17,7 +17,7 @@ CLIENT = Path(__file__).with_name("client.mjs")
 
 @pytest.mark.parametrize("sdk", ["v1", "v2"])
 @pytest.mark.parametrize("server", ["stdio", "http"])
-def test_a_client_of_the_typescript_sdk_has_all_that_there_is(
+def test_typescript_sdk_can_use_every_feature(
     judges: Judges, settings: dict[str, Any], server: str, sdk: str
 ) -> None:
     asked = {

@@ -20,13 +20,13 @@ def test_installed_weights_are_the_published_ones() -> None:
     assert convert.locate_weights().stat().st_size == MULTILINGUAL_E5_SMALL.size
 
 
-def test_locating_the_weights_does_not_import_their_package() -> None:
+def test_locate_does_not_import_the_package_of_the_weights() -> None:
     imported = convert.PACKAGE in sys.modules
     convert.locate_weights()
     assert (convert.PACKAGE in sys.modules) == imported
 
 
-def test_conversion_reports_and_happens_once(tmp_path: Path) -> None:
+def test_prepare_reports_the_conversion_and_does_it_once(tmp_path: Path) -> None:
     messages: list[str] = []
     folder = convert.prepare(tmp_path, messages.append)
     assert messages[0].startswith("Preparing multilingual-e5-small")
@@ -66,7 +66,7 @@ def test_prepare_removes_the_files_of_a_crash(tmp_path: Path) -> None:
     assert not abandoned.exists()
 
 
-def test_prepare_works_in_two_processes_at_once(tmp_path: Path) -> None:
+def test_prepare_works_in_two_processes_simultaneously(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=convert.prepare, args=(tmp_path,)) for _ in range(2)]
     for process in processes:

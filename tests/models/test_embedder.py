@@ -27,7 +27,7 @@ OTHER_ZH = "香蕉富含钾，成串生长。"
     ],
     ids=["English", "Chinese", "Chinese to English", "English to Chinese"],
 )
-def test_a_related_passage_has_a_higher_cosine(
+def test_related_passage_has_a_higher_cosine(
     embedder: E5Embedder, query: str, related: str, unrelated: str
 ) -> None:
     near, far = embedder.embed_documents([related, unrelated]) @ embedder.embed_queries([query])[0]
@@ -52,7 +52,7 @@ def test_embedding_no_texts_returns_no_vectors(embedder: E5Embedder) -> None:
     assert embedder.embed_documents([]).shape == (0, embedder.dimension)
 
 
-def test_a_vector_does_not_depend_on_the_batch(embedder: E5Embedder) -> None:
+def test_embed_documents_does_not_depend_on_the_batch(embedder: E5Embedder) -> None:
     texts = [f"{word} " * count for count, word in enumerate(["alpha", "beta", "数据", "δ"] * 6, start=1)]
     together = embedder.embed_documents(texts)
     alone = np.concatenate([embedder.embed_documents([text]) for text in texts])

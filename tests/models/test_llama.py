@@ -42,7 +42,7 @@ def embedder(smol: str, tmp_path_factory: pytest.TempPathFactory) -> RemoteEmbed
     return loaded
 
 
-def test_read_header_returns_the_model_s_properties(smol: str) -> None:
+def test_read_header_returns_the_properties_of_a_model(smol: str) -> None:
     header = read_header(Path(smol))
     assert (header.architecture, header.number("embedding_length")) == ("llama", 576)
     assert header.is_chat_model
@@ -122,7 +122,7 @@ def test_read_header_detects_truncation_at_any_length(smol: str, tmp_path: Path)
             read_header(path)
 
 
-def test_a_model_without_a_ranking_head_is_refused_as_reranker(smol: str, tmp_path: Path) -> None:
+def test_load_reranker_refuses_a_model_without_a_ranking_head(smol: str, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="is not a reranker"):
         load(smol, "rerank", cache_dir=tmp_path, settings=Settings())
     card = resolve(smol, "rerank")
@@ -131,7 +131,7 @@ def test_a_model_without_a_ranking_head_is_refused_as_reranker(smol: str, tmp_pa
 
 
 @pytest.mark.parametrize("architecture", ["qwen3", "bert"])
-def test_a_generative_reranker_needs_its_reranking_prompt(tmp_path: Path, architecture: str) -> None:
+def test_check_role_requires_the_prompt_of_a_generative_reranker(tmp_path: Path, architecture: str) -> None:
     values: dict[str, Value] = {"general.architecture": architecture, f"{architecture}.pooling_type": 4}
     prompt: dict[str, Value] = {"tokenizer.chat_template.rerank": "<Query>: {query}\n<Document>: {document}"}
     check_role(tmp_path, Header(values | prompt, 1), "rerank")
@@ -155,14 +155,14 @@ def test_embedder_uses_the_pooling_of_its_family(smol: str, tmp_path: Path) -> N
     assert float(by_last @ by_mean) < 0.99
 
 
-def test_a_model_above_the_memory_limit_is_not_loaded(smol: str, tmp_path: Path) -> None:
+def test_model_above_the_memory_limit_is_not_loaded(smol: str, tmp_path: Path) -> None:
     embedder = load(smol, "embed", cache_dir=tmp_path, settings=Settings(max_ram_mb=100))
     with pytest.raises(ModelError, match="the limit is 100 MB"):
         embedder.embed_queries(["a"])
     assert not embedder.loaded
 
 
-def test_the_least_recently_used_model_is_unloaded(smol: str, tmp_path: Path) -> None:
+def test_least_recently_used_model_is_unloaded(smol: str, tmp_path: Path) -> None:
     # Each takes about 300 MB: there is room for one of them.
     settings = Settings(threads=2, max_ram_mb=600)
     other = tmp_path / "other.gguf"
@@ -176,7 +176,7 @@ def test_the_least_recently_used_model_is_unloaded(smol: str, tmp_path: Path) ->
     assert (first.loaded, second.loaded) == (True, False)
 
 
-def test_a_missing_known_model_has_a_hint_to_pull_it(tmp_path: Path) -> None:
+def test_missing_known_model_has_a_hint_to_pull_it(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="is not downloaded") as caught:
         load("embeddinggemma-300M-Q8_0", "embed", cache_dir=tmp_path)
     assert caught.value.hint == (

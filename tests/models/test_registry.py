@@ -33,11 +33,11 @@ def test_load_finds_the_default_by_each_name(e5_cache: Path, spec: str | None) -
     assert (embedder.chunk_tokens, embedder.chunk_overlap) == (450, 64)
 
 
-def test_there_is_no_default_expander(e5_cache: Path) -> None:
+def test_load_expander_has_no_default(e5_cache: Path) -> None:
     assert load(None, "generate", cache_dir=e5_cache) is None
 
 
-def test_default_reranker_shares_the_embedder_s_session(e5_cache: Path) -> None:
+def test_default_reranker_shares_the_session_of_the_embedder(e5_cache: Path) -> None:
     embedder = load(None, "embed", cache_dir=e5_cache, settings=Settings(threads=2))
     reranker = load(None, "rerank", cache_dir=e5_cache, settings=Settings(threads=2))
     assert isinstance(embedder, E5Embedder)
@@ -53,7 +53,7 @@ def test_unknown_model_error_lists_the_known_models(e5_cache: Path) -> None:
     assert "multilingual-e5-small" in caught.value.hint
 
 
-def test_a_model_of_another_role_is_unknown(e5_cache: Path) -> None:
+def test_load_reranker_refuses_a_model_of_another_role(e5_cache: Path) -> None:
     with pytest.raises(ModelError, match="Unknown model"):
         load("multilingual-e5-small", "rerank", cache_dir=e5_cache)
 

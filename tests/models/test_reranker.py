@@ -56,7 +56,7 @@ def test_query_tokens_have_equal_weights_if_the_index_is_empty(reranker: LateInt
     assert empty == reranker.score(query, PASSAGES)
 
 
-def test_a_score_does_not_depend_on_other_passages(reranker: LateInteractionReranker) -> None:
+def test_score_does_not_depend_on_other_passages(reranker: LateInteractionReranker) -> None:
     query = "reset the password"
     fresh = [reranker.score(query, [passage])[0] for passage in PASSAGES]
     assert reranker.score(query, [*reversed(PASSAGES), *PASSAGES]) == pytest.approx(
@@ -64,7 +64,7 @@ def test_a_score_does_not_depend_on_other_passages(reranker: LateInteractionRera
     )
 
 
-def test_a_query_or_passage_without_tokens_scores_0(reranker: LateInteractionReranker) -> None:
+def test_query_or_passage_without_tokens_scores_0(reranker: LateInteractionReranker) -> None:
     assert reranker.score("", PASSAGES) == [0.0] * len(PASSAGES)
     assert reranker.score("password", ["", " \n"]) == [0.0, 0.0]
     assert reranker.score("password", []) == []

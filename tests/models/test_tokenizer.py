@@ -54,7 +54,7 @@ def test_ids_equal_those_of_xlm_roberta(tokenizer: Tokenizer, text: str) -> None
 
 
 @pytest.mark.parametrize("text", ["", " ", " \t\r\n\u3000\u200b "])
-def test_a_text_without_words_has_no_tokens(tokenizer: Tokenizer, text: str) -> None:
+def test_text_without_words_has_no_tokens(tokenizer: Tokenizer, text: str) -> None:
     assert tokenizer.ids(text) == []
     assert tokenizer.offsets(text) == []
 
@@ -76,7 +76,7 @@ def test_equivalent_characters_have_equal_ids(tokenizer: Tokenizer, text: str, p
     assert tokenizer.ids(text) == tokenizer.ids(plain)
 
 
-def test_the_full_width_tilde_is_not_normalised(tokenizer: Tokenizer) -> None:
+def test_full_width_tilde_is_not_normalised(tokenizer: Tokenizer) -> None:
     assert tokenizer.ids("10～20") != tokenizer.ids("10~20")
 
 
@@ -84,7 +84,7 @@ def test_text_never_matches_a_special_token(tokenizer: Tokenizer) -> None:
     assert not {0, 1, 2, UNKNOWN, 250001} & set(tokenizer.ids("<s> </s> <pad> <unk> <mask> a<mask>b"))
 
 
-def test_a_run_of_unknown_characters_is_one_token(tokenizer: Tokenizer) -> None:
+def test_run_of_unknown_characters_is_one_token(tokenizer: Tokenizer) -> None:
     assert tokenizer.ids("\U00013000\U00013001").count(UNKNOWN) == 1
 
 

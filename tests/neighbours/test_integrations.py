@@ -45,7 +45,7 @@ def called(user: User, python: Path, tool: str, name: str, **arguments: Any) -> 
     return output
 
 
-def test_llm_finds_the_tools_of_the_installed_package(python: Path, seer: User) -> None:
+def test_llm_lists_the_tools_of_the_installed_package(python: Path, seer: User) -> None:
     tools = json.loads(run(seer, python.with_name("llm"), "tools", "--json"))
     (tool,) = [tool for tool in tools["tools"] if tool["plugin"] == "qmd"]
     assert tool["name"] == "qmd"
@@ -54,7 +54,7 @@ def test_llm_finds_the_tools_of_the_installed_package(python: Path, seer: User) 
     assert [tool["name"] for tool in toolbox["tools"]] == ["Qmd_get", "Qmd_search"]
 
 
-def test_the_tool_of_llm_searches_by_meaning_and_with_filters(python: Path, seer: User) -> None:
+def test_llm_tool_searches_by_meaning_and_with_filters(python: Path, seer: User) -> None:
     found = json.loads(called(seer, python, "qmd", "qmd", query="数据丢了怎么恢复 path:ops/", limit=1))
     assert [hit["file"] for hit in found["results"]] == ["notes/ops/backup.md"]
 
@@ -66,22 +66,22 @@ def test_the_tool_of_llm_searches_by_meaning_and_with_filters(python: Path, seer
         ("nothing.md", "Error: Document not found: nothing.md"),
     ],
 )
-def test_the_toolbox_of_llm_reads_documents(python: Path, seer: User, file: str, start: str) -> None:
+def test_llm_toolbox_reads_documents(python: Path, seer: User, file: str, start: str) -> None:
     assert called(seer, python, "Qmd", "Qmd_get", file=file).startswith(start)
 
 
-def test_the_toolbox_of_llm_takes_the_name_of_an_index(python: Path, seer: User) -> None:
+def test_llm_toolbox_takes_the_name_of_an_index(python: Path, seer: User) -> None:
     found = json.loads(called(seer, python, 'Qmd("empty")', "Qmd_search", query="backup"))
     assert found["results"] == []
 
 
-def test_loading_the_plugin_imports_no_part_of_qmd(python: Path, seer: User) -> None:
+def test_llm_plugin_imports_no_part_of_qmd_when_loaded(python: Path, seer: User) -> None:
     code = "import llm, sys; before = set(sys.modules); import qmd.llm_tools; print(*{*sys.modules} - before)"
     assert set(run(seer, python, "-c", code).split()) <= {"qmd", "qmd._version", "qmd.llm_tools"}
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=["langchain", "llama-index"])
-def test_a_retriever_of_the_page_finds_passages(
+def test_retrievers_of_the_integrations_page_find_passages(
     python: Path, seer: User, tmp_path: Path, recipe: str
 ) -> None:
     (tmp_path / "recipe.py").write_text(recipe, encoding="utf-8")

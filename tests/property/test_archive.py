@@ -21,7 +21,7 @@ def plain(text: str) -> str:
 
 
 @given(TEXTS, QUERIES)
-def test_the_lines_that_match_are_those_that_contain_the_query(text: str, query: str) -> None:
+def test_archive_search_finds_exactly_the_lines_with_the_query(text: str, query: str) -> None:
     ended = (
         unicodedata.normalize("NFC", text.removeprefix("\ufeff")).replace("\r\n", "\n").replace("\r", "\n")
     )
@@ -44,7 +44,7 @@ def test_the_lines_that_match_are_those_that_contain_the_query(text: str, query:
 
 
 @given(TEXTS.filter(lambda title: title and "/" not in title), st.datetimes())
-def test_a_dated_name_gives_its_title_and_time_back(title: str, time: object) -> None:
+def test_read_name_returns_title_and_time_of_a_dated_name(title: str, time: object) -> None:
     published = str(time).partition(".")[0].replace(" ", "T")
     post = read_name(f"a/motions/{published.replace('T', '_').replace(':', '_')}_{title}.md")
     assert (post.title, post.published, post.album) == (title, published, None)

@@ -23,7 +23,7 @@ def calibrated(rows: list[tuple[float, float, float, float]], names: tuple[Signa
 
 
 @given(documents)
-def test_calibrated_scores_keep_the_order_and_lie_between_0_and_1(
+def test_calibrated_scores_keep_the_order_between_0_and_1(
     rows: list[tuple[float, float, float, float]],
 ) -> None:
     for names in (("words",), ("meaning",), ("words", "meaning"), ("words", "meaning", "rerank", "title")):
@@ -42,7 +42,7 @@ def test_scores_fall_with_those_of_the_ranking(rows: list[tuple[float, float, fl
 
 
 @given(documents, st.sampled_from(("words", "meaning")))
-def test_a_document_with_more_of_a_signal_does_not_score_less(
+def test_more_of_a_signal_does_not_lower_the_score(
     rows: list[tuple[float, float, float, float]], name: Signal
 ) -> None:
     lower = calibrated(rows, (name,))[0].score

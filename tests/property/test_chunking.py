@@ -65,7 +65,7 @@ def test_chunks_cover_the_text_in_order_within_the_target(
 
 
 @given(cases())
-def test_no_chunk_starts_or_ends_in_a_fence_that_fits(
+def test_chunks_do_not_start_or_end_in_a_fence_that_fits(
     case: tuple[str, list[tuple[int, int]], int, int, int],
 ) -> None:
     text, offsets, target, overlap, window = case
@@ -79,7 +79,7 @@ def test_no_chunk_starts_or_ends_in_a_fence_that_fits(
 
 
 @given(PLAIN, st.integers(2, 60), st.data())
-def test_the_first_cut_is_the_best_break_of_the_window(text: str, target: int, data: st.DataObject) -> None:
+def test_chunk_ends_at_the_best_break_of_the_window(text: str, target: int, data: st.DataObject) -> None:
     offsets = [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]
     window = data.draw(st.integers(1, target))
     chunks = chunk(text, offsets, target=target, overlap=0, window=window)

@@ -24,14 +24,14 @@ TYPED = st.lists(
 
 
 @given(MOMENTS, ZONES, st.sampled_from("T t"))
-def test_a_moment_is_read_as_written_whatever_its_zone(moment: datetime, zone: str, between: str) -> None:
+def test_read_returns_a_moment_as_written_without_its_zone(moment: datetime, zone: str, between: str) -> None:
     plain = moment.replace(microsecond=0).isoformat()
     assert dates.read(moment.isoformat().replace("T", between) + zone) == plain
     assert dates.in_name(f"{plain.replace('T', '_').replace(':', '_')}_Title.md") == plain
 
 
 @given(st.dates(min_value=date(1000, 1, 1)))
-def test_a_day_is_read_in_every_form_that_iso_has(day: date) -> None:
+def test_read_accepts_every_iso_form_of_a_day(day: date) -> None:
     midnight = f"{day}T00:00:00"
     year, week, weekday = day.isocalendar()
     forms = [str(day), f"{day.year}-{day.month}-{day.day}", f"{day:%Y%m%d}".zfill(8)]
@@ -44,7 +44,7 @@ def test_a_day_is_read_in_every_form_that_iso_has(day: date) -> None:
 
 
 @given(MOMENTS, MOMENTS)
-def test_dates_sort_as_times_do(one: datetime, other: datetime) -> None:
+def test_dates_sort_like_times(one: datetime, other: datetime) -> None:
     first, second = dates.read(one.isoformat()), dates.read(other.isoformat())
     assert first is not None
     assert second is not None
@@ -58,13 +58,13 @@ def test_dates_sort_as_times_do(one: datetime, other: datetime) -> None:
 @example("2024-01-01 24:00")
 @example("2024-01-01T10:00:60")
 @example("٢٠٢٤")
-def test_parsed_dates_are_moments_of_the_calendar(text: str) -> None:
+def test_read_returns_only_valid_moments(text: str) -> None:
     for found in (dates.read(text), dates.in_name(text)):
         if found is not None:
             assert datetime.fromisoformat(found).isoformat() == found
 
 
-def test_a_date_that_no_calendar_has_is_none() -> None:
+def test_read_refuses_dates_that_no_calendar_has() -> None:
     for text in (
         "2023-02-29",
         "2024-13",
@@ -81,7 +81,7 @@ def test_a_date_that_no_calendar_has_is_none() -> None:
 
 
 @given(st.integers())
-def test_the_time_of_a_file_is_in_utc_and_always_a_date(nanoseconds: int) -> None:
+def test_of_mtime_returns_a_date_in_utc(nanoseconds: int) -> None:
     found = dates.of_mtime(nanoseconds)
     assert len(found) == len("2024-03-07T10:00:00")
     if abs(nanoseconds) < 10**18:
@@ -92,7 +92,7 @@ def test_the_time_of_a_file_is_in_utc_and_always_a_date(nanoseconds: int) -> Non
 
 
 @given(TYPED | st.text(max_size=60))
-def test_a_query_without_its_filters_has_none_and_finds_the_same(text: str) -> None:
+def test_split_removes_all_filters_and_keeps_the_words(text: str) -> None:
     rest, found = filters.split(text)
     assert filters.split(rest) == (rest, None)
     assert parse(rest) == parse(text)
@@ -101,7 +101,7 @@ def test_a_query_without_its_filters_has_none_and_finds_the_same(text: str) -> N
 
 
 @given(st.text(st.characters(exclude_characters='"“”„«»\0', exclude_categories=["Cs"]), min_size=1), MOMENTS)
-def test_typed_date_filters_are_parsed(name: str, moment: datetime) -> None:
+def test_split_parses_typed_author_and_date_filters(name: str, moment: datetime) -> None:
     day = str(moment)[:10]
     rest, found = filters.split(f'one author:"{name}" two After:{day} before:{day[:4]}')
     dated = (Comparison("date", "gte", day), Comparison("date", "lt", day[:4]))
@@ -111,7 +111,7 @@ def test_typed_date_filters_are_parsed(name: str, moment: datetime) -> None:
         assert (rest, found) == (f'one author:"{name}" two', And(dated))
 
 
-def test_similar_text_is_no_date_filter() -> None:
+def test_split_ignores_text_that_only_resembles_a_filter() -> None:
     for text in (
         '"author:ann"', "author:", 'author:""', 'author:" "', "after:yesterday", "before:2024-13",
         "coauthor:ann", 'author:"ann"b', 'author:ann"b', 'author:"ann', "key:value",
@@ -123,7 +123,7 @@ def test_similar_text_is_no_date_filter() -> None:
     assert not parse('author:ann after:2024 before:"2024-06"').terms
 
 
-def test_filters_of_a_kind_hold_together() -> None:
+def test_typed_filters_are_combined_with_and() -> None:
     rest, found = filters.split("author:ann x -author:bob after:2023 after:2024")
     assert rest == "x"
     assert found is not None

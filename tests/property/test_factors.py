@@ -20,14 +20,14 @@ queries = words.map(" ".join)
 
 
 @given(scores, scores, factors)
-def test_a_factor_keeps_scores_in_range_and_in_order(first: float, second: float, factor: float) -> None:
+def test_scale_keeps_scores_in_range_and_in_order(first: float, second: float, factor: float) -> None:
     low, high = sorted((first, second))
     assert 0 <= scale(low, factor) <= scale(high, factor) + 1e-12 <= 1 + 1e-9
     assert scale(low, 1.0) == low
 
 
 @given(scores, factors)
-def test_a_factor_above_one_raises_and_below_one_lowers(score: float, factor: float) -> None:
+def test_scale_raises_by_factors_above_one_and_lowers_below(score: float, factor: float) -> None:
     if factor >= 1:
         assert scale(score, factor) >= score - 1e-12
     else:
@@ -35,13 +35,13 @@ def test_a_factor_above_one_raises_and_below_one_lowers(score: float, factor: fl
 
 
 @given(scores)
-def test_a_document_without_factors_is_unchanged(score: float) -> None:
+def test_weigh_keeps_a_document_without_factors(score: float) -> None:
     item = Ranked(1, score, {"lexical": 1})
     assert weigh(item, Facts("2025-01-01T00:00:00", NOW)) is item
 
 
 @given(st.floats(0, 36_500), st.floats(0.01, 36_500))
-def test_a_date_counts_between_its_limits_and_half_of_it_after_a_half_life(age: float, half: float) -> None:
+def test_date_factor_halves_after_the_half_life_within_limits(age: float, half: float) -> None:
     def factor(days: float) -> float:
         moment = NOW - timedelta(days=days)
         found = of_date(Facts(moment.replace(tzinfo=None).isoformat(), NOW, half_life=half))
@@ -54,13 +54,13 @@ def test_a_date_counts_between_its_limits_and_half_of_it_after_a_half_life(age: 
         assert abs(factor(half) - (1 + OLDEST) / 2) < 1e-3
 
 
-def test_a_date_that_cannot_be_read_counts_as_the_oldest() -> None:
+def test_unreadable_date_counts_as_the_oldest() -> None:
     found = of_date(Facts("", NOW, half_life=30))
     assert found is not None and found.value == OLDEST
 
 
 @given(queries, queries)
-def test_the_similarity_of_queries_is_symmetric_and_bounded(first: str, second: str) -> None:
+def test_similarity_of_queries_is_symmetric_and_bounded(first: str, second: str) -> None:
     one, other = words_of(first), words_of(second)
     assert similarity(one, other) == similarity(other, one)
     assert 0 <= similarity(one, other) <= 1
@@ -69,7 +69,7 @@ def test_the_similarity_of_queries_is_symmetric_and_bounded(first: str, second: 
 
 
 @given(queries, queries)
-def test_pins_count_for_the_same_words_and_marks_for_similar_queries(query: str, marked: str) -> None:
+def test_guidance_pins_equal_words_and_marks_similar_queries(query: str, marked: str) -> None:
     entry = Entry(marked or "x", {"pin": ("n/a.md",), "good": ("n/b.md",)})
     found = guidance_for(query, [entry])
     shared = similarity(words_of(query), words_of(marked or "x")) if words_of(query) else 0.0
@@ -77,7 +77,7 @@ def test_pins_count_for_the_same_words_and_marks_for_similar_queries(query: str,
     assert bool(found.marks) == (shared >= SIMILAR)
 
 
-def test_the_mark_of_the_most_similar_query_counts() -> None:
+def test_guidance_prefers_the_mark_of_the_most_similar_query() -> None:
     near = Entry("restore nightly backup deploy", {"bad": ("n/a.md",)})
     same = Entry("Restoring the nightly backups", {"good": ("n/a.md",)})
     for order in ([near, same], [same, near]):

@@ -152,7 +152,7 @@ FEW = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 @settings(FEW, max_examples=50)
 @given(documents=DOCUMENTS, predicates=st.lists(PREDICATES, min_size=1, max_size=10))
-def test_sqlite_selects_the_documents_that_a_predicate_means(
+def test_sqlite_selects_the_documents_that_a_predicate_matches(
     sqlite: Store, documents: list[tuple[object, ...]], predicates: list[Predicate]
 ) -> None:
     select(sqlite, documents, predicates)
@@ -161,7 +161,7 @@ def test_sqlite_selects_the_documents_that_a_predicate_means(
 @pytest.mark.milvus
 @settings(FEW, max_examples=12)
 @given(documents=DOCUMENTS, predicates=st.lists(PREDICATES, min_size=3, max_size=10))
-def test_milvus_selects_the_documents_that_a_predicate_means(
+def test_milvus_selects_the_documents_that_a_predicate_matches(
     milvus: Store, documents: list[tuple[object, ...]], predicates: list[Predicate]
 ) -> None:
     select(milvus, documents, predicates)

@@ -80,7 +80,7 @@ def in_xml(text: str) -> str:
 
 
 @given(st.lists(HITS, max_size=3))
-def test_results_come_back_out_of_xml_but_for_characters_that_xml_lacks(hits: list[Hit]) -> None:
+def test_xml_of_results_keeps_every_character_that_xml_allows(hits: list[Hit]) -> None:
     root = ElementTree.fromstring(writer("xml").hits(hits, View()))
     assert root.tag == "results"
     assert len(root) == len(hits)
@@ -91,7 +91,7 @@ def test_results_come_back_out_of_xml_but_for_characters_that_xml_lacks(hits: li
 
 
 @given(st.lists(PAGES | st.builds(Skipped, document=DOCUMENTS, bytes=st.integers(1, 10**9)), max_size=3))
-def test_documents_come_back_out_of_xml_csv_and_json(items: list[Page | Skipped]) -> None:
+def test_xml_csv_and_json_of_documents_can_be_read_back(items: list[Page | Skipped]) -> None:
     files = ElementTree.fromstring(writer("xml").pages(items, View()))
     rows = list(csv.DictReader(io.StringIO(writer("csv").pages(items, View()), newline="")))
     objects = json.loads(writer("json").pages(items, View()))
@@ -106,7 +106,7 @@ def test_documents_come_back_out_of_xml_csv_and_json(items: list[Page | Skipped]
 
 
 @given(st.lists(HITS, max_size=3))
-def test_results_come_back_out_of_csv_and_json(hits: list[Hit]) -> None:
+def test_csv_and_json_of_results_can_be_read_back(hits: list[Hit]) -> None:
     rows = list(csv.DictReader(io.StringIO(writer("csv").hits(hits, View()), newline="")))
     objects = json.loads(writer("json").hits(hits, View()))
     for hit, row, shown in zip(hits, rows, objects, strict=True):
@@ -123,13 +123,13 @@ def test_results_come_back_out_of_csv_and_json(hits: list[Hit]) -> None:
 
 
 @given(st.lists(HITS, min_size=1, max_size=3))
-def test_a_result_is_one_line_of_names(hits: list[Hit]) -> None:
+def test_files_format_can_be_read_back(hits: list[Hit]) -> None:
     rows = list(csv.reader(io.StringIO(writer("files").hits(hits, View()), newline="")))
     assert [row[0] for row in rows] == [hit.docid for hit in hits]
 
 
 @given(LISTINGS)
-def test_rows_come_back_out_of_every_format(listing: Listing) -> None:
+def test_every_format_of_a_listing_can_be_read_back(listing: Listing) -> None:
     count = len(listing.rows)
     assert json.loads(writer("json").listing(listing, View())) == list(listing.rows)
     header, *rows = csv.reader(io.StringIO(writer("csv").listing(listing, View()), newline=""))
@@ -143,7 +143,7 @@ def test_rows_come_back_out_of_every_format(listing: Listing) -> None:
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp"))), st.integers(16, 90))
-def test_lines_fit_lose_nothing_but_blanks_and_no_two_would_make_one(text: str, width: int) -> None:
+def test_line_spans_fill_lines_and_drop_only_blanks(text: str, width: int) -> None:
     lines = [text[start:end] for start, end in line_spans(text, width)]
     assert all(width_of(line) <= width for line in lines)
     assert "".join(lines).replace(" ", "") == text.replace(" ", "")
@@ -153,7 +153,7 @@ def test_lines_fit_lose_nothing_but_blanks_and_no_two_would_make_one(text: str, 
 
 
 @given(st.lists(st.text(alphabet="abc,.", min_size=1, max_size=12), min_size=1), st.integers(16, 40))
-def test_words_that_fit_are_not_cut(words: list[str], width: int) -> None:
+def test_line_spans_does_not_cut_words_that_fit(words: list[str], width: int) -> None:
     text = " ".join(words)
     lines = [text[start:end] for start, end in line_spans(text, width)]
     assert " ".join(lines).split() == words

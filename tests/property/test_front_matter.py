@@ -30,7 +30,7 @@ ENTRIES = st.one_of(
 @example("title: a\ntags: [a, b c]\nalias:\n  - one\n  - 2\nempty:\nupdated: 2024-01-02 10:00")
 @example("1: 0\n1: -")
 @example(f"{'ß' * 60}: a key that folding makes too long")
-def test_plain_entries_have_the_values_of_yaml(text: str) -> None:
+def test_plain_front_matter_has_the_values_of_yaml(text: str) -> None:
     read = front_matter.read(text)
     # A comment makes it a case for the parser, and changes no value.
     parsed = front_matter.read(f"{text}\n# a comment\n")
@@ -38,7 +38,7 @@ def test_plain_entries_have_the_values_of_yaml(text: str) -> None:
     assert (read.fields, read.omitted) == (parsed.fields, parsed.omitted)
 
 
-def test_plain_entries_need_no_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_front_matter_does_not_call_the_yaml_parser(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the parser was called")
 

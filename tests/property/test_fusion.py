@@ -26,7 +26,7 @@ def ranked_lists(draw: st.DrawFn) -> list[RankedList]:
 
 
 @given(lists=ranked_lists())
-def test_fusion_returns_each_document_once_with_falling_scores_from_0_to_1(lists: list[RankedList]) -> None:
+def test_fusion_returns_each_document_once_with_descending_scores(lists: list[RankedList]) -> None:
     everything = {document for ranked in lists for document, _ in ranked.items}
     for fused in (reciprocal_rank(lists), convex([ranked for ranked in lists if ranked.items])):
         assert {entry.document for entry in fused} == everything
@@ -54,7 +54,7 @@ def test_reciprocal_rank_fusion_adds_the_documented_bonus() -> None:
 
 
 @given(lists=ranked_lists(), scores=st.dictionaries(st.integers(1, 30), st.floats(0, 1)))
-def test_rankings_keep_every_document_with_falling_scores(
+def test_rankings_keep_every_document_with_descending_scores(
     lists: list[RankedList], scores: dict[int, float]
 ) -> None:
     fused = convex([ranked for ranked in lists if ranked.items])

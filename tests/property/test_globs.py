@@ -22,7 +22,7 @@ _PATHS = st.lists(_NAMES, min_size=1, max_size=4).map("/".join)
 @given(st.lists(_PIECES, min_size=1, max_size=7).map("".join), st.lists(_PATHS, min_size=1, max_size=20))
 @example("**/a/**/b*a*b/**", ["a/b", "a/x/bab/y", "bab/a/bab", "a/a/bbab/", "a/bab/a/bab/c"])
 @example("**/*a?b*[ab]", ["aab", "x/aabb", "aaba/b", "aaabab"])
-def test_globs_match_as_those_of_wcmatch(glob: str, paths: list[str]) -> None:
+def test_globs_match_like_those_of_wcmatch(glob: str, paths: list[str]) -> None:
     normal = glob.removeprefix("./").lstrip("/")
     expected = [re.compile(one) for one in wcmatch.translate(normal, flags=_FLAGS)[0]]
     matches = compile_globs((glob,))

@@ -21,13 +21,13 @@ TARGETS = st.lists(st.sampled_from(["a", "b", "B", "..", ".", "c d", "a.md", "",
 
 
 @given(st.lists(LINES, max_size=12).map("\n".join))
-def test_fences_are_those_among_the_blocks(text: str) -> None:
+def test_fences_equal_the_fence_blocks(text: str) -> None:
     expected = [(block.start, block.end) for block in blocks(text) if block.kind == "fence"]
     assert fences(text) == expected
 
 
 @given(PATHS, TARGETS, st.booleans(), st.sampled_from(["n.md", "a/n.md", "a/b/n.md"]))
-def test_a_target_resolves_to_the_same_document_among_those_with_its_names(
+def test_resolve_needs_only_documents_with_the_names_of_the_target(
     paths: list[str], target: str, wikilink: bool, source: str
 ) -> None:
     documents = [(path, ("Alias",) if "d" in path else ()) for path in paths]

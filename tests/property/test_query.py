@@ -30,7 +30,7 @@ def fts() -> apsw.Connection:
 
 @settings(max_examples=300)
 @given(text=ANYTHING | TYPED)
-def test_every_text_becomes_a_valid_full_text_query(fts: apsw.Connection, text: str) -> None:
+def test_parse_makes_a_valid_full_text_query_of_any_text(fts: apsw.Connection, text: str) -> None:
     query = parse(text)
     longer = [term for term in map(longer_words, query.terms) if term is not None]
     for term in (*query.terms, *query.negative, *longer):
@@ -39,7 +39,7 @@ def test_every_text_becomes_a_valid_full_text_query(fts: apsw.Connection, text: 
 
 @settings(max_examples=300)
 @given(text=ANYTHING | TYPED)
-def test_a_term_holds_nothing_that_the_index_would_split_at(text: str) -> None:
+def test_terms_have_no_character_that_fts5_splits_at(text: str) -> None:
     for term in tokens.terms(text):
         assert term
         assert all(not character.isascii() or character.isalnum() for character in term), term
@@ -60,7 +60,7 @@ def test_spans_cover_the_words_they_come_from(text: str) -> None:
 @example(text="\u03000", query="0")  # a mark that belongs to no word
 @example(text="eing, oeds, vying, only and an", query="e o a vie")  # stems that are no beginnings, or short
 @example(text="banana b", query="b b*")
-def test_marking_a_text_finds_just_the_spans_of_the_querys_terms(text: str, query: str) -> None:
+def test_highlighter_finds_exactly_the_spans_of_query_terms(text: str, query: str) -> None:
     marker = Highlighter(parse(query).terms)
     every = [(*span, weight) for span in tokens.spans(text) if (weight := marker.weight(span[2]))]
     assert marker.find(text) == sorted(every, key=itemgetter(0, 1))
@@ -73,7 +73,7 @@ def test_marking_a_text_finds_just_the_spans_of_the_querys_terms(text: str, quer
 )
 @example(text="a - b", phrase="a b")
 @example(text="数据库 数库", phrase="数库")
-def test_a_phrase_is_marked_just_where_the_index_has_it(text: str, phrase: str) -> None:
+def test_highlighter_marks_a_phrase_exactly_as_the_index_has_it(text: str, phrase: str) -> None:
     (term, *_) = parse(f'"{phrase}"').terms or (None,)
     if term is None or len(term.tokens) < 2:
         return
@@ -91,7 +91,7 @@ def test_a_phrase_is_marked_just_where_the_index_has_it(text: str, phrase: str) 
     assert {start for start, _, name, _ in marked if " " in name.strip()} == places
 
 
-def test_an_unspaced_character_folds_for_itself_unless_it_is_listed_as_composed() -> None:
+def test_unspaced_characters_fold_to_themselves_unless_composed() -> None:
     alone = re.compile(f"(?![{tokens.COMPOSED}])[{tokens.UNSPACED}]")
     for character in map(chr, [*range(0x0E00, 0xD800), *range(0xE000, 0x40000)]):
         if alone.match(character):
@@ -100,7 +100,7 @@ def test_an_unspaced_character_folds_for_itself_unless_it_is_listed_as_composed(
 
 
 @given(text=st.text(alphabet="abc数据库検索한국 -/📅→\ufe0f", min_size=1, max_size=30))
-def test_a_text_is_found_by_itself_in_quotes(text: str) -> None:
+def test_text_in_quotes_finds_itself(text: str) -> None:
     connection = apsw.Connection(":memory:")
     connection.execute("CREATE VIRTUAL TABLE f USING fts5(body, tokenize='ascii')")
     connection.execute("INSERT INTO f VALUES (?)", (tokens.index_form(f"before {text} after"),))
@@ -110,7 +110,7 @@ def test_a_text_is_found_by_itself_in_quotes(text: str) -> None:
         assert found == [(1,)]
 
 
-def test_fold_takes_no_more_time_for_many_marks_than_for_a_few() -> None:
+def test_fold_takes_bounded_time_for_many_marks() -> None:
     """Normalising sorts marks, by the square of their number."""
     sortable = [each for each in map(chr, range(0x110000)) if unicodedata.combining(each)]
     for mark in sortable:
@@ -120,7 +120,7 @@ def test_fold_takes_no_more_time_for_many_marks_than_for_a_few() -> None:
 
 
 @given(word=st.text(alphabet="aé-ßｱ한'", min_size=1, max_size=30), more=st.integers(0, 400))
-def test_terms_of_a_long_word_are_cut_in_texts_and_in_queries_alike(word: str, more: int) -> None:
+def test_terms_of_long_words_are_cut_alike_in_texts_and_queries(word: str, more: int) -> None:
     text = word + more * "x" + word
     for term in tokens.terms(text):
         assert len(term) <= tokens.MAX_TERM
@@ -130,7 +130,7 @@ def test_terms_of_a_long_word_are_cut_in_texts_and_in_queries_alike(word: str, m
             assert f" {' '.join(each.tokens)}" in held
 
 
-def test_symbols_are_symbols() -> None:
+def test_symbols_are_neither_letters_digits_nor_punctuation() -> None:
     """None is a letter, a digit or punctuation, which words and grammar are made of."""
     for symbol in re.findall(f"[{tokens.SYMBOLS}]", "".join(map(chr, range(0x110000)))):
         assert unicodedata.category(symbol) in {"So", "Sm", "Sc", "Sk", "Cn"}, hex(ord(symbol))
@@ -139,7 +139,7 @@ def test_symbols_are_symbols() -> None:
 
 @settings(max_examples=300)
 @given(text=ANYTHING | TYPED)
-def test_a_query_document_is_read_or_refused_with_a_reason(text: str) -> None:
+def test_query_document_is_parsed_or_refused_with_a_reason(text: str) -> None:
     try:
         document = parse_document(text)
     except QueryError as error:
@@ -149,7 +149,7 @@ def test_a_query_document_is_read_or_refused_with_a_reason(text: str) -> None:
         assert document.expand or document.searches
 
 
-def test_folding_a_variant_twice_is_folding_it_once() -> None:
+def test_folding_a_variant_is_idempotent() -> None:
     table = tokens.han_variants()
     assert [value for value in table.values() if value in table] == []
 
@@ -168,5 +168,5 @@ def test_folding_a_variant_twice_is_folding_it_once() -> None:
         ("👩\u200d💻", "👩💻"),
     ],
 )
-def test_two_ways_of_writing_a_word_are_one_term(one: str, other: str) -> None:
+def test_equivalent_spellings_of_a_word_are_one_term(one: str, other: str) -> None:
     assert tokens.terms(one) == tokens.terms(other)

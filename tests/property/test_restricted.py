@@ -124,7 +124,7 @@ libraries = st.fixed_dictionaries(dict.fromkeys((*VISIBLE, *HIDDEN), folders))
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(files=libraries, again=st.booleans())
-def test_restricted_index_answers_as_an_index_without_the_others(
+def test_restricted_index_answers_like_an_index_without_hidden_collections(
     environ: dict[str, str], files: dict[str, dict[str, str]], again: bool
 ) -> None:
     if again:
@@ -307,7 +307,7 @@ def test_whole_index_keeps_its_own_statistics(large: tuple[Store, Store]) -> Non
     assert everywhere.idf != whole.lexical.search(parse("w1 w90"), Scope(("a",), population=("a",)), 5).idf
 
 
-def test_hidden_documents_change_no_statistics(large: tuple[Store, Store]) -> None:
+def test_hidden_documents_do_not_change_statistics(large: tuple[Store, Store]) -> None:
     """A change elsewhere is not seen, one in a visible collection is."""
     whole, _ = large
     within = Scope(("c",), population=("c",))

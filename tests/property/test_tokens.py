@@ -15,7 +15,7 @@ TEXTS = st.text(
 @given(TEXTS)
 @example("'tis l'ecole, it's 'quoted' rock'n'roll O'RE")
 @example("one line\nzwei für Größe\n三行 and more's")
-def test_terms_are_those_of_the_words_in_order(text: str) -> None:
+def test_terms_equal_the_terms_of_all_words_in_order(text: str) -> None:
     assert terms(text) == [term for word in words(text) for term in terms_of(word) if term]
 
 
@@ -23,7 +23,7 @@ def test_terms_are_those_of_the_words_in_order(text: str) -> None:
 @example("國語ガ")
 @example("一" * 40)
 @example("ก" + "่" * 40)
-def test_terms_of_a_run_are_the_bigrams_of_its_folded_form(text: str) -> None:
+def test_terms_of_an_unspaced_run_are_bigrams_of_its_folded_form(text: str) -> None:
     for word in words(text):
         if is_unspaced(word) and is_unspaced(fold(word)):
             assert terms_of(word) == bigrams(fold(word))

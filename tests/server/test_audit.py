@@ -68,7 +68,7 @@ def lines(log: Path) -> list[dict[str, Any]]:
     ],
     ids=str,
 )
-def test_write_is_logged_as_a_line(log: Path, request_: tuple[Any, ...], target: str) -> None:
+def test_audit_logs_a_write_as_a_line(log: Path, request_: tuple[Any, ...], target: str) -> None:
     audit = Audit(str(log))
     told(audit, *request_)
     audit.close()
@@ -93,7 +93,7 @@ def test_write_is_logged_as_a_line(log: Path, request_: tuple[Any, ...], target:
         (None, "unanswered"),
     ],
 )
-def test_line_of_a_write_has_its_outcome(log: Path, status: int | None, outcome: str) -> None:
+def test_audit_logs_the_outcome_of_a_write(log: Path, status: int | None, outcome: str) -> None:
     audit = Audit(str(log))
     told(audit, "POST", "/index", status=status)
     audit.close()
@@ -101,7 +101,7 @@ def test_line_of_a_write_has_its_outcome(log: Path, status: int | None, outcome:
 
 
 @pytest.mark.parametrize("status", [401, 403, 413])
-def test_refused_requests_go_to_a_separate_file(log: Path, refused: Path, status: int) -> None:
+def test_audit_logs_refused_requests_to_a_separate_file(log: Path, refused: Path, status: int) -> None:
     audit = Audit(str(log))
     told(audit, "POST", "/search", {"query": "private"}, status)
     (line,) = lines(refused)
@@ -112,7 +112,7 @@ def test_refused_requests_go_to_a_separate_file(log: Path, refused: Path, status
     assert not log.exists()
 
 
-def test_refusals_do_not_push_writes_out_of_the_log(log: Path, refused: Path) -> None:
+def test_refusals_do_not_push_writes_out_of_the_audit_log(log: Path, refused: Path) -> None:
     now = 0.0
     audit = Audit(str(log), size=2000, clock=lambda: now)
     told(audit, "POST", "/index")
@@ -131,7 +131,7 @@ def test_refusals_do_not_push_writes_out_of_the_log(log: Path, refused: Path) ->
     assert [line["action"] for line in lines(log)] == ["POST /index"]
 
 
-def test_refusals_of_many_sources_are_counted_together(log: Path, refused: Path) -> None:
+def test_audit_counts_refusals_of_many_sources_together(log: Path, refused: Path) -> None:
     audit = Audit(str(log))
     for number in range(500):
         told(audit, "POST", "/search", status=401, source=f"10.0.0.{number}")
@@ -149,7 +149,7 @@ SEARCHES: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("path", "body"), SEARCHES, ids=str)
-def test_queries_are_logged_only_on_request(log: Path, path: str, body: Any) -> None:
+def test_audit_logs_queries_only_on_request(log: Path, path: str, body: Any) -> None:
     audit = Audit(str(log))
     told(audit, "POST", path, body)
     assert lines(log) == []
@@ -165,7 +165,7 @@ def test_queries_are_logged_only_on_request(log: Path, path: str, body: Any) -> 
 @pytest.mark.parametrize(
     "body", [None, [], "text", {"name": 5}, {"name": "n" * 300_000}], ids=lambda b: str(b)[:20]
 )
-def test_line_for_any_body_is_short(log: Path, body: Any) -> None:
+def test_audit_line_is_short_for_any_body(log: Path, body: Any) -> None:
     audit = Audit(str(log))
     told(audit, "POST", "/collections/add", body, 400)
     audit.close()
@@ -173,7 +173,7 @@ def test_line_for_any_body_is_short(log: Path, body: Any) -> None:
     assert log.stat().st_size < 5000
 
 
-def test_log_is_private_and_rotates(log: Path) -> None:
+def test_audit_log_is_private_and_rotates(log: Path) -> None:
     audit = Audit(str(log), size=1000)
     for _ in range(100):
         told(audit, "POST", "/index")

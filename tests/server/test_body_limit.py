@@ -50,11 +50,11 @@ def answer(bodies: BodyLimit, parts: Iterable[bytes], **headers: str) -> tuple[i
     return sent[0]["status"], sent[1]["body"]
 
 
-def test_body_arrives_complete() -> None:
+def test_body_limit_passes_a_complete_body() -> None:
     assert answer(BodyLimit(echo), [b"one ", b"", b"two"]) == (200, b"one two")
 
 
-def test_body_larger_than_the_limit_is_refused() -> None:
+def test_body_limit_refuses_a_larger_body() -> None:
     bodies = BodyLimit(echo, max_size=8)
     assert answer(bodies, [b"1234", b"5678"]) == (200, b"12345678")
     status, body = answer(bodies, [b"1234", b"5678", b"9"])

@@ -20,7 +20,7 @@ def scope(**headers: str) -> Scope:
     return {"type": "http", "method": "POST", "path": "/", "headers": raw}
 
 
-def test_other_scope_types_pass_unchecked() -> None:
+def test_host_check_passes_other_scope_types() -> None:
     passed: list[Any] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -37,7 +37,7 @@ async def unreached(scope: Scope, receive: Receive, send: Send) -> None:
     raise AssertionError
 
 
-def test_repeated_host_header_is_refused() -> None:
+def test_host_check_refuses_a_repeated_host_header() -> None:
     raw = [(b"host", b"localhost"), (b"Host", b"evil.example")]
 
     async def run() -> list[Message]:
@@ -56,7 +56,7 @@ def test_repeated_host_header_is_refused() -> None:
 
 
 @given(st.text(max_size=40))
-def test_only_configured_names_are_allowed_hosts(name: str) -> None:
+def test_allows_host_accepts_only_configured_names_and_loopback(name: str) -> None:
     allowed = Allowed.from_environ({"QMD_ALLOWED_HOSTS": "box.lan"}, "127.0.0.1")
     if allowed.allows_host(name):
         host = name.lower().rpartition(":")[0] or name.lower()
@@ -65,7 +65,7 @@ def test_only_configured_names_are_allowed_hosts(name: str) -> None:
 
 
 @given(st.text(max_size=40))
-def test_no_header_text_raises_an_exception(text: str) -> None:
+def test_host_check_raises_no_exception_for_any_header_text(text: str) -> None:
     for allowed in (HERE, Allowed.from_environ({}, "0.0.0.0")):
         assert allowed.allows_host(text) in (True, False)
         assert allowed.allows_origin(text, "localhost") in (True, False)

@@ -51,7 +51,7 @@ def is_freed(model: weakref.ref[Embedder]) -> bool:
     return model() is None
 
 
-def test_index_is_opened_at_the_first_call_and_stays_open(opened: qmd.Index) -> None:
+def test_index_host_opens_the_index_at_the_first_call(opened: qmd.Index) -> None:
     times = []
 
     def open_index() -> qmd.Index:
@@ -68,7 +68,7 @@ def test_index_is_opened_at_the_first_call_and_stays_open(opened: qmd.Index) -> 
     assert times == [1]
 
 
-def test_failed_opening_is_tried_again(opened: qmd.Index) -> None:
+def test_index_host_retries_a_failed_opening(opened: qmd.Index) -> None:
     failures = [StoreError("not yet")]
 
     def open_index() -> qmd.Index:
@@ -86,7 +86,7 @@ def test_failed_opening_is_tried_again(opened: qmd.Index) -> None:
     anyio.run(talk)
 
 
-def test_calls_run_concurrently(opened: qmd.Index) -> None:
+def test_index_host_runs_calls_concurrently(opened: qmd.Index) -> None:
     both = threading.Barrier(2, timeout=60)
 
     async def talk() -> None:
@@ -103,7 +103,7 @@ def test_calls_run_concurrently(opened: qmd.Index) -> None:
     anyio.run(talk)
 
 
-def test_work_can_see_that_its_caller_was_cancelled(opened: qmd.Index) -> None:
+def test_index_host_tells_work_that_its_caller_was_cancelled(opened: qmd.Index) -> None:
     began, told = threading.Event(), threading.Event()
 
     def work(index: qmd.Index, cancelled: Cancelled) -> None:
@@ -123,7 +123,7 @@ def test_work_can_see_that_its_caller_was_cancelled(opened: qmd.Index) -> None:
     anyio.run(talk)
 
 
-def test_idle_models_are_freed(opened: qmd.Index) -> None:
+def test_index_host_frees_idle_models(opened: qmd.Index) -> None:
     clock = Clock()
 
     async def talk() -> None:
@@ -145,7 +145,7 @@ def test_idle_models_are_freed(opened: qmd.Index) -> None:
     anyio.run(talk)
 
 
-def test_models_in_use_are_not_freed(opened: qmd.Index) -> None:
+def test_index_host_does_not_free_models_in_use(opened: qmd.Index) -> None:
     clock = Clock()
     began, go_on = threading.Event(), threading.Event()
 
@@ -194,7 +194,7 @@ def test_idle_models_are_checked_by_one_task(opened: qmd.Index) -> None:
     anyio.run(talk)
 
 
-def test_a_server_frees_idle_models_although_nobody_asks_for_mcp(
+def test_application_frees_idle_models_without_mcp_requests(
     opened: qmd.Index, environ: dict[str, str]
 ) -> None:
     async def talk() -> None:

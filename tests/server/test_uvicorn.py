@@ -19,11 +19,11 @@ METHODS = {
 
 
 @pytest.mark.parametrize("owner", METHODS)
-def test_methods_that_are_overridden_exist(owner: type) -> None:
+def test_overridden_uvicorn_methods_exist(owner: type) -> None:
     assert [name for name in METHODS[owner].split() if not callable(getattr(owner, name, None))] == []
 
 
-def test_attributes_that_are_read_exist() -> None:
+def test_attributes_of_uvicorn_in_use_exist() -> None:
     async def talk() -> None:
         config = uvicorn.Config(lambda: None, log_config=None)
         protocol = H11Protocol(config=config, server_state=ServerState(), app_state={})

@@ -40,7 +40,7 @@ def test_writes_run_one_at_a_time_in_order(host: IndexHost) -> None:
     assert done == [*range(50)]
 
 
-def test_reads_run_during_a_job(host: IndexHost) -> None:
+def test_reads_run_during_a_write(host: IndexHost) -> None:
     async def talk() -> None:
         may_end = threading.Event()
         async with anyio.create_task_group() as tasks:
@@ -54,7 +54,7 @@ def test_reads_run_during_a_job(host: IndexHost) -> None:
     anyio.run(talk)
 
 
-def test_running_job_of_a_cancelled_caller_finishes_first(host: IndexHost) -> None:
+def test_running_write_of_a_cancelled_caller_finishes_first(host: IndexHost) -> None:
     told = []
     begun, may_end = threading.Event(), threading.Event()
 
@@ -83,7 +83,7 @@ def test_running_job_of_a_cancelled_caller_finishes_first(host: IndexHost) -> No
     assert told == [("first", False), ("second", False)]
 
 
-def test_waiting_job_of_a_cancelled_caller_is_dropped(host: IndexHost) -> None:
+def test_waiting_write_of_a_cancelled_caller_is_dropped(host: IndexHost) -> None:
     told = []
 
     async def talk() -> None:

@@ -35,13 +35,15 @@ def kept(version: str) -> dict[str, Any]:
     return found
 
 
-def test_the_first_stable_version_is_kept() -> None:
+def test_first_stable_version_is_kept() -> None:
     assert VERSIONS[0] == "1.0.0"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("part", PARTS)
-def test_programs_for_an_earlier_version_work(interfaces: dict[str, Any], version: str, part: str) -> None:
+def test_interfaces_stay_compatible_with_earlier_versions(
+    interfaces: dict[str, Any], version: str, part: str
+) -> None:
     old = kept(version)[part]
     assert len(old) > 5
     assert list(PARTS[part](old, interfaces[part])) == []
@@ -61,7 +63,7 @@ def python_broken(old: str, new: str) -> list[str]:
 
 @pytest.mark.skipif(not MAKER.exists(), reason="tools/ is not here")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_python_programs_for_an_earlier_version_work(version: str) -> None:
+def test_python_names_stay_compatible_with_earlier_versions(version: str) -> None:
     old = (HERE / version / "python.txt").read_text(encoding="utf-8")
     assert "class Index" in old
     assert python_broken(old, snapshot.python()) == []
@@ -77,7 +79,7 @@ def test_python_programs_for_an_earlier_version_work(version: str) -> None:
         ("class Hit(Base):\n    score: float", "class Hit:\n    score: float"),
     ],
 )
-def test_a_change_that_breaks_python_programs_is_noticed(old: str, new: str) -> None:
+def test_griffe_notices_breaking_changes(old: str, new: str) -> None:
     assert python_broken(old, old) == []
     assert python_broken(old, new) != []
 
@@ -112,7 +114,7 @@ def fields(required: list[str], **properties: Any) -> dict[str, Any]:
         (fields([], a=TEXT), fields([], a=NUMBER), False, False),
     ],
 )
-def test_schemas_are_compared_by_who_gives_the_value(
+def test_compare_judges_schemas_by_who_gives_the_value(
     old: dict[str, Any], new: dict[str, Any], given: bool, received: bool
 ) -> None:
     assert (list(compare.broken(old, new, "$", given=True)) == []) == given
@@ -121,7 +123,7 @@ def test_schemas_are_compared_by_who_gives_the_value(
 
 @pytest.mark.models
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_index_of_an_earlier_version_is_searched_and_brought_up_to_date(
+def test_index_of_an_earlier_version_is_searched_and_migrated(
     version: str, tmp_path: Path, environ: dict[str, str]
 ) -> None:
     notes = tmp_path / "notes"

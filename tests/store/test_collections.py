@@ -21,7 +21,7 @@ from tests.store.material import (
 )
 
 
-def test_collections_are_those_of_the_configuration(store: Store) -> None:
+def test_sync_adds_and_removes_collections(store: Store) -> None:
     fill(store)
     store.documents.apply("b", [changed("x.md", "in b")], [])
     stats = store.collections.stats()
@@ -35,7 +35,7 @@ def test_collections_are_those_of_the_configuration(store: Store) -> None:
     assert [each.file for each in store.documents.listing()] == ["b/x.md"]
 
 
-def test_sync_with_another_configuration_drops_documents_only_if_told(store: Store) -> None:
+def test_sync_with_another_configuration_drops_documents_only_if_allowed(store: Store) -> None:
     fill(store)
     other = replace(config("b", "c", digest="2"), path="/d/index.yml")
     with pytest.raises(ConfigError, match=r"belongs to /c/index\.yml.* of a$"):
@@ -53,7 +53,7 @@ def test_sync_with_another_configuration_drops_documents_only_if_told(store: Sto
     assert list(store.documents.listing()) == []
 
 
-def test_the_copy_of_the_configuration_is_that_of_its_digest(store: Store, opens: Opens) -> None:
+def test_config_copy_is_returned_only_for_its_digest_and_path(store: Store, opens: Opens) -> None:
     written = config("a", "b")
     store.collections.sync(written)
     assert opens().collections.config_copy(written.path, "1") == written
@@ -61,7 +61,7 @@ def test_the_copy_of_the_configuration_is_that_of_its_digest(store: Store, opens
     assert store.collections.config_copy("/other.yml", "1") is None
 
 
-def test_a_renamed_collection_keeps_documents_ids_and_vectors(store: Store) -> None:
+def test_rename_keeps_documents_ids_and_vectors(store: Store) -> None:
     fill(store)
     embed(store)
     before = store.documents.find("a", "ops/deploy.md")
@@ -79,7 +79,7 @@ def test_a_renamed_collection_keeps_documents_ids_and_vectors(store: Store) -> N
     assert len(list(store.documents.listing())) == len(TEXTS) + 1
 
 
-def test_a_removed_collection_is_gone_and_its_texts_are_pruned(store: Store) -> None:
+def test_remove_deletes_documents_and_prune_their_texts(store: Store) -> None:
     fill(store)
     embed(store)
     store.documents.apply("b", [changed("same.md", TEXTS["ops/deploy.md"])], [])

@@ -57,9 +57,7 @@ def told(store: Store) -> dict[str, object]:
     }
 
 
-def test_a_copy_answers_as_what_was_copied(
-    filled: Store, opens: Opens, config: Config, tmp_path: Path
-) -> None:
+def test_copy_answers_like_its_source(filled: Store, opens: Opens, config: Config, tmp_path: Path) -> None:
     store = opens()
     report = copying.copy(filled, store, config)
     assert (report.documents, report.removed) == (len(TEXTS) + 2, 0)
@@ -73,7 +71,7 @@ def test_a_copy_answers_as_what_was_copied(
         assert told(back) == told(filled)
 
 
-def test_a_copy_takes_over_what_has_changed_since(filled: Store, opens: Opens, config: Config) -> None:
+def test_copy_takes_over_later_changes(filled: Store, opens: Opens, config: Config) -> None:
     store = opens()
     copying.copy(filled, store, config)
     filled.documents.apply("a", [changed("ops/deploy.md", "all new", version=2)], ["ops/backup.md"])
@@ -84,7 +82,7 @@ def test_a_copy_takes_over_what_has_changed_since(filled: Store, opens: Opens, c
 
 
 @pytest.mark.parametrize("step", range(1, 8))
-def test_a_copy_that_was_cut_short_goes_on(
+def test_interrupted_copy_continues(
     filled: Store, opens: Opens, config: Config, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(copying, "_DOCUMENTS", 3)
@@ -102,7 +100,7 @@ def test_a_copy_that_was_cut_short_goes_on(
     assert told(store) == told(filled)
 
 
-def test_a_source_that_changes_meanwhile_is_told(filled: Store, opens: Opens, config: Config) -> None:
+def test_copy_reports_a_source_that_changes_meanwhile(filled: Store, opens: Opens, config: Config) -> None:
     def meddle(what: str, done: int, total: int) -> None:
         if what.startswith("vectors"):
             filled.documents.apply("a", [changed("ops/deploy.md", "edited meanwhile", version=3)], [])

@@ -90,7 +90,7 @@ def states(tmp_path: Path) -> tuple[Store, Store]:
 
 
 @pytest.mark.parametrize("writes", [2, 5, 9, 12])
-def test_killed_at_a_write_an_embedded_index_is_whole_and_goes_on(
+def test_killed_write_leaves_an_index_that_the_next_run_completes(
     tmp_path: Path, states: tuple[Store, Store], writes: int
 ) -> None:
     url = f"milvus://{tmp_path}/index.db"
@@ -102,7 +102,7 @@ def test_killed_at_a_write_an_embedded_index_is_whole_and_goes_on(
 
 
 @pytest.mark.parametrize("writes", [5, 24])
-def test_killed_while_it_makes_the_index_it_is_made_by_the_next_run(
+def test_killed_creation_is_completed_by_the_next_run(
     tmp_path: Path, states: tuple[Store, Store], writes: int
 ) -> None:
     url = f"milvus://{tmp_path}/index.db"
@@ -111,7 +111,7 @@ def test_killed_while_it_makes_the_index_it_is_made_by_the_next_run(
 
 
 @pytest.mark.parametrize("writes", [5, 9])
-def test_killed_at_a_write_to_a_server_the_index_is_whole_and_goes_on(
+def test_killed_write_to_a_server_is_completed_by_the_next_run(
     served: str, states: tuple[Store, Store], writes: int
 ) -> None:
     prepared = open_store("", served, {})
@@ -121,7 +121,7 @@ def test_killed_at_a_write_to_a_server_the_index_is_whole_and_goes_on(
     _assert_whole_and_resumable(served, *states)
 
 
-def test_collections_that_the_server_has_not_loaded_are_loaded(served: str) -> None:
+def test_collections_not_loaded_by_the_server_are_loaded(served: str) -> None:
     """As after the process that served a file was killed, and another one has taken its place."""
     from pymilvus import MilvusClient
 

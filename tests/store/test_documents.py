@@ -24,7 +24,7 @@ from tests.store.material import (
 )
 
 
-def test_a_batch_says_what_it_did_and_is_in_the_manifest(store: Store) -> None:
+def test_apply_reports_changes_and_updates_the_manifest(store: Store) -> None:
     store.collections.sync(config("a"))
     first = [changed("x.md", "one"), changed("y.md", "two")]
     assert store.documents.apply("a", first, []) == Applied(added=2)
@@ -45,7 +45,7 @@ def test_a_batch_says_what_it_did_and_is_in_the_manifest(store: Store) -> None:
     assert sorted(store.documents.manifest("a")) == ["x.md", "y.md"]
 
 
-def test_a_batch_that_is_not_waited_for_is_seen_by_the_next_call(store: Store) -> None:
+def test_apply_without_waiting_is_visible_to_the_next_call(store: Store) -> None:
     store.collections.sync(config("a"))
     for number in range(5):
         batch = [changed(f"{number}.md", f"---\nstatus: s{number % 2}\n---\n\npelican number {number}")]
@@ -59,7 +59,7 @@ def test_a_batch_that_is_not_waited_for_is_seen_by_the_next_call(store: Store) -
     assert not store.lexical.search(parse("pelican"), everything(), 9).matches
 
 
-def test_an_error_after_a_batch_has_returned_is_raised_by_the_next_call(tmp_path: Path) -> None:
+def test_error_after_apply_returned_is_raised_by_the_next_call(tmp_path: Path) -> None:
     path = tmp_path / "index.sqlite"
     store = open_store(str(path), None, {})
     store.collections.sync(config("a"))
@@ -86,7 +86,7 @@ def test_an_error_after_a_batch_has_returned_is_raised_by_the_next_call(tmp_path
     store.close()
 
 
-def test_a_batch_for_an_unknown_collection_is_refused(store: Store) -> None:
+def test_apply_refuses_an_unknown_collection(store: Store) -> None:
     store.collections.sync(config("a"))
     with pytest.raises(CollectionNotFoundError):
         store.documents.apply("b", [changed("x.md", "one")], [])
@@ -94,7 +94,7 @@ def test_a_batch_for_an_unknown_collection_is_refused(store: Store) -> None:
         store.documents.manifest("b")
 
 
-def test_documents_are_found_by_place_name_and_hash(store: Store, oracle: Store) -> None:
+def test_documents_are_found_by_path_name_and_hash(store: Store, oracle: Store) -> None:
     for each in (store, oracle):
         fill(each)
         each.documents.apply("b", [changed("ops/deploy.md", "another text")], [])
@@ -124,7 +124,7 @@ def test_documents_are_found_by_place_name_and_hash(store: Store, oracle: Store)
     assert answers(store) == answers(oracle)
 
 
-def test_texts_come_back_as_they_were(store: Store) -> None:
+def test_texts_returns_texts_unchanged(store: Store) -> None:
     long = "长文\n" * 60_000
     store.collections.sync(config("a"))
     store.documents.apply("a", [changed("long.md", long), changed("zero.md", "a\u0000b \U0001f600")], [])
@@ -149,7 +149,7 @@ HOSTILE = {
 
 
 @pytest.mark.slow
-def test_hostile_texts_are_kept_and_found(store: Store) -> None:
+def test_hostile_texts_are_stored_and_found(store: Store) -> None:
     store.collections.sync(config("a"))
     store.documents.apply("a", [changed(path, text) for path, text in HOSTILE.items()], [])
     store.documents.refresh_statistics()
@@ -177,7 +177,7 @@ def test_hostile_texts_are_kept_and_found(store: Store) -> None:
     assert store.upkeep.faults(lambda _: None) == []
 
 
-def test_half_characters_in_a_text_are_refused_and_nothing_changes(store: Store) -> None:
+def test_apply_refuses_lone_surrogates_and_changes_nothing(store: Store) -> None:
     store.collections.sync(config("a"))
     source = SourceText("half \ud800 a character", "0" * 64, "title")
     with pytest.raises(UnicodeEncodeError):

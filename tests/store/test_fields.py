@@ -28,7 +28,7 @@ from tests.store.material import (
 )
 
 
-def test_searches_can_be_narrowed_to_an_author_and_to_dates(store: Store) -> None:
+def test_searches_filter_by_author_and_dates(store: Store) -> None:
     store.collections.sync(config("a", "b"))
     store.documents.apply(
         "a",
@@ -149,7 +149,7 @@ def told_of_fields(store: Store) -> dict[str, object]:
 
 
 @pytest.mark.slow
-def test_fields_and_links_are_told_as_on_sqlite(store: Store, oracle: Store, opens: Opens) -> None:
+def test_fields_and_links_equal_those_of_sqlite(store: Store, oracle: Store, opens: Opens) -> None:
     for each in (store, oracle):
         fill_fields(each, many=True)
     before = told_of_fields(store)
@@ -170,7 +170,7 @@ def test_fields_and_links_are_told_as_on_sqlite(store: Store, oracle: Store, ope
     assert told_of_fields(store) == told_of_fields(oracle)
 
 
-def test_values_that_another_opened_store_dropped_are_added_again(store: Store, opens: Opens) -> None:
+def test_values_dropped_by_another_opened_store_are_added_again(store: Store, opens: Opens) -> None:
     store.collections.sync(config("a"))
     drafts, other = from_options({"where": "status=draft"}), opens()
     for number in (1, 2):
@@ -182,7 +182,7 @@ def test_values_that_another_opened_store_dropped_are_added_again(store: Store, 
         assert store.fields.values(Scope(("a",)), "status", 9) == []
 
 
-def test_values_of_a_batch_that_failed_are_added_with_the_next(store: Store) -> None:
+def test_values_of_a_failed_batch_are_added_with_the_next(store: Store) -> None:
     store.collections.sync(config("a"))
     draft = changed("1.md", "---\nstatus: draft\n---\n\nA pelican.")
     unwritable = replace(changed("2.md", "Two."), date="\ud800")
@@ -193,7 +193,7 @@ def test_values_of_a_batch_that_failed_are_added_with_the_next(store: Store) -> 
 
 
 @pytest.mark.slow
-def test_searches_are_narrowed_by_fields_as_on_sqlite(store: Store, oracle: Store) -> None:
+def test_field_filters_equal_those_of_sqlite(store: Store, oracle: Store) -> None:
     for each in (store, oracle):
         fill_fields(each)
         embed(each)
@@ -208,7 +208,7 @@ def test_searches_are_narrowed_by_fields_as_on_sqlite(store: Store, oracle: Stor
         assert pending[0] == pending[1]
 
 
-def test_searches_are_narrowed_to_listed_documents(store: Store) -> None:
+def test_searches_can_be_limited_to_listed_documents(store: Store) -> None:
     fill_fields(store)
     embed(store)
     ids = {document.file: document.id for document in store.documents.listing()}
@@ -221,7 +221,7 @@ def test_searches_are_narrowed_to_listed_documents(store: Store) -> None:
     assert store.fields.count(Scope(("a",), Among((), "link:y"))) == 0
 
 
-def test_aliases_are_searched_like_titles(store: Store, oracle: Store) -> None:
+def test_lexical_search_matches_aliases_like_titles(store: Store, oracle: Store) -> None:
     for each in (store, oracle):
         fill_fields(each)
     for query in ("Q1", '"q1 plan"', "übersicht", '"übersicht plan"'):

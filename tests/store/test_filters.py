@@ -138,7 +138,7 @@ def unfiltered(library: Library) -> dict[str, list[tuple[int, float]]]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_words_find_what_they_find_without_the_filter_and_nothing_else(
+def test_lexical_search_filters_its_unfiltered_results(
     library: Library, unfiltered: dict[str, list[tuple[int, float]]], case: Case
 ) -> None:
     passing = library.passing(case)
@@ -152,7 +152,7 @@ def test_words_find_what_they_find_without_the_filter_and_nothing_else(
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_nearest_by_vector_are_the_nearest_of_those_that_pass(library: Library, case: Case) -> None:
+def test_vector_search_returns_the_nearest_documents_that_pass(library: Library, case: Case) -> None:
     question = np.random.default_rng(2).standard_normal(16).astype(np.float32)
     question /= np.linalg.norm(question)
     nearest = {
@@ -168,7 +168,7 @@ def test_the_nearest_by_vector_are_the_nearest_of_those_that_pass(library: Libra
 @pytest.mark.parametrize(
     "case", [Case(COLLECTIONS, {"author": "Ann"}), Case(("one",), {"after": "2024"})], ids=str
 )
-def test_pending_texts_are_counted_within_the_filter(library: Library, case: Case) -> None:
+def test_pending_counts_texts_within_the_filter(library: Library, case: Case) -> None:
     texts = {library.documents[number].hash for number in library.passing(case)}
     assert library.store.pending.count("another", case.scope) == len(texts)
     assert library.store.pending.count(EMBEDDER, case.scope) == 0
@@ -176,7 +176,7 @@ def test_pending_texts_are_counted_within_the_filter(library: Library, case: Cas
     assert {hashlib.sha256(each.text.encode()).hexdigest() for each in waiting} == texts
 
 
-def test_a_text_of_two_authors_is_found_for_each_of_them(tmp_path: Path) -> None:
+def test_text_of_two_authors_is_found_for_each(tmp_path: Path) -> None:
     store = SqliteStore(str(tmp_path / "index.sqlite"))
     store.collections.sync(Config("", "1", {"one": Collection("one", str(tmp_path))}))
     text = SourceText("a heron\n", hashlib.sha256(b"a heron\n").hexdigest(), "Heron")

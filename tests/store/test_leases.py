@@ -44,7 +44,7 @@ def leased(store: Store, worker: str, limit: int = 4, seconds: float = 60.0) -> 
     return {item.title for item in store.pending.lease("model", NOTES, worker, limit, seconds)}
 
 
-def test_no_text_is_leased_to_two(store: Store) -> None:
+def test_lease_gives_no_text_to_two_workers(store: Store) -> None:
     first, second, third = (leased(store, worker) for worker in ("a", "b", "a"))
     assert (len(first), len(second), len(third)) == (4, 4, 2)
     assert first | second | third == {f"Note {n}" for n in range(10)}
@@ -57,17 +57,17 @@ def test_released_texts_can_be_leased_again(store: Store) -> None:
     assert leased(store, "b") == first
 
 
-def test_a_lease_ends_with_its_time(store: Store) -> None:
+def test_lease_expires(store: Store) -> None:
     first = leased(store, "a", seconds=0.0)
     assert leased(store, "b") == first
 
 
-def test_a_lease_from_before_the_clock_was_put_back_ends(store: Store) -> None:
+def test_lease_from_before_a_clock_change_expires(store: Store) -> None:
     first = leased(store, "a", seconds=1e9)
     assert leased(store, "b") == first
 
 
-def test_an_embedded_text_is_leased_no_more(store: Store) -> None:
+def test_embedded_text_is_not_leased_again(store: Store) -> None:
     items = store.pending.lease("model", NOTES, "a", 10, 60.0)
     chunk = Chunk(0, 0, 5, 1, 1)
     store.vectors.add(MODEL, [Embedded(items[0].content, [chunk], VECTOR, [[1]])])
@@ -77,7 +77,7 @@ def test_an_embedded_text_is_leased_no_more(store: Store) -> None:
     assert items[0].title in {item.title for item in store.pending.lease("other", NOTES, "b", 10, 60.0)}
 
 
-def test_a_text_that_goes_takes_its_lease_along(store: Store) -> None:
+def test_deleted_text_loses_its_lease(store: Store) -> None:
     leased(store, "a", limit=10)
     store.documents.apply("notes", [], ["0.md"])
     store.documents.prune()
@@ -87,7 +87,7 @@ def test_a_text_that_goes_takes_its_lease_along(store: Store) -> None:
 
 @settings(deadline=None, max_examples=25)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 5)), max_size=20))
-def test_no_text_is_leased_twice(asked: list[tuple[str, int]]) -> None:
+def test_leases_of_many_workers_never_overlap(asked: list[tuple[str, int]]) -> None:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:

@@ -21,7 +21,7 @@ from tests.store.material import (
 
 
 @pytest.mark.milvus
-def test_documents_of_an_earlier_index_in_milvus_get_titles_from_their_texts_and_names(
+def test_older_milvus_index_gets_titles_from_texts_and_names(
     tmp_path: Path,
 ) -> None:
     def opened() -> MilvusStore:
@@ -44,7 +44,7 @@ def test_documents_of_an_earlier_index_in_milvus_get_titles_from_their_texts_and
 
 
 @pytest.mark.milvus
-def test_an_index_in_milvus_of_an_unknown_version_is_refused(tmp_path: Path) -> None:
+def test_milvus_index_of_an_unknown_version_is_refused(tmp_path: Path) -> None:
     url = f"milvus://{tmp_path}/index.db"
     store = MilvusStore(url, {})
     fill(store, {"note.md": "words"})
@@ -56,7 +56,7 @@ def test_an_index_in_milvus_of_an_unknown_version_is_refused(tmp_path: Path) -> 
 
 
 @pytest.mark.milvus
-def test_doctor_finds_fields_in_milvus_that_the_text_does_not_have(tmp_path: Path) -> None:
+def test_doctor_finds_fields_in_milvus_that_differ_from_the_text(tmp_path: Path) -> None:
     store = MilvusStore(f"milvus://{tmp_path}/index.db", {})
     fill(store, {"note.md": "---\nstatus: draft\n---\n\nwords", "plain.md": "words"})
     columns = ["id", "document", "collection", "stamp", "part", "fields", "links", "names", "writer", "at"]

@@ -47,7 +47,9 @@ def _ran(response: qmd.SearchResponse) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("kind", milvus.KINDS, indirect=True)
-def test_a_day_with_the_index_goes_as_on_sqlite(index: qmd.Index, sqlite: qmd.Index, notes: Notes) -> None:
+def test_index_on_milvus_behaves_like_one_on_sqlite(
+    index: qmd.Index, sqlite: qmd.Index, notes: Notes
+) -> None:
     folder = notes({name: text for name, text in TEXTS.items() if name != "long.md"})
     for each in (index, sqlite):
         report = each.add_collection(str(folder), "mine")
@@ -110,7 +112,7 @@ def _told(index: qmd.Index, reference: str) -> tuple[str, str, str | None]:
 
 @pytest.mark.milvus
 @pytest.mark.parametrize("place", ["config", "variable", "argument"])
-def test_the_store_is_named_by_the_configuration_a_variable_or_an_argument(
+def test_store_is_named_by_configuration_variable_or_argument(
     tmp_path: Path, environ: dict[str, str], notes: Notes, place: str
 ) -> None:
     folder = notes({"a.md": "pelicans"})
@@ -141,7 +143,7 @@ def test_the_store_is_named_by_the_configuration_a_variable_or_an_argument(
         ("milvus://host/db?x=1", "must end with the database"),
     ],
 )
-def test_an_address_that_is_none_says_what_is_wrong_and_no_secret(
+def test_invalid_store_address_is_an_error_without_its_secret(
     tmp_path: Path, environ: dict[str, str], url: str, said: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -152,7 +154,7 @@ def test_an_address_that_is_none_says_what_is_wrong_and_no_secret(
 
 
 @pytest.mark.milvus
-def test_a_server_that_does_not_answer_is_said_so(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_unreachable_milvus_server_is_an_error(tmp_path: Path, environ: dict[str, str]) -> None:
     variables = environ | {"QMD_MILVUS_TOKEN": "hush:hush"}
     with pytest.raises(QmdError) as caught:
         qmd.open_index(tmp_path / "index.sqlite", store="milvus://127.0.0.1:1/db", environ=variables)
@@ -161,7 +163,7 @@ def test_a_server_that_does_not_answer_is_said_so(tmp_path: Path, environ: dict[
 
 
 @pytest.mark.skipif(milvus.INSTALLED, reason="the extra 'milvus' is installed")
-def test_without_the_extra_the_error_names_it(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_missing_milvus_extra_is_named_in_the_error(tmp_path: Path, environ: dict[str, str]) -> None:
     with pytest.raises(QmdError) as caught:
         qmd.open_index(tmp_path / "index.sqlite", store="milvus://127.0.0.1:1/db", environ=environ)
     assert caught.value.hint == "pip install 'qmd-python[milvus]'"
@@ -199,9 +201,7 @@ with qmd.open_index(sys.argv[1], store=sys.argv[2], environ={"HOME": sys.argv[3]
 
 
 @pytest.mark.milvus
-def test_a_file_that_another_program_has_is_busy_with_a_way_out(
-    tmp_path: Path, environ: dict[str, str]
-) -> None:
+def test_milvus_file_of_another_program_is_busy_with_a_hint(tmp_path: Path, environ: dict[str, str]) -> None:
     url = f"milvus://{tmp_path}/index.db"
     with _running(_ANOTHER_PROGRAM, str(tmp_path / "index.db")):
         with pytest.raises(qmd.BusyError) as caught:
@@ -213,7 +213,7 @@ def test_a_file_that_another_program_has_is_busy_with_a_way_out(
 
 @pytest.mark.milvus
 @pytest.mark.parametrize("end", [signal.SIGKILL, None], ids=["killed", "ended"])
-def test_a_file_that_another_process_serves_is_shared_and_outlives_it(
+def test_milvus_file_served_by_another_process_is_shared(
     tmp_path: Path, environ: dict[str, str], notes: Notes, end: signal.Signals | None
 ) -> None:
     url, folder = f"milvus://{tmp_path}/index.db", notes({"a.md": "pelicans"})
@@ -240,7 +240,7 @@ def test_a_file_that_another_process_serves_is_shared_and_outlives_it(
 
 @pytest.mark.milvus
 @pytest.mark.parametrize("kept", [0, 100], ids=["empty", "half written"])
-def test_index_files_that_a_killed_process_left_incomplete_are_built_again(
+def test_incomplete_milvus_index_files_are_built_again(
     tmp_path: Path, environ: dict[str, str], notes: Notes, kept: int
 ) -> None:
     url = f"milvus://{tmp_path}/index.db"
@@ -255,7 +255,7 @@ def test_index_files_that_a_killed_process_left_incomplete_are_built_again(
         assert [hit.file for hit in index.search("pelicans").hits] == ["birds/a.md"]
 
 
-def test_a_project_may_not_choose_a_store_unasked(
+def test_project_may_not_choose_a_store_without_approval(
     tmp_path: Path, environ: dict[str, str], notes: Notes
 ) -> None:
     from msgspec.structs import replace
@@ -280,7 +280,7 @@ def test_a_project_may_not_choose_a_store_unasked(
             Index(open_workspace(replace(locations), approved))
 
 
-def test_places_in_source_files_are_kept_by_every_store(index: qmd.Index, notes: Notes) -> None:
+def test_anchors_of_source_files_are_kept_by_every_store(index: qmd.Index, notes: Notes) -> None:
     cells = [{"cell_type": "markdown", "source": text} for text in ("# Birds", "A heron.", "An ibis.")]
     folder = notes({"a.ipynb": json.dumps({"cells": cells}), "b.md": "An egret."})
     index.add_collection(str(folder), "mine", formats=["notebook", "markdown"])

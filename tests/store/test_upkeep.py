@@ -20,7 +20,7 @@ from tests.store.material import (
 )
 
 
-def test_answers_are_remembered_and_forgotten(store: Store, opens: Opens) -> None:
+def test_answers_are_cached_and_cleared(store: Store, opens: Opens) -> None:
     store.answers.put({"k1": "v1", "鍵": '{"a": "b\\n"}'})
     assert (opens().answers.get("k1"), store.answers.get("鍵"), store.answers.get("k2")) == (
         "v1",
@@ -32,7 +32,7 @@ def test_answers_are_remembered_and_forgotten(store: Store, opens: Opens) -> Non
 
 
 @pytest.mark.slow
-def test_a_cleanup_lets_go_of_what_is_not_kept(store: Store, oracle: Store) -> None:
+def test_clear_removes_data_outside_the_retention(store: Store, oracle: Store) -> None:
     answers = []
     for each in (store, oracle):
         fill(each)
@@ -53,7 +53,7 @@ def test_a_cleanup_lets_go_of_what_is_not_kept(store: Store, oracle: Store) -> N
     assert answers[0] == answers[1]
 
 
-def test_reading_without_an_index_finds_an_empty_one(store: Store) -> None:
+def test_store_without_an_index_is_read_as_empty(store: Store) -> None:
     assert store.size() == 0
     assert store.collections.stats() == {}
     assert store.lexical.search(parse("x"), everything(), 5).matches == ()

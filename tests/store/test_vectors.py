@@ -32,7 +32,7 @@ from tests.store.material import (
 
 
 @pytest.mark.slow
-def test_vector_search_answers_as_on_sqlite(store: Store, oracle: Store) -> None:
+def test_vector_search_equals_that_of_sqlite(store: Store, oracle: Store) -> None:
     for each in (store, oracle):
         fill(each)
         each.documents.apply(
@@ -58,7 +58,7 @@ def test_vector_search_answers_as_on_sqlite(store: Store, oracle: Store) -> None
     ) == oracle.vector_sets.token_frequencies(EMBEDDER, [ord("e"), ord("部"), 7])
 
 
-def test_population_answers_as_a_store_of_its_own(store: Store, oracle: Store) -> None:
+def test_population_answers_like_a_store_of_its_own(store: Store, oracle: Store) -> None:
     short = {path: text for path, text in TEXTS.items() if path != "long.md"}
     hidden = {path: text for path, text in short.items() if path > "l"} | {
         "many.md": "deploy deployed deployer performance 部署 库存 foo_bar search page call on",
@@ -92,7 +92,7 @@ def test_population_answers_as_a_store_of_its_own(store: Store, oracle: Store) -
     assert store.vector_sets.token_frequencies(EMBEDDER, asked, ("none",)) == (0, [0] * len(asked))
 
 
-def test_population_that_changes_is_counted_anew(store: Store) -> None:
+def test_changed_population_is_counted_again(store: Store) -> None:
     fill(store)
     store.documents.apply("b", [changed("x.md", "deploy")], [])
     scope = Scope(("a",), population=("a",))
@@ -105,7 +105,7 @@ def test_population_that_changes_is_counted_anew(store: Store) -> None:
     assert store.lexical.search(parse("deploy"), scope, 5).idf != before.idf
 
 
-def test_the_similarity_of_chosen_documents_is_exact(store: Store, oracle: Store) -> None:
+def test_similarities_of_chosen_documents_are_exact(store: Store, oracle: Store) -> None:
     found = []
     for each in (store, oracle):
         fill(each)
@@ -117,7 +117,7 @@ def test_the_similarity_of_chosen_documents_is_exact(store: Store, oracle: Store
     assert [row[2] for row in found[0]] == pytest.approx([row[2] for row in found[1]], abs=1e-3)
 
 
-def test_a_text_that_moves_or_is_copied_keeps_its_vectors(store: Store) -> None:
+def test_moved_or_copied_text_keeps_its_vectors(store: Store) -> None:
     fill(store)
     embed(store)
     text = TEXTS["ops/deploy.md"]
@@ -129,7 +129,7 @@ def test_a_text_that_moves_or_is_copied_keeps_its_vectors(store: Store) -> None:
     assert "a/ops/deploy.md" not in [row[1] for row in dense_rows(store, vector(text[:40]), everything(), 99)]
 
 
-def test_a_text_that_is_away_for_a_moment_keeps_its_vectors_until_it_is_pruned(store: Store) -> None:
+def test_removed_text_keeps_its_vectors_until_prune(store: Store) -> None:
     fill(store)
     embed(store)
     store.documents.apply("a", [], ["ops/deploy.md"])
@@ -141,7 +141,7 @@ def test_a_text_that_is_away_for_a_moment_keeps_its_vectors_until_it_is_pruned(s
     assert store.pending.count(EMBEDDER, everything()) == 1
 
 
-def test_an_edited_document_is_not_found_by_its_old_text(store: Store) -> None:
+def test_edited_document_is_not_found_by_its_old_text(store: Store) -> None:
     fill(store)
     embed(store)
     store.documents.apply("a", [changed("ops/deploy.md", "all new", version=2)], [])
@@ -152,7 +152,7 @@ def test_an_edited_document_is_not_found_by_its_old_text(store: Store) -> None:
 
 
 @pytest.mark.slow
-def test_partly_embedded_text_stays_pending_is_found_and_is_resumed(store: Store) -> None:
+def test_partly_embedded_text_is_found_stays_pending_and_is_resumed(store: Store) -> None:
     fill(store, {"long.md": TEXTS["long.md"], "short.md": "short"})
     made = VectorSet(EMBEDDER, "model")
     short, long = store.pending.lease(EMBEDDER, everything(), "a", 10, 600)
@@ -205,7 +205,7 @@ def test_partly_embedded_text_stays_pending_is_found_and_is_resumed(store: Store
     assert store.upkeep.faults(lambda _: None) == []
 
 
-def test_vectors_dropped_meanwhile_begin_a_text_anew(store: Store) -> None:
+def test_text_whose_vectors_were_dropped_is_embedded_from_its_start(store: Store) -> None:
     fill(store, {"long.md": TEXTS["long.md"]})
     made = VectorSet(EMBEDDER, "model")
     (item,) = store.pending.lease(EMBEDDER, everything(), "a", 10, 600)
@@ -220,7 +220,7 @@ def test_vectors_dropped_meanwhile_begin_a_text_anew(store: Store) -> None:
     assert [each.embedded_from for each in store.pending.texts(EMBEDDER, everything(), 0, 10)] == [None]
 
 
-def test_partly_embedded_text_is_copied_as_it_is_and_completed_later(store: Store, oracle: Store) -> None:
+def test_partly_embedded_text_is_copied_and_completed_later(store: Store, oracle: Store) -> None:
     fill(oracle, {"long.md": TEXTS["long.md"]})
     made = VectorSet(EMBEDDER, "model")
     (whole,) = embedded(oracle.pending.texts(EMBEDDER, everything(), 0, 10))
@@ -248,7 +248,7 @@ def test_partly_embedded_text_is_copied_as_it_is_and_completed_later(store: Stor
     )
 
 
-def test_small_texts_are_leased_first(store: Store) -> None:
+def test_lease_returns_small_texts_first(store: Store) -> None:
     words = [2_000, 3, 90, 12_000, 400]
     fill(store, {f"{count}.md": f"{count} " + "word " * count for count in words})
     leased = []
@@ -257,7 +257,7 @@ def test_small_texts_are_leased_first(store: Store) -> None:
     assert leased == sorted(words)
 
 
-def test_vectors_of_another_length_are_refused(store: Store) -> None:
+def test_vector_search_refuses_vectors_of_another_length(store: Store) -> None:
     fill(store)
     embed(store)
     short = np.ones(DIMENSION // 2, np.float32) / np.sqrt(np.float32(DIMENSION // 2))
@@ -268,7 +268,7 @@ def test_vectors_of_another_length_are_refused(store: Store) -> None:
 
 
 @pytest.mark.slow
-def test_vectors_can_be_dropped_by_scope(store: Store, oracle: Store) -> None:
+def test_drop_removes_vectors_by_scope(store: Store, oracle: Store) -> None:
     answers = []
     for each in (store, oracle):
         fill(each)
@@ -284,7 +284,7 @@ def test_vectors_can_be_dropped_by_scope(store: Store, oracle: Store) -> None:
     assert answers[0] == answers[1]
 
 
-def test_a_set_that_has_every_text_takes_the_place_of_the_others(store: Store, opens: Opens) -> None:
+def test_activate_replaces_other_sets_once_every_text_is_embedded(store: Store, opens: Opens) -> None:
     fill(store)
     embed(store)
     made = VectorSet("new", "a new model", "model", "hf:somewhere")
@@ -301,7 +301,7 @@ def test_a_set_that_has_every_text_takes_the_place_of_the_others(store: Store, o
     assert not store.vectors.exist(EMBEDDER, everything())
 
 
-def test_a_sample_has_first_chunks_as_they_were_embedded(store: Store) -> None:
+def test_sample_returns_first_chunks_as_embedded(store: Store) -> None:
     fill(store)
     embed(store)
     found = store.vectors.sample(EMBEDDER, 5)

@@ -8,7 +8,7 @@ from qmd.errors import ModelError
 from qmd.models.e5 import convert
 
 
-def test_missing_weights_say_how_to_get_them_and_what_else_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_weights_error_says_how_to_install_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convert, "PACKAGE", "qmd_no_such_package")
     with pytest.raises(ModelError) as caught:
         convert.locate_weights()

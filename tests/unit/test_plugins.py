@@ -87,9 +87,7 @@ def test_load_returns_builtin_parts_and_none_for_an_unknown_name(table: plugins.
     assert table.load("other") is None
 
 
-def test_load_returns_the_part_of_a_package_and_the_builtin_one_if_both_have_it(
-    table: plugins.Table, installed: Install
-) -> None:
+def test_load_prefers_the_builtin_part_to_that_of_a_package(table: plugins.Table, installed: Install) -> None:
     installed("extra", "qmd.tests", {"own": ":part", "more": ":part"}, "def part(): return 'extra'\n")
     part = table.load("more")
     assert part is not None
@@ -107,7 +105,7 @@ def test_load_returns_the_part_of_a_package_and_the_builtin_one_if_both_have_it(
         ("part = 3\n", "lacks what docs/plugins.md asks for"),
     ],
 )
-def test_load_names_the_package_that_is_broken(
+def test_load_names_a_broken_package(
     table: plugins.Table, installed: Install, code: str, reason: str
 ) -> None:
     installed("bad-one", "qmd.tests", {"more": ":part"}, code)
@@ -119,7 +117,7 @@ def test_load_names_the_package_that_is_broken(
     assert table.load("own") is not None
 
 
-def test_a_format_gives_its_documents_text_fields_and_links(
+def test_format_plugin_gives_text_fields_and_links(
     index: qmd.Index, notes: Notes, installed: Install
 ) -> None:
     installed("cards", "qmd.formats", {"card": ""}, FORMAT)
@@ -135,7 +133,7 @@ def test_a_format_gives_its_documents_text_fields_and_links(
     assert [finding.message for finding in index.doctor() if finding.level == "problem"] == []
 
 
-def test_files_are_read_again_when_their_format_changes(
+def test_changed_format_plugin_reads_its_files_again(
     index: qmd.Index, notes: Notes, installed: Install, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = notes({"a.card": "blue\npelicans\n", "b.md": "storks\n"})
@@ -173,7 +171,7 @@ def test_files_are_read_again_when_their_format_changes(
         ("1/0", "the package 'cards 1.0' is broken (qmd.formats: card): ZeroDivisionError"),
     ],
 )
-def test_a_format_that_fails_leaves_out_its_files_alone(
+def test_failing_format_plugin_leaves_out_only_its_files(
     index: qmd.Index, notes: Notes, installed: Install, code: str, reason: str
 ) -> None:
     installed("cards", "qmd.formats", {"card": ""}, f"{FORMAT}\n{code}\n")
@@ -186,7 +184,7 @@ def test_a_format_that_fails_leaves_out_its_files_alone(
     assert [hit.file for hit in index.search("pelicans").hits] == ["n/b.md"]
 
 
-def test_a_format_of_a_package_is_chosen_by_its_name_or_a_suffix(
+def test_format_plugin_is_selected_by_name_or_suffix(
     index: qmd.Index, notes: Notes, installed: Install
 ) -> None:
     installed("cards", "qmd.formats", {"card": ":Cards", "crd": ":Cards"}, f"{FORMAT}\n{CLASS}")
@@ -205,7 +203,7 @@ def test_a_format_of_a_package_is_chosen_by_its_name_or_a_suffix(
     assert "the package 'torn 1.0' is broken" in hint
 
 
-def test_a_store_of_a_package_is_opened_by_its_scheme(
+def test_store_plugin_is_opened_by_its_scheme(
     tmp_path: Path, installed: Install, notes: Notes, environ: dict[str, str]
 ) -> None:
     installed("boxes", "qmd.stores", {"box": ":open_box"}, STORE)
@@ -219,7 +217,7 @@ def test_a_store_of_a_package_is_opened_by_its_scheme(
     assert "box://" in (caught.value.hint or "")
 
 
-def test_a_copy_keeps_the_fields_that_a_format_found(
+def test_copy_store_keeps_fields_of_a_format_plugin(
     tmp_path: Path, index: qmd.Index, notes: Notes, installed: Install, environ: dict[str, str]
 ) -> None:
     installed("cards", "qmd.formats", {"card": ""}, FORMAT)
@@ -237,7 +235,7 @@ def test_a_copy_keeps_the_fields_that_a_format_found(
         assert [link.target for link in store.fields.links([card.id])[card.id]] == ["b.md"]
 
 
-def test_a_model_of_a_package_is_named_by_its_backend(tmp_path: Path, installed: Install) -> None:
+def test_model_plugin_is_named_by_its_backend(tmp_path: Path, installed: Install) -> None:
     installed("words", "qmd.models", {"words": ""}, BACKEND)
     assert models.load("words:near", "embed", cache_dir=tmp_path) == "near"
     assert models.stable_name("words:near", "embed") == "words:near"
@@ -249,7 +247,7 @@ def test_a_model_of_a_package_is_named_by_its_backend(tmp_path: Path, installed:
         models.load("other:near", "embed", cache_dir=tmp_path)
 
 
-def test_a_broken_backend_is_an_error_of_its_model(tmp_path: Path, installed: Install) -> None:
+def test_broken_model_plugin_is_a_model_error(tmp_path: Path, installed: Install) -> None:
     installed("words", "qmd.models", {"words": ""}, "def load(): ...\n")
     with pytest.raises(ModelError, match=r"the package 'words 1\.0' is broken"):
         models.load("words:near", "embed", cache_dir=tmp_path)

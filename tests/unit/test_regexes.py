@@ -37,7 +37,7 @@ def _patterns() -> Iterator[tuple[str, re.Pattern[str], bool]]:
 
 
 @pytest.mark.parametrize(("pattern", "search"), [pytest.param(p, s, id=n) for n, p, s in _patterns()])
-def test_a_regex_takes_linear_time(pattern: re.Pattern[str], search: bool) -> None:
+def test_regular_expressions_take_linear_time(pattern: re.Pattern[str], search: bool) -> None:
     steps = Steps(pattern)
     for prefix, part, suffix in attacks(pattern):
         once, twice = (steps.count(prefix + part * n + suffix, search=search) for n in (20, 40))

@@ -27,7 +27,7 @@ def test_broken():
 
 
 @pytest.mark.parametrize(("broken", "code", "flaky"), [(1, 0, 1), (0, 1, 1)])
-def test_failed_tests_are_repeated_and_the_flaky_ones_listed(
+def test_repeat_plugin_repeats_failed_tests_and_lists_flaky_ones(
     tmp_path: Path, broken: int, code: int, flaky: int
 ) -> None:
     (tmp_path / "test_it.py").write_text(FILE.format(broken=broken), encoding="utf-8")

@@ -19,7 +19,7 @@ MOUNTS = r"""
 """
 
 
-def test_file_system_of_the_nearest_mount() -> None:
+def test_mount_type_returns_the_file_system_of_the_nearest_mount() -> None:
     assert mount_type("/home/ann/notes", MOUNTS) == "ext4"
     assert mount_type("/home/ann/remote notes/a/b", MOUNTS) == "nfs4"
     assert mount_type("/mnt/share", MOUNTS) == "tmpfs"
@@ -27,7 +27,7 @@ def test_file_system_of_the_nearest_mount() -> None:
     assert mount_type("/mnt/s/local/x", MOUNTS) == "ext4"
 
 
-def test_network_file_systems_by_type(tmp_path: Path) -> None:
+def test_network_type_returns_network_file_systems(tmp_path: Path) -> None:
     mounts = tmp_path / "mountinfo"
     mounts.write_text(f"1 0 0:1 / / rw - ext4 a rw\n2 1 0:2 / {tmp_path.resolve()}/n rw - nfs b rw\n")
     (tmp_path / "n").mkdir()
@@ -37,7 +37,7 @@ def test_network_file_systems_by_type(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=30))
-def test_burst_is_over_when_it_is_quiet_or_has_taken_too_long(pauses: list[float]) -> None:
+def test_debounce_is_due_after_quiet_or_the_longest_time(pauses: list[float]) -> None:
     debounce = Debounce(2.0, 30.0)
     assert debounce.due is None
     now = first = 100.0
@@ -54,7 +54,7 @@ def test_burst_is_over_when_it_is_quiet_or_has_taken_too_long(pauses: list[float
         assert debounce.due == min(now + 2.0, first + 30.0)
 
 
-def test_failed_work_is_delayed() -> None:
+def test_debounce_delays_failed_work() -> None:
     debounce = Debounce(2.0, 30.0)
     debounce.delay(50.0)
     assert debounce.due == 50.0

@@ -148,7 +148,7 @@ _LOOK = """() => {
 }"""
 
 
-def test_no_vector_runs_or_is_noticed_by_the_policy(browser: Browser, server: Server) -> None:
+def test_hostile_notes_run_nothing_and_violate_no_policy(browser: Browser, server: Server) -> None:
     with watched(browser, server) as (context, complaints):
         page = context.new_page()
         paths = [
@@ -166,7 +166,7 @@ def test_no_vector_runs_or_is_noticed_by_the_policy(browser: Browser, server: Se
         assert complaints == []
 
 
-def test_no_vector_runs_in_lists_and_messages(browser: Browser, server: Server) -> None:
+def test_hostile_notes_run_nothing_in_lists_and_messages(browser: Browser, server: Server) -> None:
     searches = [
         "hostile",
         "hostile <script>alert(1)</script>",

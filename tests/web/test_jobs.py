@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.clients import server_of
-from tests.loopback import serving
+from tests.model_server import serving
 from tests.users import MakeUser
 from tests.web.conftest import watched
 
@@ -43,7 +43,7 @@ def test_job_is_shown_in_every_tab_and_keeps_the_focus(tabs: tuple[Page, Page]) 
     expect(first.locator("#job")).to_be_focused()
 
 
-def test_job_that_is_refused_shows_the_one_that_runs(tabs: tuple[Page, Page]) -> None:
+def test_refused_job_shows_the_running_one(tabs: tuple[Page, Page]) -> None:
     first, second = tabs
     first.get_by_role("button", name="Make vectors").click()
     expect(first.locator("#job")).to_contain_text("Embedding")

@@ -24,7 +24,7 @@ def settle(page: Page) -> None:
     expect(page.locator("#facets[data-filled]")).to_be_attached()
 
 
-def test_results_come_while_typing_and_the_address_follows(open_page: OpenPage) -> None:
+def test_results_appear_while_typing_and_the_address_follows(open_page: OpenPage) -> None:
     page = open_page("/")
     page.keyboard.type("deplo")
     expect(page.locator("#hits .title").first).to_contain_text("Deploying")
@@ -34,7 +34,7 @@ def test_results_come_while_typing_and_the_address_follows(open_page: OpenPage) 
     expect(page.locator("h2", has_text="Recently changed")).to_be_visible()
 
 
-def test_going_back_from_a_result_that_was_chosen_at_once_finds_its_query(open_page: OpenPage) -> None:
+def test_back_from_an_early_result_restores_the_query(open_page: OpenPage) -> None:
     page = open_page("/")
     page.keyboard.type("deplo")
     expect(page.locator("#hits .title").first).to_contain_text("Deploying")
@@ -46,7 +46,7 @@ def test_going_back_from_a_result_that_was_chosen_at_once_finds_its_query(open_p
     expect(page.locator("#hits .title").first).to_contain_text("Deploying")
 
 
-def test_chinese_is_found_and_marked(open_page: OpenPage) -> None:
+def test_chinese_results_are_found_and_highlighted(open_page: OpenPage) -> None:
     page = open_page("/", locale="zh-CN")
     expect(page.locator("#q")).to_have_attribute("placeholder", "搜索你的文档")
     page.keyboard.insert_text("备份")
@@ -96,13 +96,13 @@ def test_all_texts_are_in_the_language_of_the_reader(browser: Browser, server: S
     assert [text for text in words if not re.search("[\u4e00-\u9fff]", text)] == []
 
 
-def test_right_to_left_text_is_shown_from_the_right(open_page: OpenPage) -> None:
+def test_right_to_left_text_is_displayed_from_the_right(open_page: OpenPage) -> None:
     page = open_page("/read/wiki/arabic.md")
     assert page.locator(".prose").evaluate("element => getComputedStyle(element).direction") == "rtl"
     assert page.evaluate("getComputedStyle(document.body).direction") == "ltr"
 
 
-def test_keyboard_alone_finds_and_reads_a_note(open_page: OpenPage) -> None:
+def test_keyboard_finds_and_reads_a_note(open_page: OpenPage) -> None:
     page = open_page("/?q=backup")
     settle(page)
     titles = hits(page)
@@ -126,7 +126,7 @@ def test_keyboard_alone_finds_and_reads_a_note(open_page: OpenPage) -> None:
     expect(page).to_have_url(re.compile(r"\?q=backup$"))
 
 
-def test_a_letter_is_no_shortcut_while_typing(open_page: OpenPage) -> None:
+def test_letters_are_no_shortcuts_while_typing(open_page: OpenPage) -> None:
     page = open_page("/")
     page.keyboard.type("n?/p")
     expect(page.locator("#q")).to_have_value("n?/p")
@@ -141,7 +141,7 @@ def test_a_letter_is_no_shortcut_while_typing(open_page: OpenPage) -> None:
     expect(page.locator("#q")).to_be_focused()
 
 
-def test_facets_and_chips_are_typed_filters(open_page: OpenPage) -> None:
+def test_facets_and_chips_become_typed_filters(open_page: OpenPage) -> None:
     page = open_page("/?q=backup")
     settle(page)
     page.locator("#facets a", has_text="work/ops").click()
@@ -153,7 +153,7 @@ def test_facets_and_chips_are_typed_filters(open_page: OpenPage) -> None:
     expect(page.get_by_role("alert")).to_contain_text("did you mean 'status'?")
 
 
-def test_mode_that_is_shown_is_marked(open_page: OpenPage) -> None:
+def test_active_mode_is_marked(open_page: OpenPage) -> None:
     # Nothing has vectors here, so words alone can be searched.
     page = open_page("/?q=backup&mode=both")
     mode = page.get_by_role("navigation", name="Search by").locator("[aria-current]")
@@ -161,7 +161,7 @@ def test_mode_that_is_shown_is_marked(open_page: OpenPage) -> None:
     expect(page.locator("#stage")).to_have_text("by words, reranked")
 
 
-def test_a_list_that_is_pointed_at_keeps_its_order(open_page: OpenPage) -> None:
+def test_list_with_a_selection_keeps_its_order(open_page: OpenPage) -> None:
     page = open_page("/")
     page.keyboard.type("backup")
     expect(page.locator("#hits li").first).to_be_visible()
@@ -172,7 +172,7 @@ def test_a_list_that_is_pointed_at_keeps_its_order(open_page: OpenPage) -> None:
     assert hits(page)[: len(before)] == before
 
 
-def test_a_document_is_rendered_with_its_links(open_page: OpenPage) -> None:
+def test_document_is_rendered_with_its_links(open_page: OpenPage) -> None:
     page = open_page("/read/wiki/guide.md?q=xylophone&line=148#hit")
     expect(page.locator("#hit mark")).to_have_text("xylophone")
     expect(page.locator("#hit")).to_be_in_viewport()
@@ -190,7 +190,7 @@ def test_a_document_is_rendered_with_its_links(open_page: OpenPage) -> None:
     expect(page.locator(".code .k").first).to_have_text("def")
 
 
-def test_words_of_a_table_are_whole_and_labels_beside_code(open_page: OpenPage) -> None:
+def test_table_words_stay_whole_and_labels_stay_beside_code(open_page: OpenPage) -> None:
     page = open_page("/read/wiki/wide.md", viewport={"width": 390, "height": 700})
     for cell in page.locator(".prose th, .prose td").all():
         lines = cell.evaluate(
@@ -217,13 +217,13 @@ def test_file_with_a_line_break_in_its_name_opens(open_page: OpenPage) -> None:
     expect(page).to_have_url(re.compile(r"/read/wiki/two%0Alines\.md"))
 
 
-def test_upkeep_fits_a_phone(open_page: OpenPage) -> None:
+def test_upkeep_page_fits_a_phone(open_page: OpenPage) -> None:
     page = open_page("/upkeep", viewport={"width": 390, "height": 700})
     for table in page.locator(".table").all():
         assert table.evaluate("box => box.scrollWidth <= box.clientWidth"), table.inner_text()
 
 
-def test_places_of_the_source_file_are_shown_and_linked(open_page: OpenPage) -> None:
+def test_anchors_of_the_source_file_are_displayed_and_linked(open_page: OpenPage) -> None:
     page = open_page("/?q=cassowary&mode=words")
     expect(page.locator("#hits .where")).to_contain_text("cell 2")
     page.locator("#hits a").click()
@@ -236,7 +236,7 @@ def test_places_of_the_source_file_are_shown_and_linked(open_page: OpenPage) -> 
     expect(page.locator(".source .place")).to_have_count(3)
 
 
-def test_pages_say_how_fresh_the_index_is(open_page: OpenPage) -> None:
+def test_pages_say_how_current_the_index_is(open_page: OpenPage) -> None:
     # Servers do not watch in tests, so it is the time of the scan, unless that has only just ended.
     for path in ("/", "/?q=backup&mode=words", "/read/wiki/deploy.md", "/upkeep"):
         page = open_page(path)
@@ -252,7 +252,7 @@ def test_remote_images_are_loaded_only_on_request(open_page: OpenPage) -> None:
     assert "https://example.org/a.png" not in page.content().replace('href="https://example.org/a.png"', "")
 
 
-def test_everything_works_without_script(open_page: OpenPage) -> None:
+def test_page_works_without_script(open_page: OpenPage) -> None:
     page = open_page("/", java_script_enabled=False)
     page.fill("#q", "backup")
     page.keyboard.press("Enter")
@@ -298,6 +298,6 @@ def test_axe_finds_nothing(open_page: OpenPage, path: str, scheme: str) -> None:
 
 @pytest.mark.parametrize("width", [320, 640, 1280, 3840])
 @pytest.mark.parametrize("path", ["/", "/?q=backup&mode=words", "/read/wiki/guide.md?q=backup", "/upkeep"])
-def test_no_width_needs_scrolling_sideways(open_page: OpenPage, path: str, width: int) -> None:
+def test_no_width_needs_horizontal_scrolling(open_page: OpenPage, path: str, width: int) -> None:
     page = open_page(path, viewport={"width": width, "height": 700})
     assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -40,7 +40,7 @@ def silence(path: Path) -> None:
         file.writeframes(bytes([128]) * 800)
 
 
-def test_notes_media_formulas_and_html_are_shown(browser: Browser, make_user: MakeUser) -> None:
+def test_embedded_notes_media_formulas_and_html_are_displayed(browser: Browser, make_user: MakeUser) -> None:
     user = make_user("reading")
     folder = user.home / "vault"
     folder.mkdir()

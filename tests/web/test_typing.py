@@ -63,7 +63,7 @@ def chosen_mode(page: Page) -> str:
     return page.get_by_role("navigation", name="Search by").locator("[aria-current]").inner_text()
 
 
-def test_note_with_the_word_that_is_begun_stays_first(page: Page) -> None:
+def test_note_with_the_unfinished_word_stays_first(page: Page) -> None:
     page.keyboard.type("needlem")
     expect(page.locator("#hits .title").first).to_have_text("Note 0")
     assert chosen_mode(page) == "Words"
@@ -87,7 +87,7 @@ def listed(server: Server, query: str, **more: object) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("word", [*WORDS, "collection", "reranker"])
-def test_meaning_adds_nothing_unrelated_above_what_a_beginning_finds(server: Server, word: str) -> None:
+def test_vector_step_puts_nothing_unrelated_above_prefix_matches(server: Server, word: str) -> None:
     for length in range(2, len(word) + 1):
         begun = word[:length]
         by_words = [file for file, _ in listed(server, begun, mode="words", part="list")]
@@ -101,7 +101,7 @@ def test_meaning_adds_nothing_unrelated_above_what_a_beginning_finds(server: Ser
             assert own in by_words or len(by_words) == 10, begun
 
 
-def test_last_word_is_a_beginning_only_while_one_types(page: Page) -> None:
+def test_last_word_is_a_prefix_only_while_typing(page: Page) -> None:
     page.keyboard.type("quater")
     both_steps(page)
     expect(page.locator("#hits mark", has_text="quaternion")).to_have_count(1)
@@ -112,7 +112,7 @@ def test_last_word_is_a_beginning_only_while_one_types(page: Page) -> None:
     expect(page.locator("#hits mark", has_text="quaternion")).to_have_count(0)
 
 
-def test_results_are_chosen_by_arrows_after_enter(page: Page) -> None:
+def test_results_are_selected_by_arrows_after_enter(page: Page) -> None:
     page.keyboard.type("quater")
     with page.expect_navigation():
         page.keyboard.press("Enter")
@@ -122,7 +122,7 @@ def test_results_are_chosen_by_arrows_after_enter(page: Page) -> None:
     expect(page.locator("#hits [aria-selected=true]")).to_have_count(1)
 
 
-def test_server_that_is_gone_is_told_in_place_and_asked_again(browser: Browser, make_user: MakeUser) -> None:
+def test_page_reports_a_stopped_server_and_retries(browser: Browser, make_user: MakeUser) -> None:
     user = make_user("gone")
     user.ok("collection", "add", str(user.notes))
     with server_of(user) as server, watched(browser, server) as (context, _):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.agents import Agent, agents
-from tests.edge.archive.shelf import Reader, lay_out
+from tests.edge.archive.posts import Reader, lay_out
 from tests.users import MakeUser
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.edge.archive.shelf import CAFE, GROWTH_LATER, PLAN, RAIN, lay_out
+from tests.edge.archive.posts import CAFE, GROWTH_LATER, PLAN, RAIN, lay_out
 from tests.edge.cli.schemas import faults, schema
 from tests.users import MakeUser, User
 
@@ -26,7 +26,7 @@ def found(user: User, *args: str) -> list[str]:
     return [each["file"].removeprefix("qmd://archive/") for each in shown]
 
 
-def test_posts_are_found_by_author_and_date(scholar: User) -> None:
+def test_search_finds_posts_by_author_and_date(scholar: User) -> None:
     assert set(found(scholar, "search", "打算")) == {PLAN, GROWTH_LATER}
     assert found(scholar, "search", "打算", "--after", "2024") == [GROWTH_LATER]
     assert found(scholar, "search", "打算 before:2020-12-15T20:10:40") == [PLAN]
@@ -35,7 +35,7 @@ def test_posts_are_found_by_author_and_date(scholar: User) -> None:
     assert found(scholar, "query", "École", "author:林中", "--no-rerank")[0] == CAFE
 
 
-def test_authors_are_listed_in_every_format(scholar: User) -> None:
+def test_ls_authors_lists_authors_in_every_format(scholar: User) -> None:
     head, first, second = scholar.ok("ls", "--authors").splitlines()
     assert head.split() == ["Author", "Documents", "First", "Last"]
     assert first.split()[:3] == ["q9adg", "9", "2020-01-01"]
@@ -64,7 +64,7 @@ def test_invalid_date_is_a_usage_error(scholar: User, command: str) -> None:
     assert empty == f"Error: --author must not be empty\nHint: see 'qmd {command} --help'\n"
 
 
-def test_why_a_post_is_not_shown_names_the_filter(scholar: User) -> None:
+def test_why_names_the_filter_that_hides_a_post(scholar: User) -> None:
     said = scholar.ok("why", RAIN, "雨", "--search", "search", "--author", "q9adg")
     assert "Not shown: it does not pass the filter author:q9adg: its author is 林中." in said
     said = scholar.ok("why", RAIN, "雨", "--search", "search", "--before", "2022-06")

@@ -11,9 +11,9 @@ import pytest
 
 import qmd
 from tests.agents import Agent
-from tests.edge.archive.shelf import CAFE, FILES, GROWTH, PLAN, TEA, Reader
+from tests.edge.archive.posts import CAFE, FILES, GROWTH, PLAN, TEA, Reader
 from tests.edge.cli.schemas import faults, schema
-from tests.edge.cli.test_reading import run_without_privilege
+from tests.edge.cli.test_read_only import run_without_privilege
 from tests.users import MakeUser
 
 
@@ -29,18 +29,18 @@ from tests.users import MakeUser
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
-def test_a_command_says_what_the_tool_says(
+def test_archive_command_prints_the_answer_of_its_tool(
     archivist: Reader, agent: Agent, command: list[str], tool: str, arguments: dict[str, str]
 ) -> None:
     assert archivist.ok(*command).rstrip("\n") == agent.text(tool, **arguments).rstrip("\n")
 
 
-def test_authors_as_json(archivist: Reader) -> None:
+def test_archive_authors_prints_names_as_json(archivist: Reader) -> None:
     names = [each["author"] for each in json.loads(archivist.ok("authors", "--json"))]
     assert names == ["q9adg", "林中", "没有文章的人"]
 
 
-def test_posts_as_json_are_each_complete(archivist: Reader) -> None:
+def test_archive_posts_prints_all_fields_as_json(archivist: Reader) -> None:
     posts = json.loads(archivist.ok("posts", "q9adg", "--json"))
     assert len(posts) == 8
     assert posts[0] == {
@@ -53,16 +53,16 @@ def test_posts_as_json_are_each_complete(archivist: Reader) -> None:
     assert {post["title"]: post["published"] for post in posts}["前言"] is None
 
 
-def test_a_post_as_json(archivist: Reader) -> None:
+def test_archive_read_prints_a_post_as_json(archivist: Reader) -> None:
     assert json.loads(archivist.ok("read", TEA, "--json")) == {"path": TEA, "text": FILES[TEA]}
 
 
-def test_several_posts_of_a_title_as_json_are_listed(archivist: Reader) -> None:
+def test_archive_read_lists_posts_that_share_a_title_as_json(archivist: Reader) -> None:
     found = json.loads(archivist.ok("read", "--author", "q9adg", "--title", "打算", "--json"))
     assert [each["title"] for each in found] == ["一个小打算", "打算落空以后"]
 
 
-def test_matches_as_json_say_where_they_stand(archivist: Reader) -> None:
+def test_archive_search_prints_positions_of_matches_as_json(archivist: Reader) -> None:
     found = json.loads(archivist.ok("search", "python", "--json"))
     assert (found["query"], found["total"]) == ("python", 2)
     assert found["matches"][1] == {
@@ -83,7 +83,7 @@ def test_matches_as_json_say_where_they_stand(archivist: Reader) -> None:
         ("archive search", ["search", "打算"]),
     ],
 )
-def test_json_is_as_the_page_says(archivist: Reader, heading: str, args: list[str]) -> None:
+def test_archive_json_matches_the_documented_schema(archivist: Reader, heading: str, args: list[str]) -> None:
     assert not faults(json.loads(archivist.ok(*args, "--json")), schema(heading))
 
 
@@ -98,19 +98,19 @@ def test_json_is_as_the_page_says(archivist: Reader, heading: str, args: list[st
     ],
     ids=str,
 )
-def test_an_error_is_one_line_with_its_exit_code(
+def test_archive_error_is_one_line_with_its_exit_code(
     archivist: Reader, command: list[str], code: int, message: str
 ) -> None:
     found = archivist.user.call("archive", *command, "--data", str(archivist.data))
     assert (found.returncode, found.stdout, found.stderr) == (code, "", f"Error: {message}\n")
 
 
-def test_nothing_found_is_no_failure_of_a_command(archivist: Reader) -> None:
+def test_archive_command_without_results_succeeds(archivist: Reader) -> None:
     assert archivist.ok("search", "没有这样的话") == "未找到包含 '没有这样的话' 的内容。\n"
     assert archivist.ok("posts", "没有文章的人") == "作者 没有文章的人 下没有任何文章。\n"
 
 
-def test_the_folder_is_named_by_option_variable_or_file(make_user: MakeUser, tmp_path: Path) -> None:
+def test_archive_folder_comes_from_option_variable_or_file(make_user: MakeUser, tmp_path: Path) -> None:
     user = make_user("chooser")
     for name in ("option", "variable", "file"):
         (tmp_path / name / name).mkdir(parents=True)
@@ -127,7 +127,7 @@ def test_the_folder_is_named_by_option_variable_or_file(make_user: MakeUser, tmp
     assert told.endswith("- option\n")
 
 
-def test_a_project_may_name_an_archive_of_its_own_alone(make_user: MakeUser) -> None:
+def test_project_config_may_name_only_an_archive_inside_the_project(make_user: MakeUser) -> None:
     user = make_user("careful")
     project = user.home / "project"
     (project / ".qmd").mkdir(parents=True)
@@ -141,13 +141,13 @@ def test_a_project_may_name_an_archive_of_its_own_alone(make_user: MakeUser) -> 
     assert "outside its project" in refused.stderr
 
 
-def test_an_option_of_http_without_it_is_refused(archivist: Reader) -> None:
+def test_archive_mcp_refuses_port_without_http(archivist: Reader) -> None:
     found = archivist.user.call("archive", "mcp", "--port", "9000", "--data", str(archivist.data))
     assert found.returncode == 2
     assert "--port needs --http" in found.stderr
 
 
-def test_the_library_answers_with_values(archivist: Reader) -> None:
+def test_open_archive_returns_values(archivist: Reader) -> None:
     archive = qmd.open_archive(archivist.data)
     assert archive.authors() == ["q9adg", "林中", "没有文章的人"]
     assert [section.album for section in archive.posts("q9adg").sections] == [
@@ -161,7 +161,7 @@ def test_the_library_answers_with_values(archivist: Reader) -> None:
         archive.read("../outside/外面.md")
 
 
-def test_invalid_bytes_and_a_line_of_two_megabytes_hide_nothing(tmp_path: Path) -> None:
+def test_archive_search_survives_invalid_bytes_and_very_long_lines(tmp_path: Path) -> None:
     motions = tmp_path / "a" / "motions"
     motions.mkdir(parents=True)
     (motions / "1.md").write_bytes(b"\xff\xfe\x80 needle\n" + b"x" * 2_000_000 + b" needle\nlater needle\n")
@@ -180,7 +180,7 @@ def test_invalid_bytes_and_a_line_of_two_megabytes_hide_nothing(tmp_path: Path) 
     assert len(long.lines[1]) < 11_000
 
 
-def test_only_what_has_changed_is_read_again(tmp_path: Path) -> None:
+def test_archive_search_rereads_only_changed_files(tmp_path: Path) -> None:
     motions = tmp_path / "a" / "motions"
     motions.mkdir(parents=True)
     files = [motions / "1.md", motions / "2.md"]
@@ -199,7 +199,7 @@ def test_only_what_has_changed_is_read_again(tmp_path: Path) -> None:
     assert [match.path for match in found.shown] == ["a/motions/2.md"]
 
 
-def test_unprintable_names_are_reported_and_other_posts_found(tmp_path: Path) -> None:
+def test_archive_search_reports_unprintable_names_and_finds_other_posts(tmp_path: Path) -> None:
     motions = tmp_path / "a" / "motions"
     motions.mkdir(parents=True)
     (motions / "good.md").write_text("needle", encoding="utf-8")
@@ -213,7 +213,7 @@ def test_unprintable_names_are_reported_and_other_posts_found(tmp_path: Path) ->
     assert problems == [("a/motions/b\\xff.md", "its name is not valid UTF-8")]
 
 
-def test_unreadable_posts_are_reported_and_other_posts_found(make_user: MakeUser) -> None:
+def test_archive_search_reports_unreadable_posts_and_finds_others(make_user: MakeUser) -> None:
     user = make_user("unprivileged")
     data = user.home / "data"
     for name in ("closed", "open"):
@@ -234,7 +234,7 @@ def test_unreadable_posts_are_reported_and_other_posts_found(make_user: MakeUser
     assert found.stderr == "Error: the archive's folder cannot be listed: permission denied\n"
 
 
-def test_a_letter_that_folds_to_two_is_marked_whole_and_once(tmp_path: Path) -> None:
+def test_archive_search_marks_a_letter_that_folds_to_two_once(tmp_path: Path) -> None:
     (tmp_path / "a" / "motions").mkdir(parents=True)
     (tmp_path / "a" / "motions" / "1.md").write_text("İ Straße\n", encoding="utf-8")
     for query, marked in (("STRASSE", ["Straße"]), ("s", ["S", "ß"])):

@@ -11,7 +11,7 @@ import pytest
 
 from qmd import __version__
 from tests.agents import Agent, agents, site_of
-from tests.edge.archive.shelf import (
+from tests.edge.archive.posts import (
     CAFE,
     DOTS,
     FILES,
@@ -89,7 +89,7 @@ def agent_of(archivist: Reader, data: Path) -> Iterator[Agent]:
         yield agent
 
 
-def test_the_server_names_itself_and_has_tools_alone(archivist: Reader) -> None:
+def test_archive_server_names_itself_and_offers_only_tools(archivist: Reader) -> None:
     with agents() as start:
         agent = start(archivist.user, "--data", str(archivist.data), command=("archive", "mcp"))
         told = agent.greet()
@@ -98,14 +98,14 @@ def test_the_server_names_itself_and_has_tools_alone(archivist: Reader) -> None:
         assert told["capabilities"] == {"tools": {"listChanged": False}}
 
 
-def test_there_are_four_tools_that_only_read(agent: Agent) -> None:
+def test_archive_server_has_four_read_only_tools(agent: Agent) -> None:
     tools = agent.result("tools/list")["tools"]
     required = {tool["name"]: tool["inputSchema"].get("required", []) for tool in tools}
     assert required == {"list_authors": [], "list_posts": ["author"], "read_post": [], "search": ["query"]}
     assert all(tool["annotations"] == {"readOnlyHint": True} for tool in tools)
 
 
-def test_tools_are_described_as_in_AfdianToMarkdown(agent: Agent) -> None:  # noqa: N802 - its name
+def test_archive_tools_are_described_as_in_AfdianToMarkdown(agent: Agent) -> None:  # noqa: N802 - its name
     tools = {tool["name"]: tool for tool in agent.result("tools/list")["tools"]}
     described = {
         name: (
@@ -139,16 +139,16 @@ def test_tools_are_described_as_in_AfdianToMarkdown(agent: Agent) -> None:  # no
     }
 
 
-def test_null_counts_as_not_given(agent: Agent) -> None:
+def test_archive_tools_treat_null_as_not_given(agent: Agent) -> None:
     assert agent.text("search", query="茶", author=None) == agent.text("search", query="茶")
     assert agent.text("read_post", path=TEA, author=None, title=None) == agent.text("read_post", path=TEA)
 
 
-def test_authors_are_listed_by_name(agent: Agent) -> None:
+def test_list_authors_sorts_by_name(agent: Agent) -> None:
     assert agent.text("list_authors") == "已下载的作者（共 3 位）：\n- q9adg\n- 林中\n- 没有文章的人"
 
 
-def test_an_empty_archive_has_no_authors_and_that_is_no_error(archivist: Reader, tmp_path: Path) -> None:
+def test_list_authors_of_an_empty_archive_is_no_error(archivist: Reader, tmp_path: Path) -> None:
     with agent_of(archivist, tmp_path) as agent:
         assert agent.text("list_authors") == "当前没有已下载的作者。"
 
@@ -162,23 +162,23 @@ def test_an_empty_archive_has_no_authors_and_that_is_no_error(archivist: Reader,
         ("search", {"query": "茶"}),
     ],
 )
-def test_a_missing_folder_is_an_error_that_names_it(
+def test_archive_tools_name_a_missing_data_folder(
     archivist: Reader, tmp_path: Path, tool: str, arguments: dict[str, str]
 ) -> None:
     with agent_of(archivist, tmp_path / "没有") as agent:
         assert agent.failure(tool, **arguments) == f"数据目录不存在：{tmp_path}/没有"
 
 
-def test_posts_are_listed_by_album_and_date(agent: Agent) -> None:
+def test_list_posts_sorts_by_album_and_date(agent: Agent) -> None:
     assert agent.text("list_posts", author="q9adg") == POSTS
 
 
-def test_an_author_without_posts_is_an_error(agent: Agent) -> None:
+def test_list_posts_of_an_author_without_posts_is_an_error(agent: Agent) -> None:
     assert agent.failure("list_posts", author="没有文章的人") == "作者 没有文章的人 下没有任何文章。"
 
 
 @pytest.mark.parametrize("author", NOBODY)
-def test_unknown_author_is_an_error_in_every_tool(agent: Agent, author: str) -> None:
+def test_archive_tools_refuse_an_unknown_author(agent: Agent, author: str) -> None:
     told = f"作者不存在：{author}"
     assert agent.failure("list_posts", author=author) == told
     assert agent.failure("read_post", author=author, title="茶") == told
@@ -186,27 +186,27 @@ def test_unknown_author_is_an_error_in_every_tool(agent: Agent, author: str) -> 
 
 
 @pytest.mark.parametrize("path", [PLAN, DOTS, UNDATED, GROWTH, SHOP, CAFE])
-def test_a_post_is_read_by_its_path(agent: Agent, path: str) -> None:
+def test_read_post_returns_the_post_of_a_path(agent: Agent, path: str) -> None:
     assert agent.text("read_post", path=path) == f"📄 文件：{path}\n\n{FILES[path]}"
 
 
-def test_a_path_wins_over_an_author_and_a_title(agent: Agent) -> None:
+def test_read_post_prefers_a_path_to_author_and_title(agent: Agent) -> None:
     told = agent.text("read_post", path=LOVE, author="谁", title="茶")
     assert told == f"📄 文件：{LOVE}\n\n{FILES[LOVE]}"
 
 
 @pytest.mark.parametrize("path", NOWHERE)
-def test_path_outside_the_archive_is_refused(agent: Agent, path: str) -> None:
+def test_read_post_refuses_a_path_outside_the_archive(agent: Agent, path: str) -> None:
     assert agent.failure("read_post", path=path) == f"文件不存在：{path}"
 
 
 @pytest.mark.parametrize("title", ["CAFÉ", "café", "Cafe\u0301 手"])
-def test_a_title_matches_in_any_case_and_any_form(agent: Agent, title: str) -> None:
+def test_read_post_matches_titles_in_any_case_and_unicode_form(agent: Agent, title: str) -> None:
     told = agent.text("read_post", author="林中", title=title)
     assert told == f"📄 文件：{CAFE}\n\n{FILES[CAFE]}"
 
 
-def test_several_titles_that_match_are_listed_as_posts_are(agent: Agent) -> None:
+def test_read_post_lists_posts_if_several_titles_match(agent: Agent) -> None:
     assert agent.text("read_post", author="q9adg", title="打算") == (
         "作者：q9adg\n\n"
         f"## 动态（共 1 篇）\n- [2020-12-15] 一个小打算 → {PLAN}\n\n"
@@ -214,7 +214,7 @@ def test_several_titles_that_match_are_listed_as_posts_are(agent: Agent) -> None
     )
 
 
-def test_a_title_that_does_not_match_is_an_error(agent: Agent) -> None:
+def test_read_post_without_a_matching_title_is_an_error(agent: Agent) -> None:
     assert agent.failure("read_post", author="q9adg", title="没有") == "未找到标题包含 '没有' 的文章"
 
 
@@ -223,13 +223,11 @@ def test_a_title_that_does_not_match_is_an_error(agent: Agent) -> None:
     [{}, {"author": "q9adg"}, {"title": "茶"}, {"path": ""}, {"author": "q9adg", "title": ""}],
     ids=str,
 )
-def test_without_a_path_or_an_author_and_a_title_there_is_nothing_to_read(
-    agent: Agent, arguments: dict[str, str]
-) -> None:
+def test_read_post_requires_a_path_or_an_author_and_a_title(agent: Agent, arguments: dict[str, str]) -> None:
     assert agent.failure("read_post", **arguments) == "请提供 path 或 author+title 参数"
 
 
-def test_matches_come_with_the_lines_around_them(agent: Agent) -> None:
+def test_archive_search_shows_the_lines_around_a_match(agent: Agent) -> None:
     assert agent.text("search", query="python") == (
         f"""搜索 "python" 的结果（显示 2/2 条）：
 
@@ -252,7 +250,7 @@ def test_matches_come_with_the_lines_around_them(agent: Agent) -> None:
     )
 
 
-def test_of_many_matches_the_first_twenty_are_shown(agent: Agent) -> None:
+def test_archive_search_shows_the_first_twenty_matches(agent: Agent) -> None:
     told = agent.text("search", query="雨声", author="林中")
     heading, *blocks = told.split("\n\n---\n")
     assert heading == '搜索 "雨声" 的结果（显示 20/45 条）：'
@@ -264,30 +262,30 @@ def test_of_many_matches_the_first_twenty_are_shown(agent: Agent) -> None:
     assert len(blocks) == 20
 
 
-def test_hidden_and_outside_files_are_not_searched(agent: Agent) -> None:
+def test_archive_search_ignores_hidden_and_outside_files(agent: Agent) -> None:
     assert agent.text("search", query="雨声").startswith('搜索 "雨声" 的结果（显示 20/45 条）：')
 
 
 @pytest.mark.parametrize("query", ["", " ", "\t\n"])
-def test_an_empty_query_is_an_error(agent: Agent, query: str) -> None:
+def test_archive_search_refuses_an_empty_query(agent: Agent, query: str) -> None:
     assert agent.failure("search", query=query) == "请提供搜索关键词"
 
 
-def test_missing_query_is_an_error(agent: Agent) -> None:
+def test_archive_search_refuses_a_missing_query(agent: Agent) -> None:
     assert agent.failure("search") == "请提供搜索关键词"
 
 
 @pytest.mark.parametrize("query", ["没有这样的话", "a.*b", "打算\n", "\0"])
-def test_search_without_matches_is_an_error_with_the_query(agent: Agent, query: str) -> None:
+def test_archive_search_without_matches_is_an_error_with_the_query(agent: Agent, query: str) -> None:
     assert agent.failure("search", query=query) == f"未找到包含 '{query}' 的内容。"
 
 
 @pytest.mark.parametrize("query", ["ÉCOLE", "école", "E\u0301cole"])
-def test_letters_beyond_ascii_match_in_any_case_and_any_form(agent: Agent, query: str) -> None:
+def test_archive_search_matches_letters_beyond_ascii_in_any_case(agent: Agent, query: str) -> None:
     assert "> 1 | 一杯咖啡，**École** 旁边。" in agent.text("search", query=query)
 
 
-def test_over_http_the_answers_are_the_same(archivist: Reader) -> None:
+def test_archive_server_answers_over_http_as_over_stdio(archivist: Reader) -> None:
     with site_of(archivist.user, "--data", str(archivist.data), command=("archive", "mcp")) as site:
         found = site.ask("tools/call", name="list_posts", arguments={"author": "q9adg"})["result"]
         assert found["content"] == [{"type": "text", "text": POSTS}]
@@ -295,12 +293,12 @@ def test_over_http_the_answers_are_the_same(archivist: Reader) -> None:
         assert (found["content"], found["isError"]) == ([{"type": "text", "text": "作者不存在：.."}], True)
 
 
-def test_foreign_origin_is_refused(archivist: Reader) -> None:
+def test_archive_server_refuses_a_foreign_origin(archivist: Reader) -> None:
     with site_of(archivist.user, "--data", str(archivist.data), command=("archive", "mcp")) as site:
         assert site.request(body=b"{}", origin="https://example.com")[0] == 403
 
 
-def test_changes_are_seen_while_the_server_runs(archivist: Reader, tmp_path: Path) -> None:
+def test_archive_server_sees_changed_files(archivist: Reader, tmp_path: Path) -> None:
     data = tmp_path / "data"
     with agent_of(archivist, data) as agent:
         assert agent.failure("list_authors") == f"数据目录不存在：{data}"
@@ -315,7 +313,7 @@ def test_changes_are_seen_while_the_server_runs(archivist: Reader, tmp_path: Pat
         assert "（显示 1/1 条）" in agent.text("search", query="见字如面")
 
 
-def test_an_unknown_tool_is_an_error_of_the_protocol(agent: Agent) -> None:
+def test_archive_server_refuses_an_unknown_tool(agent: Agent) -> None:
     assert agent.error("tools/call", name="query", arguments={}) == {
         "code": -32602,
         "message": "Unknown tool: query",

@@ -62,18 +62,18 @@ def operator(make_user: MakeUser) -> User:
 
 
 @pytest.mark.parametrize("line", [*COMMANDS, *INLINE])
-def test_the_skill_has_only_commands_that_can_be_typed(line: str) -> None:
+def test_commands_in_the_skill_can_be_parsed(line: str) -> None:
     parse(line)
 
 
 @pytest.mark.parametrize("line", [line for line in COMMANDS if "vsearch" not in line and "query" not in line])
-def test_the_commands_of_the_skill_work_on_the_example_notes(operator: User, line: str) -> None:
+def test_commands_of_the_skill_work_on_the_example_notes(operator: User, line: str) -> None:
     result = operator.invoke(*words(line))
     assert result.exit_code == 0, result.output
     assert result.stdout.strip()
 
 
-def test_the_skill_names_every_kind_of_search_and_of_reading() -> None:
+def test_skill_names_every_command_of_searching_and_reading() -> None:
     assert len(COMMANDS) >= 15
     assert {line.split()[1] for line in COMMANDS} >= {
         "search",
@@ -93,7 +93,7 @@ def test_the_skill_names_every_kind_of_search_and_of_reading() -> None:
     }
 
 
-def test_the_skill_has_the_front_matter_of_the_standard() -> None:
+def test_skill_front_matter_follows_the_standard() -> None:
     front = yaml.safe_load(SKILL.split("---\n")[1])
     assert set(front) <= {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
     assert front["name"] == skill.NAME == "qmd"
@@ -101,13 +101,13 @@ def test_the_skill_has_the_front_matter_of_the_standard() -> None:
     assert len(front["compatibility"]) <= 500
 
 
-def test_the_skill_costs_few_tokens() -> None:
+def test_skill_is_short() -> None:
     # tests/judges counts the tokens; this bound needs no other program.
     assert len(SKILL.encode()) < 1_500 * 3
 
 
 @pytest.mark.skipif(not (ROOT / ".claude-plugin").exists(), reason="not a checkout")
-def test_the_plugin_offers_the_skill_and_the_server() -> None:
+def test_claude_plugin_offers_the_skill_and_the_server() -> None:
     plugin = json.loads((ROOT / ".claude-plugin" / "plugin.json").read_text(encoding="utf-8"))
     market = json.loads((ROOT / ".claude-plugin" / "marketplace.json").read_text(encoding="utf-8"))
     assert [each["name"] for each in market["plugins"]] == [plugin["name"]]
@@ -115,7 +115,7 @@ def test_the_plugin_offers_the_skill_and_the_server() -> None:
     assert plugin["mcpServers"] == {"qmd": {"command": "qmd", "args": ["mcp"]}}
 
 
-def test_the_options_offer_all_agents_of_the_table() -> None:
+def test_install_options_offer_all_agents_of_the_table() -> None:
     assert set(TARGETS) == {name for name, agent in AGENTS.items() if agent.skills}
     assert set(CLIENTS) == {name for name, agent in AGENTS.items() if agent.settings}
 
@@ -129,7 +129,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_skill_install_is_idempotent_and_uninstall_leaves_nothing(user: User, target: str) -> None:
+def test_skill_install_is_idempotent_and_uninstall_removes_it(user: User, target: str) -> None:
     file = user.home / PLACES[target] / "qmd" / "SKILL.md"
     assert user.ok("skill", "install", "--target", target, "--dry-run") == f"Dry run: Installed {file}\n"
     assert not file.exists()
@@ -145,7 +145,7 @@ def test_skill_install_is_idempotent_and_uninstall_leaves_nothing(user: User, ta
     assert user.ok("skill", "uninstall", "--target", target) == f"{file} is not installed\n"
 
 
-def test_skill_install_replaces_an_older_one_of_its_own(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_skill_install_replaces_an_older_version(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     file = user.home / PLACES["claude"] / "qmd" / "SKILL.md"
     with monkeypatch.context() as older:
         older.setattr(skill, "text", lambda: "---\nname: qmd\n---\nOlder.\n")
@@ -157,7 +157,7 @@ def test_skill_install_replaces_an_older_one_of_its_own(user: User, monkeypatch:
 
 @pytest.mark.parametrize("command", ["install", "uninstall"])
 @pytest.mark.parametrize("kind", ["written", "edited", "folder", "link"])
-def test_a_skill_that_qmd_did_not_write_stays(user: User, command: str, kind: str) -> None:
+def test_skill_install_keeps_a_skill_that_qmd_did_not_write(user: User, command: str, kind: str) -> None:
     file = user.home / PLACES["claude"] / "qmd" / "SKILL.md"
     file.parent.mkdir(parents=True)
     if kind == "written":
@@ -179,7 +179,7 @@ def test_a_skill_that_qmd_did_not_write_stays(user: User, command: str, kind: st
     assert file.is_symlink() == (kind == "link")
 
 
-def test_uninstalling_a_skill_leaves_files_beside_it(user: User) -> None:
+def test_skill_uninstall_keeps_other_files_of_the_folder(user: User) -> None:
     user.ok("skill", "install", "--target", "claude")
     other = user.home / PLACES["claude"] / "qmd" / "notes.md"
     other.write_text("mine\n", encoding="utf-8")
@@ -187,7 +187,7 @@ def test_uninstalling_a_skill_leaves_files_beside_it(user: User) -> None:
     assert [path.name for path in other.parent.iterdir()] == ["notes.md"]
 
 
-def test_a_project_gets_its_own_skill_and_settings_unless_a_link_leads_out(user: User) -> None:
+def test_project_install_refuses_links_that_leave_the_project(user: User) -> None:
     project = user.home / "project"
     project.mkdir()
     done = user.call("skill", "install", "--target", "opencode", "--project", cwd=project)
@@ -226,7 +226,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_mcp_install_adds_one_server_and_uninstall_takes_it_away(user: User, client: str) -> None:
+def test_mcp_install_adds_one_server_and_uninstall_removes_it(user: User, client: str) -> None:
     path = settings(user, client)
     assert path.is_relative_to(user.home)
     assert not path.exists()
@@ -256,7 +256,7 @@ def test_mcp_install_adds_one_server_and_uninstall_takes_it_away(user: User, cli
 
 
 @pytest.mark.parametrize("client", ["cursor", "codex"])
-def test_mcp_install_names_the_index_and_leaves_other_servers(user: User, client: str) -> None:
+def test_mcp_install_names_the_index_and_keeps_other_servers(user: User, client: str) -> None:
     path = settings(user, client)
     user.ok("mcp", "install", "--client", client)
     user.ok("mcp", "install", "--client", client, "--index", "work")
@@ -268,7 +268,7 @@ def test_mcp_install_names_the_index_and_leaves_other_servers(user: User, client
 
 
 @pytest.mark.parametrize("client", ["cursor", "codex"])
-def test_a_server_of_another_program_is_replaced_only_if_told(user: User, client: str) -> None:
+def test_mcp_install_replaces_a_foreign_server_only_with_force(user: User, client: str) -> None:
     path, section = settings(user, client), AGENTS[client].section
     path.parent.mkdir(parents=True, exist_ok=True)
     toml = f'[{section}.qmd]\ncommand = "other"\n[{section}.qmd.env]\nA = "b"\n'
@@ -295,7 +295,7 @@ def test_a_server_of_another_program_is_replaced_only_if_told(user: User, client
         ("codex", 'mcp_servers = { other = { command = "o" } }', "in a way that qmd cannot change"),
     ],
 )
-def test_settings_that_cannot_be_changed_without_loss_stay(
+def test_mcp_install_keeps_settings_that_it_cannot_change_safely(
     user: User, client: str, text: str, said: str
 ) -> None:
     path = settings(user, client)
@@ -309,7 +309,7 @@ def test_settings_that_cannot_be_changed_without_loss_stay(
     assert path.read_text(encoding="utf-8") == text
 
 
-def test_settings_that_are_a_link_stay_a_link(user: User) -> None:
+def test_mcp_install_keeps_a_settings_file_that_is_a_link(user: User) -> None:
     path, real = settings(user, "cursor"), user.home / "dotfiles.json"
     real.write_text("{}", encoding="utf-8")
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -73,7 +73,7 @@ def refusal(user: User, *args: str, **environ: str) -> tuple[str, str]:
 # -- what comes back -----------------------------------------------------------------------------------------
 
 
-def test_a_backup_holds_all_that_is_needed_to_begin_again(owner: User) -> None:
+def test_restore_brings_back_index_vectors_and_configuration(owner: User) -> None:
     before, config = answers(owner), config_of(owner).read_bytes()
     shutil.rmtree(config_of(owner).parent)
     index_of(owner).unlink()
@@ -86,7 +86,7 @@ def test_a_backup_holds_all_that_is_needed_to_begin_again(owner: User) -> None:
     assert kept_of(owner) == []
 
 
-def test_restore_keeps_the_replaced_index_which_can_be_restored(owner: User) -> None:
+def test_restore_keeps_the_replaced_index(owner: User) -> None:
     before = answers(owner)
     change(owner)
     changed = answers(owner)
@@ -99,7 +99,7 @@ def test_restore_keeps_the_replaced_index_which_can_be_restored(owner: User) -> 
     assert len(kept_of(owner)) == 2
 
 
-def test_a_backup_is_of_one_moment_while_others_write(owner: User) -> None:
+def test_backup_is_consistent_while_another_process_writes(owner: User) -> None:
     writer = apsw.Connection(str(index_of(owner)))
     writer.execute("BEGIN IMMEDIATE; DELETE FROM documents_fts; DELETE FROM documents")
     said = owner.ok("backup", str(owner.home / "other.sqlite"))
@@ -110,7 +110,7 @@ def test_a_backup_is_of_one_moment_while_others_write(owner: User) -> None:
     assert owner.ok("doctor").endswith("\nNo problems found.\n")
 
 
-def test_index_yml_stays_where_there_is_one_unless_it_is_wanted(owner: User) -> None:
+def test_restore_keeps_index_yml_without_config_option(owner: User) -> None:
     saved = config_of(owner).read_bytes()
     owner.ok("collection", "remove", "notes")
     result = owner.invoke("restore", str(copy_of(owner)))
@@ -127,7 +127,7 @@ def test_index_yml_stays_where_there_is_one_unless_it_is_wanted(owner: User) -> 
 # -- the file ------------------------------------------------------------------------------------------------
 
 
-def test_a_backup_is_called_by_index_and_time_and_is_the_users_alone(owner: User) -> None:
+def test_backup_file_is_named_by_index_and_time_and_private(owner: User) -> None:
     folder = owner.home / "backups"
     folder.mkdir()
     assert owner.run("backup", cwd=folder).returncode == 0
@@ -138,7 +138,7 @@ def test_a_backup_is_called_by_index_and_time_and_is_the_users_alone(owner: User
     assert {path.stat().st_mode & 0o777 for path in (named, dated)} == {0o600}
 
 
-def test_a_file_is_not_overwritten_unless_that_is_wanted(owner: User) -> None:
+def test_backup_overwrites_a_file_only_with_force(owner: User) -> None:
     before = copy_of(owner).read_bytes()
     change(owner)
     error, hint = refusal(owner, "backup", str(copy_of(owner)))
@@ -154,7 +154,7 @@ def test_backup_without_an_index_is_refused(user: User) -> None:
     assert not copy_of(user).exists()
 
 
-def test_a_folder_that_is_not_there_is_told(owner: User) -> None:
+def test_backup_into_a_missing_folder_is_an_error(owner: User) -> None:
     error, _ = refusal(owner, "backup", str(owner.home / "none" / "copy.sqlite"))
     assert error.endswith("copy.sqlite cannot be written: No such file or directory")
 
@@ -216,7 +216,7 @@ def test_restore_refuses_incomplete_backups_and_changes_nothing(
     assert kept_of(owner) == []
 
 
-def test_the_index_of_another_program_is_not_replaced(owner: User) -> None:
+def test_restore_refuses_to_replace_the_index_of_another_program(owner: User) -> None:
     other = owner.home / "theirs.sqlite"
     other.touch()
     _foreign(other)
@@ -226,7 +226,7 @@ def test_the_index_of_another_program_is_not_replaced(owner: User) -> None:
     assert other.read_bytes() == before
 
 
-def test_nothing_is_restored_while_another_process_embeds_or_writes(owner: User) -> None:
+def test_restore_refuses_while_another_process_embeds_or_writes(owner: User) -> None:
     change(owner)
     before = answers(owner)
     with embedding_lock(str(index_of(owner))):
@@ -248,7 +248,7 @@ PLACES = [0.1, 0.3, 0.5, 0.7, 0.9]
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_damaged_index_is_told_in_a_line_and_restored(owner: User, place: float) -> None:
+def test_damaged_index_is_a_one_line_error_and_restore_repairs_it(owner: User, place: float) -> None:
     before = answers(owner)
     good = index_of(owner).read_bytes()
     first = int(place * len(good) / PAGE)
@@ -279,7 +279,7 @@ def test_a_damaged_index_is_told_in_a_line_and_restored(owner: User, place: floa
     assert owner.ok("doctor").endswith("\nNo problems found.\n")
 
 
-def test_an_index_whose_beginning_is_damaged_is_replaced_when_that_is_wanted(owner: User) -> None:
+def test_restore_force_replaces_an_index_with_a_damaged_header(owner: User) -> None:
     before = answers(owner)
     data = b"\xff" * PAGE + index_of(owner).read_bytes()[PAGE:]
     index_of(owner).write_bytes(data)
@@ -294,7 +294,7 @@ def test_an_index_whose_beginning_is_damaged_is_replaced_when_that_is_wanted(own
     assert [path.read_bytes() for path in kept_of(owner)] == [data]
 
 
-def test_a_log_that_a_lost_index_left_behind_is_not_taken_for_the_restored_ones(owner: User) -> None:
+def test_restore_ignores_the_write_ahead_log_of_a_lost_index(owner: User) -> None:
     before = answers(owner)
     writer = apsw.Connection(str(index_of(owner)))
     writer.execute("DELETE FROM documents_fts; DELETE FROM documents")
@@ -311,7 +311,7 @@ def test_a_log_that_a_lost_index_left_behind_is_not_taken_for_the_restored_ones(
 
 
 @pytest.mark.parametrize("command", [("restore", "copy.sqlite"), ("backup", "--force", "copy.sqlite")])
-def test_one_that_is_killed_at_any_moment_leaves_the_old_or_the_new(
+def test_killed_backup_or_restore_leaves_the_old_or_the_new_file(
     owner: User, command: tuple[str, ...]
 ) -> None:
     chance = random.Random(5)
@@ -341,7 +341,7 @@ def test_one_that_is_killed_at_any_moment_leaves_the_old_or_the_new(
     assert list(index_of(owner).parent.glob("*.tmp")) == []
 
 
-def test_another_users_backup_is_restored_under_a_name(owner: User, make_user: MakeUser) -> None:
+def test_restore_puts_a_backup_of_another_user_under_an_index_name(owner: User, make_user: MakeUser) -> None:
     other = make_user("other")
     other.ok("--index", "work", "restore", str(copy_of(owner)))
     found = other.ok("--index", "work", "search", "rollback", "--files")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.loopback import Server, as_json, serving
+from tests.model_server import Server, as_json, serving
 from tests.models import tiny_reranker
 from tests.users import FILES, MakeUser, User
 
@@ -62,7 +62,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("QMD_GENERATE_MODEL", "judges.gguf", "expand", "it is not an instruction model"),
     ],
 )
-def test_a_search_names_the_model_that_cannot_play_its_role_and_answers(
+def test_query_names_the_unusable_model_and_still_answers(
     embedded: User, models: Path, variable: str, file: str, stage: str, told: str
 ) -> None:
     result = embedded.invoke("query", "make rollback", "--json", **{variable: str(models / file)})
@@ -82,7 +82,7 @@ def test_a_search_names_the_model_that_cannot_play_its_role_and_answers(
         ("judges.gguf", "is a reranker and makes no embeddings"),
     ],
 )
-def test_embedding_with_such_a_model_is_one_clear_line_and_the_vectors_stay(
+def test_embed_with_an_unusable_model_is_one_line_and_keeps_vectors(
     embedded: User, models: Path, file: str, told: str
 ) -> None:
     result = embedded.invoke("embed", QMD_EMBED_MODEL=str(models / file))
@@ -93,7 +93,7 @@ def test_embedding_with_such_a_model_is_one_clear_line_and_the_vectors_stay(
     assert (vectors["chunks"], vectors["current"]) == (len(FILES), True)
 
 
-def test_the_doctor_and_the_models_say_what_is_wrong(embedded: User, models: Path) -> None:
+def test_doctor_and_models_report_unusable_models(embedded: User, models: Path) -> None:
     environ = {"QMD_EMBED_MODEL": str(models / "half.gguf"), "QMD_RERANK_MODEL": str(models / "chats.gguf")}
     shown = {row["role"]: row for row in json.loads(embedded.invoke("models", "--json", **environ).stdout)}
     assert (shown["embed"]["condition"], shown["rerank"]["condition"]) == ("damaged", "unsupported")
@@ -117,7 +117,7 @@ def server() -> Iterator[Server]:
         ("QMD_GENERATE_MODEL", "expand"),
     ],
 )
-def test_a_refused_key_costs_a_search_that_model_and_no_more(
+def test_query_with_a_refused_api_key_skips_only_that_stage(
     make_user: MakeUser, server: Server, variable: str, stage: str
 ) -> None:
     user = make_user("refused")

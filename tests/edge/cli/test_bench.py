@@ -81,7 +81,7 @@ def answers(found: dict[str, Any], way: str) -> dict[str, dict[str, Any]]:
     return {answer["id"]: answer for answer in found["answers"] if answer["way"] == way}
 
 
-def test_every_way_is_measured_on_the_users_own_index(seer: User, fixture: WriteFixture) -> None:
+def test_bench_measures_every_mode_on_the_users_index(seer: User, fixture: WriteFixture) -> None:
     found = bench(seer, fixture())
     assert [way["way"] for way in found["ways"]] == ["bm25", "vector", "hybrid", "full"]
     assert all(way["skipped"] is None for way in found["ways"])
@@ -97,7 +97,7 @@ def test_every_way_is_measured_on_the_users_own_index(seer: User, fixture: Write
 
 
 @pytest.mark.parametrize("kind", ["search", "query"])
-def test_the_order_is_that_of_the_search(seer: User, fixture: WriteFixture, kind: str) -> None:
+def test_bench_ranks_like_the_search_command(seer: User, fixture: WriteFixture, kind: str) -> None:
     way = {"search": "bm25", "query": "full"}[kind]
     top = answers(bench(seer, fixture(), "--ways", way), way)["words"]["top"]
     hits = json.loads(seer.ok(kind, "rollback release", "--json", "-n", "10"))
@@ -105,7 +105,7 @@ def test_the_order_is_that_of_the_search(seer: User, fixture: WriteFixture, kind
     assert top == [file.replace("notes/deploy.md", "deploy.md") for file in files]
 
 
-def test_ways_that_cannot_run_are_named_with_the_reason(reader: User, fixture: WriteFixture) -> None:
+def test_bench_names_skipped_modes_with_the_reason(reader: User, fixture: WriteFixture) -> None:
     found = bench(reader, fixture())
     assert [way["way"] for way in found["ways"] if way["skipped"] is None] == ["bm25"]
     text = reader.ok("bench", fixture())
@@ -114,9 +114,7 @@ def test_ways_that_cannot_run_are_named_with_the_reason(reader: User, fixture: W
         assert "qmd embed" in text
 
 
-def test_the_table_has_a_row_a_way_and_the_types_of_questions_apart(
-    seer: User, fixture: WriteFixture
-) -> None:
+def test_bench_table_has_rows_by_mode_and_by_question_type(seer: User, fixture: WriteFixture) -> None:
     lines = seer.ok("bench", fixture(), "--ways", "bm25,hybrid").splitlines()
     assert lines[0] == "fixture.json: 11 documents, 2 questions"
     heading = "Way nDCG@10 R@10 MRR@10 P@1 P@3 P@5 Expected p50 ms p95 ms"
@@ -127,7 +125,7 @@ def test_the_table_has_a_row_a_way_and_the_types_of_questions_apart(
     assert [line.split()[:2] for line in lines[8:]] == [["exact", "1"], ["semantic", "1"]]
 
 
-def test_programs_get_every_number(seer: User, fixture: WriteFixture) -> None:
+def test_bench_csv_has_every_measure(seer: User, fixture: WriteFixture) -> None:
     head, row = seer.ok("bench", fixture(), "--ways", "bm25", "-k", "3", "--csv").splitlines()
     assert head == (
         "way,ndcg@3,recall@3,mrr@3,precision@1,precision@3,precision@5,precision@10,expected,p50_ms,p95_ms,skipped"
@@ -136,7 +134,7 @@ def test_programs_get_every_number(seer: User, fixture: WriteFixture) -> None:
     assert len(row.split(",")) == len(head.split(","))
 
 
-def test_a_path_is_expected_by_its_end_in_any_case(seer: User, fixture: WriteFixture) -> None:
+def test_bench_matches_expected_paths_by_their_end_in_any_case(seer: User, fixture: WriteFixture) -> None:
     question = {"id": "1", "query": "performance", "expected_in_top_k": 10}
     files = ["qmd://notes/2026/old%20notes.md", "./Deploy.md", "s.md", "otes/deploy.md"]
     (answer,) = bench(seer, fixture([question | {"expected_files": files}]), "--ways", "bm25")["answers"]
@@ -146,7 +144,7 @@ def test_a_path_is_expected_by_its_end_in_any_case(seer: User, fixture: WriteFix
     assert answer["measures"]["expected"] == 0.5
 
 
-def test_of_several_documents_with_an_expected_end_the_first_counts(
+def test_bench_counts_the_first_document_that_matches_an_expected_path(
     user: User, fixture: WriteFixture
 ) -> None:
     for name in ("a", "b"):
@@ -160,7 +158,7 @@ def test_of_several_documents_with_an_expected_end_the_first_counts(
     assert answer["measures"]["precision@3"] == pytest.approx(1 / 3, abs=1e-6)
 
 
-def test_typed_lines_go_to_the_ways_that_take_them(seer: User, fixture: WriteFixture) -> None:
+def test_bench_passes_typed_lines_to_the_modes_that_take_them(seer: User, fixture: WriteFixture) -> None:
     question = {"id": "1", "query": "lex: zzzz\nvec: the music group", "expected_files": ["emoji 🎉.md"]}
     found = bench(seer, fixture([question]), "--ways", "bm25,vector,hybrid")
     assert answers(found, "bm25")["1"]["top"] == []
@@ -175,7 +173,7 @@ def test_bench_notes_expected_documents_that_are_not_indexed(reader: User, fixtu
     assert bench(reader, path, "--ways", "bm25", "-q")["ways"][0]["measures"]["recall@10"] == 0.5
 
 
-def test_times_with_cached_answers_are_noted(user: User, fixture: WriteFixture) -> None:
+def test_bench_notes_times_of_cached_answers(user: User, fixture: WriteFixture) -> None:
     user.ok("collection", "add", str(user.notes), "--name", "notes")
     user.ok("embed", "-q")
     assert bench(user, fixture(), "--ways", "full")["notes"] == []
@@ -183,7 +181,7 @@ def test_times_with_cached_answers_are_noted(user: User, fixture: WriteFixture) 
     assert note == "full: 2 of 2 were reranked from the cache, so their times are too short"
 
 
-def test_the_fixtures_collection_is_asked_and_another_on_request(user: User, fixture: WriteFixture) -> None:
+def test_bench_searches_the_collection_of_the_fixture_or_option(user: User, fixture: WriteFixture) -> None:
     user.ok("collection", "add", str(user.notes), "--name", "notes")
     empty = user.home / "empty"
     empty.mkdir()
@@ -196,7 +194,7 @@ def test_the_fixtures_collection_is_asked_and_another_on_request(user: User, fix
     assert (unknown.exit_code, "Collection not found: nope" in unknown.stderr) == (1, True)
 
 
-def test_an_empty_index_is_an_error(user: User, fixture: WriteFixture) -> None:
+def test_bench_refuses_an_empty_index(user: User, fixture: WriteFixture) -> None:
     result = user.invoke("bench", fixture())
     assert result.exit_code == 1
     assert "there are no documents" in result.stderr
@@ -220,7 +218,7 @@ def test_an_empty_index_is_an_error(user: User, fixture: WriteFixture) -> None:
         ([{"query": "lex: a\nb", "expected_files": ["a"]}], "query 1 ('1'): line 2: does not begin with"),
     ],
 )
-def test_a_malformed_fixture_is_an_error_that_names_the_place(
+def test_bench_names_the_place_of_an_error_in_a_fixture(
     reader: User, fixture: WriteFixture, queries: Any, reason: str
 ) -> None:
     result = reader.invoke("bench", fixture(queries))
@@ -228,7 +226,7 @@ def test_a_malformed_fixture_is_an_error_that_names_the_place(
     assert reason in result.stderr
 
 
-def test_a_fixture_that_is_no_json_is_an_error_that_names_the_line(reader: User, tmp_path: Path) -> None:
+def test_bench_names_the_line_of_invalid_json(reader: User, tmp_path: Path) -> None:
     path = tmp_path / "broken.json"
     path.write_text('{\n"queries": [\n}', "utf-8")
     assert f"{path}:3: not JSON" in reader.invoke("bench", str(path)).stderr
@@ -239,7 +237,7 @@ def test_a_fixture_that_is_no_json_is_an_error_that_names_the_line(reader: User,
     assert "at `$.version`" in reader.invoke("bench", str(newer)).stderr
 
 
-def test_a_beir_folder_is_measured_on_its_own_corpus_and_nothing_is_left(user: User, beir: Path) -> None:
+def test_bench_measures_a_beir_folder_and_leaves_nothing(user: User, beir: Path) -> None:
     found = bench(user, str(beir))
     assert (found["documents"], found["questions"]) == (3, 2)
     assert [way["skipped"] for way in found["ways"]] == [None] * 4
@@ -248,7 +246,7 @@ def test_a_beir_folder_is_measured_on_its_own_corpus_and_nothing_is_left(user: U
     assert user.ok("ls") == "No collections yet. Add one with: qmd collection add PATH\n"
 
 
-def test_a_kept_index_is_used_again_until_the_corpus_changes(user: User, beir: Path, tmp_path: Path) -> None:
+def test_bench_reuses_a_kept_index_until_the_corpus_changes(user: User, beir: Path, tmp_path: Path) -> None:
     work = tmp_path / "work"
     first = bench(user, str(beir), "--work", str(work), "--ways", "bm25")
     written = (work / "files" / "0000000.md").stat().st_mtime_ns
@@ -262,14 +260,14 @@ def test_a_kept_index_is_used_again_until_the_corpus_changes(user: User, beir: P
     assert "1 expected document(s) are not in the index" in result.stderr
 
 
-def test_a_work_folder_of_something_else_is_left_alone(user: User, beir: Path) -> None:
+def test_bench_refuses_a_work_folder_with_other_files(user: User, beir: Path) -> None:
     before = sorted(user.notes.rglob("*"))
     result = user.invoke("bench", str(beir), "--work", str(user.notes))
     assert (result.exit_code, "contains files of another program" in result.stderr) == (1, True)
     assert sorted(user.notes.rglob("*")) == before
 
 
-def test_only_the_first_questions_are_asked(user: User, beir: Path) -> None:
+def test_bench_limits_the_number_of_questions(user: User, beir: Path) -> None:
     found = bench(user, str(beir), "--ways", "bm25", "--questions", "1")
     assert [answer["id"] for answer in found["answers"]] == ["q1"]
 
@@ -296,7 +294,7 @@ def test_only_the_first_questions_are_asked(user: User, beir: Path) -> None:
         ("corpus.jsonl.gz", "not packed", "corpus.jsonl.gz: cannot be read: not a gzipped file"),
     ],
 )
-def test_a_malformed_folder_is_an_error_that_names_file_and_line(
+def test_bench_names_file_and_line_of_an_error_in_a_beir_folder(
     user: User, beir: Path, name: str, text: str, reason: str
 ) -> None:
     (beir / name).write_text(text, "utf-8")
@@ -305,7 +303,7 @@ def test_a_malformed_folder_is_an_error_that_names_file_and_line(
     assert reason in result.stderr.replace("\n", " ")
 
 
-def test_a_folder_that_is_no_benchmark_says_what_one_has(user: User) -> None:
+def test_bench_refuses_a_folder_without_a_benchmark(user: User) -> None:
     result = user.invoke("bench", str(user.notes))
     assert result.exit_code == 1
     assert "no qrels.tsv" in result.stderr
@@ -321,13 +319,13 @@ def test_a_folder_that_is_no_benchmark_says_what_one_has(user: User) -> None:
         (["--ranking", "best"], "--ranking must be one of"),
     ],
 )
-def test_bench_refuses_meaningless_options(
+def test_bench_refuses_invalid_options(
     reader: User, fixture: WriteFixture, args: list[str], reason: str
 ) -> None:
     result = reader.invoke("bench", fixture(), *args)
     assert (result.exit_code, reason in result.stderr) == (2, True)
 
 
-def test_a_collection_of_a_beir_folder_cannot_be_chosen(reader: User, beir: Path) -> None:
+def test_bench_refuses_a_collection_for_a_beir_folder(reader: User, beir: Path) -> None:
     result = reader.invoke("bench", str(beir), "-c", "notes")
     assert (result.exit_code, "leave -c out" in result.stderr) == (2, True)

@@ -29,13 +29,13 @@ def kinds(report: dict[str, Any]) -> dict[str, int]:
     return {item["kind"]: item["count"] for item in report["items"]}
 
 
-def test_cleanup_says_that_there_is_nothing_to_clean(embedded: User) -> None:
+def test_cleanup_reports_nothing_to_clean(embedded: User) -> None:
     before = index_of(embedded).read_bytes()
     assert embedded.ok("cleanup") == "Nothing to clean.\n"
     assert index_of(embedded).read_bytes() == before
 
 
-def test_a_dry_run_tells_what_a_cleanup_does_and_changes_nothing(embedded: User) -> None:
+def test_cleanup_dry_run_reports_the_same_and_changes_nothing(embedded: User) -> None:
     for name in list(FILES)[:4]:
         (embedded.notes / name).unlink()
     embedded.ok("update")
@@ -49,7 +49,7 @@ def test_a_dry_run_tells_what_a_cleanup_does_and_changes_nothing(embedded: User)
     assert len(json.loads(embedded.ok("vsearch", "any", "--all", "--min-score", "0", "--json"))) == 7
 
 
-def test_people_read_what_went_and_what_the_index_takes_now(embedded: User) -> None:
+def test_cleanup_prints_removed_items_and_the_size_of_the_index(embedded: User) -> None:
     (embedded.notes / "deploy.md").unlink()
     embedded.ok("update")
     rehearsed = embedded.ok("cleanup", "--dry-run")
@@ -60,7 +60,7 @@ def test_people_read_what_went_and_what_the_index_takes_now(embedded: User) -> N
     assert re.search(r"^Freed .+; the index takes .+\.$", done, re.MULTILINE)
 
 
-def test_old_answers_of_models_go_and_young_ones_stay(embedded: User) -> None:
+def test_cleanup_removes_only_old_cached_answers(embedded: User) -> None:
     embedded.ok("query", "rollback")
     change(
         embedded,
@@ -70,7 +70,7 @@ def test_old_answers_of_models_go_and_young_ones_stay(embedded: User) -> None:
     assert "from the cache" in embedded.ok("query", "rollback", "--explain")
 
 
-def test_texts_that_lost_their_documents_go_with_their_vectors(embedded: User) -> None:
+def test_cleanup_removes_texts_without_documents(embedded: User) -> None:
     (embedded.notes / "deploy.md").unlink()
     # Of one collection alone a scan cannot know whether another has the text.
     embedded.ok("update", "-c", "notes")
@@ -79,7 +79,7 @@ def test_texts_that_lost_their_documents_go_with_their_vectors(embedded: User) -
     assert json.loads(embedded.ok("status", "--json"))["vectors"][0]["chunks"] == len(FILES) - 1
 
 
-def test_documents_of_a_collection_taken_out_by_hand_go(embedded: User) -> None:
+def test_cleanup_removes_documents_of_a_collection_missing_in_index_yml(embedded: User) -> None:
     embedded.ok("collection", "add", str(embedded.notes / "2026"), "--name", "few")
     text = config_of(embedded).read_text(encoding="utf-8")
     config_of(embedded).write_text(text[: text.index("  few:")], encoding="utf-8")
@@ -87,14 +87,14 @@ def test_documents_of_a_collection_taken_out_by_hand_go(embedded: User) -> None:
     assert "few" not in embedded.ok("ls")
 
 
-def test_a_configuration_that_is_gone_costs_no_documents(embedded: User) -> None:
+def test_cleanup_without_index_yml_keeps_all_documents(embedded: User) -> None:
     config_of(embedded).rename(embedded.home / "index.yml")
     embedded.ok("cleanup")
     (embedded.home / "index.yml").rename(config_of(embedded))
     assert json.loads(embedded.ok("status", "--json"))["total_documents"] == len(FILES)
 
 
-def test_vectors_by_other_models_go_once_the_one_in_use_has_made_some(embedded: User) -> None:
+def test_cleanup_removes_vectors_of_unused_models(embedded: User) -> None:
     change(
         embedded,
         "INSERT INTO embedders (fingerprint, name, dimension) VALUES ('f00', 'older', 2)",
@@ -107,7 +107,7 @@ def test_vectors_by_other_models_go_once_the_one_in_use_has_made_some(embedded: 
     assert (left["model"], left["current"]) == ("multilingual-e5-small", True)
 
 
-def test_vectors_are_kept_while_the_configured_model_has_made_none(embedded: User) -> None:
+def test_cleanup_keeps_vectors_until_the_configured_model_has_embedded(embedded: User) -> None:
     change(embedded, "UPDATE embedders SET fingerprint = 'f00', name = 'older'")
     report = cleaned(embedded)
     assert kinds(report) == {}
@@ -117,7 +117,7 @@ def test_vectors_are_kept_while_the_configured_model_has_made_none(embedded: Use
     ]
 
 
-def test_the_full_text_index_is_merged_where_it_is_in_many_parts(owner: User) -> None:
+def test_cleanup_merges_a_fragmented_full_text_index(owner: User) -> None:
     for turn in range(7):
         (owner.notes / "deploy.md").write_text(f"# Deploy\n\nturn{turn}\n", encoding="utf-8")
         owner.ok("update")
@@ -127,7 +127,7 @@ def test_the_full_text_index_is_merged_where_it_is_in_many_parts(owner: User) ->
     assert owner.ok("search", "turn5") == "No results found.\n"
 
 
-def test_unused_space_goes_back_to_the_disk(owner: User) -> None:
+def test_cleanup_returns_unused_space_to_the_disk(owner: User) -> None:
     big = owner.notes / "big.md"
     big.write_text("\n".join(f"word{n} and more" for n in range(40_000)), encoding="utf-8")
     owner.ok("update")
@@ -142,7 +142,7 @@ def test_unused_space_goes_back_to_the_disk(owner: User) -> None:
     assert owner.ok("doctor").splitlines()[-1] == "1 warning."
 
 
-def test_models_of_other_recipes_and_killed_conversions_go(embedded: User, model_cache: str) -> None:
+def test_cleanup_removes_outdated_models_and_killed_conversions(embedded: User, model_cache: str) -> None:
     models = embedded.home / "cache" / "qmd" / "models"
     models.unlink()
     shutil.copytree(Path(model_cache) / "qmd" / "models", models)
@@ -164,7 +164,7 @@ def test_models_of_other_recipes_and_killed_conversions_go(embedded: User, model
     assert {path.name for path in models.iterdir()} == current | {"mine.gguf", running.name}
 
 
-def test_temporary_files_of_killed_edits_go_and_those_of_running_ones_stay(owner: User) -> None:
+def test_cleanup_removes_temporary_files_of_killed_edits_only(owner: User) -> None:
     folder = config_of(owner).parent
     (folder / "index.yml.4711.tmp").write_bytes(b"half")
     (folder / "index.yml.4712.tmp").write_bytes(b"half")
@@ -176,7 +176,7 @@ def test_temporary_files_of_killed_edits_go_and_those_of_running_ones_stay(owner
     assert left == {"index.yml.4712.tmp", "index.yml.mine.tmp"}
 
 
-def test_a_reader_in_the_middle_of_a_search_sees_its_own_state_through_a_cleanup(embedded: User) -> None:
+def test_cleanup_does_not_disturb_a_running_reader(embedded: User) -> None:
     (embedded.notes / "deploy.md").unlink()
     embedded.ok("update")
     reader = apsw.Connection(str(index_of(embedded)))
@@ -190,7 +190,7 @@ def test_a_reader_in_the_middle_of_a_search_sees_its_own_state_through_a_cleanup
     reader.close()
 
 
-def test_a_cleanup_killed_at_any_moment_leaves_a_good_index(embedded: User) -> None:
+def test_killed_cleanup_leaves_a_good_index(embedded: User) -> None:
     for turn in range(6):
         for name in list(FILES)[:5]:
             (embedded.notes / name).write_text(

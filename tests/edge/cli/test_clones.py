@@ -134,7 +134,7 @@ def test_watchers_run_no_module_of_the_clone(clone: Clone, command: tuple[str, .
     assert clone.executed == []
 
 
-def test_an_installed_service_runs_no_module_of_the_clone(clone: Clone) -> None:
+def test_installed_service_runs_no_module_of_the_clone(clone: Clone) -> None:
     plan = clone.run("watch", "--install", "--dry-run")
     (line,) = re.findall(r"^ExecStart=(.*)$", plan, re.MULTILINE)
     *words, last = shlex.split(line)
@@ -142,7 +142,7 @@ def test_an_installed_service_runs_no_module_of_the_clone(clone: Clone) -> None:
     assert clone.command([*words, "--help"]).startswith("Usage: qmd")
 
 
-def test_settings_of_agents_run_no_module_of_the_clone(clone: Clone) -> None:
+def test_mcp_install_settings_run_no_module_of_the_clone(clone: Clone) -> None:
     environ = {"CLAUDE_CONFIG_DIR": str(clone.user.home)}
     clone.run("mcp", "install", "--client", "claude", **environ)
     settings = json.loads((clone.user.home / ".claude.json").read_text(encoding="utf-8"))

@@ -20,7 +20,7 @@ def config(user: User) -> str:
     return (user.home / "config" / "qmd" / "index.yml").read_text(encoding="utf-8")
 
 
-def test_adding_a_folder_indexes_it_and_says_what_to_do_next(user: User) -> None:
+def test_collection_add_indexes_the_folder_and_prints_next_steps(user: User) -> None:
     text = user.ok("collection", "add", str(user.notes))
     lines = text.splitlines()
     assert lines[0] == f"Added collection 'notes': {user.notes} (**/*.md)"
@@ -31,13 +31,13 @@ def test_adding_a_folder_indexes_it_and_says_what_to_do_next(user: User) -> None
     assert "qmd embed" not in user.ok("collection", "add", str(user.notes / "2026"), "-q")
 
 
-def test_the_current_folder_is_the_default(user: User) -> None:
+def test_collection_add_defaults_to_the_current_folder(user: User) -> None:
     found = user.call("collection", "add", cwd=user.notes)
     assert found.returncode == 0
     assert found.stdout.startswith(f"Added collection 'notes': {user.notes}")
 
 
-def test_a_relative_folder_and_a_home_are_understood(user: User) -> None:
+def test_collection_add_takes_relative_and_home_paths(user: User) -> None:
     assert user.call("collection", "add", "notes", "--name", "a", cwd=user.home).returncode == 0
     assert user.call("collection", "add", "~/notes/2026", "--name", "b").returncode == 0
     assert [each["documents"] for each in json.loads(user.ok("collection", "list", "--json"))] == [
@@ -46,7 +46,7 @@ def test_a_relative_folder_and_a_home_are_understood(user: User) -> None:
     ]
 
 
-def test_without_formats_the_mask_selects_files_as_the_help_says(user: User) -> None:
+def test_collection_add_help_names_the_default_formats(user: User) -> None:
     (user.notes / "plain.txt").write_text("plain text\n", encoding="utf-8")
     user.ok("collection", "add", str(user.notes))
     assert "plain.txt" not in user.ok("ls", "notes")
@@ -55,7 +55,7 @@ def test_without_formats_the_mask_selects_files_as_the_help_says(user: User) -> 
 
 
 @pytest.mark.parametrize("flag", ["--mask", "--pattern", "--glob"])
-def test_masks_and_ignored_files_choose_what_is_indexed(user: User, flag: str) -> None:
+def test_collection_add_selects_files_by_mask_and_ignore(user: User, flag: str) -> None:
     (user.notes / "plain.txt").write_text("plain text\n", encoding="utf-8")
     user.ok(
         "collection", "add", str(user.notes), flag, "**/*.{md,txt}", "--ignore", "2026/**", "--ignore", "[x]*"
@@ -68,7 +68,7 @@ def test_masks_and_ignored_files_choose_what_is_indexed(user: User, flag: str) -
     assert "2026" not in listed.replace("2026-", "")
 
 
-def test_another_charset_can_be_named(user: User) -> None:
+def test_collection_add_takes_an_encoding(user: User) -> None:
     old = user.home / "old"
     old.mkdir()
     (old / "a.md").write_bytes("# 資料庫\n\n資料庫遷移\n".encode("big5"))
@@ -78,7 +78,7 @@ def test_another_charset_can_be_named(user: User) -> None:
     assert refused.exit_code == 2
 
 
-def test_a_name_a_folder_or_a_pattern_that_cannot_be_changes_nothing(user: User) -> None:
+def test_collection_add_with_invalid_arguments_changes_nothing(user: User) -> None:
     user.ok("collection", "add", str(user.notes))
     before = config(user)
     other = user.home / "other"
@@ -98,7 +98,7 @@ def test_a_name_a_folder_or_a_pattern_that_cannot_be_changes_nothing(user: User)
     assert config(user) == before
 
 
-def test_files_that_cannot_be_read_are_named_up_to_ten(user: User) -> None:
+def test_collection_add_names_up_to_ten_unreadable_files(user: User) -> None:
     bad = user.home / "bad"
     bad.mkdir()
     for number in range(13):
@@ -119,7 +119,7 @@ def test_files_that_cannot_be_read_are_named_up_to_ten(user: User) -> None:
     assert "bad: 14 files could not be read: 14 not text" in user.ok("status")
 
 
-def test_a_folder_without_a_match_is_added_with_a_note(user: User) -> None:
+def test_collection_add_of_a_folder_without_matches_prints_a_note(user: User) -> None:
     empty = user.home / "empty"
     empty.mkdir()
     found = user.call("collection", "add", str(empty))
@@ -128,7 +128,7 @@ def test_a_folder_without_a_match_is_added_with_a_note(user: User) -> None:
     assert user.ok("ls", "empty") == "No files yet.\n"
 
 
-def test_collections_are_listed_and_shown(user: User) -> None:
+def test_collection_list_and_show_print_all_properties(user: User) -> None:
     assert user.ok("collection", "list").startswith("No collections yet.")
     assert user.ok("collection", "list", "--json") == "[]\n"
     user.ok("collection", "add", str(user.notes), "--name", "笔记")
@@ -146,7 +146,7 @@ def test_collections_are_listed_and_shown(user: User) -> None:
 
 
 @pytest.mark.parametrize("command", ["rename", "mv"])
-def test_a_renamed_collection_is_found_under_its_new_name(user: User, command: str) -> None:
+def test_collection_rename_makes_documents_available_under_the_new_name(user: User, command: str) -> None:
     user.ok("collection", "add", str(user.notes))
     assert "qmd://diary/" in user.ok("collection", command, "notes", "diary")
     assert "diary/数据库 迁移.md" in user.ok("search", "数据库")
@@ -156,7 +156,7 @@ def test_a_renamed_collection_is_found_under_its_new_name(user: User, command: s
 
 
 @pytest.mark.parametrize("command", ["remove", "rm"])
-def test_a_removed_collection_leaves_its_files(user: User, command: str) -> None:
+def test_collection_remove_keeps_files(user: User, command: str) -> None:
     user.ok("collection", "add", str(user.notes))
     assert f"{len(FILES)} documents" in user.ok("collection", command, "notes")
     assert (user.notes / "deploy.md").exists()
@@ -164,7 +164,7 @@ def test_a_removed_collection_leaves_its_files(user: User, command: str) -> None
     assert user.ok("ls", "--json") == "[]\n"
 
 
-def test_comments_in_the_configuration_stay(user: User) -> None:
+def test_context_add_keeps_comments_of_index_yml(user: User) -> None:
     user.ok("collection", "add", str(user.notes))
     path = user.home / "config" / "qmd" / "index.yml"
     path.write_text("# mine\n" + config(user), encoding="utf-8")
@@ -178,7 +178,7 @@ def owner(user: User) -> User:
     return user
 
 
-def test_contexts_are_listed_general_to_specific(owner: User) -> None:
+def test_context_list_sorts_from_general_to_specific(owner: User) -> None:
     assert owner.ok("context", "list").startswith("No contexts yet.")
     assert owner.ok("context", "list", "--json") == "[]\n"
     assert owner.ok("context", "add", "/", "All") == "Added context for everything (qmd://)\n"
@@ -193,12 +193,12 @@ def test_contexts_are_listed_general_to_specific(owner: User) -> None:
 
 
 @pytest.mark.parametrize("where", ["", "2026"])
-def test_a_text_alone_is_about_the_current_folder(owner: User, where: str) -> None:
+def test_context_add_without_a_path_describes_the_current_folder(owner: User, where: str) -> None:
     found = owner.call("context", "add", "about here", cwd=owner.notes / where)
     assert found.stdout == f"Added context for qmd://notes{'/' + where if where else ''}\n"
 
 
-def test_a_folder_on_disk_is_a_place(owner: User) -> None:
+def test_context_add_takes_a_folder_on_disk(owner: User) -> None:
     assert owner.call("context", "add", "notes/2026", "dated", cwd=owner.home).returncode == 0
     assert owner.call("context", "rm", str(Path("notes") / "2026"), cwd=owner.home).stdout == (
         "Removed context for qmd://notes/2026\n"
@@ -206,7 +206,7 @@ def test_a_folder_on_disk_is_a_place(owner: User) -> None:
     assert owner.invoke("context", "remove", "qmd://notes/2026").exit_code == 1
 
 
-def test_an_excluded_collection_is_searched_only_when_named(owner: User) -> None:
+def test_excluded_collection_is_searched_only_if_named(owner: User) -> None:
     before = config(owner)
     assert "-c notes" in owner.ok("collection", "exclude", "notes")
     found = owner.call("search", "rollback")
@@ -221,7 +221,7 @@ def test_an_excluded_collection_is_searched_only_when_named(owner: User) -> None
 
 
 @pytest.mark.parametrize("command", ["update-cmd", "set-update"])
-def test_an_update_command_is_set_and_cleared(owner: User, command: str) -> None:
+def test_collection_update_cmd_sets_and_clears_the_command(owner: User, command: str) -> None:
     before = config(owner)
     owner.ok("collection", command, "notes", "echo '# Made' > made.md && echo made")
     assert owner.ok("update").startswith("notes: made\nnotes: 1 new, ")
@@ -231,7 +231,7 @@ def test_an_update_command_is_set_and_cleared(owner: User, command: str) -> None
     assert owner.ok("update") == f"notes: {len(FILES) + 1} unchanged\n"
 
 
-def test_the_words_of_an_update_command_are_run_as_they_stand(owner: User) -> None:
+def test_collection_update_cmd_quotes_each_word(owner: User) -> None:
     owner.ok("collection", "update-cmd", "notes", "printf", "%s-", "-q", "two words", "--help")
     assert owner.ok("update").startswith("notes: -q-two words---help-\n")
 
@@ -248,7 +248,9 @@ def test_the_words_of_an_update_command_are_run_as_they_stand(owner: User) -> No
     ],
     ids=str,
 )
-def test_a_switch_that_cannot_be_set_changes_nothing(owner: User, args: list[str], code: int) -> None:
+def test_collection_change_with_invalid_arguments_changes_nothing(
+    owner: User, args: list[str], code: int
+) -> None:
     before = config(owner)
     result = owner.invoke("collection", *args)
     assert result.exit_code == code
@@ -256,7 +258,7 @@ def test_a_switch_that_cannot_be_set_changes_nothing(owner: User, args: list[str
     assert config(owner) == before
 
 
-def test_switches_keep_comments_and_order(owner: User) -> None:
+def test_collection_changes_keep_comments_and_order(owner: User) -> None:
     path = owner.home / "config" / "qmd" / "index.yml"
     path.write_text("# mine\n" + config(owner) + "# below\neditor_uri: x://{path}  # y\n", encoding="utf-8")
     before = config(owner)
@@ -266,7 +268,7 @@ def test_switches_keep_comments_and_order(owner: User) -> None:
     assert config(owner) == before.replace("# below", added + "# below")
 
 
-def test_places_without_a_context_are_named_with_the_command_that_describes_them(owner: User) -> None:
+def test_context_check_names_places_without_a_context(owner: User) -> None:
     (owner.notes / "it's here").mkdir()
     (owner.notes / "it's here" / "deep").mkdir()
     (owner.notes / "it's here" / "deep" / "a.md").write_text("words\n", encoding="utf-8")
@@ -299,7 +301,7 @@ def test_places_without_a_context_are_named_with_the_command_that_describes_them
     "args",
     [["collection", "list"], ["collection", "show", "notes"], ["context", "list"], ["context", "check"]],
 )
-def test_lists_come_in_every_format(owner: User, args: list[str]) -> None:
+def test_collection_and_context_lists_have_every_format(owner: User, args: list[str]) -> None:
     owner.ok("context", "add", "qmd://notes", "One, two & <three>")
     shown = json.loads(owner.ok(*args, "--format", "json"))
     rows = [shown] if isinstance(shown, dict) else shown
@@ -313,7 +315,7 @@ def test_lists_come_in_every_format(owner: User, args: list[str]) -> None:
     assert owner.ok(*args, "--files") == f"{rows[0][names[0]]}\n"
 
 
-def test_an_unknown_key_is_told_once_by_every_command_and_empties_nothing(owner: User) -> None:
+def test_unknown_key_of_index_yml_is_noted_once_by_every_command(owner: User) -> None:
     config = owner.home / "config" / "qmd" / "index.yml"
     text = config.read_text(encoding="utf-8")
     config.write_text(text.replace("collections:", "colections:"), encoding="utf-8")
@@ -336,7 +338,7 @@ def test_an_unknown_key_is_told_once_by_every_command_and_empties_nothing(owner:
     assert owner.invoke("-q", "ls").stderr == ""
 
 
-def test_a_pipe_for_a_configuration_is_refused_at_once(user: User) -> None:
+def test_index_yml_that_is_a_pipe_is_refused(user: User) -> None:
     config = user.home / "config" / "qmd" / "index.yml"
     config.parent.mkdir(parents=True)
     os.mkfifo(config)

@@ -26,7 +26,7 @@ def offered(user: User, *words: str) -> list[str]:
     return [line.partition(",")[2] for line in answer.stdout.splitlines() if line]
 
 
-def test_commands_and_options_are_offered(user: User) -> None:
+def test_completion_offers_commands_and_options(user: User) -> None:
     assert offered(user, "vse") == ["vsearch"]
     assert {"add", "list", "remove"} <= set(offered(user, "collection", ""))
     assert offered(user, "search", "--form") == ["--format"]
@@ -34,7 +34,7 @@ def test_commands_and_options_are_offered(user: User) -> None:
     assert offered(user, "completion", "z") == ["zsh"]
 
 
-def test_collections_are_offered_where_one_is_wanted(reader: User) -> None:
+def test_completion_offers_collections(reader: User) -> None:
     assert offered(reader, "search", "-c", "") == ["notes"]
     assert offered(reader, "query", "x", "--collection", "no") == ["notes"]
     assert offered(reader, "search", "-c", "z") == []
@@ -84,7 +84,7 @@ def test_completion_offers_typed_filters_and_names_of_indexes(user: User) -> Non
     assert offered(user, "search", "--index", "w") == ["work"]
 
 
-def test_completion_offers_places_for_contexts(reader: User) -> None:
+def test_completion_offers_paths_of_contexts(reader: User) -> None:
     assert offered(reader, "context", "add", "") == ["qmd://notes/", "/"]
     assert offered(reader, "context", "add", "'qmd://notes/2") == ["qmd://notes/2026/"]
     assert offered(reader, "context", "add", "qmd://notes/", "") == []
@@ -99,7 +99,7 @@ def test_completion_offers_commands_to_help(reader: User) -> None:
 
 
 @pytest.mark.parametrize("command", ["get", "multi-get", "ls", "links", "outline"])
-def test_paths_are_offered_a_folder_at_a_time(reader: User, command: str) -> None:
+def test_completion_offers_paths_one_folder_at_a_time(reader: User, command: str) -> None:
     assert offered(reader, command, "") == ["notes/"]
     top = {f"notes/{path.partition('/')[0]}{'/' if '/' in path else ''}" for path in FILES}
     assert set(offered(reader, command, "notes/")) == top
@@ -108,7 +108,7 @@ def test_paths_are_offered_a_folder_at_a_time(reader: User, command: str) -> Non
     assert offered(reader, command, "nowhere/") == []
 
 
-def test_nothing_is_said_where_nothing_can_be_offered(user: User) -> None:
+def test_completion_prints_no_errors(user: User) -> None:
     config = user.home / "config" / "qmd" / "index.yml"
     config.parent.mkdir(parents=True)
     config.write_text("collections: [", encoding="utf-8")
@@ -119,7 +119,7 @@ def test_nothing_is_said_where_nothing_can_be_offered(user: User) -> None:
 
 
 @pytest.mark.parametrize(("shell", "mark"), [("zsh", "#compdef qmd"), ("fish", "complete --no-files")])
-def test_other_shells_get_a_script_that_asks_for_the_same(reader: User, shell: str, mark: str) -> None:
+def test_completion_scripts_of_other_shells_offer_the_same(reader: User, shell: str, mark: str) -> None:
     script = reader.ok("completion", shell)
     assert mark in script
     assert f"_QMD_COMPLETE={shell}_complete" in script
@@ -131,14 +131,14 @@ def test_other_shells_get_a_script_that_asks_for_the_same(reader: User, shell: s
     assert "notes/deploy.md" in answer.stdout
 
 
-def test_an_unknown_shell_is_refused_with_those_that_are_known(user: User) -> None:
+def test_completion_refuses_an_unknown_shell(user: User) -> None:
     refused = user.invoke("completion", "csh")
     assert refused.exit_code == 2
     assert "SHELL must be one of bash, zsh, fish, not 'csh'" in refused.stderr
 
 
 @pytest.mark.skipif(BASH is None, reason="no bash here")
-def test_a_bash_completes_and_quotes_what_is_typed(reader: User, tmp_path: Path) -> None:
+def test_bash_completion_quotes_names(reader: User, tmp_path: Path) -> None:
     pty = pytest.importorskip("pty")
     program = tmp_path / "qmd"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m qmd "$@"\n', encoding="utf-8")

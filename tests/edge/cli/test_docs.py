@@ -30,19 +30,19 @@ EXAMPLES = sorted(
 
 
 @pytest.mark.skipif(not MAKER.exists(), reason="tools/ is not here")
-def test_the_page_of_commands_is_what_their_help_says() -> None:
+def test_cli_reference_matches_the_help() -> None:
     made = runpy.run_path(str(MAKER))["page"]()
     assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == made, "run tools/make_cli_docs.py"
 
 
 @pytest.mark.skipif(not MAKER.exists(), reason="tools/ is not here")
-def test_the_page_of_python_is_what_the_docstrings_say() -> None:
+def test_python_reference_matches_the_docstrings() -> None:
     made = runpy.run_path(str(MAKER.with_name("make_python_docs.py")))["page"]()
     assert (ROOT / "docs" / "python.md").read_text(encoding="utf-8") == made, "run tools/make_python_docs.py"
 
 
 @pytest.mark.parametrize("line", EXAMPLES)
-def test_every_example_can_be_typed(line: str) -> None:
+def test_examples_of_the_help_can_be_parsed(line: str) -> None:
     words = shlex.split(line)[1:]
     command: click.Command = app
     context = click.Context(app, info_name="qmd")
@@ -53,7 +53,7 @@ def test_every_example_can_be_typed(line: str) -> None:
     command.make_context("qmd", words)
 
 
-def test_the_systems_that_are_supported_are_stated() -> None:
+def test_package_and_readme_name_the_supported_systems() -> None:
     # File locks and daemons need POSIX: there is no Windows build of the model's package either.
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     systems = {each for each in project["classifiers"] if each.startswith("Operating System ::")}
@@ -64,7 +64,7 @@ def test_the_systems_that_are_supported_are_stated() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))
-def test_links_of_pages_lead_to_files(page: Path) -> None:
+def test_links_between_docs_pages_lead_to_files(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
         assert (page.parent / target).exists(), target
@@ -75,6 +75,6 @@ def test_links_of_pages_lead_to_files(page: Path) -> None:
     [path for path, command in ALL if any(param.name == "as_json" for param in command.params)],
     ids=" ".join,
 )
-def test_every_json_is_documented(path: tuple[str, ...]) -> None:
+def test_json_output_of_every_command_is_documented(path: tuple[str, ...]) -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert f"\n### {' '.join(path)}\n" in text or f"`{' '.join(path)}`" in text

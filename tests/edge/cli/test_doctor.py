@@ -24,7 +24,7 @@ def the(found: list[dict[str, str]], level: str) -> dict[str, str]:
     return one
 
 
-def test_a_healthy_index_gets_a_line_a_check_and_no_complaint(embedded: User) -> None:
+def test_doctor_prints_one_line_for_each_check_of_a_healthy_index(embedded: User) -> None:
     text = embedded.ok("doctor")
     *lines, empty, verdict = text.splitlines()
     assert (empty, verdict) == ("", "No problems found.")
@@ -40,25 +40,25 @@ def test_a_healthy_index_gets_a_line_a_check_and_no_complaint(embedded: User) ->
         assert model in text
 
 
-def test_warnings_alone_are_no_failure(owner: User) -> None:
+def test_doctor_succeeds_with_warnings_only(owner: User) -> None:
     found = the(findings(owner), "warning")
     assert found["message"] == f"{len(FILES)} texts have no vectors, so only words find them"
     assert found["hint"] == "run 'qmd embed'"
     assert owner.ok("doctor").endswith("\n1 warning.\n")
 
 
-def test_a_misspelt_variable_is_told_with_what_was_meant(embedded: User) -> None:
+def test_doctor_suggests_the_correct_spelling_of_a_variable(embedded: User) -> None:
     found = findings(embedded, QMD_THREAD="2", QMD_THREADS="2")
     assert the(found, "warning")["hint"] == "did you mean QMD_THREADS?"
     assert "QMD_THREADS=2" in [each["message"] for each in found if each["check"] == "environment"]
 
 
-def test_a_variable_with_an_impossible_value_is_a_problem(owner: User) -> None:
+def test_doctor_reports_an_invalid_value_of_a_variable(owner: User) -> None:
     found = the(findings(owner, code=1, QMD_THREADS="many"), "problem")
     assert found["message"].startswith("QMD_THREADS must be a whole number")
 
 
-def test_every_variable_that_the_program_reads_is_known_to_the_doctor() -> None:
+def test_doctor_knows_every_variable_that_the_program_reads() -> None:
     source = Path(qmd.__file__).parent
     read = {
         name
@@ -69,14 +69,14 @@ def test_every_variable_that_the_program_reads_is_known_to_the_doctor() -> None:
     assert read == VARIABLES
 
 
-def test_a_broken_configuration_is_told_and_the_index_is_still_checked(owner: User) -> None:
+def test_doctor_reports_a_broken_configuration_and_checks_the_index(owner: User) -> None:
     config_of(owner).write_text("collections:\n  notes:\n    path: [unclosed\n", encoding="utf-8")
     found = findings(owner, code=1)
     assert the(found, "problem")["message"].startswith(f"{config_of(owner)}:")
     assert any("is intact" in each["message"] for each in found)
 
 
-def test_unknown_keys_are_told_with_their_line_and_the_nearest_one(embedded: User) -> None:
+def test_doctor_reports_unknown_keys_with_line_and_suggestion(embedded: User) -> None:
     text = config_of(embedded).read_text(encoding="utf-8")
     config_of(embedded).write_text(f"# mine\nrankign: tuned\n{text}", encoding="utf-8")
     found = the(findings(embedded), "warning")
@@ -84,7 +84,7 @@ def test_unknown_keys_are_told_with_their_line_and_the_nearest_one(embedded: Use
     assert found["hint"] == "did you mean 'ranking'?"
 
 
-def test_a_missing_folder_is_a_problem_and_a_pattern_without_files_a_warning(embedded: User) -> None:
+def test_doctor_reports_missing_folders_and_patterns_without_files(embedded: User) -> None:
     other = embedded.home / "other"
     other.mkdir()
     (other / "a.txt").write_text("text", encoding="utf-8")
@@ -95,7 +95,7 @@ def test_a_missing_folder_is_a_problem_and_a_pattern_without_files_a_warning(emb
     assert the(found, "warning")["message"] == f"other: no file matches {other} (**/*.md)"
 
 
-def test_names_and_folders_that_are_too_alike_are_told(embedded: User) -> None:
+def test_doctor_warns_about_similar_names_and_shared_folders(embedded: User) -> None:
     with config_of(embedded).open("a", encoding="utf-8") as file:
         file.write(f"  Notes:\n    path: {embedded.notes}\n")
     found = [each["message"] for each in findings(embedded) if each["level"] == "warning"]
@@ -106,14 +106,14 @@ def test_names_and_folders_that_are_too_alike_are_told(embedded: User) -> None:
     ]
 
 
-def test_a_file_of_another_program_is_a_problem(user: User) -> None:
+def test_doctor_reports_a_file_of_another_program(user: User) -> None:
     path = user.home / "other.sqlite"
     path.write_text("theirs", encoding="utf-8")
     found = the(findings(user, code=1, QMD_INDEX_PATH=str(path)), "problem")
     assert "was made by another program" in found["message"]
 
 
-def test_a_damaged_file_is_a_problem(owner: User) -> None:
+def test_doctor_reports_a_damaged_file(owner: User) -> None:
     data = bytearray(index_of(owner).read_bytes())
     for page in range(8, len(data) // 4096):
         data[page * 4096 : page * 4096 + 64] = b"\xff" * 64
@@ -149,13 +149,13 @@ def test_a_damaged_file_is_a_problem(owner: User) -> None:
         *("title", "path", "author", "counts", "numbers", "lines", "ends"),
     ],
 )
-def test_tables_that_contradict_each_other_are_a_problem(embedded: User, statement: str, words: str) -> None:
+def test_doctor_reports_tables_that_contradict_each_other(embedded: User, statement: str, words: str) -> None:
     change(embedded, "PRAGMA foreign_keys=OFF", statement)
     messages = [each["message"] for each in findings(embedded, code=1) if each["level"] == "problem"]
     assert any(words in message for message in messages), messages
 
 
-def test_a_byte_that_changed_in_the_full_text_index_is_a_problem(embedded: User) -> None:
+def test_doctor_reports_a_changed_byte_in_the_full_text_index(embedded: User) -> None:
     change(embedded, "INSERT INTO documents_fts(documents_fts) VALUES ('optimize')")
     whole = index_of(embedded).read_bytes()
     chance = random.Random(5)
@@ -173,7 +173,7 @@ def test_a_byte_that_changed_in_the_full_text_index_is_a_problem(embedded: User)
         assert any(each["hint"].startswith("restore a backup with") for each in problems), (page, at)
 
 
-def test_whichever_table_is_damaged_every_command_says_so_in_a_line(embedded: User) -> None:
+def test_every_command_reports_a_damaged_table_in_one_line(embedded: User) -> None:
     whole = index_of(embedded).read_bytes()
     db = apsw.Connection(str(index_of(embedded)))
     roots = list(db.execute("SELECT name, rootpage FROM sqlite_schema WHERE rootpage > 0"))
@@ -194,7 +194,7 @@ def test_whichever_table_is_damaged_every_command_says_so_in_a_line(embedded: Us
     assert told > 2 * len(roots)
 
 
-def test_wrong_vector_blocks_are_found_and_a_cleanup_mends_them(embedded: User) -> None:
+def test_doctor_finds_wrong_vector_blocks_and_cleanup_repairs_them(embedded: User) -> None:
     before = embedded.ok("vsearch", "databases", "--json")
     change(embedded, "UPDATE vectors_vec SET ids = zeroblob(length(ids))")
     found = the(findings(embedded, code=1), "problem")
@@ -205,7 +205,7 @@ def test_wrong_vector_blocks_are_found_and_a_cleanup_mends_them(embedded: User) 
     assert embedded.ok("vsearch", "databases", "--json") == before
 
 
-def test_vectors_that_the_model_would_make_differently_are_a_problem(embedded: User) -> None:
+def test_doctor_reports_vectors_that_differ_from_the_models(embedded: User) -> None:
     change(
         embedded,
         "UPDATE content_vectors SET vector = (SELECT vector FROM content_vectors ORDER BY id LIMIT 1)",
@@ -217,13 +217,13 @@ def test_vectors_that_the_model_would_make_differently_are_a_problem(embedded: U
     assert found["hint"] == "run 'qmd embed --force'"
 
 
-def test_a_model_that_is_not_known_is_a_problem(owner: User) -> None:
+def test_doctor_reports_an_unknown_model(owner: User) -> None:
     found = findings(owner, code=1, QMD_EMBED_MODEL="word2vec")
     problems = {each["check"]: each["message"] for each in found if each["level"] == "problem"}
     assert problems["model embed"] == "embed: Unknown model 'word2vec' for the role 'embed'"
 
 
-def test_a_harmed_model_is_told_and_left_for_its_owner_to_delete(embedded: User, model_cache: str) -> None:
+def test_doctor_reports_a_damaged_model_and_keeps_it(embedded: User, model_cache: str) -> None:
     models = embedded.home / "cache" / "qmd" / "models"
     models.unlink()
     shutil.copytree(Path(model_cache) / "qmd" / "models", models)
@@ -235,6 +235,6 @@ def test_a_harmed_model_is_told_and_left_for_its_owner_to_delete(embedded: User,
     assert (folder / "pieces.txt").read_bytes() == harmed
 
 
-def test_findings_come_in_every_format(embedded: User) -> None:
+def test_doctor_prints_findings_in_every_format(embedded: User) -> None:
     assert embedded.ok("doctor", "--csv").startswith("level,check,message,hint\n")
     assert embedded.ok("doctor", "--format", "xml").count("<finding>") == len(findings(embedded))

@@ -13,14 +13,14 @@ import pytest
 from tests.users import FILES, User
 
 
-def test_a_pipe_gets_the_text_and_nothing_else(reader: User) -> None:
+def test_get_prints_only_the_text_into_a_pipe(reader: User) -> None:
     found = reader.call("get", "notes/deploy.md")
     assert (found.stdout, found.stderr) == (FILES["deploy.md"], "")
     assert reader.ok("get", "notes/deploy.md", "--full") == FILES["deploy.md"]
 
 
 @pytest.mark.parametrize("path", FILES)
-def test_every_form_of_a_name_finds_its_file(reader: User, path: str) -> None:
+def test_get_accepts_every_form_of_a_document_name(reader: User, path: str) -> None:
     listed = {row["file"]: row for row in json.loads(reader.ok("ls", "notes", "--json"))}
     row = next(row for file, row in listed.items() if row["title"] and reader.ok("get", file) == FILES[path])
     for reference in (f"notes/{path}", path, row["file"], row["docid"], row["docid"][1:]):
@@ -28,7 +28,7 @@ def test_every_form_of_a_name_finds_its_file(reader: User, path: str) -> None:
     assert reader.ok("get", str(reader.notes / path)) == FILES[path]
 
 
-def test_every_path_that_is_printed_can_be_read_back(reader: User) -> None:
+def test_get_reads_every_path_that_commands_print(reader: User) -> None:
     printed: dict[str, list[str]] = {
         "search json": [row["file"] for row in json.loads(reader.ok("search", "performance", "--json"))],
         "search full path": [
@@ -86,7 +86,7 @@ def rows(text: str) -> list[list[str]]:
     ],
     ids=str,
 )
-def test_get_prints_exactly_the_lines_that_were_asked_for(reader: User, args: tuple[str, ...]) -> None:
+def test_get_prints_exactly_the_requested_lines(reader: User, args: tuple[str, ...]) -> None:
     # The second of the two is empty.
     text = "Deploy with `make deploy`. The cache decides performance.\n"
     assert reader.ok("get", *args) == f"{text}\n"
@@ -100,21 +100,21 @@ def test_get_of_all_lines_by_number_is_the_whole_document(reader: User) -> None:
     assert reader.ok("get", "deploy.md:1:7") == reader.ok("get", "deploy.md:1:99") == FILES["deploy.md"]
 
 
-def test_the_mark_of_a_cut_is_not_numbered(reader: User) -> None:
+def test_multi_get_does_not_number_the_truncation_mark(reader: User) -> None:
     text = reader.ok("multi-get", "it's.md", "-l", "1", "--line-numbers")
     assert text.endswith("1: # Apostrophe\n\n[... truncated 2 more lines]\n")
 
 
-def test_the_last_lines_are_not_called_cut(reader: User) -> None:
+def test_get_does_not_mark_the_last_lines_as_truncated(reader: User) -> None:
     assert reader.ok("get", "deploy.md:7:5") == "Run `make rollback` to return to the last release.\n"
 
 
-def test_a_name_that_ends_in_a_number_is_found_before_a_line(reader: User) -> None:
+def test_get_prefers_a_name_that_ends_in_a_number_to_a_line(reader: User) -> None:
     assert reader.ok("get", "notes/a:12.md") == FILES["a:12.md"]
     assert reader.ok("get", "notes/a:12.md:3") == "A name with a colon. Performance.\n"
 
 
-def test_a_line_past_the_end_is_an_error(reader: User) -> None:
+def test_get_refuses_a_line_past_the_end(reader: User) -> None:
     result = reader.invoke("get", "deploy.md:99")
     assert result.exit_code == 2
     assert "there is no line 99" in result.stderr
@@ -136,7 +136,9 @@ def test_get_suggests_similar_names_for_a_missing_document(reader: User) -> None
     ["notes/drafts/plan.md", "drafts/plan.md:1", "qmd://notes/drafts/plan.md", "./drafts/plan.md"],
 )
 @pytest.mark.parametrize("command", ["get", "why"])
-def test_a_document_that_a_rule_keeps_out_is_named_as_such(user: User, command: str, reference: str) -> None:
+def test_get_and_why_name_the_rule_that_leaves_a_document_out(
+    user: User, command: str, reference: str
+) -> None:
     (user.notes / "drafts").mkdir()
     (user.notes / "drafts" / "plan.md").write_text("# Plan\n", encoding="utf-8")
     user.ok("collection", "add", str(user.notes), "--ignore", "drafts/**")
@@ -147,7 +149,7 @@ def test_a_document_that_a_rule_keeps_out_is_named_as_such(user: User, command: 
     assert "change 'ignore' of the collection 'notes' in index.yml" in told
 
 
-def test_a_document_as_json_is_one_object(reader: User) -> None:
+def test_get_prints_json_as_one_object(reader: User) -> None:
     document = json.loads(reader.ok("get", "2026/old notes.md", "--json", "-l", "1"))
     assert document == {
         "file": "qmd://notes/2026/old notes.md",
@@ -161,25 +163,25 @@ def test_a_document_as_json_is_one_object(reader: User) -> None:
 
 
 @pytest.mark.parametrize("name", ["csv", "md", "xml", "files"])
-def test_a_document_has_every_format_that_many_have(reader: User, name: str) -> None:
+def test_get_has_every_format_of_multi_get(reader: User, name: str) -> None:
     assert reader.ok("get", "deploy.md", "--format", name) == reader.ok(
         "multi-get", "deploy.md", "--format", name
     )
 
 
-def test_a_glob_finds_with_and_without_the_collection(reader: User) -> None:
+def test_multi_get_matches_globs_with_and_without_the_collection(reader: User) -> None:
     for pattern in ("notes/2026/*.md", "2026/*.md", "**/old*", "qmd://notes/2026/*", "{2026,2027}/*.md"):
         assert rows(reader.ok("multi-get", pattern, "--files"))[0][1] == "qmd://notes/2026/old notes.md"
 
 
-def test_a_list_holds_names_with_commas_docids_and_lines(reader: User) -> None:
+def test_multi_get_list_takes_names_with_commas_docids_and_lines(reader: User) -> None:
     docid = json.loads(reader.ok("get", "it's.md", "--json"))["docid"]
     found = json.loads(reader.ok("multi-get", f"deploy.md:5:1, lists, with, commas.md,{docid}", "--json"))
     assert [each["title"] for each in found] == ["Deploying the service", "Commas", "Apostrophe"]
     assert found[0]["body"] == "## Rollback"
 
 
-def test_names_that_the_shell_has_spread_out_are_a_list(reader: User) -> None:
+def test_multi_get_takes_names_expanded_by_the_shell(reader: User) -> None:
     assert len(rows(reader.ok("multi-get", "deploy.md", "it's.md", "a:12.md", "--files"))) == 3
 
 
@@ -190,7 +192,7 @@ def test_multi_get_names_missing_documents_beside_the_others(reader: User) -> No
     assert result.stderr == "Document not found: nowhere.md\n"
 
 
-def test_large_documents_are_named_but_not_read(user: User) -> None:
+def test_multi_get_names_large_documents_without_their_text(user: User) -> None:
     (user.notes / "it is long.md").write_text("# Long\n\n" + "word 数 " * 20_000, encoding="utf-8")
     user.ok("collection", "add", str(user.notes))
     shown = json.loads(user.ok("multi-get", "it is long.md,deploy.md", "--json"))
@@ -210,7 +212,7 @@ def test_large_documents_are_named_but_not_read(user: User) -> None:
     assert len(json.loads(user.ok("multi-get", "deploy.md", "--max-bytes", "10", "--json"))) == 1
 
 
-def test_many_documents_on_a_terminal_stand_under_their_names(reader: User) -> None:
+def test_multi_get_prints_documents_under_their_names(reader: User) -> None:
     docid = json.loads(reader.ok("get", "2026/old notes.md", "--json"))["docid"]
     rule = "=" * 60
     assert reader.ok("multi-get", "2026/*") == (
@@ -219,13 +221,13 @@ def test_many_documents_on_a_terminal_stand_under_their_names(reader: User) -> N
     )
 
 
-def test_the_collections_are_listed_with_counts(reader: User) -> None:
+def test_ls_lists_collections_with_counts(reader: User) -> None:
     assert reader.ok("ls").split("  ")[:2] == ["notes", f"{len(FILES)} files"]
     listed: list[dict[str, Any]] = json.loads(reader.ok("ls", "--json"))
     assert [(each["name"], each["documents"]) for each in listed] == [("notes", len(FILES))]
 
 
-def test_files_are_listed_with_size_and_date(reader: User) -> None:
+def test_ls_lists_files_with_size_and_date(reader: User) -> None:
     lines = reader.ok("ls", "notes").splitlines()
     assert len(lines) == len(FILES)
     assert lines == sorted(lines, key=listed_path)
@@ -245,16 +247,16 @@ def test_files_are_listed_with_size_and_date(reader: User) -> None:
 @pytest.mark.parametrize(
     "target", ["notes/2026", "notes/2026/", "qmd://notes/2026", "notes/2026/old notes.md"]
 )
-def test_a_folder_is_listed_by_its_path(reader: User, target: str) -> None:
+def test_ls_lists_a_folder_by_its_path(reader: User, target: str) -> None:
     assert reader.ok("ls", target).endswith("  notes/2026/old notes.md\n")
     assert len(reader.ok("ls", target).splitlines()) == 1
 
 
-def test_a_folder_ends_at_a_slash(reader: User) -> None:
+def test_ls_matches_whole_folder_names(reader: User) -> None:
     assert reader.invoke("ls", "notes/20").exit_code == 1
 
 
-def test_an_empty_index_says_how_to_begin(user: User) -> None:
+def test_ls_of_an_empty_index_says_how_to_begin(user: User) -> None:
     assert user.ok("ls") == "No collections yet. Add one with: qmd collection add PATH\n"
     assert user.ok("ls", "--json") == "[]\n"
 
@@ -268,18 +270,18 @@ def test_get_takes_a_range_of_lines(reader: User) -> None:
     assert page["body"] == "\n".join(lines[2:5])
 
 
-def test_get_says_that_the_lines_of_the_reference_count(reader: User) -> None:
+def test_get_notes_that_lines_of_the_reference_override_options(reader: User) -> None:
     found = reader.invoke("get", "deploy.md:3:1", "-l", "2")
     assert found.stdout == FILES["deploy.md"].splitlines()[2] + "\n"
     assert "deploy.md:3:1 names its lines, so --from and -l have no effect" in found.stderr
 
 
-def test_a_name_that_looks_encoded_can_be_written_as_it_is_in_an_address(reader: User) -> None:
+def test_get_takes_a_name_with_percent_signs_as_it_is(reader: User) -> None:
     for address in ("qmd://notes/100%20 done.md", "qmd://notes/100%2520%20done.md"):
         assert reader.ok("get", address) == FILES["100%20 done.md"]
 
 
-def test_get_of_several_names_names_multi_get(reader: User) -> None:
+def test_get_of_several_names_suggests_multi_get(reader: User) -> None:
     found = reader.invoke("get", "deploy.md", "it's.md")
     assert (found.exit_code, found.stdout) == (2, "")
     assert """for several: qmd multi-get deploy.md 'it'"'"'s.md'""" in found.stderr
@@ -298,7 +300,7 @@ def test_multi_get_reads_names_from_stdin(reader: User) -> None:
 
 
 @pytest.mark.parametrize("command", ["status", "why deploy.md rollback --search search", "cleanup --dry-run"])
-def test_format_names_json_too(reader: User, command: str) -> None:
+def test_format_json_equals_json_flag(reader: User, command: str) -> None:
     expected = json.loads(reader.ok(*command.split(), "--json"))
     assert json.loads(reader.ok(*command.split(), "--format", "json")).keys() == expected.keys()
     assert reader.ok(*command.split(), "--format", "cli")[:1] not in "[{"

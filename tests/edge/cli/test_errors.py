@@ -76,7 +76,9 @@ def test_usage_error_is_one_line_with_a_hint(user: User, line: str) -> None:
         ("query rocket -notes", "query rocket -- -notes"),
     ],
 )
-def test_a_word_with_a_minus_is_explained(reader: User, line: str, instead: str) -> None:
+def test_usage_error_explains_how_to_search_a_word_with_a_minus(
+    reader: User, line: str, instead: str
+) -> None:
     result = reader.invoke(*line.split())
     assert result.exit_code in (1, 2)
     _, hint = result.stderr.splitlines()
@@ -84,7 +86,7 @@ def test_a_word_with_a_minus_is_explained(reader: User, line: str, instead: str)
     assert hint.partition(";")[0] == wanted
 
 
-def test_a_wrong_number_of_results_is_not_taken_for_text(reader: User) -> None:
+def test_usage_error_of_an_option_value_does_not_mention_double_dash(reader: User) -> None:
     assert "'--':" not in reader.invoke("search", "rocket", "-n", "otes").stderr
 
 
@@ -117,7 +119,7 @@ def test_failed_command_has_exit_code_one(user: User, args: tuple[str, ...]) -> 
     assert len(result.stderr.splitlines()) <= 3
 
 
-def test_a_broken_configuration_is_told_with_file_and_line(user: User) -> None:
+def test_broken_configuration_is_an_error_with_file_and_line(user: User) -> None:
     config = user.home / "config" / "qmd" / "index.yml"
     config.parent.mkdir(parents=True)
     config.write_text("collections:\n  notes:\n    path: [unclosed\n", encoding="utf-8")
@@ -129,7 +131,7 @@ def test_a_broken_configuration_is_told_with_file_and_line(user: User) -> None:
         assert len(found.stderr.splitlines()) <= 2
 
 
-def test_a_collection_that_was_misspelt_is_suggested(reader: User) -> None:
+def test_misspelt_collection_gets_a_suggestion(reader: User) -> None:
     for args in (["search", "x", "-c", "ntoes"], ["ls", "ntoes"], ["collection", "show", "ntoes"]):
         result = reader.invoke(*args)
         assert result.exit_code == 1
@@ -139,11 +141,11 @@ def test_a_collection_that_was_misspelt_is_suggested(reader: User) -> None:
     assert "did you mean" not in reader.invoke("ls", "zebra").stderr
 
 
-def test_a_docid_that_the_shell_took_for_a_comment_is_explained(user: User) -> None:
+def test_get_explains_how_to_quote_a_docid(user: User) -> None:
     assert "put a docid in quotes" in user.invoke("get").stderr
 
 
-def test_debug_shows_where_an_error_comes_from(user: User) -> None:
+def test_debug_prints_the_traceback(user: User) -> None:
     plain, debug = user.call("get", "x.md"), user.call("get", "x.md", "--debug")
     assert "Traceback" not in plain.stderr
     assert "Traceback" in debug.stderr
@@ -162,39 +164,39 @@ def failing(error: BaseException) -> App:
     return group
 
 
-def test_a_bug_is_one_line_and_exit_code_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_internal_error_is_one_line_with_exit_code_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(failing(ZeroDivisionError("by\nzero")), ["work"]) == 1
     error, hint = capsys.readouterr().err.splitlines()
     assert error == "Error: internal error: ZeroDivisionError: by zero"
     assert "--debug" in hint
 
 
-def test_an_error_names_its_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+def test_query_error_prints_message_and_hint(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(failing(QueryError("line 2: what", "a hint")), ["work"]) == 1
     assert capsys.readouterr().err == "Error: line 2: what\nHint: a hint\n"
 
 
-def test_an_interrupted_command_ends_with_130_and_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_interrupted_command_exits_with_130(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(failing(KeyboardInterrupt()), ["work"]) == 130
     assert capsys.readouterr().err == "Interrupted.\n"
     assert run(failing(Interrupted("Interrupted. Half is kept.")), ["work"]) == 130
     assert capsys.readouterr().err == "Interrupted. Half is kept.\n"
 
 
-def test_control_characters_in_what_was_typed_do_not_reach_the_terminal(user: User) -> None:
+def test_error_escapes_control_characters_of_arguments(user: User) -> None:
     result = user.invoke("get", "a\x1b[2Jb")
     assert "\x1b" not in result.stderr
     assert "a\\u001b[2Jb" in result.stderr
 
 
-def test_bytes_that_are_not_utf8_are_no_bug(user: User) -> None:
+def test_arguments_that_are_not_utf8_are_no_internal_error(user: User) -> None:
     for args in ([b"search", b"\xff\xfe"], [b"get", b"\xff.md"], [b"ls", b"\xff"], [b"multi-get", b"\xff*"]):
         found = user.run(*args)
         assert found.returncode in (0, 1)
         assert "internal error" not in found.stderr
 
 
-def test_a_reader_that_goes_away_is_no_error(reader: User) -> None:
+def test_closed_pipe_is_no_error(reader: User) -> None:
     command = [sys.executable, "-m", "qmd", "multi-get", "notes/*"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=reader.environ, cwd=reader.home
@@ -206,7 +208,7 @@ def test_a_reader_that_goes_away_is_no_error(reader: User) -> None:
         assert process.wait(60) == 0
 
 
-def test_a_reader_that_has_read_enough_is_no_error(reader: User) -> None:
+def test_reader_that_stops_early_is_no_error(reader: User) -> None:
     for args in ("search performance --all", "multi-get 'notes/*' --json", "ls notes", "--help"):
         found = subprocess.run(
             f"set -o pipefail; '{sys.executable}' -m qmd {args} | head -n 1 >&2",
@@ -222,7 +224,7 @@ def test_a_reader_that_has_read_enough_is_no_error(reader: User) -> None:
         assert len(found.stderr.splitlines()) == 1
 
 
-def test_a_full_disk_is_told_and_is_a_failure(reader: User) -> None:
+def test_full_output_device_is_an_error(reader: User) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
     with open("/dev/full", "w") as full:
@@ -239,7 +241,7 @@ def test_a_full_disk_is_told_and_is_a_failure(reader: User) -> None:
             assert found.stderr == b"Error: No space left on device\n"
 
 
-def test_a_closed_stdout_is_no_bug(reader: User) -> None:
+def test_closed_stdout_is_no_error(reader: User) -> None:
     found = subprocess.run(
         f"'{sys.executable}' -m qmd search performance >&-",
         shell=True,
@@ -251,7 +253,7 @@ def test_a_closed_stdout_is_no_bug(reader: User) -> None:
     assert (found.returncode, found.stderr) == (0, b"")
 
 
-def test_a_current_folder_that_was_deleted_is_told(user: User) -> None:
+def test_deleted_current_folder_is_an_error(user: User) -> None:
     gone = user.home / "gone"
     gone.mkdir()
     found = subprocess.run(
@@ -266,6 +268,6 @@ def test_a_current_folder_that_was_deleted_is_told(user: User) -> None:
     assert found.stderr.startswith("Error: the current folder has been deleted")
 
 
-def test_usage_errors_of_click_itself_are_put_in_the_same_form(capsys: pytest.CaptureFixture[str]) -> None:
+def test_click_exception_is_printed_as_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(failing(click.ClickException("odd")), ["work"]) == 1
     assert capsys.readouterr().err == "Error: odd\n"

@@ -79,7 +79,7 @@ def test_fields_lists_the_values_of_one_field(keeper: User) -> None:
     }
 
 
-def test_an_unknown_field_is_an_error_with_the_nearest_one(keeper: User) -> None:
+def test_unknown_field_is_an_error_with_a_suggestion(keeper: User) -> None:
     for args in (("fields", "statos"), ("ls", "--where", "statos=x"), ("search", "x", "--where", "statos")):
         refused = keeper.invoke(*args)
         assert refused.exit_code == 2
@@ -87,7 +87,7 @@ def test_an_unknown_field_is_an_error_with_the_nearest_one(keeper: User) -> None
         assert "did you mean 'status'?" in refused.stderr
 
 
-def test_tags_are_a_tree_whose_counts_include_the_tags_below(keeper: User) -> None:
+def test_tags_prints_a_tree_with_cumulative_counts(keeper: User) -> None:
     assert keeper.ok("tags") == (
         "work        2\n  planning  2\n  meeting   1\nHome        1\n工作        1\n  会议      1\n"
     )
@@ -98,13 +98,13 @@ def test_tags_are_a_tree_whose_counts_include_the_tags_below(keeper: User) -> No
     assert keeper.ok("tags", "-c", "notes") == "No tags.\n"
 
 
-def test_a_document_counts_once_for_a_tag_in_several_spellings(user: User) -> None:
+def test_tags_counts_a_document_once_for_several_spellings(user: User) -> None:
     (user.notes / "tags.md").write_text("---\ntags: [Bird, BIRD]\n---\n#bird\n", encoding="utf-8")
     user.ok("collection", "add", str(user.notes))
     assert printed(user, "tags") == [{"tag": "Bird", "documents": 1}]
 
 
-def test_links_are_listed_with_lines_and_targets(keeper: User) -> None:
+def test_links_lists_lines_and_targets(keeper: User) -> None:
     rows = [
         (row["line"], row["kind"], row["target"], row["to"]) for row in printed(keeper, "links", "plan.md")
     ]
@@ -146,7 +146,7 @@ def test_links_refuses_options_that_contradict_each_other(keeper: User, args: tu
     assert keeper.invoke("links", *args).exit_code == 2
 
 
-def test_outline_is_a_tree_whose_headings_get_accepts(keeper: User) -> None:
+def test_outline_prints_headings_that_get_accepts(keeper: User) -> None:
     assert keeper.ok("outline", "ops.md") == (
         "vault/ops.md\n     7  Operations\n     9    Backups\n    13      Restoring\n    17    End\n"
     )
@@ -171,9 +171,7 @@ def test_outline_is_a_tree_whose_headings_get_accepts(keeper: User) -> None:
     ],
     ids=str,
 )
-def test_every_listing_has_every_format(
-    keeper: User, args: tuple[str, ...], rows: int | None, name: str
-) -> None:
+def test_listing_has_every_format(keeper: User, args: tuple[str, ...], rows: int | None, name: str) -> None:
     count = len(printed(keeper, *args)) if rows is None else rows
     text = keeper.ok(*args, "--format", name)
     match name:
@@ -191,7 +189,7 @@ def test_every_listing_has_every_format(
             assert text
 
 
-def test_xml_of_fields_has_an_element_for_each_value(keeper: User) -> None:
+def test_fields_xml_has_an_element_for_each_value(keeper: User) -> None:
     root = ElementTree.fromstring(keeper.ok("fields", "-c", "vault", "--xml"))
     status = next(field for field in root if field.findtext("name") == "status")
     assert [(top.findtext("value"), top.findtext("documents")) for top in status.findall("top")] == [
@@ -231,7 +229,7 @@ def test_ls_says_how_many_documents_pass_each_filter_if_none_passes_all(keeper: 
     assert "path:笔记 1, tag:work 2" in keeper.invoke("ls", "vault/笔记", "--tag", "work").stderr
 
 
-def test_multi_get_leaves_out_documents_that_do_not_pass(keeper: User) -> None:
+def test_multi_get_leaves_out_documents_that_do_not_pass_filters(keeper: User) -> None:
     assert files(keeper, "multi-get", "plan.md, ops.md", "--where", "status=done") == ["vault/ops.md"]
     missing = keeper.invoke("multi-get", "notes/**", "--tag", "work")
     assert missing.exit_code == 1
@@ -240,7 +238,7 @@ def test_multi_get_leaves_out_documents_that_do_not_pass(keeper: User) -> None:
     assert (none.exit_code, none.stderr) == (1, "Error: No documents: tag:play 0.\n")
 
 
-def test_a_search_with_a_filter_that_nothing_passes_says_so_without_naming_a_stage(keeper: User) -> None:
+def test_search_names_filters_that_nothing_passes_but_no_stage(keeper: User) -> None:
     found = keeper.invoke("search", "herons tag:work [status:drfat]")
     assert found.stdout == "No results found.\n"
     assert found.stderr == "note: No documents: tag:work 2, [status:drfat] 0. Did you mean draft?\n"
@@ -260,7 +258,7 @@ def test_a_search_with_a_filter_that_nothing_passes_says_so_without_naming_a_sta
         ("--facets", ","),
     ],
 )
-def test_a_wrong_value_is_refused_with_the_name_of_its_option(keeper: User, option: str, value: str) -> None:
+def test_invalid_filter_value_names_its_option(keeper: User, option: str, value: str) -> None:
     commands = (
         ["search x", "query x"]
         if option == "--facets"
@@ -272,7 +270,7 @@ def test_a_wrong_value_is_refused_with_the_name_of_its_option(keeper: User, opti
         assert refused.stderr.startswith(f"Error: {option}")
 
 
-def test_facets_count_values_below_the_hits_and_beside_them_in_json(keeper: User) -> None:
+def test_search_facets_are_printed_below_hits_and_beside_them_in_json(keeper: User) -> None:
     shown = keeper.ok("search", "herons", "-n", "1", "--facets", "tag,status,year,nosuch")
     assert shown.count("Score:") == 1
     assert shown.endswith(
@@ -287,7 +285,7 @@ def test_facets_count_values_below_the_hits_and_beside_them_in_json(keeper: User
     assert keeper.invoke("search", "herons", "--facets", "tag", "--csv").exit_code == 2
 
 
-def test_facets_of_a_search_by_meaning_say_that_they_count_candidates(seer: User) -> None:
+def test_vsearch_and_query_facets_count_candidates(seer: User) -> None:
     for command in ("vsearch", "query"):
         shown = seer.ok(command, "moving a database", "-n", "1", "--facets", "ext")
         facets = shown.partition("\nFacets ")[2]
@@ -308,7 +306,7 @@ def test_hits_name_their_section_without_the_title(keeper: User) -> None:
     assert "Section:" not in plain
 
 
-def test_why_shows_fields_what_was_left_out_and_the_filter_that_leaves_a_document_out(keeper: User) -> None:
+def test_why_shows_fields_and_the_filter_that_excludes_a_document(keeper: User) -> None:
     answer = printed(keeper, "why", "plan.md", "herons", "--search", "search", "--where", "priority>3")
     assert (answer["verdict"], answer["reason"]) == (
         "not_searched",
@@ -335,7 +333,7 @@ def test_bench_searches_only_documents_that_pass_the_filters(keeper: User) -> No
 
 @pytest.mark.parametrize("command", ["search", "vsearch", "query"])
 @pytest.mark.parametrize("typed", ["after:yesterday", "-before:2024-13", 'AFTER:"next week"'])
-def test_a_typed_filter_without_a_date_is_an_error(keeper: User, command: str, typed: str) -> None:
+def test_typed_date_filter_without_a_date_is_an_error(keeper: User, command: str, typed: str) -> None:
     result = keeper.invoke(command, "--", "herons", typed)
     assert result.exit_code == 2
     assert re.match(r"Error: (after|before) must be a date, such as 2024", result.stderr), result.stderr
@@ -344,7 +342,7 @@ def test_a_typed_filter_without_a_date_is_an_error(keeper: User, command: str, t
 
 
 @pytest.mark.parametrize("command", ["search", "vsearch", "query"])
-def test_filters_without_words_list_documents_as_typed_ones_do(keeper: User, command: str) -> None:
+def test_search_with_filters_only_lists_documents(keeper: User, command: str) -> None:
     expected = files(keeper, command, "tag:work")
     assert expected == ["vault/plan.md", "vault/ops.md"]
     assert files(keeper, command, "--tag", "work") == expected
@@ -352,7 +350,7 @@ def test_filters_without_words_list_documents_as_typed_ones_do(keeper: User, com
     assert "QUERY" in keeper.invoke(command).stderr
 
 
-def test_maps_of_maps_are_fields(user: User) -> None:
+def test_nested_front_matter_maps_are_fields(user: User) -> None:
     (user.notes / "menu.md").write_text(
         "---\nmenu: {main: {weight: 5, names: [left, top]}}\nx: y\n---\nkestrel\n",
         encoding="utf-8",
@@ -364,7 +362,7 @@ def test_maps_of_maps_are_fields(user: User) -> None:
     assert (row["types"], row["documents"]) == (["number"], 1)
 
 
-def test_each_of_several_authors_is_found_and_listed(user: User) -> None:
+def test_search_and_ls_authors_know_each_of_several_authors(user: User) -> None:
     (user.notes / "several.md").write_text(
         "---\nauthor: [Ann Bee, Bob]\ndate: 2024-05-01\n---\nkestrel\n", encoding="utf-8"
     )

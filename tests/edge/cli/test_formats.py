@@ -52,18 +52,18 @@ def test_json_has_exactly_the_fields_of_the_contract() -> None:
     ]
 
 
-def test_json_adds_context_body_and_explanation_where_there_are_any() -> None:
+def test_json_adds_context_body_and_explanation_if_present() -> None:
     hit = replace(HIT, context="C", body="all\n", traces=(ContractBlend(0.1 + 0.2, 0.0, 0.75),))
     shown = json.loads(writer("json").hits([hit], View(full=True, explain=True)))[0]
     assert list(shown) == ["docid", "score", "file", "line", "title", "context", "body", "explain"]
     assert shown["explain"] == {"rerank": 0.3, "blend": {"fused": 0.75, "rerank": 0.25}}
 
 
-def test_json_keeps_every_script_readable() -> None:
+def test_json_does_not_escape_other_scripts() -> None:
     assert "数据库" in writer("json").hits([replace(HIT, title="数据库")], View())
 
 
-def test_csv_reads_back_as_it_was() -> None:
+def test_csv_can_be_read_back() -> None:
     header, first, second = csv.reader(io.StringIO(writer("csv").hits([HIT, NASTY], View()), newline=""))
     assert header == ["docid", "score", "file", "title", "context", "line", "snippet"]
     assert first == ["#abc123", "0.9250", "qmd://notes/a.md", "A", "", "7", "one\ntwo"]
@@ -71,7 +71,7 @@ def test_csv_reads_back_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r"])
-def test_csv_has_no_text_that_a_spreadsheet_takes_for_a_formula(first: str) -> None:
+def test_csv_escapes_spreadsheet_formulas(first: str) -> None:
     text = f"{first}1+cmd|' /C calc'!A0"
     hit = replace(HIT, title=text, context=text, snippet=Snippet(text, 1, 1))
     _, row = csv.reader(io.StringIO(writer("csv").hits([hit], View()), newline=""))
@@ -82,7 +82,7 @@ def test_csv_has_no_text_that_a_spreadsheet_takes_for_a_formula(first: str) -> N
     assert json.loads(writer("json").hits([hit], View()))[0]["title"] == text
 
 
-def test_xml_is_well_formed_whatever_is_in_it() -> None:
+def test_xml_is_well_formed_for_any_text() -> None:
     root = ElementTree.fromstring(writer("xml").hits([HIT, NASTY], View()))
     assert root.tag == "results"
     plain, nasty = root
@@ -100,7 +100,7 @@ def test_xml_is_well_formed_whatever_is_in_it() -> None:
     assert nasty.text == "\nab & <b>\"q\", 'r'\n  ]]>[0m\n"
 
 
-def test_files_is_a_line_a_document() -> None:
+def test_files_format_has_one_line_for_each_document() -> None:
     hit = replace(HIT, context='Says "hi",\n\ntwice')
     assert writer("files").hits([HIT, hit], View()) == (
         '#abc123,0.93,qmd://notes/a.md\n#abc123,0.93,qmd://notes/a.md,"Says ""hi"", twice"\n'
@@ -109,7 +109,7 @@ def test_files_is_a_line_a_document() -> None:
     assert quoted[2] == address(NASTY.file)
 
 
-def test_markdown_is_a_section_a_document() -> None:
+def test_markdown_format_has_one_section_for_each_document() -> None:
     hit = replace(HIT, context="One\n\nTwo")
     assert writer("md").hits([hit], View()) == (
         "---\n# A\n**file:** qmd://notes/a.md\n**docid:** #abc123\n**context:** One Two\n\none\ntwo\n"
@@ -117,7 +117,7 @@ def test_markdown_is_a_section_a_document() -> None:
 
 
 @pytest.mark.parametrize("name", ["cli", "json", "csv", "md", "xml", "files"])
-def test_nothing_found_has_a_form_of_its_own(name: str) -> None:
+def test_empty_results_have_a_form_in_every_format(name: str) -> None:
     expected = {
         "cli": "No results found.\n",
         "json": "[]\n",
@@ -130,13 +130,13 @@ def test_nothing_found_has_a_form_of_its_own(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["cli", "json", "csv", "md", "xml", "files"])
-def test_line_numbers_begin_where_the_text_does(name: str) -> None:
+def test_line_numbers_start_at_the_line_of_the_snippet(name: str) -> None:
     text = writer(name).hits([HIT], View(line_numbers=True))
     assert ("6: one" in text) == (name != "files")
 
 
 @pytest.mark.parametrize("name", ["cli", "json", "csv", "md", "xml", "files"])
-def test_control_characters_are_escapes_on_a_terminal(name: str) -> None:
+def test_terminal_output_escapes_control_characters(name: str) -> None:
     text = writer(name).hits([NASTY], View(terminal=True))
     assert not any(ord(char) < 32 and char not in "\n\t" for char in text)
     assert ("\\u001b[0m" in text) == (name not in ("xml", "files"))
@@ -144,7 +144,7 @@ def test_control_characters_are_escapes_on_a_terminal(name: str) -> None:
         assert json.loads(text) == json.loads(writer(name).hits([NASTY], View()))
 
 
-def test_a_name_with_a_line_break_is_one_line_in_a_pipe_too() -> None:
+def test_cli_format_escapes_line_breaks_of_names() -> None:
     text = writer("cli").hits([NASTY], View())
     assert text.splitlines()[0] == 'notes/a, "b"\\u000a<c> & 100%20.md:7 #abc123'
     assert NASTY.snippet.text in text
@@ -157,19 +157,19 @@ def test_percent_is_rounded_half_up(score: float, expected: int) -> None:
     assert replace(HIT, score=score).percent == expected
 
 
-def test_an_address_encodes_only_what_would_be_decoded() -> None:
+def test_address_encodes_only_what_decoding_would_change() -> None:
     assert address("notes/100%20 #1 数.md") == "qmd://notes/100%2520 #1 数.md"
     assert address("notes/50% off.md") == "qmd://notes/50% off.md"
 
 
 @pytest.mark.parametrize("short", ["json", "csv", "md", "xml", "files"])
-def test_the_short_form_is_the_long_one(reader: User, short: str) -> None:
+def test_format_flags_equal_the_format_option(reader: User, short: str) -> None:
     expected = reader.ok("search", "performance", "--format", short)
     assert reader.ok("search", "performance", f"--{short}") == expected
     assert reader.ok("search", "performance", f"--{short}", "--format", short) == expected
 
 
-def test_real_results_can_be_parsed_in_every_format(reader: User) -> None:
+def test_search_results_can_be_parsed_in_every_format(reader: User) -> None:
     count = len(json.loads(reader.ok("search", "performance", "--json", "--all")))
     assert count > 5
     rows = list(csv.reader(io.StringIO(reader.ok("search", "performance", "--csv", "--all"), newline="")))
@@ -178,7 +178,7 @@ def test_real_results_can_be_parsed_in_every_format(reader: User) -> None:
     assert len(ElementTree.fromstring(reader.ok("search", "performance", "--xml", "--all"))) == count
 
 
-def test_notes_about_stages_never_stand_in_the_answer(reader: User) -> None:
+def test_stage_notes_go_to_stderr(reader: User) -> None:
     result = reader.invoke("query", "performance", "--json", "--no-rerank")
     json.loads(result.stdout)
     assert result.stderr == (

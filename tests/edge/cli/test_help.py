@@ -30,13 +30,13 @@ ALL = list(commands(app))
 
 
 @pytest.mark.parametrize("line", ["", "search", "collection", "collection add", "deep-search"])
-def test_help_shows_the_help_of_a_command(user: User, line: str) -> None:
+def test_help_command_prints_the_help_of_a_command(user: User, line: str) -> None:
     name = {"deep-search": "query"}.get(line, line)
     shown = user.ok("help", *line.split())
     assert shown.replace("qmd deep-search", "qmd query") == user.ok(*name.split(), "--help")
 
 
-def test_help_of_an_unknown_command_suggests_the_nearest(user: User) -> None:
+def test_help_command_suggests_the_nearest_command(user: User) -> None:
     result = user.invoke("help", "collection", "ad")
     assert result.exit_code == 2
     assert "no such command 'ad'. Did you mean 'add'?" in result.stderr
@@ -44,14 +44,14 @@ def test_help_of_an_unknown_command_suggests_the_nearest(user: User) -> None:
 
 
 @pytest.mark.parametrize("command", [command for _, command in ALL], ids=[" ".join(path) for path, _ in ALL])
-def test_every_command_says_what_it_does_and_gives_an_example(command: click.Command) -> None:
+def test_command_help_has_a_description_and_an_example(command: click.Command) -> None:
     help = command.help or ""
     assert len(help.split("\n\n")[0]) > 20
     assert "qmd " in help
 
 
 @pytest.mark.parametrize("command", [command for _, command in ALL], ids=[" ".join(path) for path, _ in ALL])
-def test_every_option_is_explained_and_names_its_value(command: click.Command) -> None:
+def test_options_have_help_and_a_metavar(command: click.Command) -> None:
     for param in command.get_params(command.make_context("qmd", [], resilient_parsing=True)):
         if isinstance(param, click.Option):
             assert param.help, param.opts
@@ -59,7 +59,7 @@ def test_every_option_is_explained_and_names_its_value(command: click.Command) -
                 assert param.metavar, param.opts
 
 
-def test_the_program_alone_shows_its_help(user: User) -> None:
+def test_qmd_without_arguments_prints_the_help(user: User) -> None:
     found = user.call()
     assert found.returncode == 0
     assert found.stdout.startswith("Usage: qmd")
@@ -67,7 +67,7 @@ def test_the_program_alone_shows_its_help(user: User) -> None:
     assert found.stdout == user.call("--help").stdout == user.call("-h").stdout
 
 
-def test_the_help_lists_every_command_once_and_no_alias(user: User) -> None:
+def test_help_lists_every_command_once_and_no_alias(user: User) -> None:
     text = user.ok("--help")
     listed = [line.split()[0] for line in text.splitlines() if line.startswith("  ") and line[2:3].isalpha()]
     for (name, *_), _ in ALL:
@@ -76,24 +76,24 @@ def test_the_help_lists_every_command_once_and_no_alias(user: User) -> None:
 
 
 @pytest.mark.parametrize("group", ["collection", "context"])
-def test_a_group_alone_shows_its_help(user: User, group: str) -> None:
+def test_group_without_a_command_prints_its_help(user: User, group: str) -> None:
     result = user.invoke(group)
     assert result.exit_code == 0
     assert result.stdout.startswith(f"Usage: qmd {group}")
 
 
 @pytest.mark.parametrize("path", [path for path, _ in ALL], ids=" ".join)
-def test_the_short_form_of_help_works_everywhere(user: User, path: tuple[str, ...]) -> None:
+def test_short_help_flag_works_for_every_command(user: User, path: tuple[str, ...]) -> None:
     assert user.ok(*path, "-h") == user.ok(*path, "--help")
 
 
 @pytest.mark.parametrize("flag", ["--version", "-v"])
-def test_the_version_is_told_with_and_without_other_options(user: User, flag: str) -> None:
+def test_version_is_printed_with_and_without_other_options(user: User, flag: str) -> None:
     assert user.run(flag).stdout == f"qmd {__version__}\n"
     assert user.run("--index", "work", flag).stdout == f"qmd {__version__}\n"
 
 
-def test_every_command_of_the_table_is_where_the_table_says() -> None:
+def test_command_table_has_every_command() -> None:
     assert isinstance(app, Group)
     assert {"search", "vsearch", "query", "get", "multi-get", "ls", "update", "index", "embed", "status"} <= {
         path[0] for path, _ in ALL

@@ -20,7 +20,7 @@ def owner(user: User) -> User:
 
 
 @pytest.mark.parametrize("command", ["index", "update"])
-def test_a_scan_says_what_changed_in_a_line_a_collection(owner: User, command: str) -> None:
+def test_update_prints_changes_in_one_line_for_each_collection(owner: User, command: str) -> None:
     (owner.notes / "new.md").write_text("# New\n\nfresh herring\n", encoding="utf-8")
     (owner.notes / "deploy.md").write_text("# Deploy\n\nin another way\n", encoding="utf-8")
     (owner.notes / "it's.md").unlink()
@@ -32,7 +32,7 @@ def test_a_scan_says_what_changed_in_a_line_a_collection(owner: User, command: s
     assert "notes/new.md" in owner.ok("search", "herring")
 
 
-def test_a_missing_folder_is_an_error_and_the_others_are_scanned(owner: User) -> None:
+def test_update_reports_a_missing_folder_and_scans_the_others(owner: User) -> None:
     other = owner.home / "other"
     other.mkdir()
     (other / "a.md").write_text("text\n", encoding="utf-8")
@@ -47,18 +47,18 @@ def test_a_missing_folder_is_an_error_and_the_others_are_scanned(owner: User) ->
     assert owner.call("update", "-c", "other").returncode == 0
 
 
-def test_only_the_named_collection_is_scanned(owner: User) -> None:
+def test_update_scans_only_the_named_collection(owner: User) -> None:
     other = owner.home / "other"
     other.mkdir()
     owner.ok("collection", "add", str(other), "-q")
     assert owner.ok("update", "-c", "other") == "other: no files\n"
 
 
-def test_nothing_to_scan_says_how_to_begin(user: User) -> None:
+def test_update_without_collections_says_how_to_begin(user: User) -> None:
     assert user.ok("update").startswith("No collections yet.")
 
 
-def test_an_update_command_runs_first_and_its_failure_is_told(owner: User) -> None:
+def test_update_runs_the_update_command_first_and_reports_its_failure(owner: User) -> None:
     path = owner.home / "config" / "qmd" / "index.yml"
     text = path.read_text(encoding="utf-8")
     path.write_text(text + "    update: echo '# Made' > made.md && echo made one\n", encoding="utf-8")
@@ -72,7 +72,7 @@ def test_an_update_command_runs_first_and_its_failure_is_told(owner: User) -> No
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_pull_brings_what_others_have_committed(user: User) -> None:
+def test_update_pull_runs_git_pull(user: User) -> None:
     origin, clone = user.home / "origin", user.home / "clone"
     origin.mkdir()
 
@@ -104,7 +104,7 @@ def test_pull_brings_what_others_have_committed(user: User) -> None:
     assert "git pull failed: git cannot be run" in without_git.stderr
 
 
-def test_a_second_embed_says_so_and_leaves(owner: User) -> None:
+def test_embed_ends_if_another_embed_is_running(owner: User) -> None:
     location = str(owner.home / "cache" / "qmd" / "index.sqlite")
     with embedding_lock(location):
         found = owner.run("embed")
@@ -134,7 +134,7 @@ def test_notes_and_hints_name_commands_with_their_index(user: User) -> None:
     assert "--index" not in user.invoke("get", "qmd embedded", "--index", "work").stderr.splitlines()[0]
 
 
-def test_the_state_is_told_to_people(owner: User) -> None:
+def test_status_prints_the_index_as_text(owner: User) -> None:
     owner.ok("context", "add", "qmd://notes/2026", "dated")
     text = owner.ok("status")
     assert f"Index:      {owner.home}/cache/qmd/index.sqlite (" in text
@@ -148,7 +148,7 @@ def test_the_state_is_told_to_people(owner: User) -> None:
     assert "    Contexts:  1\n" in text
 
 
-def test_the_state_is_told_to_programs(owner: User) -> None:
+def test_status_prints_the_index_as_json(owner: User) -> None:
     state = json.loads(owner.ok("status", "--json"))
     assert state["total_documents"] == state["needs_embedding"] == len(FILES)
     assert state["has_vector_index"] is False
@@ -158,6 +158,6 @@ def test_the_state_is_told_to_programs(owner: User) -> None:
     assert notes["last_updated"].endswith("Z")
 
 
-def test_an_empty_state_says_how_to_begin(user: User) -> None:
+def test_status_of_an_empty_index_says_how_to_begin(user: User) -> None:
     assert "qmd collection add" in user.ok("status")
     assert json.loads(user.ok("status", "--json"))["collections"] == []

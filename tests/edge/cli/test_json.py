@@ -89,7 +89,7 @@ def test_json_output_matches_the_documented_schema(owner: User, heading: str, ar
     assert faults(shown, schema(heading)) == []
 
 
-def test_documents_are_printed_as_documented(owner: User) -> None:
+def test_get_and_multi_get_json_match_the_documented_schema(owner: User) -> None:
     document = schema("Documents")
     for args in (["deploy.md"], ["2026/old notes.md:1:1"], ["deploy.md", "--full-path", "--line-numbers"]):
         assert faults(printed(owner, "get", *args), document) == []
@@ -98,7 +98,7 @@ def test_documents_are_printed_as_documented(owner: User) -> None:
     assert faults(many, {"type": "array", "items": document}) == []
 
 
-def test_approvals_are_printed_as_documented(user: User) -> None:
+def test_trust_list_json_matches_the_documented_schema(user: User) -> None:
     project = user.home / "project"
     (project / ".qmd").mkdir(parents=True)
     config = "collections: {docs: {path: ., update: make docs}, notes: {path: ../notes}}"
@@ -109,7 +109,7 @@ def test_approvals_are_printed_as_documented(user: User) -> None:
     assert faults(shown, schema("trust list")) == []
 
 
-def test_one_collection_is_printed_like_each_of_many(owner: User) -> None:
+def test_collection_show_json_equals_its_row_in_collection_list(owner: User) -> None:
     assert [printed(owner, "collection", "show", "notes")] == printed(owner, "collection", "list")
 
 
@@ -128,7 +128,7 @@ def test_one_collection_is_printed_like_each_of_many(owner: User) -> None:
     ],
     ids=str,
 )
-def test_the_check_finds_what_is_wrong(wrong: dict[str, Any]) -> None:
+def test_schema_check_finds_faults(wrong: dict[str, Any]) -> None:
     right = {"docid": "#abc123", "score": 1, "file": "qmd://a/b", "line": 1, "title": "", "snippet": ""}
     assert faults([right], schema("Results")) == []
     assert faults([right | wrong], schema("Results")) != []

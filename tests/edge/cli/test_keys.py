@@ -9,7 +9,7 @@ from tests.edge.cli.schemas import faults, schema
 from tests.users import User
 
 
-def test_a_key_is_printed_once_and_alone(user: User) -> None:
+def test_keys_add_prints_the_key_once_and_nothing_else(user: User) -> None:
     user.ok("collection", "add", str(user.notes), "--name", "notes")
     made = user.call("keys", "add", "laptop", "--collection", "notes", "--read-only")
     assert made.returncode == 0
@@ -18,7 +18,7 @@ def test_a_key_is_printed_once_and_alone(user: User) -> None:
     assert made.stdout.strip() not in user.ok("keys", "list") + user.ok("keys", "list", "--json")
 
 
-def test_keys_are_listed_with_what_they_may_do(user: User) -> None:
+def test_keys_list_shows_permissions(user: User) -> None:
     assert user.ok("keys", "list") == "No keys: the server of this index answers without one.\n"
     user.ok("collection", "add", str(user.notes), "--name", "notes")
     user.ok("keys", "add", "all")
@@ -35,14 +35,14 @@ def test_keys_are_listed_with_what_they_may_do(user: User) -> None:
     assert second.split()[:3] == ["agent", "notes", "yes"]
 
 
-def test_a_key_that_is_removed_is_gone(user: User) -> None:
+def test_keys_remove_deletes_the_key(user: User) -> None:
     user.ok("keys", "add", "one")
     assert user.ok("keys", "remove", "one") == "Removed the key 'one'\n"
     again = user.call("keys", "remove", "one")
     assert (again.returncode, again.stderr.splitlines()[0]) == (1, "Error: no key is named 'one'")
 
 
-def test_keys_belong_to_an_index(user: User) -> None:
+def test_keys_belong_to_one_index(user: User) -> None:
     user.ok("keys", "add", "one", "--index", "work")
     assert json.loads(user.ok("keys", "list", "--json")) == []
     assert [row["name"] for row in json.loads(user.ok("keys", "list", "--json", "--index", "work"))] == [
@@ -50,7 +50,7 @@ def test_keys_belong_to_an_index(user: User) -> None:
     ]
 
 
-def test_a_key_for_a_collection_that_there_is_not_is_refused(user: User) -> None:
+def test_keys_add_refuses_an_unknown_collection(user: User) -> None:
     user.ok("collection", "add", str(user.notes), "--name", "notes")
     found = user.call("keys", "add", "one", "-c", "note")
     assert (found.returncode, found.stdout) == (1, "")
@@ -58,7 +58,7 @@ def test_a_key_for_a_collection_that_there_is_not_is_refused(user: User) -> None
     assert json.loads(user.ok("keys", "list", "--json")) == []
 
 
-def test_a_server_beyond_this_machine_needs_a_key(user: User) -> None:
+def test_server_on_a_public_address_needs_a_key(user: User) -> None:
     refused = user.call("server", "--transport", "http", "--host", "0.0.0.0", "--port", "0")
     assert refused.returncode == 2
     assert "qmd keys add" in refused.stderr

@@ -50,11 +50,11 @@ LIMITS = {
 ROWS = dict(re.findall(r"^\| (.+?) \| (.+?) \| .+ \|$", PAGE, re.MULTILINE)[1:])
 
 
-def test_the_page_has_exactly_the_limits_that_are_checked() -> None:
+def test_limits_page_lists_exactly_the_checked_limits() -> None:
     assert set(ROWS) - {"---"} == set(LIMITS)
 
 
 @pytest.mark.parametrize("what", LIMITS)
-def test_a_limit_on_the_page_is_that_of_the_program(what: str) -> None:
+def test_limits_page_states_the_limits_of_the_program(what: str) -> None:
     told = [float(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", ROWS[what])]
     assert told == LIMITS[what]

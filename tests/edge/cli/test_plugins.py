@@ -39,7 +39,7 @@ def add_to_path(user: User, folder: Path) -> None:
     user.environ["PYTHONPATH"] = os.pathsep.join([str(folder), user.environ["PYTHONPATH"]])
 
 
-def test_the_example_package_is_installed_and_used(user: User, tmp_path: Path) -> None:
+def test_example_plugin_can_be_installed_and_used(user: User, tmp_path: Path) -> None:
     site = tmp_path / "site"
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
     subprocess.run([*command, "--target", str(site), str(EXAMPLE)], check=True, capture_output=True)
@@ -56,12 +56,12 @@ def test_the_example_package_is_installed_and_used(user: User, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("file", ["qmd_contacts.py", "pyproject.toml"])
-def test_the_page_shows_the_example_as_it_is(file: str) -> None:
+def test_plugins_page_shows_the_files_of_the_example(file: str) -> None:
     page = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
     assert f"```{'python' if file.endswith('py') else 'toml'}\n{(EXAMPLE / file).read_text()}```\n" in page
 
 
-def test_a_command_of_a_package_is_run(user: User, tmp_path: Path) -> None:
+def test_command_of_a_plugin_runs(user: User, tmp_path: Path) -> None:
     add_to_path(user, install(tmp_path / "site", "hello", "qmd.commands", {"greet": ":greet"}, COMMAND))
     assert user.run("greet", "Ann").stdout == "Hello Ann\n"
     assert "Greet somebody." in user.run("help", "greet").stdout
@@ -69,7 +69,7 @@ def test_a_command_of_a_package_is_run(user: User, tmp_path: Path) -> None:
     assert (unknown.returncode, unknown.stdout) == (2, "")
 
 
-def test_a_broken_command_names_its_package(user: User, tmp_path: Path) -> None:
+def test_broken_command_of_a_plugin_names_its_package(user: User, tmp_path: Path) -> None:
     add_to_path(user, install(tmp_path / "site", "hello", "qmd.commands", {"greet": ":greet"}, "1 / 0"))
     failed = user.run("greet", "Ann")
     assert failed.returncode == 1
@@ -78,7 +78,7 @@ def test_a_broken_command_names_its_package(user: User, tmp_path: Path) -> None:
     assert user.run("search", "x").returncode == user.run("--help").returncode == 0
 
 
-def test_doctor_names_broken_packages_and_names_that_are_taken(user: User, tmp_path: Path) -> None:
+def test_doctor_names_broken_plugins_and_names_in_use(user: User, tmp_path: Path) -> None:
     site = tmp_path / "site"
     add_to_path(user, site)
     install(site, "shadow", "qmd.formats", {"md": ""}, "1 / 0")

@@ -112,9 +112,7 @@ def refusal(user: User, *args: str, **environ: str) -> str:
     return result.stderr
 
 
-def test_a_portable_file_names_no_path_of_the_machine_and_nothing_of_other_collections(
-    owner: User, portable: Path
-) -> None:
+def test_portable_file_has_no_local_paths_and_no_other_collections(owner: User, portable: Path) -> None:
     data = portable.read_bytes()
     for word in (str(owner.home), HIDDEN, "echo updated"):
         assert word.encode() not in data, word
@@ -127,7 +125,7 @@ def test_a_portable_file_names_no_path_of_the_machine_and_nothing_of_other_colle
         assert HIDDEN not in words
 
 
-def test_all_reading_commands_answer_from_a_portable_file(guest: User, owner: User, file: str) -> None:
+def test_portable_file_answers_all_reading_commands(guest: User, owner: User, file: str) -> None:
     for command, query in (("search", "kestrel"), ("vsearch", "a bird of prey"), ("query", "bird of prey")):
         expected = hits(owner, command, query, "-c", "notes", "-c", "talks")
         assert expected
@@ -144,7 +142,7 @@ def test_all_reading_commands_answer_from_a_portable_file(guest: User, owner: Us
     assert not (guest.home / "cache" / "qmd" / "index.sqlite").exists()
 
 
-def test_a_portable_file_is_read_in_another_process_without_notes(guest: User, file: str) -> None:
+def test_portable_file_can_be_read_in_another_process(guest: User, file: str) -> None:
     done = guest.run("--index-file", file, "query", "kestrel")
     assert (done.returncode, done.stderr) == (0, "")
     assert "notes/ops/kestrel.md" in done.stdout
@@ -157,16 +155,16 @@ def test_a_portable_file_is_read_in_another_process_without_notes(guest: User, f
         *("doctor", "add .", "index", "restore x", "init", "pin q notes/plan.md", "watch"),
     ],
 )
-def test_commands_that_write_are_refused(guest: User, file: str, command: str) -> None:
+def test_index_file_option_refuses_writing_commands(guest: User, file: str, command: str) -> None:
     assert "cannot be used with --index-file" in refusal(guest, "--index-file", file, *command.split())
     assert "cannot be used with --index-file" in refusal(guest, *command.split(), "--index-file", file)
 
 
-def test_the_file_goes_without_another_index(guest: User, file: str) -> None:
+def test_index_file_option_refuses_another_index(guest: User, file: str) -> None:
     assert "without --index" in refusal(guest, "--index-file", file, "--index", "work", "search", "x")
 
 
-def test_without_texts_documents_are_found_and_snippets_say_so(owner: User, tmp_path: Path) -> None:
+def test_portable_file_without_texts_finds_documents(owner: User, tmp_path: Path) -> None:
     file = str(tmp_path / "bare.qmd")
     owner.ok("backup", "--portable", "--without-texts", "-c", "notes", file)
     assert b"hovers. See" not in Path(file).read_bytes()
@@ -178,7 +176,7 @@ def test_without_texts_documents_are_found_and_snippets_say_so(owner: User, tmp_
     assert "texts of documents were left out" in owner.ok("--index-file", file, "status")
 
 
-def test_vectors_of_another_model_are_not_compared(guest: User, file: str) -> None:
+def test_portable_file_does_not_compare_vectors_of_another_model(guest: User, file: str) -> None:
     other = {"QMD_EMBED_MODEL": "openai:tiny@http://127.0.0.1:9/v1"}
     assert "by the model 'multilingual-e5-small'" in refusal(
         guest, "--index-file", file, "vsearch", "bird", **other
@@ -189,7 +187,7 @@ def test_vectors_of_another_model_are_not_compared(guest: User, file: str) -> No
     assert "searched by words only" in found.stderr
 
 
-def test_a_file_without_vectors_is_searched_by_words(owner: User, user: User) -> None:
+def test_portable_file_without_vectors_is_searched_by_words(owner: User, user: User) -> None:
     user.ok("collection", "add", str(user.notes))
     file = str(user.home / "words.qmd")
     assert "no vectors" in user.ok("backup", "--portable", file)
@@ -197,7 +195,7 @@ def test_a_file_without_vectors_is_searched_by_words(owner: User, user: User) ->
     assert hits(user, "--index-file", file, "query", "performance")
 
 
-def test_a_file_is_replaced_only_by_force_and_completely(owner: User, tmp_path: Path) -> None:
+def test_backup_portable_replaces_a_file_only_with_force(owner: User, tmp_path: Path) -> None:
     file = tmp_path / "out.qmd"
     file.write_text("precious")
     assert "is there already" in refusal(owner, "backup", "--portable", str(file))
@@ -209,7 +207,7 @@ def test_a_file_is_replaced_only_by_force_and_completely(owner: User, tmp_path: 
 
 
 @pytest.mark.parametrize("options", [[], ["--without-texts"]])
-def test_a_portable_file_cannot_be_restored(owner: User, user: User, options: list[str]) -> None:
+def test_restore_refuses_a_portable_file(owner: User, user: User, options: list[str]) -> None:
     file = str(user.home / "out.qmd")
     owner.ok("backup", "--portable", *options, file)
     user.ok("collection", "add", str(user.notes), "--name", "notes")
@@ -220,11 +218,11 @@ def test_a_portable_file_cannot_be_restored(owner: User, user: User, options: li
 
 
 @pytest.mark.parametrize("option", ["-c notes", "--without-texts", "--encrypt", "--recipient age1x"])
-def test_options_of_portable_files_need_the_option(owner: User, option: str) -> None:
+def test_options_of_portable_files_need_portable(owner: User, option: str) -> None:
     assert "needs --portable" in refusal(owner, "backup", *option.split())
 
 
-def test_a_passphrase_encrypts_the_file(owner: User, guest: User, tmp_path: Path) -> None:
+def test_backup_encrypt_uses_a_passphrase(owner: User, guest: User, tmp_path: Path) -> None:
     file = str(tmp_path / "out.age")
     done = owner.invoke("backup", "--portable", "--encrypt", file, QMD_PASSPHRASE="open sesame")
     assert "encrypted" in done.stdout
@@ -237,9 +235,7 @@ def test_a_passphrase_encrypts_the_file(owner: User, guest: User, tmp_path: Path
     assert [entry.name for entry in tmp_path.iterdir()] == ["out.age"]
 
 
-def test_a_killed_encryption_leaves_no_plain_text_beside_the_file_and_the_next_removes_the_rest(
-    owner: User, tmp_path: Path
-) -> None:
+def test_killed_backup_encrypt_leaves_no_plain_text(owner: User, tmp_path: Path) -> None:
     target = tmp_path / "out.age"
     index = owner.home / "cache" / "qmd" / "index.sqlite"
     command = [sys.executable, "-m", "qmd", "backup", "--portable", "--encrypt", str(target)]
@@ -263,7 +259,7 @@ def test_a_killed_encryption_leaves_no_plain_text_beside_the_file_and_the_next_r
     assert target.read_bytes().startswith(b"age-encryption.org/v1")
 
 
-def test_a_recipient_decrypts_with_an_identity(owner: User, guest: User, tmp_path: Path) -> None:
+def test_backup_recipient_is_decrypted_with_an_identity(owner: User, guest: User, tmp_path: Path) -> None:
     identity = pyrage.x25519.Identity.generate()
     keys = guest.home / "keys.txt"
     keys.write_text(f"# my key\n{identity}\n", encoding="utf-8")
@@ -277,7 +273,7 @@ def test_a_recipient_decrypts_with_an_identity(owner: User, guest: User, tmp_pat
     assert "not an age recipient" in refusal(owner, "backup", "--portable", "--recipient", "age1x", file)
 
 
-def test_python_writes_and_reads_files(owner: User, tmp_path: Path) -> None:
+def test_index_export_writes_a_file_that_open_index_file_reads(owner: User, tmp_path: Path) -> None:
     path, file = owner.home / "cache" / "qmd" / "index.sqlite", tmp_path / "out.qmd"
     config = owner.home / "config" / "qmd" / "index.yml"
     with qmd.open_index(path, config=config, environ=owner.environ) as index:
@@ -291,7 +287,7 @@ def test_python_writes_and_reads_files(owner: User, tmp_path: Path) -> None:
             index.doctor()
 
 
-def test_a_server_of_a_file_reads_and_keeps_to_its_keys(guest: User, file: str) -> None:
+def test_server_of_a_portable_file_obeys_its_keys(guest: User, file: str) -> None:
     name = ("--index-file", file)
     limited = guest.ok("keys", "add", "limited", "-c", "talks", *name).strip()
     everything = guest.ok("keys", "add", "all", *name).strip()
@@ -313,7 +309,7 @@ def test_a_server_of_a_file_reads_and_keeps_to_its_keys(guest: User, file: str) 
         assert hits(guest, "query", "falcons", "--mode", "server", *name)[0] == "qmd://notes/plan.md"
 
 
-def test_the_page_of_a_file_offers_no_changes(guest: User, file: str) -> None:
+def test_web_page_of_a_portable_file_offers_no_changes(guest: User, file: str) -> None:
     for key in ("limited", "all"):
         guest.invoke("keys", "remove", key, "--index-file", file)
     with server_of(guest, "--index-file", file) as server:
@@ -324,7 +320,7 @@ def test_the_page_of_a_file_offers_no_changes(guest: User, file: str) -> None:
         assert file not in document.body.decode()
 
 
-def test_agents_read_a_file_over_stdio(guest: User, file: str) -> None:
+def test_mcp_reads_a_portable_file_over_stdio(guest: User, file: str) -> None:
     with agents() as start:
         agent = start(guest, "--index-file", file)
         greeting = agent.greet()
@@ -336,12 +332,12 @@ def test_agents_read_a_file_over_stdio(guest: User, file: str) -> None:
         assert len(found["results"]) == 2
 
 
-def test_settings_of_programs_name_the_file(guest: User, file: str) -> None:
+def test_mcp_install_names_the_index_file(guest: User, file: str) -> None:
     shown = guest.ok("mcp", "install", "--client", "claude", "--dry-run", "--index-file", file)
     assert json.dumps(file) in shown
 
 
-def test_files_of_other_kinds_are_refused_in_one_line(guest: User, owner: User, tmp_path: Path) -> None:
+def test_index_file_of_another_kind_is_refused_in_one_line(guest: User, owner: User, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("hello")
     (tmp_path / "empty").touch()
     os.mkfifo(tmp_path / "pipe")
@@ -387,7 +383,7 @@ FORGERIES = {
 
 
 @pytest.mark.parametrize("statement", FORGERIES, ids=lambda statement: statement[:60])
-def test_a_forged_file_is_refused_in_one_line(guest: User, portable: Path, statement: str) -> None:
+def test_forged_portable_file_is_refused_in_one_line(guest: User, portable: Path, statement: str) -> None:
     with forged(guest, str(portable)) as (db, path):
         db.execute(statement)
     assert FORGERIES[statement] in refusal(guest, "--index-file", path, "search", "kestrel")
@@ -404,7 +400,9 @@ def test_a_forged_file_is_refused_in_one_line(guest: User, portable: Path, state
         f"UPDATE contents SET bytes = {1 << 62}",
     ],
 )
-def test_a_forged_number_is_an_error_of_the_file(guest: User, tmp_path: Path, statement: str) -> None:
+def test_forged_number_in_a_portable_file_is_an_error_of_the_file(
+    guest: User, tmp_path: Path, statement: str
+) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
     for name in "abcd":
@@ -425,7 +423,7 @@ def test_a_forged_number_is_an_error_of_the_file(guest: User, tmp_path: Path, st
         index.status()
 
 
-def test_a_forged_configuration_names_no_folder_command_model_or_server(guest: User, portable: Path) -> None:
+def test_forged_portable_configuration_has_no_effect(guest: User, portable: Path) -> None:
     text = (
         "collections: {notes: {path: /etc, update: touch pwned, ignore: ['*']}, talks: {path: ../..}}\n"
         "models: {embed: 'openai:spy@http://127.0.0.1:9/v1'}\nstore: milvus://127.0.0.1:9/x\n"
@@ -440,7 +438,7 @@ def test_a_forged_configuration_names_no_folder_command_model_or_server(guest: U
     assert "/etc" not in guest.ok("--index-file", path, "search", "kestrel", "--full-path")
 
 
-def test_vectors_of_absurd_sizes_are_harmless(guest: User, portable: Path) -> None:
+def test_portable_file_with_absurd_vector_sizes_is_harmless(guest: User, portable: Path) -> None:
     for statement in (
         "UPDATE embedders SET dimension = 1000000000",
         "UPDATE vectors_vec SET slots = 1000000000",
@@ -456,7 +454,7 @@ def test_vectors_of_absurd_sizes_are_harmless(guest: User, portable: Path) -> No
         assert "Traceback" not in result.stderr
 
 
-def test_truncated_and_damaged_files_never_end_in_a_traceback(guest: User, portable: Path) -> None:
+def test_damaged_portable_files_never_cause_a_traceback(guest: User, portable: Path) -> None:
     data, path = portable.read_bytes(), guest.home / "damaged.qmd"
     generator = random.Random(7)
     damaged: list[bytes] = [data[: len(data) * share // 8] for share in range(1, 8)]
@@ -473,9 +471,7 @@ def test_truncated_and_damaged_files_never_end_in_a_traceback(guest: User, porta
                 assert re.match("Error: (?!internal)", result.stderr), result.output
 
 
-def test_a_file_that_is_replaced_while_it_is_open_is_said_to_have_changed(
-    guest: User, portable: Path
-) -> None:
+def test_portable_file_replaced_while_open_is_reported(guest: User, portable: Path) -> None:
     path = guest.home / "replaced.qmd"
     shutil.copy(portable, path)
     with qmd.open_index_file(path, environ=guest.environ) as index:
@@ -486,7 +482,7 @@ def test_a_file_that_is_replaced_while_it_is_open_is_said_to_have_changed(
             index.search("falcons")
 
 
-def test_files_of_the_first_portable_version_are_still_read(guest: User, portable: Path) -> None:
+def test_portable_file_of_the_first_version_can_be_read(guest: User, portable: Path) -> None:
     # Later versions bring them up to date in memory.
     with forged(guest, str(portable)) as (db, path):
         (version,) = db.execute("PRAGMA user_version").fetchone()
@@ -494,7 +490,7 @@ def test_files_of_the_first_portable_version_are_still_read(guest: User, portabl
     assert hits(guest, "--index-file", path, "search", "falcons") == ["qmd://notes/plan.md"]
 
 
-def test_the_missing_extra_is_named(owner: User, tmp_path: Path) -> None:
+def test_backup_encrypt_names_the_missing_extra(owner: User, tmp_path: Path) -> None:
     (tmp_path / "pyrage.py").write_text("raise ImportError('not here')")
     path = f"{tmp_path}{os.pathsep}{owner.environ['PYTHONPATH']}"
     done = owner.run("backup", "--portable", "--encrypt", "x", PYTHONPATH=path, QMD_PASSPHRASE="p")
@@ -502,7 +498,7 @@ def test_the_missing_extra_is_named(owner: User, tmp_path: Path) -> None:
     assert "qmd-python[crypt]" in done.stderr
 
 
-def test_a_portable_file_keeps_the_scale_of_scores(owner: User, tmp_path: Path) -> None:
+def test_portable_file_keeps_the_scale_of_scores(owner: User, tmp_path: Path) -> None:
     portable = str(tmp_path / "raw.qmd")
     config = owner.home / "config" / "qmd" / "index.yml"
     before = config.read_text(encoding="utf-8")

@@ -77,7 +77,7 @@ def checkout(user: User, folder: Path) -> Checkout:
     return made
 
 
-def test_a_new_project_indexes_its_own_folder_into_its_own_index(user: User, folder: Path) -> None:
+def test_init_indexes_the_project_folder_into_its_own_index(user: User, folder: Path) -> None:
     (folder / ".qmd").mkdir()
     made = user.call("init", cwd=folder)
     assert (made.returncode, made.stderr) == (0, "")
@@ -90,7 +90,7 @@ def test_a_new_project_indexes_its_own_folder_into_its_own_index(user: User, fol
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_git_is_shown_the_configuration_alone(user: User, folder: Path) -> None:
+def test_init_lets_git_see_only_the_configuration(user: User, folder: Path) -> None:
     user.call("init", "-q", cwd=folder)
     user.call("update", cwd=folder)
     subprocess.run(["git", "init", "-q", str(folder)], check=True, env=user.environ)
@@ -108,9 +108,7 @@ def test_git_is_shown_the_configuration_alone(user: User, folder: Path) -> None:
     ("name", "expected"),
     [("网站", "网站"), (".dotted", "dotted"), ("true", "true"), ("...", "project"), ("a\\b", "project")],
 )
-def test_a_project_is_named_after_its_folder_as_far_as_that_is_a_name(
-    user: User, name: str, expected: str
-) -> None:
+def test_init_names_the_collection_after_the_folder(user: User, name: str, expected: str) -> None:
     folder = user.home / name
     folder.mkdir()
     assert f"collection '{expected}'" in user.call("init", cwd=folder).stdout
@@ -131,9 +129,7 @@ FORGERIES = {
 
 
 @pytest.mark.parametrize("added", FORGERIES)
-def test_an_index_that_came_with_a_project_has_the_tables_of_one(
-    user: User, folder: Path, added: str
-) -> None:
+def test_project_replaces_a_forged_index(user: User, folder: Path, added: str) -> None:
     user.call("init", cwd=folder)
     index = folder / ".qmd" / "index.sqlite"
     if FORGERIES[added]:
@@ -158,7 +154,7 @@ def test_an_index_that_came_with_a_project_has_the_tables_of_one(
     assert user.call("update", cwd=folder).stdout == "site: 2 new\n"
 
 
-def test_a_project_index_of_each_earlier_version_is_brought_up_to_date(user: User, folder: Path) -> None:
+def test_project_index_of_every_earlier_version_is_migrated(user: User, folder: Path) -> None:
     user.call("init", cwd=folder)
     for version in range(FIRST_VERSION, VERSION + 1):
         index = folder / ".qmd" / "index.sqlite"
@@ -172,7 +168,7 @@ def test_a_project_index_of_each_earlier_version_is_brought_up_to_date(user: Use
 
 
 @pytest.mark.parametrize("name", ["index.yml", "index.yaml"])
-def test_a_project_is_made_once(user: User, folder: Path, name: str) -> None:
+def test_init_refuses_an_existing_configuration(user: User, folder: Path, name: str) -> None:
     (folder / ".qmd").mkdir()
     (folder / ".qmd" / name).write_text("# mine\n", encoding="utf-8")
     found = user.call("init", cwd=folder)
@@ -181,14 +177,14 @@ def test_a_project_is_made_once(user: User, folder: Path, name: str) -> None:
     assert [path.name for path in (folder / ".qmd").iterdir()] == [name]
 
 
-def test_a_project_is_made_neither_at_home_nor_under_a_name(user: User, folder: Path) -> None:
+def test_init_refuses_the_home_folder_and_an_index_name(user: User, folder: Path) -> None:
     assert "the home folder cannot be a project" in user.call("init", cwd=user.home).stderr
     assert not (user.home / ".qmd").exists()
     assert user.call("init", "--index", "work", cwd=folder).returncode == 2
     assert not (folder / ".qmd").exists()
 
 
-def test_unapproved_requests_are_skipped_with_one_line_each(checkout: Checkout) -> None:
+def test_unapproved_permissions_are_skipped_with_one_note(checkout: Checkout) -> None:
     found = checkout.run("update")
     assert found.returncode == 0
     assert found.stdout == "docs: 1 new\n"
@@ -204,14 +200,14 @@ def test_unapproved_requests_are_skipped_with_one_line_each(checkout: Checkout) 
     assert checkout.run("search", "herring", "-q").stderr == ""
 
 
-def test_a_command_that_is_not_run_is_not_mentioned(checkout: Checkout) -> None:
+def test_unapproved_update_command_is_noted_only_by_update(checkout: Checkout) -> None:
     checkout.write("collections: {docs: {path: ., update: make docs}}")
     assert checkout.run("index").stderr == ""
     assert checkout.run("search", "herring").stderr == ""
     assert "the update command of 'docs'" in checkout.run("update").stderr
 
 
-def test_without_a_terminal_approving_needs_the_word_yes(checkout: Checkout) -> None:
+def test_trust_without_a_terminal_requires_yes(checkout: Checkout) -> None:
     asked = checkout.run("trust")
     assert asked.returncode == 2
     assert "qmd trust --yes" in asked.stderr
@@ -230,7 +226,7 @@ def test_without_a_terminal_approving_needs_the_word_yes(checkout: Checkout) -> 
     assert again.startswith(f"{checkout.folder} asks for nothing that is not approved.\n  docs: ")
 
 
-def test_approvals_are_listed_in_every_format_and_taken_back(checkout: Checkout) -> None:
+def test_trust_lists_approvals_in_every_format_and_revokes_them(checkout: Checkout) -> None:
     assert checkout.ok("trust", "list") == "Nothing was approved yet.\n"
     assert checkout.ok("trust", "list", "--json") == "[]\n"
     checkout.ok("trust", "--yes")
@@ -249,7 +245,7 @@ def test_approvals_are_listed_in_every_format_and_taken_back(checkout: Checkout)
     assert "not approved" in checkout.run("search", "herring").stderr
 
 
-def test_there_is_nothing_to_approve_outside_a_project(user: User) -> None:
+def test_trust_outside_a_project_is_an_error(user: User) -> None:
     for command in (["trust"], ["trust", "--yes"], ["trust", "revoke"]):
         found = user.call(*command)
         assert found.returncode == 1
@@ -257,7 +253,7 @@ def test_there_is_nothing_to_approve_outside_a_project(user: User) -> None:
     assert user.call("trust", "--yes", "list").returncode == 2
 
 
-def test_a_person_is_asked_before_the_first_use_and_yes_holds(checkout: Checkout) -> None:
+def test_first_command_in_a_project_asks_and_remembers_yes(checkout: Checkout) -> None:
     seen = checkout.on_terminal("y\n", "update")
     assert seen == (
         f"{checkout.folder}/.qmd asks to\n"
@@ -272,7 +268,7 @@ def test_a_person_is_asked_before_the_first_use_and_yes_holds(checkout: Checkout
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", "what\n"])
-def test_a_person_who_says_no_is_not_asked_again(checkout: Checkout, answer: str) -> None:
+def test_denied_permissions_are_not_asked_about_again(checkout: Checkout, answer: str) -> None:
     seen = checkout.on_terminal(answer, "index")
     assert seen.count("Approve this?") == 1
     assert "note: not approved, so skipped: 'other'" in seen
@@ -284,7 +280,7 @@ def test_a_person_who_says_no_is_not_asked_again(checkout: Checkout, answer: str
     assert {each["approved"] for each in json.loads(checkout.ok("trust", "list", "--json"))} == {False}
 
 
-def test_only_what_is_new_is_asked_about(checkout: Checkout) -> None:
+def test_project_asks_only_about_new_permissions(checkout: Checkout) -> None:
     checkout.on_terminal("n\n", "update")
     file = checkout.folder / ".qmd" / "index.yml"
     text = file.read_text(encoding="utf-8")
@@ -301,19 +297,19 @@ def test_only_what_is_new_is_asked_about(checkout: Checkout) -> None:
     }
 
 
-def test_an_input_that_ends_is_no_answer(checkout: Checkout) -> None:
+def test_end_of_input_is_no_answer_to_a_permission_prompt(checkout: Checkout) -> None:
     seen = checkout.on_terminal("\x04", "ls")
     assert "[y/N] \nnote: not approved" in seen
     assert checkout.ok("trust", "list", "--json") == "[]\n"
 
 
 @pytest.mark.parametrize("command", [["search", "herring", "-q"], ["trust", "list"], ["init"], ["--help"]])
-def test_nobody_is_asked_by_a_command_that_uses_nothing_of_it(checkout: Checkout, command: list[str]) -> None:
+def test_commands_that_need_no_permission_do_not_ask(checkout: Checkout, command: list[str]) -> None:
     assert "[y/N]" not in checkout.on_terminal("y\n", *command)
     assert checkout.ok("trust", "list", "--json") == "[]\n"
 
 
-def test_trust_asks_a_person_again(checkout: Checkout) -> None:
+def test_trust_asks_again_after_a_denial(checkout: Checkout) -> None:
     checkout.on_terminal("n\n", "update")
     assert checkout.on_terminal("no\n", "trust").endswith("[y/N] Nothing was approved.\n")
     assert checkout.on_terminal("Yes\n", "trust").endswith(
@@ -322,7 +318,7 @@ def test_trust_asks_a_person_again(checkout: Checkout) -> None:
     assert "docs: made" in checkout.run("update").stdout
 
 
-def test_nothing_in_a_command_is_hidden_from_the_reader(checkout: Checkout) -> None:
+def test_permission_prompt_escapes_hidden_characters(checkout: Checkout) -> None:
     checkout.write(
         'collections: {docs: {path: ., update: "make docs\\r\\n\\u001b[2Kevil\\u202e \\u200b; x"}}'
     )
@@ -331,7 +327,7 @@ def test_nothing_in_a_command_is_hidden_from_the_reader(checkout: Checkout) -> N
     assert shown in checkout.on_terminal("n\n", "trust")
 
 
-def test_changes_typed_in_a_project_are_approved(checkout: Checkout) -> None:
+def test_changes_made_by_commands_are_approved(checkout: Checkout) -> None:
     checkout.write("collections: {docs: {path: .}}")
     assert checkout.run("collection", "add", str(checkout.other)).stderr == ""
     checkout.ok("collection", "update-cmd", "docs", "echo", "typed by hand")
@@ -341,7 +337,7 @@ def test_changes_typed_in_a_project_are_approved(checkout: Checkout) -> None:
     assert "other/b.md" in checkout.ok("search", "outside")
 
 
-def test_broken_approvals_are_an_error_with_a_way_out(checkout: Checkout) -> None:
+def test_broken_file_of_approvals_is_an_error_with_a_hint(checkout: Checkout) -> None:
     checkout.ok("trust", "--yes")
     file = checkout.user.home / "config" / "qmd" / "trusted.json"
     file.write_text("{", encoding="utf-8")

@@ -136,7 +136,7 @@ def test_pull_removes_a_file_with_a_wrong_checksum(puller: User, mirror: Mirror)
     assert not [path for path in place(puller).parent.iterdir() if path.suffix != ".lock"]
 
 
-def test_pull_uses_the_redirect_s_checksum_and_does_not_forward_the_token(
+def test_pull_uses_the_checksum_of_a_redirect_without_forwarding_the_token(
     puller: User, mirror: Mirror
 ) -> None:
     mirror.redirects = True
@@ -203,7 +203,7 @@ def test_models_can_be_copied_to_a_machine_without_a_network(
     assert len(mirror.requests) == 1
 
 
-def test_no_other_command_downloads_a_model(puller: User, mirror: Mirror) -> None:
+def test_commands_other_than_pull_download_no_model(puller: User, mirror: Mirror) -> None:
     pytest.importorskip("xllamacpp", reason="the extra 'llm' is not installed")
     puller.ok("collection", "add", str(puller.notes / "2026"), "--name", "few")
     puller.environ |= {f"QMD_{role}_MODEL": NAME for role in ("EMBED", "RERANK", "GENERATE")}

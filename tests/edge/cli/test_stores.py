@@ -54,7 +54,7 @@ def test_commands_print_the_same_with_another_store(user: User, reader: User) ->
 
 
 @pytest.mark.milvus
-def test_a_backup_is_of_a_file_and_says_so(user: User) -> None:
+def test_backup_of_milvus_suggests_store_copy(user: User) -> None:
     store = f"milvus://{user.home}/index.db"
     user.ok("--store", store, "collection", "add", str(user.notes), "--name", "notes")
     made = user.run("--store", store, "backup")
@@ -68,14 +68,14 @@ def test_a_backup_is_of_a_file_and_says_so(user: User) -> None:
 
 
 @pytest.mark.milvus
-def test_reading_makes_no_store(user: User) -> None:
+def test_reading_commands_create_no_milvus_store(user: User) -> None:
     place = user.home / "none.db"
     for args in (["status"], ["search", "words"], ["ls"], ["cleanup", "--dry-run"]):
         user.ok("--store", f"milvus://{place}", *args)
     assert not place.exists()
 
 
-def test_an_address_that_is_none_is_refused_in_a_line(user: User) -> None:
+def test_invalid_store_address_is_a_one_line_error(user: User) -> None:
     result = user.run("--store", "milvus://me:hush@host/db", "status")
     assert (result.returncode, result.stdout) == (1, "")
     assert (
@@ -85,7 +85,7 @@ def test_an_address_that_is_none_is_refused_in_a_line(user: User) -> None:
 
 
 @pytest.mark.milvus
-def test_an_index_is_moved_to_milvus_and_back(user: User) -> None:
+def test_store_copy_moves_an_index_to_milvus_and_back(user: User) -> None:
     milvus = f"milvus://{user.home}/there.db"
     user.ok("collection", "add", str(user.notes), "--name", "notes")
     user.ok("embed", "-q")
@@ -106,7 +106,7 @@ def test_an_index_is_moved_to_milvus_and_back(user: User) -> None:
 
 
 @pytest.mark.milvus
-def test_three_machines_share_the_work_and_what_a_dead_one_held_is_done(
+def test_three_machines_share_embedding_and_finish_work_of_a_dead_one(
     make_user: MakeUser,
     served: str,
 ) -> None:

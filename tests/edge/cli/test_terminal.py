@@ -79,12 +79,12 @@ def links(text: str) -> list[str]:
     return re.findall(r"\x1b\]8;;(.+?)\x1b\\", text)
 
 
-def test_matches_are_highlighted_in_every_script(reader: User) -> None:
+def test_search_highlights_matches_in_every_script(reader: User) -> None:
     assert "\x1b[1;31mrollback\x1b[0m" in on_terminal(reader, "search", "rollback")
     assert "\x1b[1;31m数据库迁移\x1b[0m需要" in on_terminal(reader, "search", "数据库迁移")
 
 
-def test_only_colours_are_used_that_can_be_read_on_dark_and_on_light(reader: User) -> None:
+def test_terminal_colours_are_readable_on_dark_and_light(reader: User) -> None:
     seen = "".join(on_terminal(reader, *args) for args in (["query", "performance", "--explain"], ["status"]))
     used = {code for codes in re.findall(r"\x1b\[([0-9;]+)m", seen) for code in codes.split(";")}
     assert "35" in used
@@ -92,7 +92,7 @@ def test_only_colours_are_used_that_can_be_read_on_dark_and_on_light(reader: Use
     assert used <= {"0", "1", "2", "31", "32", "33", "34", "35", "36"}
 
 
-def test_a_path_opens_the_file_at_its_line_in_an_editor(reader: User) -> None:
+def test_terminal_paths_link_to_the_line_in_an_editor(reader: User) -> None:
     assert links(on_terminal(reader, "search", "rollback")) == [f"vscode://file{reader.notes}/deploy.md:5:1"]
     old = f"{reader.notes}/2026/old%20notes.md"
     for args, line in (
@@ -103,7 +103,7 @@ def test_a_path_opens_the_file_at_its_line_in_an_editor(reader: User) -> None:
         assert links(on_terminal(reader, *args)) == [f"vscode://file{old}:{line}:1"]
 
 
-def test_the_editor_can_be_chosen_and_links_can_be_left_out(user: User) -> None:
+def test_editor_links_can_be_configured_or_disabled(user: User) -> None:
     user.ok("collection", "add", str(user.notes))
     config = user.home / "config" / "qmd" / "index.yml"
     config.write_text(
@@ -131,24 +131,24 @@ def test_editor_of_a_project_and_an_unknown_scheme_make_no_link(user: User, tmp_
     assert "editor_uri 'javascript:alert(1)//{path}' is ignored" in seen
 
 
-def test_no_colour_is_used_where_none_is_wanted(reader: User) -> None:
+def test_no_color_disables_colours(reader: User) -> None:
     for args in (["search", "rollback"], ["get", "deploy.md"], ["multi-get", "2026/*"], ["get", "nope"]):
         seen = on_terminal(reader, *args, NO_COLOR="1")
         assert "\x1b" not in seen
 
 
-def test_a_dumb_terminal_gets_text_alone(reader: User) -> None:
+def test_dumb_terminal_gets_plain_text(reader: User) -> None:
     for args in (["search", "rollback"], ["get", "deploy.md"], ["ls", "notes"], ["update"], ["get", "nope"]):
         assert "\x1b" not in on_terminal(reader, *args, TERM="dumb")
 
 
-def test_a_terminal_shows_what_a_pipe_gets(reader: User) -> None:
+def test_terminal_shows_the_same_text_as_a_pipe(reader: User) -> None:
     for args in (["search", "performance"], ["multi-get", "2026/*"], ["ls", "notes"], ["status"]):
         assert plain(on_terminal(reader, *args)) == reader.run(*args).stdout
 
 
 @pytest.mark.parametrize("width", [24, 40, 80])
-def test_results_fit_into_the_terminal_in_every_script(user: User, width: int) -> None:
+def test_search_results_fit_the_terminal_in_every_script(user: User, width: int) -> None:
     english = "Each of these words is to be found whole, wherever the herring line ends. " * 3
     chinese = "数据库迁移需要先备份数据，迁移工具支持回滚；每天凌晨两点自动备份。" * 4
     (user.notes / "long.md").write_text(f"# {english}\n\n{english}\n\n{chinese}herring\n", encoding="utf-8")
@@ -161,14 +161,14 @@ def test_results_fit_into_the_terminal_in_every_script(user: User, width: int) -
         assert set(english.split()) <= set(seen.split())
 
 
-def test_explanations_fit_into_the_terminal(reader: User) -> None:
+def test_explanations_fit_the_terminal(reader: User) -> None:
     table = plain(on_terminal(reader, "query", "performance", "-n", "1", "--explain"))
     assert re.search(r"\n  list +rank  score  weight +gives\n  lexical:original +1 ", table)
     narrow = plain(on_terminal(reader, "query", "performance", "-n", "1", "--explain", width=40))
     assert re.search(r"\n  lexical:original  rank 1, score [0-9.]+,\n  weight 1, gives [0-9.]+\n", narrow)
 
 
-def test_a_list_that_is_too_wide_is_shown_row_by_row() -> None:
+def test_listing_wider_than_the_terminal_is_printed_as_records() -> None:
     listing = Listing(
         "models",
         "model",
@@ -183,13 +183,13 @@ def test_a_list_that_is_too_wide_is_shown_row_by_row() -> None:
     )
 
 
-def test_a_pipe_gets_no_escape_sequences(reader: User) -> None:
+def test_pipe_gets_no_escape_sequences(reader: User) -> None:
     for args in (["search", "performance"], ["get", "x"], ["collection", "list"], ["search", "--bogus"]):
         found = reader.run(*args)
         assert "\x1b" not in found.stdout + found.stderr
 
 
-def test_a_document_on_a_terminal_stands_under_its_name(reader: User) -> None:
+def test_get_prints_name_and_context_on_a_terminal(reader: User) -> None:
     seen = plain(on_terminal(reader, "get", "2026/old notes.md"))
     assert re.fullmatch(
         r"notes/2026/old notes\.md  #[0-9a-f]{6}\n"
@@ -198,7 +198,7 @@ def test_a_document_on_a_terminal_stands_under_its_name(reader: User) -> None:
     )
 
 
-def test_documents_cannot_steer_the_terminal(user: User) -> None:
+def test_documents_cannot_control_the_terminal(user: User) -> None:
     (user.notes / "evil.md").write_text(
         "# Evil \x1b]0;title\x07\n\n\x1b[2J herring \x9b5m \u202ertl\u2066\n", encoding="utf-8"
     )
@@ -214,7 +214,7 @@ def test_documents_cannot_steer_the_terminal(user: User) -> None:
     assert "\\u202e" in on_terminal(user, "search", "herring", "--xml")
 
 
-def test_a_pipe_gets_the_bytes_of_documents(user: User) -> None:
+def test_pipe_gets_documents_unescaped(user: User) -> None:
     text = f"# Evil\n\nherring {EVIL} and words enough to pass for a text, which controls alone do not\n"
     (user.notes / "evil.md").write_text(text, encoding="utf-8")
     (user.notes / "\x1b[5m.md").write_text("# haddock\n", encoding="utf-8")
@@ -228,13 +228,13 @@ def test_a_pipe_gets_the_bytes_of_documents(user: User) -> None:
     assert "notes/\x1b[5m.md" in user.run("ls", "notes").stdout
 
 
-def test_a_configuration_cannot_steer_the_terminal(reader: User) -> None:
+def test_configuration_cannot_control_the_terminal(reader: User) -> None:
     seen = on_terminal(reader, "search", "rollback", QMD_EDITOR_URI="zed://\x1b]0;title\x07\n{path}")
     assert not set(plain(seen)) & set("\x1b\x07")
     assert links(seen)[0].startswith("zed://\\u001b]0;title\\u0007\\u000a/")
 
 
-def test_new_texts_are_hinted_at_on_a_terminal_only(user: User) -> None:
+def test_update_hints_at_embed_only_on_a_terminal(user: User) -> None:
     user.ok("collection", "add", str(user.notes))
     (user.notes / "new.md").write_text("new\n", encoding="utf-8")
     assert "run 'qmd embed'" in on_terminal(user, "update")
@@ -242,7 +242,7 @@ def test_new_texts_are_hinted_at_on_a_terminal_only(user: User) -> None:
     assert user.run("update").stderr == ""
 
 
-def test_wide_and_combining_characters_are_measured() -> None:
+def test_width_of_counts_wide_and_combining_characters() -> None:
     assert [width_of(text) for text in ("abc", "数据库", "한국", "e\u0301", "ｱ", "🎉", "")] == [
         3,
         6,
@@ -266,11 +266,11 @@ def test_wide_and_combining_characters_are_measured() -> None:
         (5 * 1024**3, "5.0 GB"),
     ],
 )
-def test_sizes_are_short(size: int, expected: str) -> None:
+def test_human_size_is_short(size: int, expected: str) -> None:
     assert human_size(size) == expected
 
 
-def test_numbers_and_times_are_in_words() -> None:
+def test_numbers_and_durations_are_in_words() -> None:
     assert [plural(number, "file") for number in (0, 1, 1234)] == ["0 files", "1 file", "1,234 files"]
     assert [time_left(seconds) for seconds in (None, 0.2, 59, 120, 7200)] == [
         "",
@@ -294,20 +294,20 @@ def test_numbers_and_times_are_in_words() -> None:
         ("txmt://open/?url=file://{path}&line={line}", "txmt://open/?url=file:///a%20b/%23c.md&line=7"),
     ],
 )
-def test_an_editor_is_called_with_path_and_line(template: str, address: str) -> None:
+def test_editor_address_inserts_path_and_line(template: str, address: str) -> None:
     assert editor_address(template, "/a b/#c.md", 7) == address
 
 
-def test_a_path_that_looks_like_a_template_stays_what_it_is() -> None:
+def test_editor_address_does_not_expand_placeholders_in_a_path() -> None:
     assert editor_address("x://{path}:{line}", "/{line}/{col}.md", 7) == "x:///%7Bline%7D/%7Bcol%7D.md:7"
 
 
-def test_explicit_choices_bring_no_hint(reader: User) -> None:
+def test_query_with_explicit_options_prints_no_hint(reader: User) -> None:
     result = reader.invoke("query", "lex: performance", "--no-rerank", "--no-expand", "--json")
     assert result.stderr == ""
 
 
-def test_an_interrupted_embedding_says_what_is_kept_and_leaves_a_good_index(user: User) -> None:
+def test_interrupted_embed_reports_progress_and_leaves_a_good_index(user: User) -> None:
     for number in range(200):
         (user.notes / f"{number}.md").write_text(
             f"# {number}\n\n" + f"word{number} and more. " * 200, encoding="utf-8"
@@ -350,7 +350,7 @@ def test_progress_stays_in_one_line_and_disappears(user: User, width: int, bar: 
     assert rest == "done\n"
 
 
-def test_progress_is_not_drawn_where_there_is_no_terminal(user: User) -> None:
+def test_progress_is_not_drawn_without_a_terminal(user: User) -> None:
     found = subprocess.run(
         [sys.executable, "-c", PROGRESS], capture_output=True, text=True, env=user.environ, check=True
     )

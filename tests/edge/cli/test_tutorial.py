@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "tutorial.md"
 pytestmark = [pytest.mark.slow, pytest.mark.models]
 
 
-def test_the_commands_of_the_tutorial_print_what_it_says(user: User) -> None:
+def test_tutorial_commands_print_what_the_page_says(user: User) -> None:
     assert available()
     programs = user.home / "bin"
     programs.mkdir()

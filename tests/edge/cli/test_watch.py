@@ -115,7 +115,7 @@ def test_another_process_takes_over_from_a_killed_watcher(owner: User) -> None:
 
 
 @pytest.mark.slow
-def test_a_full_disk_meanwhile_loses_nothing(owner: User) -> None:
+def test_watch_survives_a_full_disk(owner: User) -> None:
     manual(owner)
     with watch(owner) as running:
         until(lambda: json.loads(owner.ok("status", "--json"))["watching"] == "events")
@@ -132,7 +132,7 @@ def test_a_full_disk_meanwhile_loses_nothing(owner: User) -> None:
 
 
 @pytest.mark.slow
-def test_servers_watch_unless_told_not_to(owner: User) -> None:
+def test_servers_watch_if_enabled(owner: User) -> None:
     manual(owner)
     with server_of(owner, QMD_WATCH="") as server:
         until(lambda: server.ok("GET", "/health")["watching"] == "events")
@@ -147,7 +147,7 @@ def test_servers_watch_unless_told_not_to(owner: User) -> None:
         assert server.ok("GET", "/status")["watching"] == "off"
 
 
-def test_options_of_watch_that_contradict_each_other(user: User) -> None:
+def test_watch_refuses_options_that_contradict_each_other(user: User) -> None:
     assert user.invoke("watch", "--install", "--uninstall").exit_code == 2
     assert "--dry-run needs" in user.invoke("watch", "--dry-run").stderr
 
@@ -166,7 +166,7 @@ def systemctl(user: User) -> Path:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="systemd")
-def test_install_writes_a_unit_once_and_uninstall_removes_it(user: User, systemctl: Path) -> None:
+def test_watch_install_writes_a_unit_and_uninstall_removes_it(user: User, systemctl: Path) -> None:
     unit = user.home / "config" / "systemd" / "user" / "qmd-watch-my_work.service"
     name = ("--index", "my_work")
     planned = user.ok("watch", "--install", "--dry-run", *name)
@@ -189,14 +189,14 @@ def test_install_writes_a_unit_once_and_uninstall_removes_it(user: User, systemc
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="systemd")
-def test_install_says_what_failed(user: User, systemctl: Path) -> None:
+def test_watch_install_names_the_failed_command(user: User, systemctl: Path) -> None:
     (user.home / "broken").touch()
     result = user.invoke("watch", "--install")
     assert result.exit_code == 1
     assert "'systemctl --user daemon-reload' failed" in result.stderr
 
 
-def test_units_quote_odd_paths() -> None:
+def test_systemd_units_quote_unusual_paths() -> None:
     environ = {"HOME": "/h", "QMD_CONFIG_DIR": '/a b/50%/"x"', "QMD_OPENAI_API_KEY": "secret"}
     item = service(
         "qmd-watch", ["/opt/my $python", "-m", "qmd", "watch"], "/p/100%", environ, platform="linux"
@@ -222,7 +222,7 @@ def test_units_quote_odd_paths() -> None:
         os.fsdecode(b"a\xff"),
     ],
 )
-def test_install_refuses_a_folder_that_a_unit_cannot_name(user: User, systemctl: Path, name: str) -> None:
+def test_watch_install_refuses_folders_that_units_cannot_name(user: User, systemctl: Path, name: str) -> None:
     project = user.home / name
     (project / ".qmd").mkdir(parents=True)
     (project / ".qmd" / "index.yml").write_text("collections: {}\n", encoding="utf-8")
@@ -234,14 +234,14 @@ def test_install_refuses_a_folder_that_a_unit_cannot_name(user: User, systemctl:
 
 
 @pytest.mark.parametrize("value", ["/a\n<key>Nice</key>", "/a\0b", "/a\ud800"])
-def test_agents_of_launchd_refuse_what_xml_cannot_contain(value: str) -> None:
+def test_launchd_agents_refuse_text_that_xml_cannot_contain(value: str) -> None:
     for folder, environ in ((value, {}), (None, {"QMD_CONFIG_DIR": value})):
         with pytest.raises(UsageError):
             service("qmd-watch", ["/py"], folder, {"HOME": "/h", **environ}, platform="darwin")
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd: see scripts/packages.sh")
-def test_systemd_knows_every_line_of_the_unit(tmp_path: Path) -> None:
+def test_systemd_accepts_every_line_of_the_unit(tmp_path: Path) -> None:
     folder = tmp_path / 'a 50% "x"'
     folder.mkdir()
     environ = {"HOME": str(tmp_path), "QMD_CONFIG_DIR": str(folder)}
@@ -259,7 +259,7 @@ def test_systemd_knows_every_line_of_the_unit(tmp_path: Path) -> None:
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
 
-def test_launchd_agent() -> None:
+def test_launchd_agent_runs_watch() -> None:
     item = service("qmd-watch-a", ["/py", "-m", "qmd", "watch"], None, {"HOME": "/h"}, platform="darwin")
     assert item.file == "/h/Library/LaunchAgents/org.qmd.watch-a.plist"
     agent = plistlib.loads(item.content)
@@ -269,7 +269,7 @@ def test_launchd_agent() -> None:
 
 
 @pytest.mark.models
-def test_add_makes_every_search_work(user: User) -> None:
+def test_add_indexes_and_embeds_a_folder(user: User) -> None:
     result = user.invoke("add", str(user.notes))
     assert result.exit_code == 0, result.output
     assert "11 new" in result.stdout
@@ -279,14 +279,14 @@ def test_add_makes_every_search_work(user: User) -> None:
     assert user.invoke("add", str(user.notes)).exit_code == 1
 
 
-def test_add_without_embedding_or_documents(user: User) -> None:
+def test_add_can_skip_embedding_and_notes_an_empty_folder(user: User) -> None:
     (user.home / "empty").mkdir()
     assert "no file in" in user.invoke("add", str(user.home / "empty")).stderr
     result = user.invoke("add", str(user.notes), "--no-embed")
     assert (result.exit_code, "Embedded" in result.stdout) == (0, False)
 
 
-def test_first_searches_by_meaning_say_what_to_type_and_how_long_it_takes(owner: User) -> None:
+def test_query_and_vsearch_without_vectors_hint_at_embed(owner: User) -> None:
     expected = "11 texts without vectors: run 'qmd embed', which takes about 1 s"
     assert expected in owner.invoke("query", "performance", "--no-rerank").stderr
     assert expected in owner.invoke("vsearch", "performance").stderr

@@ -44,7 +44,7 @@ def keeper(user: User) -> User:
 
 @pytest.mark.parametrize("kind", ["search", "vsearch", "query"])
 @pytest.mark.parametrize("query", ["performance of the band", "how do I return to an earlier release"])
-def test_rank_and_score_are_those_that_the_search_itself_gives(seer: User, kind: str, query: str) -> None:
+def test_why_reports_rank_and_score_of_the_search(seer: User, kind: str, query: str) -> None:
     ranked = hits(seer, kind, query, "-n", "100", "--min-score", "0")
     assert ranked
     for rank, hit in enumerate(ranked, 1):
@@ -55,7 +55,7 @@ def test_rank_and_score_are_those_that_the_search_itself_gives(seer: User, kind:
         assert (found["verdict"] == "shown") is (rank <= 5)
 
 
-def test_a_shown_document_comes_with_the_parts_of_its_score(seer: User) -> None:
+def test_why_shows_the_parts_of_the_score(seer: User) -> None:
     (hit,) = hits(seer, "query", "rollback to the last release", "-n", "1")
     found = why(seer, "deploy.md", "rollback to the last release")
     assert found["verdict"] == "shown"
@@ -70,7 +70,7 @@ def test_a_shown_document_comes_with_the_parts_of_its_score(seer: User) -> None:
     assert (dense["passage"]["first_line"], dense["passage"]["last_line"]) == (1, 7)
 
 
-def test_the_words_of_the_query_are_told_with_their_places_and_their_rarity(reader: User) -> None:
+def test_why_shows_positions_and_frequency_of_query_words(reader: User) -> None:
     found = why(reader, "deploy.md", "rollback performances zebra -sports", "--search", "search")
     terms = {term["term"]: term for term in found["terms"]}
     assert terms["rollback"]["found"] == {"text": 2}
@@ -93,7 +93,7 @@ def test_the_words_of_the_query_are_told_with_their_places_and_their_rarity(read
         ("迁移*", "迁移", {"title": 1, "text": 3, "path": 1}),
     ],
 )
-def test_words_of_unspaced_scripts_are_found_as_the_index_holds_them(
+def test_why_shows_terms_of_unspaced_scripts(
     reader: User, query: str, term: str, found: dict[str, int]
 ) -> None:
     answer = why(reader, "数据库 迁移.md", query, "--search", "search")
@@ -101,7 +101,7 @@ def test_words_of_unspaced_scripts_are_found_as_the_index_holds_them(
     assert answer["verdict"] == "shown"
 
 
-def test_a_document_below_the_cut_is_told_what_the_last_one_shown_has(reader: User) -> None:
+def test_why_shows_the_least_score_above_the_limit(reader: User) -> None:
     ranked = hits(reader, "search", "performance", "-n", "99")
     args = ("performance", "--search", "search", "-n", "2")
     found = why(reader, ranked[4]["file"], *args)
@@ -135,7 +135,7 @@ def test_why_explains_documents_that_a_search_misses(reader: User, query: str, r
     assert "emoji" not in reader.ok("search", "-n", "99", "--", query)
 
 
-def test_before_anything_is_embedded_meaning_finds_nothing_and_words_still_count(reader: User) -> None:
+def test_why_without_vectors_hints_at_embed(reader: User) -> None:
     found = why(reader, "deploy.md", "rollback", "--search", "vsearch")
     assert (found["verdict"], found["hint"]) == ("not_found", "run 'qmd embed'")
     hybrid = why(reader, "deploy.md", "rollback")
@@ -144,7 +144,7 @@ def test_before_anything_is_embedded_meaning_finds_nothing_and_words_still_count
     assert [place["search"] for place in hybrid["places"]] == ["search", "query"]
 
 
-def test_a_document_that_came_after_the_last_embed_has_no_vectors(user: User) -> None:
+def test_why_says_that_a_new_document_has_no_vectors(user: User) -> None:
     user.ok("collection", "add", str(user.notes), "--name", "notes")
     user.ok("embed", "-q")
     (user.notes / "late.md").write_text("# Late\n\nherons\n", encoding="utf-8")
@@ -155,7 +155,7 @@ def test_a_document_that_came_after_the_last_embed_has_no_vectors(user: User) ->
     assert both["reason"] == "it has none of the query's words, and no vectors yet"
 
 
-def test_a_candidate_beyond_the_limit_is_said_not_to_be_reranked(seer: User) -> None:
+def test_why_says_that_a_candidate_beyond_the_limit_is_not_reranked(seer: User) -> None:
     query = "performance of the band"
     last = hits(seer, "query", query, "-n", "100", "-C", "2")[-1]["file"]
     found = why(seer, last, query, "-C", "2")
@@ -163,7 +163,7 @@ def test_a_candidate_beyond_the_limit_is_said_not_to_be_reranked(seer: User) -> 
     assert not any("not reranked" in note for note in why(seer, last, query)["notes"])
 
 
-def test_the_typed_lines_of_a_query_document_are_looked_at_one_by_one(seer: User) -> None:
+def test_why_explains_each_line_of_a_query_document(seer: User) -> None:
     found = why(seer, "deploy.md", "lex: rollback\nvec: how do I undo a deployment")
     assert [(place["search"], place["query"]) for place in found["places"][:2]] == [
         ("search", "rollback"),
@@ -172,7 +172,7 @@ def test_the_typed_lines_of_a_query_document_are_looked_at_one_by_one(seer: User
     assert [term["term"] for term in found["terms"]] == ["rollback"]
 
 
-def test_a_collection_that_is_not_searched_is_named(user: User) -> None:
+def test_why_names_a_collection_that_is_not_searched(user: User) -> None:
     for name in ("apart", "other"):
         folder = user.home / name
         folder.mkdir()
@@ -200,16 +200,14 @@ def test_a_collection_that_is_not_searched_is_named(user: User) -> None:
         ("lost.md", "a link to 'nowhere.md', which does not exist"),
     ],
 )
-def test_a_file_that_is_not_indexed_is_told_which_rule_keeps_it_out(
-    keeper: User, path: str, reason: str
-) -> None:
+def test_why_names_the_rule_that_keeps_a_file_out(keeper: User, path: str, reason: str) -> None:
     found = why(keeper, str(keeper.notes / path), "anything")
     assert found["verdict"] == "not_indexed"
     assert found["reason"] == f"the collection 'notes' leaves it out: {reason}"
     assert f"notes/{path}" not in keeper.ok("ls", "notes")
 
 
-def test_a_note_with_a_nul_byte_is_indexed_counted_and_told(keeper: User) -> None:
+def test_why_and_update_report_nul_bytes_of_an_indexed_file(keeper: User) -> None:
     (keeper.notes / "zero.md").write_bytes(b"# Zero\n\nherons\0nest in the old oaks\n")
     updated = keeper.ok("update")
     assert "notes: 1 file with NUL bytes, indexed as spaces: zero.md" in updated
@@ -220,7 +218,7 @@ def test_a_note_with_a_nul_byte_is_indexed_counted_and_told(keeper: User) -> Non
     assert "NUL" not in keeper.ok("update")
 
 
-def test_a_new_file_waits_for_the_next_update(keeper: User) -> None:
+def test_why_says_that_a_new_file_waits_for_update(keeper: User) -> None:
     path = keeper.notes / "new.md"
     path.write_text("# New\n\nherons\n", encoding="utf-8")
     found = why(keeper, str(path), "herons")
@@ -232,7 +230,7 @@ def test_a_new_file_waits_for_the_next_update(keeper: User) -> None:
     assert why(keeper, str(path), "herons")["verdict"] == "shown"
 
 
-def test_a_file_in_no_collection_is_told_how_to_add_its_folder(keeper: User) -> None:
+def test_why_says_how_to_add_a_folder_without_a_collection(keeper: User) -> None:
     folder = keeper.home / "my folder"
     folder.mkdir()
     (folder / "a.md").write_text("# A\n", encoding="utf-8")
@@ -243,7 +241,7 @@ def test_a_file_in_no_collection_is_told_how_to_add_its_folder(keeper: User) -> 
     assert "--mask '**/*.rst'" in why(keeper, str(folder / "a.rst"), "anything")["hint"]
 
 
-def test_a_folder_that_a_project_may_not_read_is_named(user: User, tmp_path: Path) -> None:
+def test_why_names_a_folder_that_a_project_may_not_read(user: User, tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / ".qmd").mkdir(parents=True)
     (project / ".qmd" / "index.yml").write_text(
@@ -255,7 +253,7 @@ def test_a_folder_that_a_project_may_not_read_is_named(user: User, tmp_path: Pat
     assert answer["hint"] == "approve it: qmd trust"
 
 
-def test_an_index_that_is_older_than_the_file_is_noted(keeper: User) -> None:
+def test_why_notes_a_file_newer_than_the_index(keeper: User) -> None:
     path = keeper.notes / "deploy.md"
     assert why(keeper, str(path), "rollback", "--search", "search")["notes"] == []
     os.utime(path, (1, 1))  # another time alone changes nothing that is found
@@ -272,19 +270,19 @@ def test_an_index_that_is_older_than_the_file_is_noted(keeper: User) -> None:
 @pytest.mark.parametrize(
     "reference", ["deploy.md", "./notes/deploy.md", "notes/deploy.md:3", "~/notes/deploy.md"]
 )
-def test_a_document_is_named_as_for_get_or_by_its_file(reader: User, reference: str) -> None:
+def test_why_takes_references_like_get(reader: User, reference: str) -> None:
     found = reader.call("why", reference, "rollback", "--search", "search", cwd=reader.home)
     assert found.stdout.startswith("notes/deploy.md #")
     assert "\nShown: result 1 of the 1 shown.\n" in found.stdout
 
 
-def test_the_file_at_hand_is_meant_before_the_end_of_another_path(reader: User, tmp_path: Path) -> None:
+def test_why_prefers_a_file_of_the_current_folder(reader: User, tmp_path: Path) -> None:
     (tmp_path / "deploy.md").write_text("# Another\n", encoding="utf-8")
     found = reader.call("why", "deploy.md", "rollback", cwd=tmp_path)
     assert found.stdout.startswith(f"{tmp_path}/deploy.md\nNot indexed: no collection contains its folder.\n")
 
 
-def test_a_name_that_is_nothing_is_an_error_with_suggestions(reader: User) -> None:
+def test_why_suggests_names_for_an_unknown_document(reader: User) -> None:
     result = reader.invoke("why", "notes/deplyo.md", "rollback")
     assert result.exit_code == 1
     assert "notes/deploy.md" in result.stderr
@@ -294,13 +292,13 @@ def test_a_name_that_is_nothing_is_an_error_with_suggestions(reader: User) -> No
 
 
 @pytest.mark.parametrize("args", [["-c", "nope"], ["--min-score", "2"], ["--search", "find"], ["-n", "0"]])
-def test_why_refuses_the_arguments_that_the_search_refuses(reader: User, args: list[str]) -> None:
+def test_why_refuses_the_arguments_that_searches_refuse(reader: User, args: list[str]) -> None:
     result = reader.invoke("why", "deploy.md", "rollback", *args)
     assert result.exit_code in (1, 2)
     assert result.stderr.startswith("Error: ")
 
 
-def test_asking_why_writes_nothing(reader: User) -> None:
+def test_why_does_not_change_the_index(reader: User) -> None:
     database = next((reader.home / "cache").rglob("index.sqlite"))
     before = database.read_bytes()
     why(reader, "deploy.md", "rollback", "--search", "search")

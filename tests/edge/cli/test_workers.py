@@ -65,7 +65,7 @@ def asked(user: User, query: str) -> list[Any]:
         db.close()
 
 
-def test_several_workers_do_what_one_does(writer: User) -> None:
+def test_embed_workers_produce_the_vectors_of_one_process(writer: User) -> None:
     assert f"Embedded {TEXTS} texts" in writer.ok("embed", "--workers", "2", "-q")
     together = (embedded(writer), frequencies(writer), writer.ok("vsearch", "heron of lake 3", "--json"))
     assert writer.ok("embed", "--workers", "2", "-q").startswith("Nothing to embed")
@@ -74,7 +74,7 @@ def test_several_workers_do_what_one_does(writer: User) -> None:
     assert together == alone
 
 
-def test_a_worker_that_is_killed_is_replaced_and_nothing_is_done_twice(writer: User) -> None:
+def test_killed_worker_is_replaced_without_repeated_work(writer: User) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "qmd", "embed", "--workers", "2"],
         env=writer.environ,
@@ -95,7 +95,7 @@ def test_a_worker_that_is_killed_is_replaced_and_nothing_is_done_twice(writer: U
     assert counted == frequencies(writer)
 
 
-def test_vectors_are_kept_when_all_workers_die(writer: User) -> None:
+def test_vectors_survive_if_all_workers_die(writer: User) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "qmd", "embed", "--workers", "2"],
         env=writer.environ,

@@ -18,7 +18,7 @@ def lines(user: User, kind: str = "audit") -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
 
 
-def test_changes_and_refusals_are_logged_with_the_key(owner: User) -> None:
+def test_audit_log_records_changes_and_refusals_with_the_key(owner: User) -> None:
     folder = str(owner.home / "folder")
     owner.ok("collection", "add", folder, "--name", "notes")
     admin = owner.ok("keys", "add", "admin").strip()
@@ -49,7 +49,7 @@ def test_changes_and_refusals_are_logged_with_the_key(owner: User) -> None:
 
 
 @pytest.mark.parametrize("asked", [True, False])
-def test_queries_are_logged_on_request(owner: User, asked: bool) -> None:
+def test_audit_log_records_queries_if_requested(owner: User, asked: bool) -> None:
     owner.ok("collection", "add", str(owner.home / "folder"), "--name", "notes")
     with server_of(owner, *(["--log-queries"] if asked else [])) as server:
         server.ok("POST", "/search", {"query": "words of a.md"})

@@ -69,14 +69,14 @@ def test_command_line_sees_changes_of_the_server(server: Server, owner: User) ->
 
 
 @pytest.mark.parametrize("name", ["with space", "数据库", "a%2Fb", "q?x=1", "#1", "add"])
-def test_collection_name_may_need_encoding(server: Server, owner: User, name: str) -> None:
+def test_collection_name_in_a_url_is_decoded(server: Server, owner: User, name: str) -> None:
     path = f"/collections/{quote(name, safe='')}"
     server.post("/collections/add", name=name, path=str(owner.home / "folder"))
     assert server.ok("GET", path)["name"] == name
     assert server.ok("DELETE", path)["name"] == name
 
 
-def test_path_may_begin_with_a_tilde(server: Server, owner: User) -> None:
+def test_collections_add_expands_a_tilde(server: Server, owner: User) -> None:
     assert server.post("/collections/add", name="n", path="~/folder")["path"] == str(owner.home / "folder")
 
 
@@ -98,12 +98,12 @@ def test_path_may_begin_with_a_tilde(server: Server, owner: User) -> None:
         ({"name": "n", "path": "~/folder", "glob_pattern": ""}, "A collection needs a folder and a pattern"),
     ],
 )
-def test_failed_addition_changes_nothing(bare: Client, fields: dict[str, Any], detail: str) -> None:
+def test_failed_collections_add_changes_nothing(bare: Client, fields: dict[str, Any], detail: str) -> None:
     assert bare.refused(400, "/collections/add", **fields).startswith(detail)
     assert bare.ok("GET", "/collections")["collections"] == []
 
 
-def test_taken_name_is_refused(server: Server) -> None:
+def test_collections_add_and_rename_refuse_a_taken_name(server: Server) -> None:
     server.post("/collections/add", name="n", path="~/folder")
     server.post("/collections/add", name="m", path="~/folder/sub")
     assert server.refused(400, "/collections/add", name="n", path="~/notes").startswith(
@@ -122,7 +122,7 @@ def test_missing_collection_is_not_found(bare: Client, method: str, fields: dict
     assert told.startswith("Collection not found: nothing")
 
 
-def test_rename_refuses_an_invalid_name(server: Server) -> None:
+def test_collections_rename_refuses_an_invalid_name(server: Server) -> None:
     server.post("/collections/add", name="n", path="~/folder")
     for fields, detail in (
         ({}, "new_name is missing"),

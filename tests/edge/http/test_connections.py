@@ -168,7 +168,7 @@ def test_client_that_does_not_read_its_answer_is_disconnected(librarian: User) -
         assert len(rest(connection)) < SIZE
 
 
-def test_unread_answers_are_bounded_in_all_and_the_oldest_are_dropped(librarian: User) -> None:
+def test_unread_answers_are_bounded_and_the_oldest_are_dropped(librarian: User) -> None:
     with server_of(librarian) as server, ExitStack() as stack:
         readers = []
         for _ in range(16):
@@ -184,7 +184,7 @@ def test_unread_answers_are_bounded_in_all_and_the_oldest_are_dropped(librarian:
         assert len(server.post("/get", file="notes/large.md")["document"]["text"]) == SIZE
 
 
-def test_request_waits_until_the_answer_before_it_is_read(librarian: User) -> None:
+def test_request_waits_until_the_previous_answer_is_read(librarian: User) -> None:
     add = post("/contexts/add", b'{"path": "qmd://notes/sub", "text": "later"}')
     with server_of(librarian) as server, slow_reader(server, READ_LARGE + add) as connection:
         assert connection.recv(12) == b"HTTP/1.1 200"
@@ -195,7 +195,7 @@ def test_request_waits_until_the_answer_before_it_is_read(librarian: User) -> No
         until(lambda: len(server.ok("GET", "/contexts")["contexts"]) == 2)
 
 
-def test_bodies_are_bounded_in_all_and_the_oldest_are_refused(librarian: User) -> None:
+def test_request_bodies_are_bounded_and_the_oldest_are_refused(librarian: User) -> None:
     head = HEAD + TYPE + f"connection: close\r\ncontent-length: {SIZE + 1}\r\n\r\n".encode()
     with server_of(librarian, QMD_REQUEST_TIMEOUT="600") as server, ExitStack() as stack:
         senders = [stack.enter_context(connected(server, head + b" " * SIZE)) for _ in range(12)]
@@ -212,7 +212,7 @@ def test_bodies_are_bounded_in_all_and_the_oldest_are_refused(librarian: User) -
         assert set(statuses) == {b"503", b"400"}
 
 
-def test_half_open_connections_block_no_request_and_do_not_fill_the_log(owner: User) -> None:
+def test_half_open_connections_do_not_block_requests_or_fill_the_log(owner: User) -> None:
     with server_of(owner, files=256) as server, ExitStack() as stack:
         halves = [stack.enter_context(connected(server, HEAD)) for _ in range(400)]
         for _ in range(3):

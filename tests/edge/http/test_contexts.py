@@ -38,7 +38,7 @@ def listed(server: Server) -> list[dict[str, str]]:
     return found
 
 
-def test_a_context_is_added_and_listed_and_shown_with_documents(described: Server) -> None:
+def test_contexts_add_shows_the_context_with_documents(described: Server) -> None:
     assert described.post("/contexts/add", path="/", text="Everything") == {
         "status": "added",
         "path": "/",
@@ -56,7 +56,7 @@ def test_a_context_is_added_and_listed_and_shown_with_documents(described: Serve
     "path",
     ["qmd://n/2026", quote("qmd://n/2026", safe=""), "qmd:%2F%2Fn/2026", "n/2026", "n%2F2026", "n/2026/"],
 )
-def test_a_context_is_removed_by_its_path_encoded_or_not(described: Server, path: str) -> None:
+def test_contexts_delete_takes_encoded_and_plain_paths(described: Server, path: str) -> None:
     told = described.ok("DELETE", f"/contexts/{path}")
     assert told["status"] == "removed"
     assert told["path"].removeprefix("qmd://").rstrip("/") == "n/2026"
@@ -64,14 +64,14 @@ def test_a_context_is_removed_by_its_path_encoded_or_not(described: Server, path
 
 
 @pytest.mark.parametrize("path", ["/", "%2F", "qmd://"])
-def test_the_context_of_everything_has_a_path_too(described: Server, path: str) -> None:
+def test_contexts_delete_takes_the_root(described: Server, path: str) -> None:
     described.post("/contexts/add", path="/", text="Everything")
     described.ok("DELETE", f"/contexts/{path}")
     assert [each["path"] for each in listed(described)] == ["qmd://n/2026"]
 
 
 @pytest.mark.parametrize("encoded", [True, False])
-def test_a_folder_on_disk_is_a_path_too(described: Server, place: tuple[Server, Path], encoded: bool) -> None:
+def test_contexts_take_a_folder_on_disk(described: Server, place: tuple[Server, Path], encoded: bool) -> None:
     folder = str(place[1] / "2026")
     added = described.post("/contexts/add", path=folder, text="By its folder")
     assert (added["path"], added["content"]) == (folder, f"Added context for {folder}")
@@ -91,12 +91,12 @@ def test_a_folder_on_disk_is_a_path_too(described: Server, place: tuple[Server, 
         ("%FF", "Collection not found: \ufffd"),
     ],
 )
-def test_missing_context_is_not_found(described: Server, path: str, detail: str) -> None:
+def test_contexts_delete_of_a_missing_context_is_not_found(described: Server, path: str, detail: str) -> None:
     assert described.ask("DELETE", f"/contexts/{path}").detail(404).startswith(detail)
     assert len(listed(described)) == 1
 
 
-def test_empty_path_is_refused(described: Server) -> None:
+def test_contexts_delete_refuses_an_empty_path(described: Server) -> None:
     described.post("/contexts/add", path="/", text="Everything")
     assert described.ask("DELETE", "/contexts/").detail(400).startswith("the path is empty")
     assert len(listed(described)) == 2
@@ -111,7 +111,7 @@ def test_empty_path_is_refused(described: Server) -> None:
         (400, "", "x", "the path is empty"),
     ],
 )
-def test_failed_description_changes_nothing(
+def test_failed_contexts_add_changes_nothing(
     described: Server, status: int, path: str, text: str, detail: str
 ) -> None:
     assert described.refused(status, "/contexts/add", path=path, text=text).startswith(detail)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.clients import server_of
-from tests.loopback import serving
+from tests.model_server import serving
 from tests.users import MakeUser, User
 
 pytestmark = pytest.mark.slow

@@ -40,7 +40,7 @@ def documented(make_user: MakeUser) -> Iterator[Server]:
 
 
 @pytest.mark.skipif(not MAKER.exists(), reason="tools/ is not here")
-def test_the_page_is_what_the_openapi_document_says() -> None:
+def test_http_page_matches_the_openapi_document() -> None:
     made = runpy.run_path(str(MAKER))["page"]()
     assert PAGE.read_text(encoding="utf-8") == made, "run tools/make_http_docs.py"
 
@@ -58,7 +58,7 @@ def test_an_interface_lacks_an_option_only_for_a_reason() -> None:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not here")
-def test_every_example_works_one_after_another(documented: Server) -> None:
+def test_examples_of_the_http_page_work_in_order(documented: Server) -> None:
     assert len(EXAMPLES) == 23
     for example in EXAMPLES:
         command = example.replace("127.0.0.1:18765", f"127.0.0.1:{documented.port}")
@@ -72,7 +72,7 @@ def test_every_example_works_one_after_another(documented: Server) -> None:
         assert "/metrics" in example or json.loads(done.stdout)
 
 
-def test_every_figure_is_explained(documented: Server) -> None:
+def test_http_page_explains_every_metric(documented: Server) -> None:
     page = documented.ask("GET", "/metrics").text
     told = set(re.findall(r"^# TYPE (qmd_\w+)", page, re.M))
     told -= {name for name in told if name.endswith("_created")}
@@ -82,7 +82,7 @@ def test_every_figure_is_explained(documented: Server) -> None:
     assert set(re.findall(r"`(qmd_[a-z_]+)(?=[`{])", text)) - {"qmd_"} == told
 
 
-def test_every_key_of_an_audit_line_is_explained() -> None:
+def test_http_page_explains_every_key_of_an_audit_line() -> None:
     text = PAGE.read_text(encoding="utf-8")
     for name in (
         "time",

@@ -21,35 +21,35 @@ PLAN = {
 @pytest.mark.parametrize(
     "file", ["notes/2025/plan.md", "plan.md", "qmd://notes/2025/plan.md", docid("notes", "2025/plan.md")]
 )
-def test_a_document_is_found_by_any_of_its_names(client: Client, file: str) -> None:
+def test_get_finds_a_document_by_each_of_its_names(client: Client, file: str) -> None:
     indexed_at = client.ok("GET", "/status")["indexed_at"]
     assert client.post("/get", file=file) == {"document": PLAN, "indexed_at": indexed_at, "content": None}
 
 
-def test_lines_are_chosen_and_numbered(client: Client) -> None:
+def test_get_selects_and_numbers_lines(client: Client) -> None:
     shown = client.post("/get", file="notes/meeting.md", from_line=120, max_lines=2, line_numbers=True)
     assert shown["document"]["text"] == "120: line 120\n121: line 121"
     assert client.post("/get", file="notes/meeting.md:138:1")["document"]["text"] == "line 138"
 
 
-def test_an_address_is_encoded_segment_by_segment(client: Client) -> None:
+def test_get_encodes_addresses_by_segment(client: Client) -> None:
     uri = client.post("/get", file="odd #1?.md")["document"]["uri"]
     assert uri == "qmd://notes/odd%20%231%3F.md"
 
 
-def test_missing_document_suggests_similar_paths(client: Client) -> None:
+def test_get_of_a_missing_document_suggests_similar_paths(client: Client) -> None:
     told = client.refused(404, "/get", file="plam.md")
     first, rest = told.split("\n\n")
     assert first == "Document not found: plam.md"
     assert rest.startswith("Did you mean one of these?\n  - notes/2025/plan.md")
 
 
-def test_a_line_past_the_end_is_an_error(client: Client) -> None:
+def test_get_refuses_a_line_past_the_end(client: Client) -> None:
     told = client.refused(400, "/get", file="plan.md", from_line=10**12)
     assert told == "notes/2025/plan.md has 7 lines: there is no line 1000000000000"
 
 
-def test_several_documents_come_in_order_and_large_ones_in_name_only(client: Client) -> None:
+def test_multi_get_keeps_the_order_and_omits_large_texts(client: Client) -> None:
     found = client.post("/multi_get", pattern="plan.md, big.md, gone.md")
     assert found.pop("indexed_at") == client.ok("GET", "/status")["indexed_at"]
     assert found == {
@@ -66,19 +66,19 @@ def test_several_documents_come_in_order_and_large_ones_in_name_only(client: Cli
     }
 
 
-def test_a_cut_text_says_how_much_is_missing(client: Client) -> None:
+def test_multi_get_says_how_many_lines_are_truncated(client: Client) -> None:
     found = client.post("/multi_get", pattern="notes/meeting.md", max_lines=2, line_numbers=True)
     text = found["results"][0]["text"]
     assert text == "1: # Meeting\n2: line 2\n\n[...truncated 138 more lines]"
 
 
-def test_a_glob_may_match_a_whole_collection(client: Client) -> None:
+def test_multi_get_takes_a_glob_over_a_collection(client: Client) -> None:
     found = client.post("/multi_get", pattern="crowd/*.md", max_bytes=100)
     assert len(found["results"]) == 30
     assert found["errors"] == []
 
 
-def test_nothing_matched_is_not_found(client: Client) -> None:
+def test_multi_get_without_matches_is_not_found(client: Client) -> None:
     assert client.refused(404, "/multi_get", pattern="*.txt") == "No documents match: *.txt"
 
 
@@ -104,13 +104,13 @@ def test_nothing_matched_is_not_found(client: Client) -> None:
         ),
     ],
 )
-def test_wrong_fields_are_refused_by_name(
+def test_get_and_multi_get_refuse_invalid_fields_by_name(
     client: Client, path: str, fields: dict[str, Any], detail: str
 ) -> None:
     assert client.refused(400, path, **fields) == detail
 
 
-def test_document_one_byte_over_the_limit_is_skipped(client: Client) -> None:
+def test_multi_get_skips_a_document_one_byte_over_the_limit(client: Client) -> None:
     text = client.post("/multi_get", pattern="plan.md")["results"][0]["text"]
     size = len(text.removeprefix("<!-- Context: Notes of 2025 -->\n\n").encode())
     assert "text/markdown" in str(client.post("/multi_get", pattern="plan.md", max_bytes=size))

@@ -72,7 +72,7 @@ def nested(depth: int) -> Any:
         (DRAFT | {"value": "x" * 100_000}, "filter: longer than 100,000 characters"),
     ],
 )
-def test_wrong_filter_is_refused_in_one_line_that_names_the_part(
+def test_invalid_filter_is_refused_in_one_line_that_names_the_part(
     vault: Client, given: Any, detail: str
 ) -> None:
     for path in ("/search", "/vsearch", "/query"):
@@ -87,13 +87,13 @@ def test_largest_filters_are_accepted(vault: Client) -> None:
     assert len(files(vault.post("/search", query="kestrel", filter=nested(15)))) == 2
 
 
-def test_filter_on_an_unknown_field_names_the_nearest_one(vault: Client) -> None:
+def test_filter_on_an_unknown_field_suggests_the_nearest_one(vault: Client) -> None:
     unknown = DRAFT | {"field": "statsu"}
     told = vault.refused(404, "/search", query="kestrel", filter=unknown)
     assert told.startswith("no document has the field 'statsu' (did you mean 'status'?")
 
 
-def test_search_that_no_document_passes_says_how_many_pass_each_part(vault: Client) -> None:
+def test_search_without_passing_documents_counts_each_filter(vault: Client) -> None:
     stages = vault.post("/search", query="kestrel [status:drfat] tag:work")["stages"]
     assert stages[-1] == {
         "stage": "filter",
@@ -124,7 +124,7 @@ CONDITIONS = [
 
 
 @pytest.mark.parametrize("given", CONDITIONS, ids=json.dumps)
-def test_description_of_filters_is_what_the_server_accepts(vault: Client, given: Any) -> None:
+def test_openapi_schema_of_filters_accepts_what_the_server_accepts(vault: Client, given: Any) -> None:
     known = vault.ok("GET", "/openapi.json")["components"]["schemas"]
     schema = {"$ref": "#/components/schemas/Filter", "components": {"schemas": known}}
     answer = vault.ask("POST", "/search", {"query": "kestrel", "filter": given})
@@ -158,7 +158,7 @@ def test_hits_name_their_section(vault: Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["/search", "/vsearch", "/query"])
-def test_filters_alone_list_documents_newest_first(vault: Client, path: str) -> None:
+def test_filters_without_words_list_documents_newest_first(vault: Client, path: str) -> None:
     found = vault.post(path, query="tag:work")
     assert files(found) == ["notes/plan.md", "notes/ops/run.md", "notes/Budget.md"]
     assert [hit["score"] for hit in found["results"]] == [1, 1, 1]
@@ -166,7 +166,7 @@ def test_filters_alone_list_documents_newest_first(vault: Client, path: str) -> 
     assert (stage["stage"], stage["status"]) == ("filter", "ran")
 
 
-def test_fields_are_listed_with_their_values(vault: Client) -> None:
+def test_fields_endpoint_lists_fields_with_their_values(vault: Client) -> None:
     found = vault.ok("GET", "/fields?collection=notes")
     assert found["left_out"] == 0
     by_name = {field["name"]: field for field in found["fields"]}
@@ -187,7 +187,7 @@ def test_fields_are_listed_with_their_values(vault: Client) -> None:
     assert (len(first["fields"]), first["left_out"]) == (1, len(everywhere) - 1)
 
 
-def test_one_field_has_all_its_values(vault: Client) -> None:
+def test_field_endpoint_lists_all_values_of_a_field(vault: Client) -> None:
     field = vault.ok("GET", "/fields/Status?limit=2")
     assert (field["name"], field["distinct"], len(field["values"])) == ("status", 3, 2)
     assert len(vault.ok("GET", "/fields/status?collection=work")["values"]) == 1
@@ -208,11 +208,11 @@ def test_one_field_has_all_its_values(vault: Client) -> None:
         ("/documents/notes/plan.md/outline?limit=1", 400, "limit: unknown parameter"),
     ],
 )
-def test_wrong_parameters_are_refused_by_name(vault: Client, path: str, status: int, detail: str) -> None:
+def test_invalid_parameters_are_refused_by_name(vault: Client, path: str, status: int, detail: str) -> None:
     assert vault.ask("GET", path).detail(status).startswith(detail)
 
 
-def test_links_of_a_document_and_those_to_it(vault: Client) -> None:
+def test_links_endpoint_lists_links_and_backlinks(vault: Client) -> None:
     wiki = {"kind": "wikilink", "line": 9}
     assert vault.ok("GET", "/documents/notes/plan.md/links") == {
         "links": [
@@ -228,7 +228,7 @@ def test_links_of_a_document_and_those_to_it(vault: Client) -> None:
     assert vault.ok("GET", "/documents/qmd%3A%2F%2Fnotes%2Fplan.md/links")["links_left_out"] == 0
 
 
-def test_lists_of_links_are_bounded(vault: Client) -> None:
+def test_links_endpoint_limits_its_lists(vault: Client) -> None:
     found = vault.ok("GET", "/documents/links/00.md/links?limit=3")
     assert [link["file"] for link in found["backlinks"]] == ["links/01.md", "links/02.md", "links/03.md"]
     assert (found["links_left_out"], found["backlinks_left_out"]) == (0, 27)
@@ -236,12 +236,12 @@ def test_lists_of_links_are_bounded(vault: Client) -> None:
     assert (len(hub["links"]), hub["links_left_out"]) == (1, 29)
 
 
-def test_link_filter_finds_the_documents_that_link(vault: Client) -> None:
+def test_link_filter_finds_documents_that_link_to_a_target(vault: Client) -> None:
     assert files(vault.post("/search", query="link:notes/plan.md")) == ["notes/Budget.md"]
     assert vault.refused(404, "/search", query="link:nothing.md") == "Document not found: nothing.md"
 
 
-def test_outline_lists_the_sections(vault: Client) -> None:
+def test_outline_endpoint_lists_the_sections(vault: Client) -> None:
     assert vault.ok("GET", "/documents/ops/run.md/outline") == {
         "file": "notes/ops/run.md",
         "sections": [

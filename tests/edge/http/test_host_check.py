@@ -50,18 +50,18 @@ PLACES = [("GET", "/health"), ("GET", "/status"), ("POST", "/search"), ("POST", 
 
 
 @pytest.mark.parametrize("host", FOREIGN_HOSTS)
-def test_a_foreign_host_is_refused_everywhere(client: Client, host: str) -> None:
+def test_foreign_host_is_refused_at_every_path(client: Client, host: str) -> None:
     for method, path in PLACES:
         assert client.ask(method, path, host=host).detail(403).startswith("Host is not allowed")
 
 
 @pytest.mark.parametrize("host", OUR_HOSTS)
-def test_all_loopback_hosts_are_allowed(client: Client, host: str) -> None:
+def test_loopback_hosts_are_allowed(client: Client, host: str) -> None:
     assert client.ask("GET", "/status", host=host).status == 200
 
 
 @pytest.mark.parametrize("origin", FOREIGN_ORIGINS)
-def test_a_foreign_origin_is_refused_everywhere(client: Client, origin: str) -> None:
+def test_foreign_origin_is_refused_at_every_path(client: Client, origin: str) -> None:
     for method, path in PLACES:
         assert client.ask(method, path, origin=origin).detail(403).startswith("Origin is not allowed")
 
@@ -71,7 +71,7 @@ def test_loopback_origins_are_allowed(client: Client, origin: str) -> None:
     assert client.ask("GET", "/status", origin=origin).status == 200
 
 
-def test_environment_allows_more_hosts_and_origins(host_reader: User) -> None:
+def test_environment_allows_additional_hosts_and_origins(host_reader: User) -> None:
     allowed = {"QMD_ALLOWED_HOSTS": "box.lan", "QMD_ALLOWED_ORIGINS": "https://app.example"}
     with server_of(host_reader, **allowed) as server:
         assert server.ask("GET", "/status", host="box.lan:80").status == 200
@@ -80,7 +80,7 @@ def test_environment_allows_more_hosts_and_origins(host_reader: User) -> None:
         assert server.ask("GET", "/status", origin="https://other.example").status == 403
 
 
-def test_pages_of_allowed_origins_may_read_answers_with_a_key(host_reader: User) -> None:
+def test_allowed_origins_may_read_answers_with_a_key(host_reader: User) -> None:
     page = "https://app.example"
     preflight = {
         "origin": page,
@@ -117,7 +117,7 @@ def test_long_answers_are_compressed_for_clients_that_accept_it(client: Client) 
 
 
 @pytest.mark.parametrize("path", ["/search", "/mcp", "/nothing"])
-def test_a_large_body_is_refused(client: Client, path: str) -> None:
+def test_large_body_is_refused(client: Client, path: str) -> None:
     head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
     told = raw(client, f"{head}content-length: 10000001\r\n\r\n".encode())
     assert told.detail(413) == "The body is larger than 10,000,000 bytes"
@@ -137,7 +137,7 @@ def test_clients_can_read_the_error_for_a_large_body(client: Client) -> None:
             assert json.load(answer)["detail"] == "The body is larger than 10,000,000 bytes"
 
 
-def test_expect_continue_with_a_large_body_is_refused_at_once(client: Client) -> None:
+def test_expect_continue_with_a_large_body_is_refused_immediately(client: Client) -> None:
     head = b"POST /search HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\n"
     told = raw(client, head + b"content-length: 10000001\r\n\r\n")
     assert told.detail(413) == "The body is larger than 10,000,000 bytes"

@@ -27,7 +27,7 @@ def report(collection: str, **fields: Any) -> dict[str, Any]:
     return {"collection": collection, **nothing, "error": None, **fields}
 
 
-def test_index_finds_new_changed_and_deleted_files(filled: Server, owner: User) -> None:
+def test_index_endpoint_finds_new_changed_and_deleted_files(filled: Server, owner: User) -> None:
     folder = owner.home / "folder"
     (folder / "new.md").write_text("# New\n", encoding="utf-8")
     (folder / "a.md").write_text("# Changed\n", encoding="utf-8")
@@ -41,7 +41,7 @@ def test_index_finds_new_changed_and_deleted_files(filled: Server, owner: User) 
     }
 
 
-def test_nouns_agree_with_their_numbers(filled: Server, owner: User) -> None:
+def test_index_and_update_pluralize_their_nouns(filled: Server, owner: User) -> None:
     filled.post("/collections/add", name="m", path="~/folder/sub")
     assert filled.post("/index")["content"] == "Indexed 2 collections: 4 documents"
     assert filled.post("/update")["content"] == "Updated 2 collections"
@@ -50,7 +50,7 @@ def test_nouns_agree_with_their_numbers(filled: Server, owner: User) -> None:
     assert filled.post("/update")["content"] == "Updated 1 collection"
 
 
-def test_missing_folder_does_not_stop_other_scans(filled: Server, owner: User) -> None:
+def test_index_continues_after_a_missing_folder(filled: Server, owner: User) -> None:
     filled.post("/collections/add", name="m", path="~/notes")
     shutil.rmtree(owner.home / "folder")
     told = filled.post("/index")
@@ -65,7 +65,7 @@ def git(folder: Path, *args: str) -> None:
     subprocess.run(["git", *told, *args], cwd=folder, check=True, capture_output=True)
 
 
-def test_updating_pulls_where_that_is_asked_and_says_what_failed(filled: Server, owner: User) -> None:
+def test_update_pulls_on_request_and_reports_failures(filled: Server, owner: User) -> None:
     upstream = owner.home / "upstream"
     upstream.mkdir()
     git(upstream, "init")
@@ -90,24 +90,24 @@ def test_updating_pulls_where_that_is_asked_and_says_what_failed(filled: Server,
     assert told["content"] == "Updated 3 collections; 1 error: alone"
 
 
-def test_update_commands_run_for_an_update_alone(filled: Server, owner: User) -> None:
+def test_update_commands_run_only_for_update(filled: Server, owner: User) -> None:
     owner.ok("collection", "update-cmd", "n", "echo '# Made' > made.md")
     assert filled.post("/index")["reports"] == [report("n", unchanged=3)]
     assert filled.post("/update")["reports"] == [report("n", added=1, unchanged=3)]
 
 
 @pytest.mark.parametrize("path", ["/index", "/update"])
-def test_no_fields_may_be_no_body_or_an_empty_object(bare: Client, path: str) -> None:
+def test_index_and_update_accept_no_body_and_an_empty_object(bare: Client, path: str) -> None:
     assert bare.ok("POST", path) == bare.post(path)
 
 
-def test_unknown_fields_are_refused(bare: Client) -> None:
+def test_index_and_update_refuse_unknown_fields(bare: Client) -> None:
     assert bare.refused(400, "/index", force=True) == "force: unknown field; known fields: none"
     assert bare.refused(400, "/update", force=True) == "force: unknown field; known fields: pull"
     assert bare.refused(400, "/update", pull=1) == "pull: input should be a valid boolean, not 1"
 
 
-def test_each_text_gets_a_vector_in_order(client: Client) -> None:
+def test_embed_returns_one_vector_for_each_text_in_order(client: Client) -> None:
     texts = ["the weather in spring", "数据库备份", "the weather in spring", "", "long " * 5000]
     vectors = client.post("/embed", texts=texts)["embeddings"]
     assert [len(vector) for vector in vectors] == [384] * 5
@@ -131,11 +131,11 @@ def test_embed_limits_the_number_of_texts(client: Client) -> None:
         ({"texts": ["a"], "model": "x"}, "model: unknown field; known fields: texts"),
     ],
 )
-def test_embed_refuses_wrong_texts_by_name(client: Client, fields: dict[str, Any], detail: str) -> None:
+def test_embed_refuses_invalid_texts_by_name(client: Client, fields: dict[str, Any], detail: str) -> None:
     assert client.refused(400, "/embed", **fields) == detail
 
 
-def test_embed_without_a_model_is_not_ready(owner: User) -> None:
+def test_embed_without_a_model_is_unavailable(owner: User) -> None:
     with server_of(owner, QMD_EMBED_MODEL="no-such-model") as server:
         assert server.refused(503, "/embed", texts=["a"]) == "Model not loaded"
         assert server.ok("GET", "/health") == {"status": "healthy", "model_loaded": False, "watching": "off"}

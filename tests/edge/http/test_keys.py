@@ -139,7 +139,7 @@ def folders(body: Any, user: User) -> Any:
     return body | {"path": body["path"].replace("{library}", str(library))}
 
 
-def test_every_endpoint_and_tool_is_in_these_tests(guarded: Guarded) -> None:
+def test_key_tests_cover_every_endpoint_and_tool(guarded: Guarded) -> None:
     paths = guarded.server.ask("GET", "/openapi.json", key=guarded.keys["all"]).json["paths"]
     known = {(method.upper(), path) for path, methods in paths.items() for method in methods}
 

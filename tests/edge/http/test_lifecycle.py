@@ -65,7 +65,7 @@ def test_both_transports_serve_until_stdin_ends(host_reader: User, args: list[st
         assert is_gone(client)
 
 
-def test_mcp_alone_opens_no_port(host_reader: User) -> None:
+def test_mcp_transport_opens_no_port(host_reader: User) -> None:
     with spawn(host_reader, "--transport", "mcp") as process:
         out, err = process.communicate(PING, timeout=PATIENCE)
     assert json.loads(out) == {"jsonrpc": "2.0", "id": 1, "result": {}}
@@ -173,7 +173,7 @@ def test_searches_run_and_writes_wait_during_a_write(server: Server, owner: User
     assert answers == ["updated", "renamed"]
 
 
-def test_the_watcher_waits_for_the_write_in_progress(owner: User) -> None:
+def test_watcher_waits_for_the_write_in_progress(owner: User) -> None:
     owner.ok("collection", "add", str(owner.home / "folder"), "--name", "n")
     begun, go = owner.home / "begun", owner.home / "go"
     owner.ok("collection", "update-cmd", "n", f"mkfifo {go}; touch {begun}; cat {go}")

@@ -73,7 +73,9 @@ def test_metrics_cover_the_index_the_models_and_the_queue(server: Server) -> Non
     assert found["qmd_requests_in_progress"] == 1
 
 
-def test_metrics_without_the_package_say_what_to_install(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_metrics_without_prometheus_client_say_what_to_install(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
     # Not with the module, which the quick run imports too.
     from qmd.http.app import app
     from qmd.server.access import Gate

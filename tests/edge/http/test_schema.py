@@ -69,7 +69,7 @@ def before_call(context, case, kwargs):
 """
 
 
-def test_the_api_does_what_its_description_says(owner: User, tmp_path: Path) -> None:
+def test_api_matches_its_openapi_description(owner: User, tmp_path: Path) -> None:
     owner.ok("collection", "add", str(owner.notes), "--name", "notes")
     owner.ok("collection", "add", str(owner.home / "folder"), "--name", "others")
     owner.ok("embed", "-q")
@@ -133,7 +133,7 @@ DATES = [
 ]
 
 
-def test_the_description_states_the_limits_of_texts(server: Server) -> None:
+def test_openapi_description_states_the_limits_of_texts(server: Server) -> None:
     server.post("/collections/add", name="notes", path="~/folder")
     known = server.ok("GET", "/openapi.json")["components"]["schemas"]
     name = "notes"

@@ -59,7 +59,7 @@ def test_collection_filter_applies_before_the_limit(client: Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["/search", "/query"])
-def test_filters_are_fields_and_can_be_typed(client: Client, path: str) -> None:
+def test_search_filters_can_be_fields_or_typed(client: Client, path: str) -> None:
     found = client.post(path, query="kestrel", limit=1000)["results"]
     assert client.post(path, query="kestrel", limit=1000, after="2000", before="9999")["results"] == found
     assert client.post(path, query="kestrel after:2000", limit=1000)["results"] == found
@@ -72,14 +72,14 @@ def test_filters_are_fields_and_can_be_typed(client: Client, path: str) -> None:
     assert client.refused(400, path, query="kestrel", author=" ") == "author is empty"
 
 
-def test_an_unknown_collection_lists_the_known_ones(client: Client) -> None:
+def test_search_in_an_unknown_collection_lists_the_known_ones(client: Client) -> None:
     for path in ("/search", "/query"):
         told = client.refused(404, path, query="a", collection="nots")
         assert told.startswith("Collection not found: nots (did you mean 'notes'?")
         assert "known collections: notes, work, crowd" in told
 
 
-def test_limit_and_min_score_cut(client: Client) -> None:
+def test_search_applies_limit_and_min_score(client: Client) -> None:
     assert len(client.post("/search", query="kestrel", limit=3)["results"]) == 3
     assert len(client.post("/search", query="kestrel")["results"]) == 10
     assert len(client.post("/search", query="kestrel", limit=1000)["results"]) == 32
@@ -90,7 +90,7 @@ def test_vsearch_needs_vectors(client: Client) -> None:
     assert client.refused(503, "/vsearch", query="birds") == NO_VECTORS
 
 
-def test_vsearch_leaves_out_what_scores_less_than_the_minimum(seeing: Client) -> None:
+def test_vsearch_leaves_out_hits_below_the_minimum_score(seeing: Client) -> None:
     found = seeing.post("/vsearch", query="a budget for birds of prey", limit=50)
     best = found["results"][0]["score"]
     assert {"stage": "vector", "status": "ran"} in found["stages"]
@@ -98,7 +98,7 @@ def test_vsearch_leaves_out_what_scores_less_than_the_minimum(seeing: Client) ->
     assert 0 < len(fewer["results"]) < len(found["results"])
 
 
-def test_a_search_says_if_nothing_seems_to_answer(seeing: Client) -> None:
+def test_vsearch_reports_that_nothing_seems_to_answer(seeing: Client) -> None:
     found = seeing.post("/vsearch", query="the second theorem of thermodynamics", min_score=0.9)
     assert found["results"] == []
     (stage,) = [stage for stage in found["stages"] if stage["stage"] == "answer"]
@@ -151,7 +151,7 @@ def client_refuses(client: Client, **options: Any) -> str:
     return client.refused(400, "/search", query="kestrel", **options)
 
 
-def test_null_counts_as_not_given(client: Client) -> None:
+def test_search_treats_null_as_not_given(client: Client) -> None:
     fields: dict[str, Any] = {"query": "zebra", "collection": None}
     assert client.ok("POST", "/search", fields) == client.post("/search", query="zebra")
 
@@ -211,18 +211,18 @@ def test_null_counts_as_not_given(client: Client) -> None:
         ("/query", {"query": "a", "rerank": 1}, "rerank: input should be a valid boolean, not 1"),
     ],
 )
-def test_wrong_fields_are_refused_by_name(
+def test_searches_refuse_invalid_fields_by_name(
     client: Client, path: str, fields: dict[str, Any], detail: str
 ) -> None:
     assert client.refused(400, path, **fields) == detail
 
 
-def test_number_without_a_fraction_counts_as_integer(client: Client) -> None:
+def test_integer_field_accepts_a_number_without_a_fraction(client: Client) -> None:
     answer = client.ask("POST", "/search", body=b'{"query": "kestrel", "limit": 2.0, "min_score": 0}')
     assert len(answer.json["results"]) == 2
 
 
-def test_the_order_of_results_can_be_chosen(client: Client) -> None:
+def test_search_results_can_be_sorted_folded_and_weighted_by_date(client: Client) -> None:
     plain = client.post("/search", query="budget")
     assert client.post("/search", query="budget", recent=False, fold=False, sort="relevance") == plain
     for options in ({"sort": "date"}, {"recent": True}, {"half_life": 30}, {"fold": True}):
@@ -232,7 +232,7 @@ def test_the_order_of_results_can_be_chosen(client: Client) -> None:
 
 
 @pytest.mark.slow
-def test_a_pin_of_the_command_line_shows_at_once(owner: User, server: Server) -> None:
+def test_pin_of_the_command_line_applies_immediately(owner: User, server: Server) -> None:
     owner.ok("collection", "add", str(owner.home / "folder"), "--name", "folder")
     owner.ok("pin", "words", "sub/c.md")
     first, second, *_ = (found := server.post("/search", query="words"))["results"]

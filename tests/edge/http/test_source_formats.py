@@ -17,7 +17,7 @@ BOOK = {"cells": [{"cell_type": "markdown", "source": text} for text in ("# Bird
 CELL = {"kind": "cell", "value": 3}
 
 
-def test_a_collection_names_formats_and_answers_have_places(server: Server, owner: User) -> None:
+def test_collections_add_takes_formats_and_hits_have_anchors(server: Server, owner: User) -> None:
     folder = owner.home / "papers"
     folder.mkdir()
     (folder / "a.ipynb").write_text(json.dumps(BOOK), encoding="utf-8")
@@ -53,7 +53,7 @@ def test_a_collection_names_formats_and_answers_have_places(server: Server, owne
     assert "anchor" not in hit
 
 
-def test_page_shows_places_and_leads_to_them_in_the_file(server: Server, owner: User) -> None:
+def test_page_shows_anchors_and_links_to_them_in_the_file(server: Server, owner: User) -> None:
     pytest.importorskip("pypdfium2")
     folder = owner.home / "papers"
     folder.mkdir()

@@ -81,7 +81,7 @@ def test_page_needs_a_session_if_there_are_keys(keyed: tuple[User, Server, dict[
     assert server.ask("GET", "/", cookie=cookie).status == 303
 
 
-def test_sign_in_leads_to_no_other_site(keyed: tuple[User, Server, dict[str, str]]) -> None:
+def test_sign_in_does_not_redirect_to_other_sites(keyed: tuple[User, Server, dict[str, str]]) -> None:
     _, server, keys = keyed
     for there in ("https://example.org/", "//example.org/", "/\\example.org", "javascript:alert(1)"):
         answer = post(server, f"/sign-in?next={quote(there)}", key=keys["all"])
@@ -96,7 +96,7 @@ def test_session_ends_with_its_key(keyed: tuple[User, Server, dict[str, str]]) -
     assert server.ask("GET", "/", cookie=cookie).status == 303
 
 
-def test_limited_key_learns_nothing_of_other_collections(keyed: tuple[User, Server, dict[str, str]]) -> None:
+def test_limited_key_sees_nothing_of_other_collections(keyed: tuple[User, Server, dict[str, str]]) -> None:
     _, server, keys = keyed
     cookie = sign_in(server, keys["limited"])
     for path in ("/", "/?q=kestrel&mode=words&scores=1", "/?q=kestrel&mode=both", "/upkeep", "/upkeep/job"):
@@ -115,7 +115,7 @@ def test_limited_key_learns_nothing_of_other_collections(keyed: tuple[User, Serv
         assert answer.status == 403, action
 
 
-def test_read_only_key_is_offered_and_allowed_no_change(keyed: tuple[User, Server, dict[str, str]]) -> None:
+def test_read_only_key_is_not_offered_or_allowed_changes(keyed: tuple[User, Server, dict[str, str]]) -> None:
     _, server, keys = keyed
     cookie = sign_in(server, keys["reader"])
     shown = page(server, "/upkeep", cookie=cookie)
@@ -147,7 +147,7 @@ def test_page_without_its_extra_says_what_to_install(make_user: MakeUser, tmp_pa
     assert opened.stderr == f"Error: {told}\n"
 
 
-def test_every_page_has_the_policy_and_an_entity_tag(client: Client) -> None:
+def test_pages_have_the_security_policy_and_an_entity_tag(client: Client) -> None:
     for path in (
         "/",
         "/?q=kestrel",
@@ -194,7 +194,7 @@ def test_language_follows_the_browser(client: Client) -> None:
         ("/read/docs/{0}.md", 404, "未找到文档：docs/{0}.md"),
     ],
 )
-def test_messages_of_the_engine_are_translated(client: Client, path: str, status: int, message: str) -> None:
+def test_engine_messages_are_translated(client: Client, path: str, status: int, message: str) -> None:
     assert message in page(client, path, status, accept_language="zh-CN")
 
 
@@ -216,7 +216,7 @@ def files(make_user: MakeUser) -> Iterator[tuple[Path, Server]]:
         yield folder, server
 
 
-def test_file_that_the_browser_has_is_not_sent_again(files: tuple[Path, Server]) -> None:
+def test_unchanged_file_is_not_sent_again(files: tuple[Path, Server]) -> None:
     folder, server = files
     path = "/file/folder/sub/b.svg"
     first = server.ask("GET", path).headers
@@ -249,7 +249,7 @@ def test_file_stays_in_its_collection_and_has_a_known_type(files: tuple[Path, Se
     assert shown.count("<img") == 1
 
 
-def test_file_is_indexed_or_an_image_of_an_indexed_document(make_user: MakeUser) -> None:
+def test_only_indexed_files_and_images_of_documents_are_sent(make_user: MakeUser) -> None:
     user = make_user("web-left-out")
     notes = user.home / "vault"
     for path in ("paper.pdf", "hr/pay.pdf", "private/plan.pdf", "node_modules/x.pdf", "raw.svg", "chart.png"):
@@ -307,7 +307,7 @@ def test_remote_images_are_allowed_for_one_answer(make_user: MakeUser) -> None:
         assert "<img" not in page(server, "/read/notes/image.md")
 
 
-def test_upkeep_changes_collections(server: Server, owner: User) -> None:
+def test_upkeep_page_changes_collections(server: Server, owner: User) -> None:
     def finished() -> bool:
         return "data-active" not in page(server, "/upkeep/job")
 
@@ -331,7 +331,7 @@ def test_upkeep_changes_collections(server: Server, owner: User) -> None:
     assert '"target": "rename first second"' in log
 
 
-def test_first_key_of_the_page_signs_its_maker_in(server: Server) -> None:
+def test_first_key_made_on_the_page_signs_in_the_browser(server: Server) -> None:
     answer = post(server, "/upkeep/add-key", name="laptop")
     secret = re.search(r"qmd_[\w-]{40,}", answer.text)
     assert secret is not None
@@ -342,7 +342,7 @@ def test_first_key_of_the_page_signs_its_maker_in(server: Server) -> None:
     assert post(server, "/upkeep/remove-key", cookie=cookie, name="laptop").status == 303
 
 
-def test_open_starts_a_server_and_a_browser(owner: User) -> None:
+def test_open_command_starts_a_server_and_a_browser(owner: User) -> None:
     seen = owner.home / "seen"
     browser = owner.home / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" >>"{seen}"\n', encoding="utf-8")
@@ -367,7 +367,7 @@ HEADS = {
 }
 
 
-def test_front_matter_of_each_kind_is_shown_and_searched_the_same(make_user: MakeUser) -> None:
+def test_front_matter_of_each_kind_is_displayed_and_searched_alike(make_user: MakeUser) -> None:
     user = make_user("web-heads")
     folder = user.home / "heads"
     folder.mkdir()

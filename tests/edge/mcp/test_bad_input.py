@@ -79,7 +79,7 @@ def test_unexpected_answers_and_notifications_are_ignored(agent: Agent) -> None:
     assert agent.result("ping") == {}
 
 
-def test_only_a_ping_is_answered_before_the_handshake(start: StartAgent, reader: User) -> None:
+def test_only_ping_is_answered_before_initialize(start: StartAgent, reader: User) -> None:
     agent = start(reader)
     assert agent.result("ping") == {}
     for method in ("tools/list", "tools/call", "resources/list", "prompts/list"):
@@ -89,7 +89,7 @@ def test_only_a_ping_is_answered_before_the_handshake(start: StartAgent, reader:
 
 
 @pytest.mark.slow
-def test_a_handshake_without_its_fields_is_refused(start: StartAgent, reader: User) -> None:
+def test_initialize_without_its_fields_is_refused(start: StartAgent, reader: User) -> None:
     agent = start(reader)
     assert agent.error("initialize")["code"] == INVALID_PARAMS
     assert agent.error("initialize", **INITIALIZE | {"protocolVersion": 5})["code"] == INVALID_PARAMS
@@ -145,7 +145,7 @@ OUTSIDE = [
 
 
 @pytest.mark.parametrize("uri", OUTSIDE, ids=lambda uri: uri[:40])
-def test_nothing_outside_the_collections_is_a_resource(agent: Agent, uri: str) -> None:
+def test_resources_read_returns_nothing_outside_the_collections(agent: Agent, uri: str) -> None:
     error = agent.error("resources/read", uri=uri)
     assert error["code"] == NO_RESOURCE
     assert "root:" not in json.dumps(error)
@@ -155,14 +155,14 @@ def test_nothing_outside_the_collections_is_a_resource(agent: Agent, uri: str) -
     "file",
     [*OUTSIDE, "~/.bashrc", "../secret.md", "notes/../../secret.md", "a\0b", "\0", "..", ".", "/", " "],
 )
-def test_nothing_outside_the_collections_is_a_document(agent: Agent, reader: User, file: str) -> None:
+def test_get_returns_nothing_outside_the_collections(agent: Agent, reader: User, file: str) -> None:
     (reader.home / "library" / "secret.md").write_text("top secret", encoding="utf-8")
     for tool, name in (("get", "file"), ("multi_get", "pattern")):
         assert "secret\n" not in agent.failure(tool, **{name: file})
         assert "root:" not in agent.failure(tool, **{name: file})
 
 
-def test_a_file_that_is_not_indexed_is_not_read(agent: Agent, reader: User) -> None:
+def test_get_refuses_a_file_that_is_not_indexed(agent: Agent, reader: User) -> None:
     secret = reader.home / "library" / "notes" / "later.md"
     secret.write_text("written after the scan", encoding="utf-8")
     try:
@@ -171,7 +171,7 @@ def test_a_file_that_is_not_indexed_is_not_read(agent: Agent, reader: User) -> N
         secret.unlink()
 
 
-def test_huge_and_odd_texts_are_searched_or_refused(agent: Agent) -> None:
+def test_search_accepts_or_refuses_huge_and_unusual_texts(agent: Agent) -> None:
     assert agent.failure("search", query="x" * 10_001) == "query: string should have at most 10000 characters"
     assert agent.text("search", query="y" * 10_000).startswith("No results found for")
     for odd in ("\0", "a\0zebra", "'; DROP TABLE documents;--", '"unbalanced', "NEAR(", "*", "\x1b[2J", "%s"):
@@ -183,6 +183,6 @@ def test_huge_and_odd_texts_are_searched_or_refused(agent: Agent) -> None:
 @pytest.mark.parametrize(
     "pattern", ["[", "{a,b", "{" * 50 + "}" * 50, "*" * 5_000, "a" * 100_001, "{1..9999999}", "\\"]
 )
-def test_odd_globs_are_refused_or_match_nothing(agent: Agent, pattern: str) -> None:
+def test_multi_get_refuses_unusual_globs_or_matches_nothing(agent: Agent, pattern: str) -> None:
     agent.failure("multi_get", pattern=pattern)
     assert agent.result("ping") == {}

@@ -50,7 +50,7 @@ def listens(site: Site) -> bool:
         return False
 
 
-def test_server_starts_and_stops(host: User) -> None:
+def test_mcp_server_starts_and_stops_in_the_background(host: User) -> None:
     site, pid = start(host)
     assert (cache(host) / "mcp.pid").read_text() == f"{pid}\n"
     assert listens(site)
@@ -60,7 +60,7 @@ def test_server_starts_and_stops(host: User) -> None:
     assert not (cache(host) / "mcp.pid").exists()
 
 
-def test_second_start_is_refused(host: User) -> None:
+def test_mcp_server_is_not_started_twice(host: User) -> None:
     site, pid = start(host)
     found = host.run("mcp", "--http", "--daemon", "--port", "0")
     assert (found.returncode, found.stdout) == (1, "")
@@ -68,7 +68,7 @@ def test_second_start_is_refused(host: User) -> None:
     assert listens(site)
 
 
-def test_servers_of_indexes_are_separate(host: User) -> None:
+def test_mcp_servers_of_indexes_are_separate(host: User) -> None:
     site, _ = start(host)
     other, pid = start(host, "--index", "work")
     assert (cache(host) / "mcp-work.pid").read_text() == f"{pid}\n"
@@ -77,12 +77,12 @@ def test_servers_of_indexes_are_separate(host: User) -> None:
     assert listens(site)
 
 
-def test_stop_without_a_server_succeeds(host: User) -> None:
+def test_mcp_stop_without_a_server_succeeds(host: User) -> None:
     found = host.run("mcp", "stop")
     assert (found.returncode, found.stdout, found.stderr) == (0, NOTHING_RUNS, "")
 
 
-def test_pid_file_of_a_killed_server_is_ignored(host: User) -> None:
+def test_mcp_pid_file_of_a_killed_server_is_ignored(host: User) -> None:
     _, pid = start(host)
     os.kill(pid, signal.SIGKILL)
     # Its lock goes when it does: until then it still counts as running.
@@ -91,7 +91,7 @@ def test_pid_file_of_a_killed_server_is_ignored(host: User) -> None:
     assert listens(site)
 
 
-def test_stop_never_kills_another_process_with_the_same_pid(host: User) -> None:
+def test_mcp_stop_never_kills_another_process_with_the_same_pid(host: User) -> None:
     cache(host).mkdir(parents=True, exist_ok=True)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
         (cache(host) / "mcp.pid").write_text(f"{stranger.pid}\n")
@@ -105,14 +105,14 @@ def test_stop_never_kills_another_process_with_the_same_pid(host: User) -> None:
 
 
 @pytest.mark.parametrize("left", ["", "garbage", "-1", "0", "99999999999999999999"])
-def test_invalid_pid_file_is_ignored(host: User, left: str) -> None:
+def test_invalid_mcp_pid_file_is_ignored(host: User, left: str) -> None:
     cache(host).mkdir(parents=True, exist_ok=True)
     (cache(host) / "mcp.pid").write_text(left)
     assert host.run("mcp", "stop").stdout == NOTHING_RUNS
     start(host)
 
 
-def test_failed_start_reports_its_error(host: User) -> None:
+def test_failed_start_of_the_mcp_server_reports_its_error(host: User) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         found = host.run("mcp", "--http", "--daemon", "--port", str(port))
@@ -121,7 +121,7 @@ def test_failed_start_reports_its_error(host: User) -> None:
     assert host.run("mcp", "stop").stdout == NOTHING_RUNS
 
 
-def test_stderr_of_the_server_is_in_its_log(host: User) -> None:
+def test_mcp_log_has_stderr_of_the_server(host: User) -> None:
     site, _ = start(host)
     assert site.request(body=b"{}", host="evil.example")[0] == 403
     assert "refused a request with Host: 'evil.example'" in (cache(host) / "mcp.log").read_text()

@@ -45,7 +45,7 @@ def shown(agent: Agent, **arguments: Any) -> str:
     return text
 
 
-def test_a_document_is_a_resource_with_its_names_on_the_wire(agent: Agent) -> None:
+def test_get_and_multi_get_return_resources_with_indexed_at(agent: Agent) -> None:
     indexed_at = agent.call("status")["structuredContent"]["indexedAt"]
     assert agent.call("get", file="notes/meeting.md") == {
         "content": [embedded(MEETING)],
@@ -54,7 +54,7 @@ def test_a_document_is_a_resource_with_its_names_on_the_wire(agent: Agent) -> No
     assert agent.call("multi_get", pattern="meeting.md")["_meta"] == {"indexedAt": indexed_at}
 
 
-def test_the_fields_of_a_resource_come_in_order(agent: Agent) -> None:
+def test_resource_fields_are_in_order(agent: Agent) -> None:
     (block,) = agent.call("get", file="notes/meeting.md")["content"]
     assert list(block["resource"]) == ["uri", "name", "title", "mimeType", "text"]
 
@@ -90,13 +90,13 @@ def test_get_accepts_a_path_on_disk(agent: Agent, reader: User) -> None:
     assert shown(agent, file=str(reader.home / "library" / "notes" / "meeting.md")) == MEETING
 
 
-def test_context_is_above_the_text(agent: Agent, seeing: Agent) -> None:
+def test_get_puts_the_context_above_the_text(agent: Agent, seeing: Agent) -> None:
     assert shown(agent, file="plan.md") == f"<!-- Context: Notes of 2025 -->\n\n{PLAN}"
     joined = "Everything here\n\nPersonal notes\n\nNotes of 2025"
     assert shown(seeing, file="plan.md") == f"<!-- Context: {joined} -->\n\n{PLAN}"
 
 
-def test_uri_is_encoded_by_segment(agent: Agent) -> None:
+def test_get_encodes_uris_by_segment(agent: Agent) -> None:
     (block,) = agent.call("get", file="notes/2025/ meeting.md")["content"]
     assert block["resource"]["uri"] == "qmd://notes/2025/%20meeting.md"
     assert block["resource"]["name"] == "notes/2025/ meeting.md"
@@ -116,24 +116,24 @@ def test_uri_is_encoded_by_segment(agent: Agent) -> None:
     ],
     ids=str,
 )
-def test_twenty_lines_from_line_120_are_120_to_139(agent: Agent, arguments: dict[str, Any]) -> None:
+def test_get_returns_exactly_the_requested_lines(agent: Agent, arguments: dict[str, Any]) -> None:
     assert shown(agent, **arguments) == "\n".join(lines(120, 20))
     assert shown(agent, **arguments, lineNumbers=True) == numbered(120, 20)
 
 
-def test_line_numbers_count_from_the_first_line_shown(agent: Agent) -> None:
+def test_get_line_numbers_count_from_the_first_line_returned(agent: Agent) -> None:
     assert shown(agent, file="notes/meeting.md", lineNumbers=True) == numbered(1, 140)
     assert shown(agent, file="notes/meeting.md:139", lineNumbers=True) == "139: line 139\n140: the last line"
 
 
-def test_a_line_past_the_end_is_an_error(agent: Agent) -> None:
+def test_get_refuses_a_line_past_the_end(agent: Agent) -> None:
     text = "notes/meeting.md has 140 lines: there is no line 141"
     assert agent.failure("get", file="notes/meeting.md", fromLine=141) == text
     assert agent.failure("get", file="notes/meeting.md:141") == text
     assert agent.failure("get", file="notes/meeting.md:0").startswith("lines are counted from 1")
 
 
-def test_missing_document_suggests_similar_paths(agent: Agent) -> None:
+def test_get_of_a_missing_document_suggests_similar_paths(agent: Agent) -> None:
     assert agent.failure("get", file="notes/meting.md") == (
         "Document not found: notes/meting.md\n\n"
         "Did you mean one of these?\n  - notes/meeting.md\n  - notes/2025/ meeting.md"
@@ -142,7 +142,7 @@ def test_missing_document_suggests_similar_paths(agent: Agent) -> None:
 
 
 @pytest.mark.slow
-def test_ambiguous_end_lists_the_candidates(start: StartAgent, newcomer: User) -> None:
+def test_get_of_an_ambiguous_name_lists_the_candidates(start: StartAgent, newcomer: User) -> None:
     for folder in ("one", "two"):
         (newcomer.home / "docs" / folder).mkdir(parents=True)
         (newcomer.home / "docs" / folder / "same.md").write_text(f"# {folder}\n", encoding="utf-8")
@@ -184,7 +184,7 @@ def test_multi_get_returns_errors_first_and_documents_in_order(agent: Agent) -> 
     }
 
 
-def test_truncation_note_has_no_line_number(agent: Agent) -> None:
+def test_multi_get_does_not_number_the_truncation_note(agent: Agent) -> None:
     (block,) = agent.call("multi_get", pattern="meeting.md:139:1, ", lineNumbers=True)["content"]
     assert block["resource"]["text"] == "139: line 139\n\n[... truncated 1 more lines]"
 
@@ -205,13 +205,11 @@ def test_multi_get_without_errors_has_no_error_text(agent: Agent) -> None:
         (f"{docid('work', 'report.md')},qmd://notes/2025/plan.md", 2),
     ],
 )
-def test_patterns_match_whole_paths_with_or_without_the_collection(
-    agent: Agent, pattern: str, count: int
-) -> None:
+def test_multi_get_patterns_match_whole_paths(agent: Agent, pattern: str, count: int) -> None:
     assert len(agent.call("multi_get", pattern=pattern)["content"]) == count
 
 
-def test_max_bytes_counts_bytes(agent: Agent) -> None:
+def test_multi_get_max_bytes_counts_bytes(agent: Agent) -> None:
     size = len(LIBRARY["notes", "数据库.md"].encode())
     (block,) = agent.call("multi_get", pattern="数据库.md", maxBytes=size)["content"]
     assert block["type"] == "resource"
@@ -220,7 +218,7 @@ def test_max_bytes_counts_bytes(agent: Agent) -> None:
     assert "(1KB)" in content[1]["text"]
 
 
-def test_pattern_without_matches_is_an_error(agent: Agent) -> None:
+def test_multi_get_without_matches_is_an_error(agent: Agent) -> None:
     assert agent.failure("multi_get", pattern="nothing/*") == "No documents match: nothing/*"
     assert agent.failure("multi_get", pattern="0123456, 7654321") == (
         "Document not found: 0123456; Document not found: 7654321"
@@ -237,7 +235,7 @@ def test_text_resources_setting_returns_documents_as_text(start: StartAgent, rea
     assert [each["type"] for each in content] == ["text", "text"]
 
 
-def test_there_is_one_template_and_no_list_of_resources(agent: Agent) -> None:
+def test_resources_have_one_template_and_no_list(agent: Agent) -> None:
     assert agent.result("resources/list") == {"resources": []}
     (template,) = agent.result("resources/templates/list")["resourceTemplates"]
     assert template.pop("name")
@@ -255,7 +253,7 @@ def test_there_is_one_template_and_no_list_of_resources(agent: Agent) -> None:
     "uri",
     ["qmd://notes/2025/plan.md", "qmd://notes%2F2025%2Fplan.md", "qmd://plan.md", "qmd://2025/pl%61n.md"],
 )
-def test_a_resource_has_line_numbers_and_its_context(agent: Agent, uri: str) -> None:
+def test_resource_has_line_numbers_and_its_context(agent: Agent, uri: str) -> None:
     text = (
         "<!-- Context: Notes of 2025 -->\n\n"
         "1: # Plan\n2: \n3: The kestrel budget.\n4: \n5: ## Travel\n6: \n7: Trains only."
@@ -302,7 +300,7 @@ def test_every_uri_from_a_tool_is_readable(agent: Agent) -> None:
         assert (found["uri"], found["name"]) == (given["uri"], given["name"])
 
 
-def test_the_prompt_is_a_guide_that_names_every_tool(agent: Agent) -> None:
+def test_prompt_guide_names_every_tool(agent: Agent) -> None:
     (prompt,) = agent.result("prompts/list")["prompts"]
     assert prompt["name"] == "query"
     assert "arguments" not in prompt
@@ -329,7 +327,7 @@ def test_the_prompt_is_a_guide_that_names_every_tool(agent: Agent) -> None:
 
 
 @pytest.mark.slow
-def test_answers_have_the_places_of_source_files(newcomer: User, start: StartAgent) -> None:
+def test_hits_and_documents_have_anchors_of_source_files(newcomer: User, start: StartAgent) -> None:
     folder = newcomer.home / "papers"
     folder.mkdir()
     cells = [{"cell_type": "markdown", "source": text} for text in ("# Birds", "A heron.", "An ibis.")]

@@ -28,7 +28,7 @@ def files(result: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("tool", ["search", "query"])
-def test_filter_is_an_argument_of_searches(vault: Agent, tool: str) -> None:
+def test_searches_take_a_filter(vault: Agent, tool: str) -> None:
     found = vault.call(tool, query="kestrel", filter=DRAFT)
     assert sorted(files(found)) == ["notes/ops/run.md", "notes/plan.md"]
     not_work = {"operator": "not", "operands": [{"field": "tag", "operator": "eq", "value": "work"}]}
@@ -37,7 +37,7 @@ def test_filter_is_an_argument_of_searches(vault: Agent, tool: str) -> None:
 
 
 @pytest.mark.parametrize("tool", ["search", "vsearch", "query"])
-def test_wrong_filter_is_an_error_in_one_line_that_names_the_part(vault: Agent, tool: str) -> None:
+def test_searches_refuse_an_invalid_filter_in_one_line(vault: Agent, tool: str) -> None:
     wrong = {"operator": "and", "operands": [DRAFT, DRAFT | {"operator": "contain"}]}
     told = vault.failure(tool, query="kestrel", filter=wrong)
     assert told.startswith('filter.operands[1].operator: unknown: "contain" (did you mean')
@@ -49,7 +49,7 @@ def test_wrong_filter_is_an_error_in_one_line_that_names_the_part(vault: Agent, 
 
 
 @pytest.mark.parametrize("tool", ["search", "vsearch", "query"])
-def test_filters_alone_list_documents_newest_first(vault: Agent, tool: str) -> None:
+def test_filters_without_words_list_documents_newest_first(vault: Agent, tool: str) -> None:
     assert files(vault.call(tool, query="tag:work [status]")) == [
         "notes/plan.md",
         "notes/ops/run.md",
@@ -57,7 +57,7 @@ def test_filters_alone_list_documents_newest_first(vault: Agent, tool: str) -> N
     ]
 
 
-def test_hits_name_their_section(vault: Agent) -> None:
+def test_search_hits_name_their_section(vault: Agent) -> None:
     result = vault.call("search", query="tape")
     (hit,) = result["structuredContent"]["results"]
     assert hit["section"] == "Operations > Backups > Restoring"
@@ -72,7 +72,7 @@ def test_get_takes_the_address_of_a_section(vault: Agent) -> None:
     assert resource["text"].startswith("11: ### Restoring")
 
 
-def test_get_lists_links_and_backlinks_only_on_request_and_repeats_no_text(vault: Agent) -> None:
+def test_get_lists_links_and_backlinks_only_on_request(vault: Agent) -> None:
     plain = vault.call("get", file="plan.md", maxLines=1)
     result = vault.call("get", file="plan.md", maxLines=1, links=True)
     assert plain == {"content": result["content"], "_meta": result["_meta"]}
@@ -89,7 +89,7 @@ def test_get_lists_links_and_backlinks_only_on_request_and_repeats_no_text(vault
     }
 
 
-def test_get_lists_twenty_links_and_says_how_many_more_there_are(vault: Agent) -> None:
+def test_get_lists_twenty_links_and_counts_the_others(vault: Agent) -> None:
     hub = vault.call("get", file="hub.md", links=True)["structuredContent"]
     assert (len(hub["links"]), hub["linksLeftOut"]) == (20, 10)
     first = vault.call("get", file="links/00.md", links=True)["structuredContent"]
@@ -130,7 +130,7 @@ def test_status_summarizes_fields_briefly(start: StartAgent, newcomer: User, wor
     assert sum(len(entry.encode()) + 2 for entry in (*told["fields"], *told["tags"])) <= 470
 
 
-def test_status_says_how_changes_are_noticed(vault: Agent) -> None:
+def test_status_says_if_folders_are_watched(vault: Agent) -> None:
     result = vault.call("status")
     told = result["structuredContent"]
     # Servers do not watch in tests.
@@ -147,7 +147,7 @@ def test_status_of_an_empty_index_has_no_fields(start: StartAgent, newcomer: Use
 
 
 @pytest.mark.slow
-def test_links_are_read_as_data_on_one_line(start: StartAgent, newcomer: User) -> None:
+def test_status_and_search_print_document_data_on_one_line(start: StartAgent, newcomer: User) -> None:
     folder = newcomer.home / "odd"
     folder.mkdir()
     (folder / "a.md").write_text('---\n"x\\ny": "v\\nw"\n---\n# A\n\n# B\u202e\n\nzebra\n', encoding="utf-8")

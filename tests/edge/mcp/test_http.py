@@ -46,12 +46,14 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("method", "params"), CALLS, ids=str)
-def test_both_transports_answer_alike(site: Site, agent: Agent, method: str, params: dict[str, Any]) -> None:
+def test_http_transport_answers_like_stdio(
+    site: Site, agent: Agent, method: str, params: dict[str, Any]
+) -> None:
     over_http, over_stdio = site.ask(method, **params), agent.ask(method, params)
     assert {**over_http, "id": None} == {**over_stdio, "id": None}
 
 
-def test_a_client_is_told_what_is_indexed(site: Site) -> None:
+def test_initialize_describes_the_index(site: Site) -> None:
     told = site.ask("initialize", **INITIALIZE)["result"]
     assert told["protocolVersion"] == "2025-06-18"
     assert "37 documents in 3 collections" in told["instructions"]
@@ -76,7 +78,7 @@ def test_newest_protocol_revision_is_supported(site: Site) -> None:
     assert result["content"][0]["resource"]["title"] == "Plan"
 
 
-def test_a_notification_is_accepted_without_an_answer(site: Site) -> None:
+def test_notification_is_accepted_without_an_answer(site: Site) -> None:
     status, _, body = site.request(body=b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
     assert (status, body) == (202, b"")
 
@@ -101,7 +103,7 @@ def test_invalid_message_is_a_bad_request(site: Site, body: bytes, code: int) ->
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "application/jsonp", ""])
-def test_wrong_content_type_is_refused_like_every_error(site: Site, kind: str) -> None:
+def test_invalid_content_type_is_refused_in_the_common_form(site: Site, kind: str) -> None:
     status, _, body = site.request(body=PING, content_type=kind)
     assert status == 400
     assert "content-type: application/json" in detail(body, 400)
@@ -144,7 +146,7 @@ def test_unknown_path_is_not_found(site: Site, path: str) -> None:
         "[::1",
     ],
 )
-def test_a_foreign_host_is_refused_before_anything_is_read(site: Site, host: str) -> None:
+def test_foreign_host_is_refused_before_reading_the_body(site: Site, host: str) -> None:
     status, _, body = site.request(body=PING, host=host)
     assert status == 403
     assert detail(body, 403).startswith("Host is not allowed")
@@ -153,11 +155,11 @@ def test_a_foreign_host_is_refused_before_anything_is_read(site: Site, host: str
 @pytest.mark.parametrize(
     "host", ["localhost", "LOCALHOST:1", "127.0.0.1:99", "127.1.2.3", "[::1]", "[::1]:8181"]
 )
-def test_all_loopback_hosts_are_allowed(site: Site, host: str) -> None:
+def test_loopback_hosts_are_allowed(site: Site, host: str) -> None:
     assert site.request(body=PING, host=host)[0] == 200
 
 
-def test_a_request_may_come_without_a_host(site: Site) -> None:
+def test_request_without_a_host_is_accepted(site: Site) -> None:
     with socket.create_connection(("127.0.0.1", site.port), PATIENCE) as connection:
         connection.sendall(
             b"POST /mcp HTTP/1.0\r\ncontent-type: application/json\r\naccept: application/json\r\n"
@@ -177,7 +179,7 @@ def test_a_request_may_come_without_a_host(site: Site) -> None:
         "x",
     ],
 )
-def test_a_foreign_origin_is_refused(site: Site, origin: str) -> None:
+def test_foreign_origin_is_refused(site: Site, origin: str) -> None:
     status, _, body = site.request(body=PING, origin=origin)
     assert status == 403
     assert detail(body, 403).startswith("Origin is not allowed")
@@ -188,7 +190,7 @@ def test_loopback_origins_are_allowed(site: Site, origin: str) -> None:
     assert site.request(body=PING, origin=origin)[0] == 200
 
 
-def test_environment_allows_more_hosts_and_origins(reader: User) -> None:
+def test_environment_allows_additional_hosts_and_origins(reader: User) -> None:
     allowed = {"QMD_ALLOWED_HOSTS": "box.lan, other:81", "QMD_ALLOWED_ORIGINS": "https://app.example/"}
     with site_of(reader, **allowed) as site:
         assert site.request(body=PING, host="box.lan:8181")[0] == 200
@@ -201,7 +203,7 @@ def test_environment_allows_more_hosts_and_origins(reader: User) -> None:
         assert site.request(body=PING, host="box.lan:8181", origin="http://box.lan:8181")[0] == 200
 
 
-def test_a_large_body_is_refused(site: Site) -> None:
+def test_large_body_is_refused(site: Site) -> None:
     status, _, body = site.request(body=b" " * 10_000_001)
     assert status == 413
     assert detail(body, 413) == "The body is larger than 10,000,000 bytes"
@@ -221,7 +223,7 @@ def test_large_chunked_body_is_refused(site: Site) -> None:
         assert connection.makefile("rb").readline().split()[1] == b"413"
 
 
-def test_other_content_than_json_is_refused(site: Site) -> None:
+def test_content_other_than_json_is_refused(site: Site) -> None:
     assert site.request(body=PING, content_type="text/plain")[0] == 400
     assert site.request(body=PING, accept="text/html")[0] == 406
 
@@ -257,7 +259,7 @@ def test_port_in_use_is_reported(reader: User, site: Site) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_binding_beyond_loopback_needs_insecure(reader: User, host: str) -> None:
+def test_server_beyond_loopback_needs_keys_or_insecure(reader: User, host: str) -> None:
     found = run(reader, "--http", "--port", "0", "--host", host)
     assert (found.returncode, found.stdout) == (2, "")
     assert "without a key they could read all documents" in found.stderr

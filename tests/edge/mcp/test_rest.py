@@ -20,7 +20,7 @@ def ask(site: Site, path: str, status: int = 200, method: str = "POST", **fields
     return json.loads(answer)
 
 
-def test_health_has_the_uptime(site: Site) -> None:
+def test_rest_health_has_the_uptime(site: Site) -> None:
     found = ask(site, "/health", method="GET")
     assert set(found) == {"status", "uptime", "watching"}
     assert found["status"] == "ok"
@@ -30,7 +30,7 @@ def test_health_has_the_uptime(site: Site) -> None:
 
 
 @pytest.mark.parametrize("path", ["/search", "/query"])
-def test_searches_return_encoded_uris(site: Site, path: str) -> None:
+def test_rest_searches_return_encoded_uris(site: Site, path: str) -> None:
     found = ask(site, path, searches=SEARCHES, collections=["notes"], limit=1, minScore=0.1, rerank=False)
     (hit,) = found["results"]
     assert hit.keys() == {"docid", "file", "title", "score", "context", "line", "section", "snippet"}
@@ -51,7 +51,7 @@ def test_searches_return_encoded_uris(site: Site, path: str) -> None:
     ],
     ids=str,
 )
-def test_errors_have_the_common_form(site: Site, body: bytes, detail: str) -> None:
+def test_rest_errors_have_the_common_form(site: Site, body: bytes, detail: str) -> None:
     status, _, answer = site.request("POST", "/query", body)
     told = json.loads(answer)
     assert status == told["status_code"]

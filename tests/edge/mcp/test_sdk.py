@@ -33,7 +33,7 @@ def place(request: pytest.FixtureRequest, reader: User) -> StdioServerParameters
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_the_sdks_client_can_use_everything(place: StdioServerParameters | str, mode: str) -> None:
+def test_sdk_client_can_use_every_feature(place: StdioServerParameters | str, mode: str) -> None:
     import mcp_types as types
     from mcp.client.client import Client
 

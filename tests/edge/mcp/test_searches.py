@@ -50,7 +50,7 @@ def test_search_returns_a_summary_and_structured_content(agent: Agent) -> None:
     assert "isError" not in result
 
 
-def test_every_line_of_a_snippet_has_its_own_number_in_the_file(agent: Agent) -> None:
+def test_search_snippets_number_lines_as_in_the_file(agent: Agent) -> None:
     (hit,) = agent.call("search", query="travel trains")["structuredContent"]["results"][:1]
     lines = LIBRARY["notes", "2025/plan.md"].split("\n")
     shown = [line.partition(": ") for line in hit["snippet"].split("\n")]
@@ -58,7 +58,7 @@ def test_every_line_of_a_snippet_has_its_own_number_in_the_file(agent: Agent) ->
     assert str(hit["line"]) in [number for number, _, _ in shown]
 
 
-def test_scores_have_two_decimals_and_agree_with_the_summary(agent: Agent) -> None:
+def test_search_scores_have_two_decimals_and_agree_with_the_summary(agent: Agent) -> None:
     result = agent.call("search", query="kestrel", limit=40)
     lines = result["content"][0]["text"].split("\n\n", 1)[1].split("\n")
     found = result["structuredContent"]["results"]
@@ -70,7 +70,7 @@ def test_scores_have_two_decimals_and_agree_with_the_summary(agent: Agent) -> No
 
 
 @pytest.mark.parametrize("tool", ["search", "query"])
-def test_filters_are_arguments_and_can_be_typed(agent: Agent, tool: str) -> None:
+def test_search_filters_are_arguments_or_typed(agent: Agent, tool: str) -> None:
     found = agent.call(tool, query="kestrel")["structuredContent"]["results"]
     within = agent.call(tool, query="kestrel", after="2000", before="9999")
     assert within["structuredContent"]["results"] == found
@@ -85,37 +85,37 @@ def test_filters_are_arguments_and_can_be_typed(agent: Agent, tool: str) -> None
     assert refused == {"content": [{"type": "text", "text": told}], "isError": True}
 
 
-def test_heading_has_singular_for_one_result(agent: Agent) -> None:
+def test_search_heading_has_singular_for_one_result(agent: Agent) -> None:
     assert agent.text("search", query="zebra").startswith('Found 1 result for "zebra":\n\n#')
     assert agent.text("search", query="nowhere") == 'No results found for "nowhere"'
 
 
-def test_a_document_without_a_context_has_none(agent: Agent) -> None:
+def test_search_hit_without_a_context_has_null(agent: Agent) -> None:
     (hit,) = agent.call("search", query="zebra")["structuredContent"]["results"]
     assert hit["context"] is None
     assert hit["file"] == "notes/odd #1?.md"
 
 
-def test_default_limit_is_ten_and_min_score_filters(agent: Agent) -> None:
+def test_search_limit_defaults_to_ten_and_min_score_filters(agent: Agent) -> None:
     assert len(agent.call("search", query="kestrel")["structuredContent"]["results"]) == 10
     assert len(agent.call("search", query="kestrel", limit=3)["structuredContent"]["results"]) == 3
     assert agent.text("search", query="kestrel", minScore=1) == 'No results found for "kestrel"'
 
 
-def test_collection_filter_applies_before_the_limit(agent: Agent) -> None:
+def test_search_filters_collections_before_the_limit(agent: Agent) -> None:
     for tool in ("search", "query"):
         found = agent.call(tool, query="kestrel", collection="work", limit=1)["structuredContent"]["results"]
         assert [each["file"] for each in found] == ["work/report.md"]
 
 
-def test_collections_are_searched_together(agent: Agent) -> None:
+def test_query_searches_several_collections(agent: Agent) -> None:
     for arguments in ({"collections": ["work", "notes"]}, {"collection": "work", "collections": ["notes"]}):
         found = agent.call("query", query="kestrel", **arguments)["structuredContent"]["results"]
         assert {each["file"] for each in found} == {"work/report.md", "notes/2025/plan.md"}
 
 
 @pytest.mark.parametrize("tool", ["search", "vsearch", "query"])
-def test_unknown_collection_lists_the_known_ones(agent: Agent, tool: str) -> None:
+def test_search_in_an_unknown_collection_lists_the_known_ones(agent: Agent, tool: str) -> None:
     text = agent.failure(tool, query="x", collection="nope")
     assert text.startswith("Collection not found: nope (")
     assert text.endswith("known collections: notes, work, crowd)")
@@ -140,7 +140,7 @@ def test_vsearch_finds_by_meaning(seeing: Agent) -> None:
     assert stages(result)["vector"] == ("ran", None)
 
 
-def test_vsearch_leaves_out_what_scores_less_than_the_minimum(seeing: Agent) -> None:
+def test_vsearch_leaves_out_hits_below_the_minimum_score(seeing: Agent) -> None:
     assert seeing.text("vsearch", query="travel", minScore=1).startswith("No results found")
     found = seeing.call("vsearch", query="travel", minScore=0.4)["structuredContent"]["results"]
     assert all(each["score"] >= 0.4 for each in found)
@@ -178,11 +178,11 @@ def test_query_takes_searches_in_place_of_a_query(seeing: Agent) -> None:
     assert stages(result)["expand"] == ("skipped", "searches were given")
 
 
-def test_invalid_query_document_is_an_error_with_the_line(agent: Agent) -> None:
+def test_query_names_the_line_of_an_invalid_query_document(agent: Agent) -> None:
     assert agent.failure("query", query="lex: a\nno type").startswith("line 2: ")
 
 
-def test_every_search_has_indexed_at(seeing: Agent) -> None:
+def test_searches_return_indexed_at(seeing: Agent) -> None:
     for tool in ("search", "vsearch", "query"):
         moment = seeing.call(tool, query="kestrel", collection="work")["structuredContent"]["indexedAt"]
         assert MOMENT.fullmatch(moment)

@@ -32,13 +32,13 @@ def answers(path: str) -> list[tuple[str, Permission, bool]]:
     return [(each.project, each.permission, each.approved) for each in approvals.decisions(path)]
 
 
-def test_without_a_file_nothing_was_decided_and_none_is_made(path: str) -> None:
+def test_decisions_without_a_file_are_empty_and_create_none(path: str) -> None:
     assert approvals.decisions(path) == []
     assert approvals.forget(path, SITE) == []
     assert not os.path.exists(os.path.dirname(path))
 
 
-def test_an_answer_is_kept_with_its_time_and_the_name_it_was_given_for(path: str) -> None:
+def test_decide_keeps_the_answer_with_its_time_and_name(path: str) -> None:
     approve(path, COMMAND, FOLDER, MODEL)
     approvals.decide(path, "/code/other", [FOLDER], approved=False, asked=[FOLDER])
     assert answers(path) == [
@@ -52,21 +52,21 @@ def test_an_answer_is_kept_with_its_time_and_the_name_it_was_given_for(path: str
     assert all(len(each.when) == 20 and each.when.endswith("Z") for each in found)
 
 
-def test_a_later_answer_takes_the_place_of_an_earlier_one(path: str) -> None:
+def test_later_decision_replaces_an_earlier_one(path: str) -> None:
     asked = [COMMAND, FOLDER]
     approvals.decide(path, SITE, asked, approved=False, asked=asked)
     approvals.decide(path, SITE, [COMMAND], approved=True, asked=asked)
     assert answers(path) == [(SITE, FOLDER, False), (SITE, COMMAND, True)]
 
 
-def test_approvals_of_dropped_requests_are_forgotten_at_the_next_answer(path: str) -> None:
+def test_decide_forgets_approvals_of_dropped_requests(path: str) -> None:
     approve(path, COMMAND, FOLDER)
     approve(path, COMMAND, project="/code/other")
     approvals.decide(path, SITE, [], approved=True, asked=[FOLDER])
     assert answers(path) == [(SITE, FOLDER, True), ("/code/other", COMMAND, True)]
 
 
-def test_one_project_is_forgotten_and_the_others_are_not(path: str) -> None:
+def test_forget_removes_only_one_project(path: str) -> None:
     approve(path, COMMAND, FOLDER)
     approve(path, MODEL, project="/code/other")
     assert [each.permission for each in approvals.forget(path, SITE)] == [COMMAND, FOLDER]
@@ -83,12 +83,12 @@ def test_one_project_is_forgotten_and_the_others_are_not(path: str) -> None:
     ],
     ids=str,
 )
-def test_any_other_command_folder_or_kind_is_another_thing(other: Permission) -> None:
+def test_permissions_with_another_command_folder_or_kind_differ(other: Permission) -> None:
     assert other != COMMAND
     assert other.digest != COMMAND.digest
 
 
-def test_another_name_is_the_same_thing() -> None:
+def test_permissions_that_differ_only_in_name_are_equal() -> None:
     renamed = replace(COMMAND, name="handbook")
     assert (renamed, renamed.digest) == (COMMAND, COMMAND.digest)
 
@@ -108,7 +108,7 @@ def test_another_name_is_the_same_thing() -> None:
     ],
     ids=lambda text: text[:40],
 )
-def test_a_broken_file_is_an_error_that_names_it_and_is_left_as_it_is(path: str, text: str) -> None:
+def test_broken_approvals_file_is_an_error_and_stays(path: str, text: str) -> None:
     os.makedirs(os.path.dirname(path))
     Path(path).write_text(text, encoding="latin-1")
     for attempt in (
@@ -124,7 +124,7 @@ def test_a_broken_file_is_an_error_that_names_it_and_is_left_as_it_is(path: str,
 
 
 @pytest.mark.parametrize("field", ["kind", "value", "where"])
-def test_an_entry_changed_by_hand_approves_nothing(path: str, field: str) -> None:
+def test_modified_approval_is_an_error(path: str, field: str) -> None:
     approve(path, COMMAND)
     content = json.loads(Path(path).read_text(encoding="utf-8"))
     content["projects"][SITE][COMMAND.digest][field] = "path" if field == "kind" else "rm -rf /"
@@ -143,14 +143,14 @@ def test_unknown_keys_of_the_approvals_file_are_kept(path: str) -> None:
     assert approvals.decisions(path) == []
 
 
-def test_names_that_are_not_unicode_are_kept(path: str) -> None:
+def test_approval_of_a_name_that_is_not_unicode_is_kept(path: str) -> None:
     folder = Permission("path", os.fsdecode(b"/data/\xff"), name="odd")
     approve(path, folder)
     assert answers(path) == [(SITE, folder, True)]
 
 
 @pytest.mark.slow
-def test_answers_given_at_once_are_all_kept(path: str) -> None:
+def test_concurrent_decisions_are_all_kept(path: str) -> None:
     projects = [f"/code/{number}" for number in range(4)]
     with ProcessPoolExecutor(max_workers=4, mp_context=SPAWN) as pool:
         list(pool.map(_approve_twenty, [path] * 4, projects))

@@ -10,14 +10,14 @@ from qmd.config.atomic import locked, replace_file
 from qmd.errors import BusyError, ConfigError
 
 
-def test_the_folder_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+def test_locked_creates_a_private_folder(tmp_path: Path) -> None:
     path = tmp_path / "a" / "index.yml"
     with locked(str(path)) as target:
         assert target == os.path.realpath(path)
     assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_second_one_is_told_that_the_file_is_busy(tmp_path: Path) -> None:
+def test_locked_raises_busy_error_for_a_second_lock(tmp_path: Path) -> None:
     path = str(tmp_path / "index.yml")
     with locked(path):
         with pytest.raises(BusyError) as caught, locked(path, timeout=0):
@@ -27,7 +27,7 @@ def test_a_second_one_is_told_that_the_file_is_busy(tmp_path: Path) -> None:
         pass
 
 
-def test_a_link_and_its_target_have_one_lock(tmp_path: Path) -> None:
+def test_link_and_target_share_one_lock(tmp_path: Path) -> None:
     (tmp_path / "link.yml").symlink_to(tmp_path / "real.yml")
     real = str(tmp_path / "real.yml")
     with locked(str(tmp_path / "link.yml")) as target:
@@ -36,7 +36,7 @@ def test_a_link_and_its_target_have_one_lock(tmp_path: Path) -> None:
             pass
 
 
-def test_threads_wait_for_each_other(tmp_path: Path) -> None:
+def test_locked_makes_threads_wait(tmp_path: Path) -> None:
     path = tmp_path / "count"
     path.write_bytes(b"0")
 
@@ -53,7 +53,7 @@ def test_threads_wait_for_each_other(tmp_path: Path) -> None:
     assert path.read_bytes() == b"80"
 
 
-def test_the_lock_is_given_back_after_a_failure(tmp_path: Path) -> None:
+def test_lock_is_released_after_an_exception(tmp_path: Path) -> None:
     path = str(tmp_path / "index.yml")
     with pytest.raises(ZeroDivisionError), locked(path):
         raise ZeroDivisionError
@@ -61,7 +61,7 @@ def test_the_lock_is_given_back_after_a_failure(tmp_path: Path) -> None:
         pass
 
 
-def test_a_folder_that_cannot_be_made_is_an_error_in_one_line(tmp_path: Path) -> None:
+def test_locked_in_an_impossible_folder_is_a_one_line_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with (
         pytest.raises(ConfigError, match="cannot be written") as caught,
@@ -72,7 +72,7 @@ def test_a_folder_that_cannot_be_made_is_an_error_in_one_line(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o644, 0o664])
-def test_a_replaced_file_keeps_its_permissions(tmp_path: Path, mode: int) -> None:
+def test_replace_file_keeps_permissions(tmp_path: Path, mode: int) -> None:
     path = tmp_path / "index.yml"
     path.write_bytes(b"old")
     path.chmod(mode)
@@ -82,13 +82,13 @@ def test_a_replaced_file_keeps_its_permissions(tmp_path: Path, mode: int) -> Non
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
+def test_replace_file_gives_a_new_file_the_usual_permissions(tmp_path: Path) -> None:
     (tmp_path / "usual").touch()
     replace_file(str(tmp_path / "index.yml"), b"new")
     assert (tmp_path / "index.yml").stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
-def test_a_failed_replacement_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_failed_replace_file_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "index.yml"
     path.mkdir()
     with pytest.raises(ConfigError, match="cannot be written"):

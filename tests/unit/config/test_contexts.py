@@ -38,26 +38,26 @@ prefixes = st.lists(segments, max_size=4).map("/".join)
         ("/talk/x.md", "all\n\nroot\n\ntalks"),
     ],
 )
-def test_a_document_gets_every_ancestors_text_general_to_specific(path: str, expected: str) -> None:
+def test_context_for_joins_the_texts_of_all_ancestors(path: str, expected: str) -> None:
     assert context_for(CONFIG, "notes", path) == expected
 
 
-def test_an_unknown_collection_has_the_global_context_only() -> None:
+def test_context_for_an_unknown_collection_is_the_global_context() -> None:
     assert context_for(CONFIG, "elsewhere", "x.md") == "all"
 
 
-def test_without_any_text_there_is_no_context() -> None:
+def test_context_for_a_path_without_texts_is_none() -> None:
     config = Config("f", "d", {"notes": Collection("notes", "/n", context={"a": "x"})})
     assert context_for(config, "notes", "b/c.md") is None
 
 
-def test_a_path_in_decomposed_form_finds_its_context() -> None:
+def test_context_for_normalises_decomposed_paths() -> None:
     config = Config("f", "d", {"notes": Collection("notes", "/n", context={"été": "summer"})})
     assert context_for(config, "notes", "e\u0301te\u0301/x.md") == "summer"
 
 
 @given(st.dictionaries(prefixes, st.text("xyz", min_size=1)), prefixes)
-def test_the_context_is_that_of_the_prefixes_by_definition(context: dict[str, str], path: str) -> None:
+def test_context_for_equals_its_definition(context: dict[str, str], path: str) -> None:
     context = {normalise_prefix(prefix): text for prefix, text in context.items()}
     path = normalise_prefix(path)
     config = Config("f", "d", {"notes": Collection("notes", "/n", context=context)})
@@ -86,17 +86,19 @@ def test_the_context_is_that_of_the_prefixes_by_definition(context: dict[str, st
         ("qmd://notes/100%", ("notes", "100%")),
     ],
 )
-def test_a_target_names_a_collection_and_a_folder(text: str, expected: tuple[str | None, str]) -> None:
+def test_parse_context_target_returns_collection_and_folder(
+    text: str, expected: tuple[str | None, str]
+) -> None:
     assert parse_context_target(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "notes", "./notes", "/home/ada", "http://x", "qmd:/x", "qmd://a/%FF"])
-def test_invalid_context_target_is_refused(text: str) -> None:
+def test_parse_context_target_refuses_invalid_targets(text: str) -> None:
     with pytest.raises(UsageError):
         parse_context_target(text)
 
 
-def test_contexts_are_listed_from_all_to_the_folders() -> None:
+def test_list_contexts_goes_from_global_to_folders() -> None:
     assert list_contexts(CONFIG) == [
         ("qmd://", "all"),
         ("qmd://notes", "root"),
@@ -107,6 +109,6 @@ def test_contexts_are_listed_from_all_to_the_folders() -> None:
 
 
 @given(segments, prefixes)
-def test_a_listed_uri_names_what_it_was_made_of(collection: str, prefix: str) -> None:
+def test_context_uri_can_be_parsed_back(collection: str, prefix: str) -> None:
     uri = context_uri(collection, normalise_prefix(prefix))
     assert parse_context_target(uri) == (normalise_prefix(collection), normalise_prefix(prefix))

@@ -38,7 +38,7 @@ def changes(path: str) -> list[str]:
     return [line for line in lines if line.startswith(("+ ", "- "))]
 
 
-def test_adding_to_no_file_makes_folder_and_file(tmp_path: Path) -> None:
+def test_add_collection_creates_folder_and_file(tmp_path: Path) -> None:
     file = tmp_path / "conf" / "qmd" / "index.yml"
     config = editing.add_collection(str(file), Collection("notes", "/data/notes"))
     assert text_of(str(file)) == 'collections:\n  notes:\n    path: /data/notes\n    pattern: "**/*.md"\n'
@@ -46,7 +46,7 @@ def test_adding_to_no_file_makes_folder_and_file(tmp_path: Path) -> None:
     assert file.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_collection_is_added_at_the_end_and_nothing_else_changes(path: str) -> None:
+def test_add_collection_appends_and_changes_nothing_else(path: str) -> None:
     added = Collection(
         "笔记",
         "/data/笔记",
@@ -86,13 +86,13 @@ def test_a_collection_is_added_at_the_end_and_nothing_else_changes(path: str) ->
     ]
 
 
-def test_a_name_that_is_taken_is_refused(path: str) -> None:
+def test_add_collection_refuses_a_taken_name(path: str) -> None:
     with pytest.raises(ConflictError, match="'diary' already exists"):
         editing.add_collection(path, Collection("diary", "/elsewhere"))
     assert text_of(path) == EXAMPLE
 
 
-def test_a_folder_that_has_a_collection_with_the_same_pattern_is_refused(path: str, tmp_path: Path) -> None:
+def test_add_collection_refuses_the_same_folder_and_pattern(path: str, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     editing.add_collection(path, Collection("first", str(tmp_path / "real")))
@@ -114,13 +114,15 @@ def test_a_folder_that_has_a_collection_with_the_same_pattern_is_refused(path: s
         Collection("a", "/x", context={"": "\udcff"}),
     ],
 )
-def test_a_collection_that_cannot_be_read_back_is_refused(path: str, collection: Collection) -> None:
+def test_add_collection_refuses_values_that_cannot_be_read_back(path: str, collection: Collection) -> None:
     with pytest.raises(UsageError):
         editing.add_collection(path, collection)
     assert text_of(path) == EXAMPLE
 
 
-def test_folders_are_written_absolute_and_as_given(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_add_collection_writes_folders_absolute_or_as_given(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", "/home/ada")
     folder = Path(path).parent
     monkeypatch.chdir(folder)
@@ -132,7 +134,7 @@ def test_folders_are_written_absolute_and_as_given(path: str, monkeypatch: pytes
     assert config.collections["b"].path == "/home/ada/b"
 
 
-def test_folders_inside_a_project_are_written_relative_to_it(tmp_path: Path) -> None:
+def test_add_collection_writes_project_folders_as_relative_paths(tmp_path: Path) -> None:
     file = str(tmp_path / "project" / ".qmd" / "index.yml")
     editing.add_collection(file, Collection("all", f"{tmp_path}/project"))
     editing.add_collection(file, Collection("docs", f"{tmp_path}/project/docs"))
@@ -145,7 +147,7 @@ def test_folders_inside_a_project_are_written_relative_to_it(tmp_path: Path) -> 
     assert config.collections["docs"].path == f"{tmp_path}/project/docs"
 
 
-def test_a_new_project_has_one_collection_and_comments_that_survive_edits(tmp_path: Path) -> None:
+def test_create_project_writes_a_collection_and_lasting_comments(tmp_path: Path) -> None:
     file = str(tmp_path / "project" / ".qmd" / "index.yml")
     config = editing.create_project(file, Collection("网站: on", f"{tmp_path}/project"))
     assert list(config.collections.values()) == [Collection("网站: on", f"{tmp_path}/project")]
@@ -156,7 +158,7 @@ def test_a_new_project_has_one_collection_and_comments_that_survive_edits(tmp_pa
     assert text_of(file) == before
 
 
-def test_a_project_is_not_made_where_there_is_a_file(tmp_path: Path) -> None:
+def test_create_project_refuses_an_existing_file(tmp_path: Path) -> None:
     file = tmp_path / ".qmd" / "index.yml"
     file.parent.mkdir()
     file.write_text("# nothing yet\n", encoding="utf-8")
@@ -165,7 +167,7 @@ def test_a_project_is_not_made_where_there_is_a_file(tmp_path: Path) -> None:
     assert file.read_text(encoding="utf-8") == "# nothing yet\n"
 
 
-def test_a_collection_is_removed_with_its_lines_and_other_comments_stay(path: str) -> None:
+def test_remove_collection_removes_its_lines_and_keeps_comments(path: str) -> None:
     config = editing.remove_collection(path, "handbook")
     assert "handbook" not in config.collections
     assert changes(path) == [
@@ -178,7 +180,7 @@ def test_a_collection_is_removed_with_its_lines_and_other_comments_stay(path: st
     ]
 
 
-def test_all_collections_can_be_removed_and_one_added_again(path: str) -> None:
+def test_last_collection_can_be_removed_and_one_added_again(path: str) -> None:
     for name in load(path).collections:
         editing.remove_collection(path, name)
     assert load(path).collections == {}
@@ -187,7 +189,7 @@ def test_all_collections_can_be_removed_and_one_added_again(path: str) -> None:
     assert [line for line in changes(path) if line.startswith(("+ #", "- #"))] == []
 
 
-def test_a_renamed_collection_keeps_its_place_and_comments(path: str) -> None:
+def test_rename_collection_keeps_place_and_comments(path: str) -> None:
     before = load(path)
     config = editing.rename_collection(path, "engine-docs", "机器")
     assert list(config.collections) == [
@@ -197,7 +199,7 @@ def test_a_renamed_collection_keeps_its_place_and_comments(path: str) -> None:
     assert changes(path) == ["-   engine-docs:", "+   机器:"]
 
 
-def test_a_collection_is_not_renamed_to_a_name_that_is_taken_or_cannot_be_one(path: str) -> None:
+def test_rename_collection_refuses_taken_and_invalid_names(path: str) -> None:
     for taken in ("diary", "minutes"):
         with pytest.raises(ConflictError):
             editing.rename_collection(path, "minutes", taken)
@@ -206,14 +208,14 @@ def test_a_collection_is_not_renamed_to_a_name_that_is_taken_or_cannot_be_one(pa
     assert text_of(path) == EXAMPLE
 
 
-def test_a_name_is_found_in_either_spelling_of_its_accents(tmp_path: Path) -> None:
+def test_collection_name_is_found_in_either_unicode_form(tmp_path: Path) -> None:
     file = str(tmp_path / "index.yml")
     Path(file).write_text("collections:\n  e\u0301te\u0301: {path: /x}\n", encoding="utf-8")
     assert editing.set_include(file, "été", False).collections["été"].include_by_default is False
     assert editing.rename_collection(file, "e\u0301te\u0301", "hiver").collections.keys() == {"hiver"}
 
 
-def test_the_global_context_is_set_and_removed(path: str) -> None:
+def test_global_context_is_set_and_removed(path: str) -> None:
     assert editing.set_context(path, None, "", "New.").global_context == "New."
     assert [line for line in changes(path) if line.startswith("+ ")] == ['+ global_context: "New."']
     assert editing.remove_context(path, None, "").global_context is None
@@ -221,7 +223,7 @@ def test_the_global_context_is_set_and_removed(path: str) -> None:
     assert editing.set_context(path, None, "", "Again.").global_context == "Again."
 
 
-def test_a_context_is_replaced_under_the_key_that_the_file_has(path: str) -> None:
+def test_set_context_replaces_the_text_under_the_existing_key(path: str) -> None:
     for prefix in ("days/2024", "/days/2024/"):
         config = editing.set_context(path, "diary", prefix, f"New {prefix}")
         assert config.collections["diary"].context["days/2024"] == f"New {prefix}"
@@ -231,12 +233,12 @@ def test_a_context_is_replaced_under_the_key_that_the_file_has(path: str) -> Non
     ]
 
 
-def test_a_context_is_added_to_those_there_are(path: str) -> None:
+def test_set_context_adds_to_existing_contexts(path: str) -> None:
     editing.set_context(path, "diary", "garden", "Plants")
     assert changes(path) == ['+       "/garden": "Plants"']
 
 
-def test_a_single_context_becomes_a_mapping_when_a_folder_gets_one(tmp_path: Path) -> None:
+def test_set_context_turns_a_single_context_into_a_mapping(tmp_path: Path) -> None:
     file = str(tmp_path / "index.yml")
     Path(file).write_text("collections:\n  a:\n    path: /a\n    context: All  # why\n", encoding="utf-8")
     config = editing.set_context(file, "a", "work", "Work")
@@ -244,14 +246,14 @@ def test_a_single_context_becomes_a_mapping_when_a_folder_gets_one(tmp_path: Pat
     assert text_of(file).endswith('    context:  # why\n      "/": "All"\n      "/work": "Work"\n')
 
 
-def test_the_last_context_takes_the_key_with_it(path: str) -> None:
+def test_remove_context_removes_the_key_with_the_last_context(path: str) -> None:
     editing.remove_context(path, "minutes", "/")
     assert changes(path) == ["-     context:", '-       "/": "Minutes of the board"']
     editing.remove_context(path, "diary", "days/2024")
     assert load(path).collections["diary"].context.keys() == {"", "days/2025", "kitchen"}
 
 
-def test_a_context_that_is_not_there_cannot_be_removed(path: str) -> None:
+def test_remove_context_of_a_missing_context_is_an_error(path: str) -> None:
     with pytest.raises(NotFoundError, match="qmd://diary/nowhere"):
         editing.remove_context(path, "diary", "nowhere")
     editing.remove_context(path, None, "")
@@ -259,12 +261,12 @@ def test_a_context_that_is_not_there_cannot_be_removed(path: str) -> None:
         editing.remove_context(path, None, "")
 
 
-def test_a_blank_context_is_refused(path: str) -> None:
+def test_set_context_refuses_a_blank_text(path: str) -> None:
     with pytest.raises(UsageError):
         editing.set_context(path, "diary", "", " \n")
 
 
-def test_a_collection_is_left_out_of_searches_and_taken_in_again(path: str) -> None:
+def test_set_include_excludes_and_includes_a_collection(path: str) -> None:
     assert editing.set_include(path, "library", False).collections["library"].include_by_default is False
     comment = "    # true is the default; shown for clarity"
     assert changes(path) == [
@@ -278,7 +280,7 @@ def test_a_collection_is_left_out_of_searches_and_taken_in_again(path: str) -> N
 
 
 @pytest.mark.parametrize("nothing", [None, "", "  "])
-def test_an_update_command_is_set_and_removed(path: str, nothing: str | None) -> None:
+def test_set_update_command_sets_and_removes_the_command(path: str, nothing: str | None) -> None:
     command = "git pull && echo 'done: #1'"
     assert editing.set_update_command(path, "diary", command).collections["diary"].update == command
     assert editing.set_update_command(path, "diary", nothing).collections["diary"].update is None
@@ -296,7 +298,7 @@ CHANGES: list[Callable[[str, str], Config]] = [
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_an_unknown_collection_is_an_error_that_names_the_known_ones(
+def test_edit_of_an_unknown_collection_names_the_known_ones(
     path: str, change: Callable[[str, str], Config]
 ) -> None:
     with pytest.raises(CollectionNotFoundError, match="nowhere") as caught:
@@ -308,14 +310,16 @@ def test_an_unknown_collection_is_an_error_that_names_the_known_ones(
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_broken_file_is_reported_and_never_written(path: str, change: Callable[[str, str], Config]) -> None:
+def test_edit_of_a_broken_file_is_an_error_and_writes_nothing(
+    path: str, change: Callable[[str, str], Config]
+) -> None:
     Path(path).write_bytes(b"collections:\n  a: [\n")
     with pytest.raises(ConfigError, match=r"index\.yml:\d+: "):
         change(path, "a")
     assert text_of(path) == "collections:\n  a: [\n"
 
 
-def test_a_change_that_changes_nothing_does_not_touch_the_file(path: str) -> None:
+def test_edit_without_an_effect_does_not_touch_the_file(path: str) -> None:
     before = Path(path).stat()
     editing.set_include(path, "library", True)
     editing.set_update_command(path, "diary", None)
@@ -339,7 +343,7 @@ def test_a_change_that_changes_nothing_does_not_touch_the_file(path: str) -> Non
         ),
     ],
 )
-def test_a_layout_that_cannot_be_edited_is_an_error_and_the_file_stays(
+def test_edit_of_an_unusual_layout_is_an_error_and_keeps_the_file(
     path: str, text: str, change: Callable[[str], Config]
 ) -> None:
     Path(path).write_text(text, encoding="utf-8")
@@ -350,7 +354,7 @@ def test_a_layout_that_cannot_be_edited_is_an_error_and_the_file_stays(
     assert text_of(path) == text
 
 
-def test_a_change_to_an_anchor_that_would_change_another_collection_is_refused(path: str) -> None:
+def test_edit_refuses_to_change_another_collection_by_an_anchor(path: str) -> None:
     text = "collections:\n  a: {path: /a, context: &c {/: x}}\n  b: {path: /b, context: *c}\n"
     Path(path).write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match="because of the layout"):
@@ -358,7 +362,7 @@ def test_a_change_to_an_anchor_that_would_change_another_collection_is_refused(p
     assert text_of(path) == text
 
 
-def test_a_linked_configuration_keeps_its_link(tmp_path: Path) -> None:
+def test_edit_keeps_a_configuration_that_is_a_link(tmp_path: Path) -> None:
     real = tmp_path / "dotfiles" / "qmd.yml"
     real.parent.mkdir()
     real.write_text("collections:\n", encoding="utf-8")
@@ -372,13 +376,13 @@ def test_a_linked_configuration_keeps_its_link(tmp_path: Path) -> None:
     assert real.stat().st_mode & 0o777 == 0o640
 
 
-def test_the_returned_configuration_is_that_of_the_file(path: str) -> None:
+def test_edit_returns_the_configuration_of_the_file(path: str) -> None:
     config = editing.set_context(path, "diary", "", "New")
     assert config == load(path)
     assert config.digest == digest(Path(path).read_bytes())
 
 
-def test_every_error_is_one_line_with_a_way_out(path: str) -> None:
+def test_edit_errors_are_one_line_with_a_hint(path: str) -> None:
     for change in CHANGES:
         with pytest.raises(QmdError) as caught:
             change(path, "nowhere")

@@ -38,7 +38,7 @@ def open_folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def test_three_collections_added_at_once_are_all_kept(tmp_path: Path) -> None:
+def test_concurrent_add_collection_keeps_all_collections(tmp_path: Path) -> None:
     path = str(tmp_path / "conf" / "index.yml")
     names = ["one", "two", "three"]
     barrier = SPAWN.Barrier(4)
@@ -54,7 +54,7 @@ def test_three_collections_added_at_once_are_all_kept(tmp_path: Path) -> None:
     assert sorted(load(path).collections) == sorted(names)
 
 
-def test_the_same_name_added_at_once_is_added_once(tmp_path: Path) -> None:
+def test_concurrent_add_collection_of_one_name_adds_it_once(tmp_path: Path) -> None:
     path = str(tmp_path / "index.yml")
     barrier = SPAWN.Barrier(2)
     processes = [SPAWN.Process(target=add_when_all_are_there, args=(path, "one", barrier)) for _ in range(2)]
@@ -66,7 +66,7 @@ def test_the_same_name_added_at_once_is_added_once(tmp_path: Path) -> None:
     assert list(load(path).collections) == ["one"]
 
 
-def test_a_process_killed_while_it_edits_leaves_a_whole_file_and_no_lock(tmp_path: Path) -> None:
+def test_killed_edit_leaves_a_whole_file_and_no_lock(tmp_path: Path) -> None:
     path = str(tmp_path / "index.yml")
     editing.add_collection(path, Collection("notes", "/data/notes"))
     for _ in range(3):
@@ -84,7 +84,7 @@ def test_a_process_killed_while_it_edits_leaves_a_whole_file_and_no_lock(tmp_pat
         assert load(path).global_context == "after"
 
 
-def test_a_full_disk_is_an_error_in_one_line_and_the_file_stays(tmp_path: Path) -> None:
+def test_edit_on_a_full_disk_is_a_one_line_error_and_keeps_the_file(tmp_path: Path) -> None:
     path = tmp_path / "index.yml"
     path.write_text("collections:\n  a: {path: /a}\n", encoding="utf-8")
     before = path.read_bytes()
@@ -95,7 +95,7 @@ def test_a_full_disk_is_an_error_in_one_line_and_the_file_stays(tmp_path: Path) 
     assert not list(tmp_path.glob("*.tmp"))
 
 
-def test_a_folder_that_may_not_be_written_is_an_error_in_one_line_and_the_file_stays(
+def test_edit_in_a_read_only_folder_is_a_one_line_error(
     open_folder: Path,
 ) -> None:
     path = open_folder / "index.yml"

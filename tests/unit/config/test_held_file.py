@@ -11,7 +11,7 @@ from qmd.config.held_file import open_private, publish, read_held, try_to_hold
 from qmd.errors import StoreError
 
 
-def test_a_published_file_is_read_until_it_is_let_go(tmp_path: Path) -> None:
+def test_published_file_is_read_until_released(tmp_path: Path) -> None:
     path = str(tmp_path / "server")
     file = publish(path, b"here")
     assert read_held(path) == b"here"
@@ -25,7 +25,7 @@ def test_a_published_file_is_read_until_it_is_let_go(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["server"]
 
 
-def test_a_file_that_is_missing_or_a_link_is_held_by_nobody(tmp_path: Path) -> None:
+def test_missing_or_linked_file_has_no_holder(tmp_path: Path) -> None:
     file = publish(str(tmp_path / "server"), b"here")
     (tmp_path / "link").symlink_to("server")
     assert read_held(str(tmp_path / "link")) is None
@@ -35,7 +35,7 @@ def test_a_file_that_is_missing_or_a_link_is_held_by_nobody(tmp_path: Path) -> N
     os.close(file)
 
 
-def test_open_private_makes_a_folder_and_a_file_that_only_the_user_reads(tmp_path: Path) -> None:
+def test_open_private_makes_a_private_folder_and_file(tmp_path: Path) -> None:
     os.close(open_private(str(tmp_path / "new" / "server")))
     assert (tmp_path / "new" / "server").stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700

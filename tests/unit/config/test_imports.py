@@ -18,7 +18,7 @@ def loaded_by(module: str) -> set[str]:
 
 
 @pytest.mark.parametrize("module", ["paths", "validate", "contexts", "settings", "index_yml"])
-def test_a_module_that_reading_commands_need_loads_nothing_heavy(
+def test_config_modules_of_reading_commands_import_nothing_heavy(
     module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
@@ -26,12 +26,14 @@ def test_a_module_that_reading_commands_need_loads_nothing_heavy(
 
 
 @pytest.mark.parametrize("module", ["editing", "atomic"])
-def test_the_lock_and_the_parser_are_loaded_on_use(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_editing_and_atomic_import_lock_and_parser_on_use(
+    module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
     assert loaded_by(f"qmd.config.{module}").isdisjoint({"filelock"})
 
 
-def test_the_digest_can_be_compared_before_the_schema_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_bytes_does_not_import_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
     code = "import sys; from qmd.config import index_yml; index_yml.read_bytes('x'); print(*sys.modules)"
     found = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)

@@ -31,7 +31,7 @@ def reason(text: str | bytes) -> str:
     return caught.value.message.removeprefix(FILE + ":")
 
 
-def test_the_models_that_tobi_writes_into_every_file_are_no_choice() -> None:
+def test_default_models_of_tobi_qmd_count_as_unset() -> None:
     embed, rerank, generate = (
         "hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf",
         "hf:ggml-org/Qwen3-Reranker-0.6B-Q8_0-GGUF/qwen3-reranker-0.6b-q8_0.gguf",
@@ -42,7 +42,7 @@ def test_the_models_that_tobi_writes_into_every_file_are_no_choice() -> None:
     assert read("models: {embed: other}").models == Models(embed="other")
 
 
-def test_tobis_file_works_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_index_yml_of_tobi_qmd_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ada")
     data = EXAMPLE.read_bytes()
     assert parse(data, FILE) == Config(
@@ -91,7 +91,7 @@ def test_tobis_file_works_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_models_editor_ranking_and_encoding_are_read() -> None:
+def test_parse_reads_models_editor_ranking_and_encoding() -> None:
     config = read(
         """
         editor_uri: "vscode://file{path}:{line}"
@@ -108,24 +108,24 @@ def test_models_editor_ranking_and_encoding_are_read() -> None:
 
 
 @pytest.mark.parametrize("name", ["editor_uri", "editor_uri_template", "editorUri", "editor-uri"])
-def test_the_editor_template_is_read_under_each_of_its_names(name: str) -> None:
+def test_editor_uri_is_read_under_each_of_its_names(name: str) -> None:
     assert read(f"{name}: x").editor_uri == "x"
 
 
-def test_the_short_name_of_the_editor_template_counts_before_the_long_one() -> None:
+def test_editor_uri_takes_precedence_over_editor_uri_template() -> None:
     assert read("editor_uri_template: x\neditor_uri: y").editor_uri == "y"
 
 
 @pytest.mark.parametrize("text", ["", "\n", "# only a comment\n", "---\n", "{}", "collections:\n", "~"])
-def test_a_file_that_says_nothing_is_an_empty_configuration(text: str) -> None:
+def test_file_without_content_is_an_empty_configuration(text: str) -> None:
     assert parse(text.encode(), FILE) == Config(FILE, digest(text.encode()))
 
 
-def test_the_order_of_collections_is_the_files() -> None:
+def test_collections_are_in_the_order_of_the_file() -> None:
     assert list(read("collections: {b: {path: /b}, a: {path: /a}}").collections) == ["b", "a"]
 
 
-def test_unknown_keys_are_left_alone() -> None:
+def test_unknown_keys_are_ignored() -> None:
     config = read("future: {a: [1, {b: 2}]}\ncollections: {a: {path: /a, colour: 3}}\nmodels: {x: 1}")
     assert config.collections == {"a": Collection("a", "/a")}
 
@@ -152,7 +152,7 @@ def test_absent_null_and_blank_values_are_the_default() -> None:
     assert config == Config(FILE, config.digest, {"a": Collection("a", "/a"), "b": Collection("b", "/b")})
 
 
-def test_ignore_and_context_may_be_a_single_text() -> None:
+def test_ignore_and_context_can_be_a_single_text() -> None:
     collection = read("collections: {a: {path: /a, ignore: 'x/**', context: Notes}}").collections["a"]
     assert (collection.ignore, collection.context) == (("x/**",), {"": "Notes"})
 
@@ -162,7 +162,7 @@ def test_context_keys_lose_their_outer_slashes() -> None:
     assert read(text).collections["a"].context == {"": "r", "b": "s", "c": "t", "d/e": "u", "2024": "v"}
 
 
-def test_names_of_collections_may_look_like_numbers_and_be_in_any_script() -> None:
+def test_collection_names_can_be_numbers_and_in_any_script() -> None:
     assert list(read("collections: {2024: {path: /a}, 笔记: {path: /b}}").collections) == ["2024", "笔记"]
 
 
@@ -171,7 +171,7 @@ def test_names_of_collections_may_look_like_numbers_and_be_in_any_script() -> No
     "on off yes no Yes NO y n 1:30 1:30:00 2024-01-02 2024-01-02T10:00:00 tRUE nan 0x _1 1e -- = 1.2.3 "
     "http://x/y#z a,b C:\\x ~/n".split(),
 )
-def test_words_that_have_a_meaning_in_older_yaml_only_are_text(word: str) -> None:
+def test_words_of_older_yaml_are_text(word: str) -> None:
     assert read(f"global_context: {word}").global_context == word
 
 
@@ -186,36 +186,36 @@ def test_numbers_and_booleans_need_quotes_to_be_text(word: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["no", "On", "0777", "1:30", "2024-01-02", "true", "~", "null", "'<<'"])
-def test_a_collection_may_have_a_name_that_is_another_value_elsewhere(name: str) -> None:
+def test_collection_name_can_look_like_another_value(name: str) -> None:
     assert list(read(f"collections:\n  {name}: {{path: /a}}\n").collections) == [name.strip("'")]
 
 
-def test_the_home_folder_is_expanded_and_variables_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_collection_path_expands_the_home_folder_but_no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ada")
     config = read("collections: {a: {path: ~/n}, b: {path: '~'}, c: {path: /x/$HOME}, d: {path: /y/~}}")
     paths = [collection.path for collection in config.collections.values()]
     assert paths == ["/home/ada/n", "/home/ada", "/x/$HOME", "/y/~"]
 
 
-def test_a_relative_folder_begins_at_the_files_folder() -> None:
+def test_relative_path_starts_at_the_folder_of_the_file() -> None:
     text = "collections: {a: {path: docs/}, b: {path: .}, c: {path: ../up}}"
     paths = [collection.path for collection in read(text).collections.values()]
     assert paths == ["/conf/docs", "/conf", "/up"]
 
 
-def test_a_projects_relative_folder_begins_at_the_project() -> None:
+def test_relative_path_of_a_project_starts_at_the_project() -> None:
     text = "collections: {a: {path: docs}, b: {path: .}}"
     paths = [collection.path for collection in read(text, "/project/.qmd/index.yml").collections.values()]
     assert paths == ["/project/docs", "/project"]
 
 
-def test_a_byte_order_mark_and_carriage_returns_are_no_part_of_the_text() -> None:
+def test_byte_order_mark_and_carriage_returns_are_ignored() -> None:
     data = b"\xef\xbb\xbfglobal_context: hello\r\ncollections:\r\n  a:\r\n    path: /a\r\n"
     config = parse(data, FILE)
     assert (config.global_context, config.collections["a"].path) == ("hello", "/a")
 
 
-def test_an_alias_stands_for_what_it_names() -> None:
+def test_yaml_alias_is_resolved() -> None:
     config = read("collections:\n  a: {path: /a, ignore: &i [x, y]}\n  b: {path: /b, ignore: *i}\n")
     assert config.collections["b"].ignore == ("x", "y")
 
@@ -308,7 +308,7 @@ def test_broken_yaml_is_an_error_with_its_line(text: str, expected: str) -> None
         ("? [a]\n: b\n", "1: a key must be text"),
     ],
 )
-def test_a_wrong_shape_is_an_error_that_names_line_and_key(text: str, expected: str) -> None:
+def test_value_of_a_wrong_type_is_an_error_with_line_and_key(text: str, expected: str) -> None:
     assert reason(text) == expected
 
 
@@ -317,7 +317,7 @@ def test_invalid_utf8_is_an_error_with_its_line() -> None:
     assert reason(b"a: 1\nb: \xff\n") == "2: not UTF-8"
 
 
-def test_a_few_lines_of_aliases_do_not_unfold_into_gigabytes() -> None:
+def test_repeated_aliases_are_refused() -> None:
     bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12)
     )
@@ -329,18 +329,18 @@ def test_endless_and_very_deep_documents_are_refused(text: str) -> None:
     reason(text)
 
 
-def test_a_file_beyond_the_size_bound_is_refused_unread() -> None:
+def test_file_over_the_size_limit_is_refused() -> None:
     with pytest.raises(ConfigError, match="larger than 1 MB"):
         parse(b"#" * (MAX_BYTES + 1), FILE)
 
 
-def test_a_missing_file_is_an_empty_configuration(tmp_path: Path) -> None:
+def test_missing_file_is_an_empty_configuration(tmp_path: Path) -> None:
     path = str(tmp_path / "no" / "index.yml")
     assert load(path) == Config(path, digest(b""))
     assert read_bytes(path) == b""
 
 
-def test_a_file_is_read_with_its_digest(tmp_path: Path) -> None:
+def test_load_returns_the_configuration_with_its_digest(tmp_path: Path) -> None:
     path = tmp_path / "index.yml"
     path.write_text("collections: {a: {path: /a}}\n", encoding="utf-8")
     config = load(str(path))
@@ -348,14 +348,14 @@ def test_a_file_is_read_with_its_digest(tmp_path: Path) -> None:
     assert list(config.collections) == ["a"]
 
 
-def test_a_link_to_nothing_is_an_error_not_an_empty_configuration(tmp_path: Path) -> None:
+def test_dangling_link_is_an_error(tmp_path: Path) -> None:
     link = tmp_path / "index.yml"
     link.symlink_to(tmp_path / "unplugged" / "index.yml")
     with pytest.raises(ConfigError, match="links to is missing"):
         load(str(link))
 
 
-def test_unreadable_file_is_an_error_not_an_empty_configuration(tmp_path: Path) -> None:
+def test_unreadable_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         load(str(tmp_path))
 
@@ -382,7 +382,7 @@ yaml_like = st.lists(st.sampled_from([*CHARACTERS, *PIECES, *KEYS]), max_size=30
 @example(b'a: "\\UFFFFFFFF"')
 @example(b"%YAML 9.9\n---\na: 1")
 @example(b"&a {&a }")
-def test_any_bytes_are_a_configuration_or_an_error_in_one_line(data: bytes) -> None:
+def test_parse_of_any_bytes_returns_or_raises_a_one_line_error(data: bytes) -> None:
     try:
         parse(data, FILE)
     except ConfigError as error:
@@ -405,11 +405,11 @@ def test_any_bytes_are_a_configuration_or_an_error_in_one_line(data: bytes) -> N
         ("a: [" + "x," * 450_000 + "]", "too many values, more than 20,000"),
     ],
 )
-def test_parse_refuses_what_would_take_the_parser_long(text: str, expected: str) -> None:
+def test_parse_refuses_input_that_would_take_long(text: str, expected: str) -> None:
     assert expected in reason(text)
 
 
-def test_read_bytes_refuses_a_pipe_without_waiting_for_it(tmp_path: Path) -> None:
+def test_read_bytes_refuses_a_pipe_without_waiting(tmp_path: Path) -> None:
     pipe = tmp_path / "index.yml"
     os.mkfifo(pipe)
     with pytest.raises(ConfigError, match="not a regular file"):

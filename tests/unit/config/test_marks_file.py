@@ -24,7 +24,7 @@ def _ordered(entry: Entry) -> tuple[str, list[tuple[str, tuple[str, ...]]]]:
 
 
 @given(entries)
-def test_marks_are_read_as_they_are_written_with_and_without_the_parser(written: list[Entry]) -> None:
+def test_marks_file_can_be_read_back_with_and_without_the_parser(written: list[Entry]) -> None:
     data = marks_file._written(tuple(written))
     fast = marks_file.parse(data, "marks")
     assert [*map(_ordered, fast)] == [*map(_ordered, written)]
@@ -33,7 +33,7 @@ def test_marks_are_read_as_they_are_written_with_and_without_the_parser(written:
     assert slow == fast
 
 
-def test_a_file_written_by_hand_is_read(tmp_path: Path) -> None:
+def test_marks_file_written_by_hand_is_read(tmp_path: Path) -> None:
     text = "- query: how do I deploy\n  pin: ops/deploy.md\n  bad:\n    - old/deploy.md   # outdated\n"
     (entry,) = marks_file.parse(text.encode(), "marks")
     assert entry == Entry("how do I deploy", {"pin": ("ops/deploy.md",), "bad": ("old/deploy.md",)})
@@ -56,13 +56,13 @@ def test_a_file_written_by_hand_is_read(tmp_path: Path) -> None:
         ('- query: "a"\n' * 1_001, "more than 1,000 queries"),
     ],
 )
-def test_a_broken_file_is_an_error_that_says_where(text: str, reason: str) -> None:
+def test_broken_marks_file_is_an_error_with_its_place(text: str, reason: str) -> None:
     with pytest.raises(ConfigError, match="marks") as caught:
         marks_file.parse(text.encode(), "marks")
     assert reason in caught.value.message
 
 
-def test_a_file_that_is_too_large_or_not_utf_8_is_an_error(tmp_path: Path) -> None:
+def test_marks_file_that_is_too_large_or_not_utf_8_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "index.marks.yaml"
     path.write_bytes(b"#" * (marks_file.MAX_BYTES + 1))
     with pytest.raises(ConfigError, match="larger than 200 kB"):
@@ -71,7 +71,7 @@ def test_a_file_that_is_too_large_or_not_utf_8_is_an_error(tmp_path: Path) -> No
         marks_file.parse(b"\n\xff", "marks")
 
 
-def test_an_edit_keeps_comments_and_a_failed_one_changes_nothing(tmp_path: Path) -> None:
+def test_edit_of_marks_keeps_comments_and_a_failed_one_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "index.marks.yaml"
     before = b'# mine\n- query: "a"\n  pin: ["x.md"]\n'
     path.write_bytes(before)
@@ -83,6 +83,6 @@ def test_an_edit_keeps_comments_and_a_failed_one_changes_nothing(tmp_path: Path)
     assert path.read_bytes() == after
 
 
-def test_the_file_lies_beside_the_configuration() -> None:
+def test_marks_path_is_beside_the_configuration() -> None:
     assert marks_file.marks_path("/a/index.yml") == "/a/index.marks.yaml"
     assert marks_file.marks_path("/a/work.v2.yml") == "/a/work.v2.marks.yaml"

@@ -21,19 +21,19 @@ ENVIRON = {
 }
 
 
-def test_with_nothing_set_the_choice_is_the_engines() -> None:
+def test_resolve_without_settings_returns_the_defaults() -> None:
     assert resolve(EMPTY, {}) == Settings(busy_timeout_ms=120_000)
 
 
-def test_the_file_wins_over_the_default() -> None:
+def test_file_settings_take_precedence_over_defaults() -> None:
     assert resolve(FULL, {}) == Settings("contract", "file-e", "file-r", "file-g", "file-uri")
 
 
-def test_the_environment_wins_over_the_file() -> None:
+def test_environment_takes_precedence_over_the_file() -> None:
     assert resolve(FULL, ENVIRON) == Settings("tuned", "env-e", "env-r", "env-g", "env-uri", 3, 500)
 
 
-def test_an_empty_variable_counts_as_not_set() -> None:
+def test_empty_variables_are_ignored() -> None:
     assert resolve(FULL, dict.fromkeys(ENVIRON, " ")) == resolve(FULL, {})
 
 
@@ -55,18 +55,18 @@ def test_an_empty_variable_counts_as_not_set() -> None:
         ("QMD_SQLITE_BUSY_TIMEOUT", "1e3"),
     ],
 )
-def test_a_bad_value_is_an_error_that_names_its_variable(name: str, value: str) -> None:
+def test_invalid_value_is_an_error_that_names_its_variable(name: str, value: str) -> None:
     with pytest.raises(ConfigError, match=name) as caught:
         resolve(EMPTY, {name: value})
     assert caught.value.hint is not None
     assert name in caught.value.hint
 
 
-def test_no_waiting_at_all_can_be_asked_for() -> None:
+def test_busy_timeout_can_be_zero() -> None:
     assert resolve(EMPTY, {"QMD_SQLITE_BUSY_TIMEOUT": "0"}).busy_timeout_ms == 0
 
 
-def test_the_variables_in_force_are_listed_by_name_misspelt_ones_too() -> None:
+def test_environment_settings_lists_known_and_misspelt_variables() -> None:
     environ = {
         "QMD_THREADS": "2",
         "QMD_RANKNG": "x",
@@ -77,13 +77,13 @@ def test_the_variables_in_force_are_listed_by_name_misspelt_ones_too() -> None:
     assert environment_settings(environ) == [("INDEX_PATH", "/i"), ("QMD_RANKNG", "x"), ("QMD_THREADS", "2")]
 
 
-def test_a_secret_is_listed_without_its_value() -> None:
+def test_environment_settings_hides_secrets() -> None:
     assert environment_settings({"QMD_OPENAI_API_KEY": "hush", "QMD_TOKEN": "hush"}) == [
         ("QMD_OPENAI_API_KEY", "(set)"),
         ("QMD_TOKEN", "(set)"),
     ]
 
 
-def test_a_store_with_a_password_in_its_address_is_listed_without_it() -> None:
+def test_environment_settings_hides_a_store_address_with_a_password() -> None:
     assert environment_settings({"QMD_STORE": "milvus://me:hush@host/db"}) == [("QMD_STORE", "(set)")]
     assert environment_settings({"QMD_STORE": "milvus://host/db"}) == [("QMD_STORE", "milvus://host/db")]

@@ -25,11 +25,11 @@ def unknown(text: bytes) -> list[UnknownKey]:
     return list(parse(text, "index.yml").unknown_keys)
 
 
-def test_a_file_with_every_key_has_no_unknown_ones() -> None:
+def test_file_with_every_key_has_no_unknown_keys() -> None:
     assert unknown(EVERYTHING) == []
 
 
-def test_unknown_keys_are_named_with_their_line_and_the_nearest_known_key() -> None:
+def test_unknown_keys_have_their_line_and_the_nearest_known_key() -> None:
     text = EVERYTHING.replace(b"ranking:", b"rankign:").replace(b"embed:", b"embedder:")
     text = text.replace(b"includeByDefault:", b"include_by_default:")
     text += b"    zzz: 1\ncolections: {}\n"
@@ -42,11 +42,11 @@ def test_unknown_keys_are_named_with_their_line_and_the_nearest_known_key() -> N
     ]
 
 
-def test_of_two_names_of_one_setting_the_one_that_loses_is_not_read() -> None:
+def test_overridden_name_of_a_setting_is_an_unknown_key() -> None:
     text = b"editor_uri: a\neditor_uri_template: b\n"
     assert unknown(text) == [UnknownKey(2, "editor_uri_template", "editor_uri")]
 
 
-def test_an_empty_file_has_no_keys() -> None:
+def test_empty_file_has_no_unknown_keys() -> None:
     assert unknown(b"") == []
     assert unknown(b"# nothing yet\n") == []

@@ -23,7 +23,7 @@ def delete(text: str, key_path: KeyPath) -> str:
     return YamlText(dedent(text), FILE).delete(key_path)
 
 
-def test_a_scalar_is_replaced_where_it_stands() -> None:
+def test_put_replaces_a_scalar_in_place() -> None:
     before = """\
         a:   'old'   # why
         b: |
@@ -39,13 +39,13 @@ def test_a_scalar_is_replaced_where_it_stands() -> None:
     assert put(before, ("c",), "new") == dedent(before).replace('"far"', '"new"')
 
 
-def test_a_value_that_is_not_there_yet_is_filled_in() -> None:
+def test_put_fills_in_a_missing_value() -> None:
     assert put("a:\nb: 1\n", ("a",), "x") == 'a: "x"\nb: 1\n'
     assert put("a:   # why\n", ("a",), "x") == 'a: "x"   # why\n'
     assert put("a: ~\n", ("a",), True) == "a: true\n"
 
 
-def test_a_new_key_comes_after_the_last_and_before_what_belongs_to_the_next() -> None:
+def test_put_adds_a_key_after_the_last_one() -> None:
     before = """\
         collections:
           a:
@@ -59,19 +59,19 @@ def test_a_new_key_comes_after_the_last_and_before_what_belongs_to_the_next() ->
     )
 
 
-def test_the_indentation_is_the_files_own() -> None:
+def test_put_uses_the_indentation_of_the_file() -> None:
     before = "collections:\n    a:\n        path: /a\n"
     assert put(before, ("collections", "b"), {"path": "/b", "ignore": ["x"]}) == (
         before + '    b:\n        path: /b\n        ignore:\n            - "x"\n'
     )
 
 
-def test_a_blank_line_between_entries_is_kept_up() -> None:
+def test_put_keeps_blank_lines_between_entries() -> None:
     before = "c:\n  a:\n    x: 1\n\n  b:\n    x: 2\n"
     assert put(before, ("c", "d"), {"x": "/3"}) == before + "\n  d:\n    x: /3\n"
 
 
-def test_a_file_without_a_last_line_end_gets_one() -> None:
+def test_put_ends_the_last_line() -> None:
     assert put("a: 1", ("b",), "x") == 'a: 1\nb: "x"\n'
     assert put("c:\n  a: 1", ("c", "b"), "x") == 'c:\n  a: 1\n  b: "x"\n'
 
@@ -101,11 +101,11 @@ def test_a_file_without_a_last_line_end_gets_one() -> None:
         ),
     ],
 )
-def test_the_mappings_above_a_new_key_are_made(before: str, after: str) -> None:
+def test_put_creates_the_mappings_above_a_new_key(before: str, after: str) -> None:
     assert put(before, ("c", "a"), "/x") == after
 
 
-def test_a_key_goes_with_its_lines_and_nothing_else() -> None:
+def test_delete_removes_only_the_lines_of_the_key() -> None:
     before = """\
         c:
           # about a
@@ -122,7 +122,7 @@ def test_a_key_goes_with_its_lines_and_nothing_else() -> None:
     assert delete(before, ("c", "b")) == dedent(before).replace("  b: {path: /b}\n", "")
 
 
-def test_two_blank_lines_become_one_where_a_key_goes() -> None:
+def test_delete_merges_two_blank_lines() -> None:
     assert delete("a: 1\n\nb: 2\n\nc: 3\n", ("b",)) == "a: 1\n\nc: 3\n"
     assert delete("a: 1\n\nb: 2\n", ("a",)) == "b: 2\n"
 
@@ -131,17 +131,17 @@ def test_two_blank_lines_become_one_where_a_key_goes() -> None:
     ("key", "after"),
     [("a", "c: { b: 2, d: 3 }\n"), ("b", "c: { a: 1, d: 3 }\n"), ("d", "c: { a: 1, b: 2 }\n")],
 )
-def test_a_key_in_braces_goes_with_its_comma(key: str, after: str) -> None:
+def test_delete_in_a_flow_mapping_removes_the_comma(key: str, after: str) -> None:
     assert delete("c: { a: 1, b: 2, d: 3 }\n", ("c", key)) == after
 
 
-def test_a_rename_changes_the_key_alone() -> None:
+def test_rename_changes_only_the_key() -> None:
     text = YamlText("c:\n  'a' : {x: 1}  # why\n  {b}: 2\n".replace("{b}", "b"), FILE)
     assert text.rename(("c", "a"), "笔记") == "c:\n  笔记 : {x: 1}  # why\n  b: 2\n"
     assert text.rename(("c", "a"), "no") == 'c:\n  "no" : {x: 1}  # why\n  b: 2\n'
 
 
-def test_line_ends_and_byte_order_mark_are_the_files_own() -> None:
+def test_put_keeps_line_ends_and_the_byte_order_mark() -> None:
     before = "\ufeffc:\r\n  a:\r\n    path: /a\r\n"
     assert put(before, ("c", "b"), {"path": "/b"}) == before + "  b:\r\n    path: /b\r\n"
 
@@ -150,7 +150,7 @@ def test_line_ends_and_byte_order_mark_are_the_files_own() -> None:
     ("before", "key_path"),
     [("b: &b {x: 1}\nc:\n  a: *b\n", ("c", "a", "x")), ("c:\n  ? a\n  : 1\n", ("c", "a"))],
 )
-def test_a_layout_that_cannot_be_edited_is_said_with_its_line(before: str, key_path: KeyPath) -> None:
+def test_delete_reports_an_unusual_layout_with_its_line(before: str, key_path: KeyPath) -> None:
     with pytest.raises(ConfigError, match=rf"{FILE}:\d+: qmd cannot edit this layout"):
         delete(before, key_path)
 
@@ -159,14 +159,14 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
 
 @given(texts.filter(str.strip))
-def test_any_text_is_read_back_as_it_was_put(text: str) -> None:
+def test_put_text_can_be_read_back(text: str) -> None:
     for before in ("", "global_context: x\n", "{a: 1}", "models: {}\r\n"):
         after = YamlText(before, FILE).put(("global_context",), text)
         assert parse(after.encode(), FILE).global_context == text
 
 
 @given(texts)
-def test_any_text_can_be_a_key(key: str) -> None:
+def test_put_accepts_any_text_as_a_key(key: str) -> None:
     for before in ("", "{a: 1}"):
         after = YamlText(before, FILE).put((key,), "value")
         assert key in YamlText(after, FILE).keys(())
@@ -199,9 +199,7 @@ def comments(text: str) -> list[str]:
 
 
 @given(documents(), st.data())
-def test_a_change_leaves_everything_else_as_it_was(
-    document: tuple[str, list[str]], data: st.DataObject
-) -> None:
+def test_edit_leaves_everything_else_unchanged(document: tuple[str, list[str]], data: st.DataObject) -> None:
     text, names = document
     before = parse(text.encode(), FILE).collections
     file = YamlText(text, FILE)
@@ -234,7 +232,7 @@ def test_a_change_leaves_everything_else_as_it_was(
     assert "\r" not in after.replace("\r\n", "")
 
 
-def test_many_blank_lines_take_no_longer_than_others() -> None:
+def test_put_takes_linear_time_for_many_blank_lines() -> None:
     # A pattern that could divide blank lines in many ways would never come back from this.
     before = "a: 1\n" + "\n" * 5_000 + "...\n"
     assert put(before, ("b",), "x") == before.replace("a: 1\n", 'a: 1\nb: "x"\n')

@@ -69,14 +69,14 @@ def header(**values: Any) -> Header:
 
 
 @pytest.mark.parametrize("spec", ["Qwen3-Embedding-0.6B", "/models/my-qwen3-embedding-4b.gguf"])
-def test_with_header_uses_the_family_s_pooling_and_ending_if_the_file_has_none(spec: str) -> None:
+def test_with_header_falls_back_to_the_pooling_of_the_model_family(spec: str) -> None:
     silent = with_header(card(spec), header())
     assert silent.pooling == "last"
     assert silent.query_prompt == QWEN[0] + "<|endoftext|>"
     assert silent.document_prompt == "{text}<|endoftext|>"
 
 
-def test_with_header_prefers_the_file_s_own_pooling_and_ending() -> None:
+def test_with_header_prefers_the_pooling_and_ending_of_the_file() -> None:
     specified = {"qwen3.pooling_type": 3, "tokenizer.ggml.add_eos_token": True}
     result = with_header(card("Qwen3-Embedding-0.6B"), header(**specified))
     assert (result.pooling, result.query_prompt, result.document_prompt) == ("", *QWEN)

@@ -38,7 +38,7 @@ from qmd.sources.patterns import compile_pattern, split_pattern
         (" , ", [], ["a.md"]),
     ],
 )
-def test_patterns_match_what_their_reader_expects(
+def test_compile_pattern_matches_the_expected_paths(
     pattern: str, matching: list[str], others: list[str]
 ) -> None:
     matches = compile_pattern(pattern)
@@ -59,14 +59,14 @@ def test_patterns_match_what_their_reader_expects(
         ("", ()),
     ],
 )
-def test_a_comma_list_is_split_outside_braces(pattern: str, parts: tuple[str, ...]) -> None:
+def test_split_pattern_splits_commas_outside_braces(pattern: str, parts: tuple[str, ...]) -> None:
     assert split_pattern(pattern) == parts
 
 
 @pytest.mark.parametrize(
     "pattern", ["**/a/" * 250 + "*.md", "{a,b}" * 20, "{1..100000}.md", "{a,b}" * 9 + "c" * 99]
 )
-def test_patterns_that_explode_are_refused(pattern: str) -> None:
+def test_compile_pattern_refuses_exploding_patterns(pattern: str) -> None:
     with pytest.raises(UsageError, match="pattern"):
         compile_pattern(pattern)
 
@@ -74,6 +74,6 @@ def test_patterns_that_explode_are_refused(pattern: str) -> None:
 @pytest.mark.parametrize(
     "pattern", ["*a" * 30 + "b", "[a-z]*" * 30 + "!", "**/a/" * 40 + "*b", "**?" * 40 + "Z"]
 )
-def test_patterns_of_many_stars_are_still_answered(pattern: str) -> None:
+def test_patterns_with_many_stars_are_matched_quickly(pattern: str) -> None:
     assert not compile_pattern(pattern)("a" * 250)
     assert not compile_pattern(pattern)("a/" * 40 + "c")

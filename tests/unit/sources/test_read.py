@@ -33,7 +33,7 @@ def read(folder: Path, data: bytes, encoding: str | None = None) -> str:
     return read_source(source(path), encoding=encoding)[0].text
 
 
-def test_a_file_is_read_with_its_hash_title_and_fingerprint(tmp_path: Path) -> None:
+def test_read_raw_returns_text_hash_title_and_fingerprint(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text("# Title\n\nétext\n", encoding="utf-8")
     status = path.stat()
@@ -44,7 +44,7 @@ def test_a_file_is_read_with_its_hash_title_and_fingerprint(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("data", [b"a\r\nb\r\n", b"a\rb\r", b"a\nb\n", codecs.BOM_UTF8 + b"a\r\nb\n"])
-def test_line_ends_and_marks_do_not_change_the_text(tmp_path: Path, data: bytes) -> None:
+def test_line_ends_and_byte_order_marks_do_not_change_the_text(tmp_path: Path, data: bytes) -> None:
     assert read(tmp_path, data) == "a\nb\n"
 
 
@@ -58,12 +58,12 @@ def test_line_ends_and_marks_do_not_change_the_text(tmp_path: Path, data: bytes)
         (codecs.BOM_UTF32_BE, "utf-32-be"),
     ],
 )
-def test_byte_order_marks_are_understood(tmp_path: Path, mark: bytes, charset: str) -> None:
+def test_byte_order_marks_choose_the_charset(tmp_path: Path, mark: bytes, charset: str) -> None:
     assert read(tmp_path, mark + "é 数 😀\r\n".encode(charset)) == "é 数 😀\n"
 
 
 @pytest.mark.parametrize("text", ["", " \n\n\t"])
-def test_blank_text_is_text(tmp_path: Path, text: str) -> None:
+def test_blank_file_is_text(tmp_path: Path, text: str) -> None:
     assert read(tmp_path, text.encode()) == text
 
 
@@ -88,16 +88,16 @@ def test_other_charsets_are_detected(tmp_path: Path, charset: str, text: str) ->
     assert read(tmp_path, (text * 3000).encode(charset)) == text * 3000
 
 
-def test_the_encoding_of_the_collection_comes_before_detection(tmp_path: Path) -> None:
+def test_encoding_of_the_collection_takes_precedence_over_detection(tmp_path: Path) -> None:
     assert read(tmp_path, "Başlık ığş".encode("cp1254"), "windows-1254") == "Başlık ığş"
     assert read(tmp_path, "数".encode("gb18030"), "gb18030") == "数"
 
 
-def test_utf8_comes_before_the_encoding_of_the_collection(tmp_path: Path) -> None:
+def test_utf8_takes_precedence_over_the_encoding_of_the_collection(tmp_path: Path) -> None:
     assert read(tmp_path, "é 数".encode(), "latin-1") == "é 数"
 
 
-def test_utf16_without_a_mark_needs_the_encoding(tmp_path: Path) -> None:
+def test_utf16_without_a_mark_needs_an_encoding(tmp_path: Path) -> None:
     data = "plain words".encode("utf-16-le")
     assert read(tmp_path, data, "utf-16-le") == "plain words"
     with pytest.raises(SourceError, match="not text"):
@@ -105,14 +105,14 @@ def test_utf16_without_a_mark_needs_the_encoding(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["no-such-charset", "rot13", "hex", "", "a\0b"])
-def test_an_unknown_encoding_is_named(tmp_path: Path, encoding: str) -> None:
+def test_unknown_encoding_is_an_error(tmp_path: Path, encoding: str) -> None:
     with pytest.raises(SourceError, match="encoding") as caught:
         read(tmp_path, b"caf\xe9", encoding)
     assert caught.value.hint
 
 
 @pytest.mark.parametrize("encoding", ["unicode_escape", "raw_unicode_escape", "utf-7"])
-def test_lone_surrogates_never_come_through(tmp_path: Path, encoding: str) -> None:
+def test_text_never_has_lone_surrogates(tmp_path: Path, encoding: str) -> None:
     for data in (b"\xff \\ud800 +2AA-", b"\xe9 \\ud800", b"\xff\xfe\x00\xd8", b"\xed\xa0\x80 words"):
         try:
             text = read(tmp_path, data, encoding)
@@ -122,7 +122,7 @@ def test_lone_surrogates_never_come_through(tmp_path: Path, encoding: str) -> No
 
 
 @pytest.mark.parametrize("encoding", [None, "shift_jis", "utf-16"])
-def test_a_few_zeros_are_spaces(tmp_path: Path, encoding: str | None) -> None:
+def test_few_nul_bytes_are_read_as_spaces(tmp_path: Path, encoding: str | None) -> None:
     path = tmp_path / "a.md"
     path.write_bytes("# Café\0notes\n\n".encode() + b"some words " * 10 + b"\0")
     read_back, _ = read_source(source(path), encoding=encoding)
@@ -150,18 +150,18 @@ def test_binary_file_is_refused(tmp_path: Path, data: bytes) -> None:
         read(tmp_path, data)
 
 
-def test_a_few_control_characters_are_still_text(tmp_path: Path) -> None:
+def test_few_control_characters_are_text(tmp_path: Path) -> None:
     text = "\x1b[1mbold\x1b[0m\f page\v tab\t" + "words " * 20 + "\x01"
     assert read(tmp_path, text.encode()) == text
 
 
-def test_a_missing_file_is_an_error_in_words(tmp_path: Path) -> None:
+def test_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SourceError) as caught:
         read_source(source(tmp_path / "a.md"))
     assert caught.value.message == "cannot read a.md: no such file or directory"
 
 
-def test_a_fifo_neither_blocks_nor_reads(tmp_path: Path) -> None:
+def test_fifo_is_refused_without_blocking(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.md")
     with pytest.raises(SourceError, match="not a regular file"):
         read_source(source(tmp_path / "a.md"))
@@ -173,12 +173,12 @@ def test_devices_and_folders_are_refused(path: str) -> None:
         read_source(SourceFile("a.md", path, Fingerprint(0, 0, 0)))
 
 
-def test_a_path_with_nul_is_an_error(tmp_path: Path) -> None:
+def test_path_with_nul_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="cannot read"):
         read_source(SourceFile("a.md", str(tmp_path / "a\0.md"), Fingerprint(0, 0, 0)))
 
 
-def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
+def test_file_over_the_limit_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_bytes(b"x" * 2048)
     assert len(read_source(source(path), max_bytes=2048)[0].text) == 2048
@@ -188,13 +188,13 @@ def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs a file that states no size")
-def test_a_file_that_states_no_size_is_read_to_its_end() -> None:
+def test_file_without_a_size_is_read_to_its_end() -> None:
     text = read_source(SourceFile("a.md", "/proc/self/status", Fingerprint(0, 0, 0)))[0].text
     assert "Name:" in text
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_without_permission_is_an_error_in_words(tmp_path: Path) -> None:
+def test_file_without_permission_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text("x", encoding="utf-8")
     path.chmod(0)
@@ -202,7 +202,7 @@ def test_a_file_without_permission_is_an_error_in_words(tmp_path: Path) -> None:
         read_source(source(path))
 
 
-def test_descriptors_are_closed(tmp_path: Path) -> None:
+def test_descriptors_are_closed_after_errors(tmp_path: Path) -> None:
     (tmp_path / "b.md").write_bytes(b"\0\0")
     before = os.dup(0)
     os.close(before)

@@ -35,7 +35,7 @@ def reason_of(collection: Collection, path: str) -> str | None:
         ([], [], ["a.md", "build.md", "vendor.md", "x/dist.md"]),
     ],
 )
-def test_ignore_globs_mean_what_they_mean_in_a_gitignore(
+def test_ignore_globs_match_like_gitignore(
     tmp_path: Path, globs: list[str], excluded: list[str], kept: list[str]
 ) -> None:
     collection = Collection("notes", str(tmp_path), ignore=tuple(globs))
@@ -59,12 +59,14 @@ def test_ignore_globs_mean_what_they_mean_in_a_gitignore(
         ("a\0.md", None),
     ],
 )
-def test_the_rule_that_leaves_a_path_out_is_named(tmp_path: Path, path: str, reason: str | None) -> None:
+def test_exclusion_names_the_rule_that_leaves_a_path_out(
+    tmp_path: Path, path: str, reason: str | None
+) -> None:
     collection = Collection("notes", str(tmp_path), ignore=("drafts/**", "*.tmp.md"))
     assert reason_of(collection, path) == reason
 
 
-def test_links_are_named_as_reasons(tmp_path: Path) -> None:
+def test_exclusion_names_links(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     (root / "a.md").write_text("a", encoding="utf-8")

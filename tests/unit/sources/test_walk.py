@@ -32,7 +32,7 @@ def record(problems: Problems) -> OnProblem:
     return lambda path, reason: problems.append((path, reason))
 
 
-def test_files_come_with_their_path_and_fingerprint(tmp_path: Path) -> None:
+def test_walk_returns_paths_and_fingerprints(tmp_path: Path) -> None:
     write(tmp_path, "x/a.md")
     status = (tmp_path / "x/a.md").stat()
     assert list(walk(Collection("notes", str(tmp_path)))) == [
@@ -44,35 +44,35 @@ def test_files_come_with_their_path_and_fingerprint(tmp_path: Path) -> None:
     ]
 
 
-def test_markdown_files_are_listed_in_the_order_of_their_names(tmp_path: Path) -> None:
+def test_walk_lists_markdown_files_in_order(tmp_path: Path) -> None:
     write(tmp_path, "b.md", "a.md", "z/c.md", "y/x/d.md", "A.MD", "n.Md", "t.txt", "md", "x.mdx")
     assert listed(tmp_path) == ["A.MD", "a.md", "b.md", "n.Md", "y/x/d.md", "z/c.md"]
 
 
-def test_patterns_choose_the_files(tmp_path: Path) -> None:
+def test_walk_applies_the_pattern(tmp_path: Path) -> None:
     write(tmp_path, "a.md", "b.txt", "x/c.md", "x/d.org", "x/y/e.txt")
     assert listed(tmp_path, pattern="**/*.{txt,org}") == ["b.txt", "x/d.org", "x/y/e.txt"]
     assert listed(tmp_path, pattern="*.md, x/*.org") == ["a.md", "x/d.org"]
 
 
-def test_hidden_and_vendor_folders_and_hidden_files_are_left_out(tmp_path: Path) -> None:
+def test_walk_leaves_out_hidden_and_vendor_folders(tmp_path: Path) -> None:
     for folder in ("node_modules", ".git", ".cache", "vendor", "dist", "build", ".obsidian"):
         write(tmp_path, f"{folder}/a.md", f"x/{folder}/a.md")
     write(tmp_path, ".hidden.md", "build.md", "distance/a.md")
     assert listed(tmp_path) == ["build.md", "distance/a.md"]
 
 
-def test_a_root_inside_a_hidden_folder_is_fine(tmp_path: Path) -> None:
+def test_walk_lists_a_root_inside_a_hidden_folder(tmp_path: Path) -> None:
     write(tmp_path, ".notes/build/root/a.md")
     assert listed(tmp_path / ".notes/build/root") == ["a.md"]
 
 
-def test_ignore_globs_leave_out_files_and_whole_folders(tmp_path: Path) -> None:
+def test_walk_applies_ignore_globs_to_files_and_folders(tmp_path: Path) -> None:
     write(tmp_path, "a.md", "a.tmp.md", "drafts/a.md", "x/archive/b.md", "x/c.md", "x/d.tmp.md")
     assert listed(tmp_path, ignore=("drafts/**", "*.tmp.md", "archive/")) == ["a.md", "x/c.md"]
 
 
-def test_an_ignored_folder_is_not_opened(tmp_path: Path) -> None:
+def test_walk_does_not_open_an_ignored_folder(tmp_path: Path) -> None:
     write(tmp_path, "a.md")
     make_deep(tmp_path, "deep")
     assert listed(tmp_path, ignore=("deep/",)) == ["a.md"]
@@ -84,12 +84,12 @@ SCRIPTS = ("😀.md", "数据库.md", "naïve.md")
 
 
 @pytest.mark.parametrize("name", SPACED + SIGNS + SCRIPTS)
-def test_names_may_hold_any_character(tmp_path: Path, name: str) -> None:
+def test_walk_accepts_any_character_in_names(tmp_path: Path, name: str) -> None:
     write(tmp_path, name, f"in {name}/{name}")
     assert listed(tmp_path) == sorted([name, f"in {name}/{name}"], key=lambda path: ("/" in path, path))
 
 
-def test_paths_are_composed_and_the_disk_keeps_its_form(tmp_path: Path) -> None:
+def test_walk_composes_paths_and_keeps_the_form_on_disk(tmp_path: Path) -> None:
     decomposed = unicodedata.normalize("NFD", "café/é.md")
     write(tmp_path, decomposed)
     (file,) = walk(Collection("notes", str(tmp_path)))
@@ -97,7 +97,7 @@ def test_paths_are_composed_and_the_disk_keeps_its_form(tmp_path: Path) -> None:
     assert Path(file.absolute).read_text(encoding="utf-8") == decomposed
 
 
-def test_two_forms_of_one_name_are_reported(tmp_path: Path) -> None:
+def test_walk_reports_two_unicode_forms_of_one_name(tmp_path: Path) -> None:
     composed, decomposed = (unicodedata.normalize(form, "é.md") for form in ("NFC", "NFD"))
     write(tmp_path, composed, decomposed)
     if len(os.listdir(tmp_path)) == 1:
@@ -108,7 +108,7 @@ def test_two_forms_of_one_name_are_reported(tmp_path: Path) -> None:
     assert [path for path, _ in problems] == [decomposed]
 
 
-def test_names_that_are_no_text_are_reported(tmp_path: Path) -> None:
+def test_walk_reports_names_that_are_not_utf8(tmp_path: Path) -> None:
     write(tmp_path, "a.md")
     try:
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/b\xff.md")).write_text("b", encoding="utf-8")
@@ -121,7 +121,7 @@ def test_names_that_are_no_text_are_reported(tmp_path: Path) -> None:
     assert problems == [(path, "the name is not valid UTF-8") for path in ("b\\xff.md", "c\\xfe/")]
 
 
-def test_links_inside_the_root_list_each_file_once(tmp_path: Path) -> None:
+def test_walk_lists_linked_files_inside_the_root_once(tmp_path: Path) -> None:
     write(tmp_path, "a.md", "x/b.md")
     (tmp_path / "link.md").symlink_to("a.md")
     (tmp_path / "folder").symlink_to("x")
@@ -129,7 +129,7 @@ def test_links_inside_the_root_list_each_file_once(tmp_path: Path) -> None:
     assert listed(tmp_path) == ["a.md", "x/b.md"]
 
 
-def test_links_to_what_is_not_listed_itself_are_followed(tmp_path: Path) -> None:
+def test_walk_follows_links_to_files_not_listed_otherwise(tmp_path: Path) -> None:
     write(tmp_path, ".store/s.md", ".store/deep/t.md", "README.txt", "node_modules/p/docs/d.md")
     (tmp_path / "one.md").symlink_to(".store/s.md")
     (tmp_path / "readme.md").symlink_to("README.txt")
@@ -140,7 +140,7 @@ def test_links_to_what_is_not_listed_itself_are_followed(tmp_path: Path) -> None
     assert by_path["docs/d.md"] == str(tmp_path / "node_modules/p/docs/d.md")
 
 
-def test_links_are_followed_neither_out_of_the_root_nor_in_circles(tmp_path: Path) -> None:
+def test_walk_does_not_follow_links_out_of_the_root_or_in_circles(tmp_path: Path) -> None:
     root = tmp_path / "root"
     write(tmp_path, "outside.md", "root-2/near.md", "root/a.md", "root/x/b.md", "root/.h/c.md")
     (root / "out.md").symlink_to(tmp_path / "outside.md")
@@ -153,14 +153,14 @@ def test_links_are_followed_neither_out_of_the_root_nor_in_circles(tmp_path: Pat
     assert listed(root) == ["a.md", "x/b.md", "hidden/c.md"]
 
 
-def test_a_root_that_is_a_link_is_followed(tmp_path: Path) -> None:
+def test_walk_follows_a_root_that_is_a_link(tmp_path: Path) -> None:
     write(tmp_path, "real/.h/a.md", "real/b.md")
     (tmp_path / "real" / "c.md").symlink_to(".h/a.md")
     (tmp_path / "link").symlink_to("real")
     assert listed(tmp_path / "link") == ["b.md", "c.md"]
 
 
-def test_links_that_lead_nowhere_are_reported(tmp_path: Path) -> None:
+def test_walk_reports_dangling_links(tmp_path: Path) -> None:
     (tmp_path / "broken.md").symlink_to("nowhere.md")
     (tmp_path / "loop.md").symlink_to("loop.md")
     (tmp_path / "other").symlink_to("nowhere")
@@ -169,7 +169,7 @@ def test_links_that_lead_nowhere_are_reported(tmp_path: Path) -> None:
     assert [path for path, _ in problems] == ["broken.md", "loop.md"]
 
 
-def test_files_that_are_not_regular_are_left_out(tmp_path: Path) -> None:
+def test_walk_leaves_out_files_that_are_not_regular(tmp_path: Path) -> None:
     write(tmp_path, "a.md", "folder.md/b.md")
     os.mkfifo(tmp_path / "fifo.md")
     (tmp_path / "link.md").symlink_to("fifo.md")
@@ -187,7 +187,7 @@ def make_deep(root: Path, name: str) -> None:
     os.close(descriptor)
 
 
-def test_a_folder_that_cannot_be_listed_is_reported_and_the_rest_is_listed(tmp_path: Path) -> None:
+def test_walk_reports_a_folder_that_cannot_be_listed(tmp_path: Path) -> None:
     write(tmp_path, "a.md", "z/b.md")
     make_deep(tmp_path, "deep")
     problems: Problems = []
@@ -200,7 +200,7 @@ def test_a_folder_that_cannot_be_listed_is_reported_and_the_rest_is_listed(tmp_p
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_folder_without_permission_is_reported(tmp_path: Path) -> None:
+def test_walk_reports_a_folder_without_permission(tmp_path: Path) -> None:
     write(tmp_path, "a.md", "secret/b.md")
     (tmp_path / "secret").chmod(0)
     problems: Problems = []
@@ -210,13 +210,13 @@ def test_a_folder_without_permission_is_reported(tmp_path: Path) -> None:
     assert problems == [("secret/", "permission denied")]
 
 
-def test_problems_need_no_listener(tmp_path: Path) -> None:
+def test_walk_needs_no_problem_listener(tmp_path: Path) -> None:
     (tmp_path / "broken.md").symlink_to("nowhere.md")
     assert list(walk(Collection("notes", str(tmp_path)))) == []
 
 
 @pytest.mark.parametrize(("path", "reason"), [("missing", "does not exist"), ("a.md", "is not a folder")])
-def test_a_root_that_is_no_folder_is_an_error_at_the_call(tmp_path: Path, path: str, reason: str) -> None:
+def test_walk_raises_if_the_root_is_no_folder(tmp_path: Path, path: str, reason: str) -> None:
     write(tmp_path, "a.md")
     with pytest.raises(SourceError, match=reason) as caught:
         walk(Collection("notes", str(tmp_path / path)))
@@ -225,12 +225,12 @@ def test_a_root_that_is_no_folder_is_an_error_at_the_call(tmp_path: Path, path: 
     assert caught.value.hint
 
 
-def test_a_root_with_an_impossible_name_is_an_error(tmp_path: Path) -> None:
+def test_walk_raises_for_a_root_with_an_impossible_name(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="'notes'"):
         walk(Collection("notes", str(tmp_path / "a\0b")))
 
 
-def test_a_root_that_goes_away_during_the_scan_is_an_error(tmp_path: Path) -> None:
+def test_walk_raises_if_the_root_vanishes(tmp_path: Path) -> None:
     root = tmp_path / "root"
     write(root, "a.md", "x/b.md")
     files = walk(Collection("notes", str(root)))
@@ -269,6 +269,6 @@ def test_walk_does_not_leave_the_root_if_a_folder_becomes_a_link(tmp_path: Path,
     assert problems == []
 
 
-def test_a_pattern_that_cannot_be_read_is_an_error_at_the_call(tmp_path: Path) -> None:
+def test_walk_raises_for_an_invalid_pattern(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         walk(Collection("notes", str(tmp_path), pattern="{1..100000}.md"))

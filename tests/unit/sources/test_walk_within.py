@@ -42,7 +42,7 @@ def test_walk_within_lists_the_files_of_walk_at_these_paths(paths: list[str], wi
 
 @settings(max_examples=60)
 @given(st.lists(PATHS, max_size=12))
-def test_folders_are_those_that_hold_documents_or_can(paths: list[str]) -> None:
+def test_folders_have_or_can_have_documents(paths: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder).resolve()
         collection = make(root, paths)

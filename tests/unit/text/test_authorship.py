@@ -42,7 +42,7 @@ from qmd.text.extraction import extract
         ("authority: Ann", ""),
     ],
 )
-def test_the_author_comes_from_the_front_matter(line: str, author: str) -> None:
+def test_author_comes_from_the_front_matter(line: str, author: str) -> None:
     assert stated(extract(f"---\na: b\n{line}\n---\n\n# Heading\n", "a.md").fields)[0] == author
 
 
@@ -66,16 +66,16 @@ def test_the_author_comes_from_the_front_matter(line: str, author: str) -> None:
         ("update: 2024-03-07", ""),
     ],
 )
-def test_the_date_comes_from_the_front_matter(line: str, date: str) -> None:
+def test_date_comes_from_the_front_matter(line: str, date: str) -> None:
     assert stated(extract(f"---\na: b\n{line}\n---\n\n# Heading\n", "a.md").fields)[1] == date
 
 
-def test_text_below_the_front_matter_is_no_front_matter() -> None:
+def test_author_and_date_below_the_front_matter_are_ignored() -> None:
     found = extract("# Heading\n\nauthor: Ann\ndate: 2024-03-07\n", "a.md")
     assert stated(found.fields) == ("", "")
 
 
-def test_authors_are_folders_with_motions_or_with_dated_posts_deeper_down() -> None:
+def test_authors_of_finds_folders_with_motions_or_dated_posts() -> None:
     assert authors_of(
         [
             "Ann/motions/Foreword.md",
@@ -90,7 +90,7 @@ def test_authors_are_folders_with_motions_or_with_dated_posts_deeper_down() -> N
     ) == {"Ann", "Bob", "Eve"}
 
 
-def test_the_front_matter_counts_before_the_folder() -> None:
+def test_author_of_prefers_the_front_matter_to_the_folder() -> None:
     authors = frozenset({"Ann"})
     assert author_of("Ann/motions/a.md", "Bob", authors) == "Bob"
     assert author_of("Ann/an album/deeper/a.md", "", authors) == "Ann"
@@ -98,7 +98,7 @@ def test_the_front_matter_counts_before_the_folder() -> None:
     assert author_of("other/an album/a.md", "", authors) == ""
 
 
-def test_the_name_counts_before_the_front_matter_and_that_before_the_files_time() -> None:
+def test_date_of_prefers_the_name_then_the_front_matter_then_the_file() -> None:
     said, day = "2022-02-02T00:00:00", 86_400 * 10**9
     assert date_of("a/2024-03-07_10_20_30_Title.md", said, day) == "2024-03-07T10:20:30"
     assert date_of("a/2024-03-07 Meeting.md", said, day) == "2024-03-07T00:00:00"
@@ -107,6 +107,6 @@ def test_the_name_counts_before_the_front_matter_and_that_before_the_files_time(
     assert date_of("a.md", "", day) == "1970-01-02T00:00:00"
 
 
-def test_spellings_that_differ_in_case_or_composition_are_one_author() -> None:
+def test_author_key_ignores_case_and_composition() -> None:
     assert author_key("É林ß") == author_key("e\u0301林SS")
     assert author_key("Ann") != author_key("Anne")

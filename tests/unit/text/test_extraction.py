@@ -18,7 +18,7 @@ def fields(front_matter: str, body: str = "") -> dict[str, tuple[object, ...]]:
     return dict(extract(f"---\n{front_matter}\n---\n{body}", "a.md").fields)
 
 
-def test_values_keep_their_types() -> None:
+def test_front_matter_values_keep_their_types() -> None:
     assert fields(
         'Status: Draft\npriority: 3\nratio: -0.5\ndone: true\nanswer: yes\nid: "007"\nempty:\nnone: null\n'
         "due: 2024-06-15\nat: 2024-06-15 10:00\nlist: [a, 2, false]\nitems:\n  - x\n  - y: 1"
@@ -36,18 +36,18 @@ def test_values_keep_their_types() -> None:
     }
 
 
-def test_a_map_has_fields_of_its_own() -> None:
+def test_front_matter_maps_have_fields_of_their_own() -> None:
     assert fields("book:\n  author: Ann\n  year: 1999") == {"book.author": ("Ann",), "book.year": (1999.0,)}
 
 
-def test_the_metadata_block_of_tobi_qmd_counts_as_fields() -> None:
+def test_qmd_metadata_block_counts_as_fields() -> None:
     assert fields("qmd:\n  metadata:\n    topics: [a, b]\n    status: done") == {
         "topics": ("a", "b"),
         "status": ("done",),
     }
 
 
-def test_fields_of_the_file_cannot_be_set() -> None:
+def test_front_matter_cannot_set_fields_of_the_file() -> None:
     found = extract("---\npath: x\nsize: 1\ntopic: y\n---\n", "a.md")
     assert dict(found.fields) == {"topic": ("y",)}
     assert len(found.omitted) == 2
@@ -63,13 +63,11 @@ def test_fields_of_the_file_cannot_be_set() -> None:
         ("tags: idea", "#idea #other", ("idea", "other")),
     ],
 )
-def test_tags_come_from_the_front_matter_and_the_text(
-    front_matter: str, body: str, tags: tuple[str, ...]
-) -> None:
+def test_tags_come_from_front_matter_and_text(front_matter: str, body: str, tags: tuple[str, ...]) -> None:
     assert fields(f"{front_matter}\nother: 1", body).get("tag", ()) == tags
 
 
-def test_links_of_all_kinds_are_found_with_their_lines() -> None:
+def test_links_of_all_kinds_have_their_lines() -> None:
     text = (
         "[[A]] and [[dir/B#Part|b]] ![[pic.png]]\n"
         '[c](../c%20d.md#x "title") ![i](p.png)\n'
@@ -94,7 +92,7 @@ def test_links_of_all_kinds_are_found_with_their_lines() -> None:
     )
 
 
-def test_wikilinks_in_the_front_matter_are_links() -> None:
+def test_wikilinks_in_front_matter_are_links() -> None:
     found = extract('---\nup: "[[Home]]"\n---\n[[A]]\n', "a.md")
     assert [(link.target, link.line) for link in found.links] == [("Home", 2), ("A", 4)]
 
@@ -131,7 +129,7 @@ MANY_TIMES = "a0: &a0 {x: 1}\n" + "\n".join(
         (f"a: {'[' * 30_000}{']' * 30_000}", "nested deeper than 1000 levels"),
     ],
 )
-def test_omitted_front_matter_is_named(front_matter: str, reason: str) -> None:
+def test_omitted_front_matter_has_a_reason(front_matter: str, reason: str) -> None:
     assert reason in "; ".join(extract(f"---\n{front_matter}\n---\ntext\n", "a.md").omitted)
 
 
@@ -143,14 +141,14 @@ def test_yaml_bombs_and_tags_construct_nothing() -> None:
     assert fields("a: !!python/object/apply:os.system ['echo no']\nb: !!set {x}") == {"a": ("echo no",)}
 
 
-def test_ten_thousand_tags_are_cut_by_name() -> None:
+def test_inline_tags_are_limited() -> None:
     found = extract(" ".join(f"#tag{number}" for number in range(10_000)), "a.md")
     assert len(found.fields["tag"]) == 1_000
     assert found.omitted == ("inline tags after the first 1,000",)
 
 
 @given(st.text(alphabet="[]()!#`<>-:\n ab\\|%*/", max_size=300))
-def test_any_text_is_extracted(text: str) -> None:
+def test_extract_accepts_any_text(text: str) -> None:
     found = extract(text, "a.md")
     lines = text.count("\n") + 1
     assert all(1 <= link.line <= lines for link in found.links)
@@ -186,7 +184,7 @@ JSON = (
     "head", [pytest.param(YAML, id="yaml"), pytest.param(TOML, id="toml"), pytest.param(JSON, id="json")]
 )
 @pytest.mark.parametrize("case", [str.lower, str.upper, str.capitalize])
-def test_front_matter_of_each_kind_and_case_is_read_the_same(head: str, case: Callable[[str], str]) -> None:
+def test_yaml_toml_and_json_front_matter_are_read_alike(head: str, case: Callable[[str], str]) -> None:
     text = head.format(name=case("title"), author=case("author"), date=case("date"))
     found = extract(f"{text}# Heading\n\nBody #inline\n", "a.md")
     assert found.title == "A: heron"
@@ -207,7 +205,7 @@ def test_front_matter_of_each_kind_and_case_is_read_the_same(head: str, case: Ca
         pytest.param(f"+++\n{'a.' * 200}a = 1\n+++\n", "dots", id="dots"),
     ],
 )
-def test_omitted_toml_is_named(head: str, reason: str) -> None:
+def test_omitted_toml_has_a_reason(head: str, reason: str) -> None:
     found = extract(f"{head}# Heading\n", "a.md")
     assert reason in "; ".join(found.omitted)
     assert found.title == "Heading"
@@ -229,7 +227,7 @@ def test_data_and_braces_are_no_front_matter(text: str) -> None:
     assert "title" not in extract(text, "a.md").fields
 
 
-def test_an_invalid_entry_does_not_hide_the_others() -> None:
+def test_invalid_entry_does_not_hide_the_others() -> None:
     found = extract(
         "---\nstatus: draft\nTITLE: Part 1: the start\nbroken: [\nDATE: 2024-03-07\n---\n", "a.md"
     )
@@ -241,11 +239,11 @@ def test_an_invalid_entry_does_not_hide_the_others() -> None:
     assert "not valid YAML" in found.omitted[0]
 
 
-def test_wikilinks_in_texts_of_toml_are_links_and_its_tables_are_not() -> None:
+def test_toml_texts_have_wikilinks_but_tables_are_none() -> None:
     found = extract('+++\nup = "[[Home]]"\nn = [[1, 2]]\n[[params]]\na = 1\n+++\n[[A]]\n', "a.md")
     assert [(link.target, link.line) for link in found.links] == [("Home", 2), ("A", 7)]
 
 
-def test_the_beginning_of_long_front_matter_is_read() -> None:
+def test_long_front_matter_is_read_at_its_beginning() -> None:
     found = extract(f"---\ntitle: Heron\nstatus: draft\nlong: {'x' * 70_000}\n---\n# Heading\n", "a.md")
     assert (found.title, dict(found.fields)["status"]) == ("Heron", ("draft",))

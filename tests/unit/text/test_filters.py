@@ -38,14 +38,14 @@ from qmd.text.predicates import And, Comparison, Not, Or, Predicate, Written, de
         ("[1] [[a]] [ ] x", "[1] [[a]] [ ] x", None),
     ],
 )
-def test_filters_are_split_from_a_query(query: str, text: str, filters: str | None) -> None:
+def test_split_separates_filters_from_a_query(query: str, text: str, filters: str | None) -> None:
     rest, predicate = split(query)
     assert rest == text
     assert (None if predicate is None else describe(predicate)) == filters
 
 
 @given(st.text(max_size=200))
-def test_splitting_a_query_never_fails(query: str) -> None:
+def test_split_never_fails(query: str) -> None:
     rest, predicate = split(query)
     assert predicate is not None or rest == query
 
@@ -62,11 +62,11 @@ def test_splitting_a_query_never_fails(query: str) -> None:
         ("s=a,b", Or((Comparison("s", "eq", Written("a")), Comparison("s", "eq", Written("b"))))),
     ],
 )
-def test_options_are_conditions(option: str, predicate: object) -> None:
+def test_condition_parses_options(option: str, predicate: object) -> None:
     assert condition(option) == predicate
 
 
-def test_an_operand_as_typed_differs_from_the_text_of_json() -> None:
+def test_typed_operand_differs_from_json_text() -> None:
     typed, given = condition("n=2"), from_json({"field": "n", "operator": "eq", "value": "2"})
     assert typed != given
     assert len({typed, given}) == 2
@@ -76,7 +76,7 @@ def test_an_operand_as_typed_differs_from_the_text_of_json() -> None:
 
 
 @pytest.mark.parametrize("option", ["", "=x", "status=", "!", "a b c d:", "[x]"])
-def test_a_wrong_option_is_refused_with_its_form(option: str) -> None:
+def test_condition_refuses_an_invalid_option_with_an_example(option: str) -> None:
     with pytest.raises(UsageError) as error:
         condition(option)
     assert "status=draft" in (error.value.hint or "")
@@ -103,7 +103,7 @@ LEAF = {"field": "status", "operator": "eq", "value": "draft"}
         ),
     ],
 )
-def test_json_is_read(filter: dict[str, Any], text: str) -> None:
+def test_from_json_reads_filters(filter: dict[str, Any], text: str) -> None:
     assert describe(from_json(filter)) == text
     assert from_json(json.dumps(filter)) == from_json(filter)
 
@@ -135,13 +135,13 @@ def nested(depth: int) -> dict[str, Any]:
         (nested(1_000), "nested deeper"),
     ],
 )
-def test_wrong_json_is_refused_with_its_place(filter: Any, message: str) -> None:
+def test_from_json_refuses_invalid_filters_with_their_place(filter: Any, message: str) -> None:
     with pytest.raises(UsageError) as error:
         from_json(filter)
     assert error.value.message.startswith(message) or message in error.value.message
 
 
-def test_a_wrong_operator_names_the_nearest_one() -> None:
+def test_from_json_suggests_the_nearest_operator() -> None:
     with pytest.raises(UsageError) as error:
         from_json({"field": "a", "operator": "contain", "value": "x"})
     assert "did you mean 'contains'?" in (error.value.hint or "")
@@ -179,7 +179,7 @@ FIELDS = {
         ("-[missing] [missing!=x]", True),
     ],
 )
-def test_values_are_compared_by_their_types(query: str, holds: bool) -> None:
+def test_matches_compares_typed_values_by_type(query: str, holds: bool) -> None:
     _, predicate = split(query)
     assert predicate is not None
     assert matches(predicate, FIELDS) is holds
@@ -197,10 +197,10 @@ def test_values_are_compared_by_their_types(query: str, holds: bool) -> None:
         ({"field": "tag", "operator": "all", "value": ["work", "homework"]}, True),
     ],
 )
-def test_values_in_json_keep_their_types(leaf: dict[str, Any], holds: bool) -> None:
+def test_matches_compares_json_values_by_type(leaf: dict[str, Any], holds: bool) -> None:
     assert matches(from_json(leaf), FIELDS) is holds
 
 
-def test_filters_of_a_query_hold_together() -> None:
+def test_filters_of_a_query_are_combined_with_and() -> None:
     _, predicate = split("tag:a tag:b")
     assert predicate == And((Comparison("tag", "eq", "a"), Comparison("tag", "eq", "b")))

@@ -41,11 +41,11 @@ TARGETS = LinkTargets.of(DOCUMENTS.items())
         ("", "index.md", None),
     ],
 )
-def test_wikilinks_are_resolved(target: str, source: str, path: str | None) -> None:
+def test_resolve_finds_the_target_of_a_wikilink(target: str, source: str, path: str | None) -> None:
     assert TARGETS.resolve(target, source, wikilink=True) == path
 
 
-def test_a_markdown_link_is_relative_to_its_document_first() -> None:
+def test_resolve_prefers_the_folder_of_a_markdown_link() -> None:
     targets = LinkTargets.of([("a.md", ()), ("notes/a.md", ()), ("notes/b.md", ())])
     assert targets.resolve("a.md", "notes/b.md", wikilink=False) == "notes/a.md"
     assert targets.resolve("a", "notes/b.md", wikilink=True) == "a.md"

@@ -53,7 +53,7 @@ def title_of(text: str, path: str) -> str:
         ("title: 数据库 notes", "数据库 notes"),
     ],
 )
-def test_the_title_comes_from_the_front_matter(line: str, title: str) -> None:
+def test_title_comes_from_the_front_matter(line: str, title: str) -> None:
     assert title_of(f"---\n{line}\n---\n\n# Heading\n", "a.md") == title
 
 
@@ -80,12 +80,12 @@ def test_the_title_comes_from_the_front_matter(line: str, title: str) -> None:
         "",
     ],
 )
-def test_a_front_matter_without_a_usable_title_is_ignored(block: str) -> None:
+def test_front_matter_without_a_usable_title_is_ignored(block: str) -> None:
     assert title_of(f"---\n{block}\n---\n\n# Heading\n", "a.md") == "Heading"
 
 
 @pytest.mark.slow
-def test_a_deeply_nested_front_matter_is_ignored() -> None:
+def test_deeply_nested_front_matter_is_ignored() -> None:
     assert title_of("---\ntitle:\n  a: " + "[" * 5000 + "\n---\n# Heading\n", "a.md") == "Heading"
 
 
@@ -105,7 +105,7 @@ def test_a_deeply_nested_front_matter_is_ignored() -> None:
         ("", 0),
     ],
 )
-def test_the_body_starts_after_the_front_matter(text: str, offset: int) -> None:
+def test_front_matter_end_is_the_start_of_the_body(text: str, offset: int) -> None:
     assert front_matter_end(text) == offset
 
 
@@ -137,7 +137,7 @@ def test_the_body_starts_after_the_front_matter(text: str, offset: int) -> None:
         ("<!--\n# in a comment\n-->\n# After a comment\n", "After a comment"),
     ],
 )
-def test_the_first_heading_is_outside_code(text: str, title: str) -> None:
+def test_first_heading_is_outside_code(text: str, title: str) -> None:
     assert first_heading(text) == title
 
 
@@ -162,7 +162,7 @@ def test_the_first_heading_is_outside_code(text: str, title: str) -> None:
         ("", "Manage notes"),
     ],
 )
-def test_the_title_is_the_heading_at_the_beginning_or_the_name_of_the_file(text: str, title: str) -> None:
+def test_title_is_the_first_heading_or_the_file_name(text: str, title: str) -> None:
     assert title_of(text, "vault/Manage notes.md") == title
 
 
@@ -189,7 +189,7 @@ def test_the_title_is_the_heading_at_the_beginning_or_the_name_of_the_file(text:
         ("x" * 5000, "x" * MAX_TITLE),
     ],
 )
-def test_headings_lose_their_marks(heading: str, title: str) -> None:
+def test_title_of_a_heading_has_no_markup(heading: str, title: str) -> None:
     assert title_of(f"# {heading}\n", "a.md") == title
 
 
@@ -208,12 +208,12 @@ def test_headings_lose_their_marks(heading: str, title: str) -> None:
         ("# comment\n", "b.org", "b"),
     ],
 )
-def test_other_files_have_titles_too(text: str, path: str, title: str) -> None:
+def test_title_of_other_files_is_found(text: str, path: str, title: str) -> None:
     assert title_of(text, path) == title
 
 
 @given(st.one_of(st.text(), LINES, LINES.map(lambda text: "---\n" + text)), st.text())
-def test_a_title_is_one_clean_line_whatever_the_text(text: str, path: str) -> None:
+def test_title_is_one_clean_line_for_any_text(text: str, path: str) -> None:
     title = title_of(text, path)
     assert title == " ".join(title.split())
     assert len(title) <= MAX_TITLE
@@ -243,7 +243,7 @@ def test_fences_follow_commonmark(text: str, spans: list[tuple[int, int]]) -> No
 
 
 @given(LINES)
-def test_blocks_are_in_order_and_apart(text: str) -> None:
+def test_blocks_are_ordered_and_disjoint(text: str) -> None:
     position = 0
     for block in blocks(text):
         assert position <= block.start < block.end <= len(text)
@@ -262,7 +262,7 @@ def test_hostile_texts_of_a_million_characters_are_read(unit: str) -> None:
         assert all(start < end for start, end in fences(hostile))
 
 
-def test_importing_texts_and_sources_imports_nothing_heavy() -> None:
+def test_text_and_source_modules_import_nothing_heavy() -> None:
     code = (
         "import sys, qmd.text.extraction, qmd.text.chunking, qmd.text.uris\n"
         "import qmd.sources.walk, qmd.sources.read\n"

@@ -21,32 +21,32 @@ def highlighter(query: str) -> Highlighter:
     return Highlighter(parse(query).terms)
 
 
-def test_front_matter_is_not_shown_where_the_body_matches() -> None:
+def test_snippet_prefers_the_body_to_front_matter() -> None:
     shown = snippet(FRONT + BODY, highlighter("backups"))
     assert shown.text == BODY.strip()
     assert (shown.first_line, shown.line) == (5, 7)
 
 
-def test_front_matter_is_shown_where_nothing_else_matches() -> None:
+def test_snippet_shows_front_matter_if_nothing_else_matches() -> None:
     shown = snippet(FRONT + BODY, highlighter("ops"))
     assert "tags: [ops]" in shown.text
     assert shown.line == 3
 
 
-def test_a_document_without_a_match_is_shown_from_its_first_words() -> None:
+def test_snippet_without_a_match_starts_at_the_first_words() -> None:
     shown = snippet(FRONT + "\n" + BODY + "\n## Later\n", highlighter("zebra"))
     assert shown.text.startswith("# Keeping copies")
     assert shown.first_line == 6
 
 
-def test_a_passage_without_a_match_ends_with_a_whole_line() -> None:
+def test_snippet_without_a_match_ends_with_a_whole_line() -> None:
     lines = [f"{number}. a step of about forty characters here" for number in range(1, 20)]
     text = "intro\n" + "\n".join(lines)
     shown = snippet(text, highlighter("zebra"), Chunk(1, 6, len(text), 2, 20))
     assert shown.text.split("\n") == lines[: len(shown.text.split("\n"))]
 
 
-def test_a_long_line_is_cut_between_words() -> None:
+def test_snippet_cuts_a_long_line_between_words() -> None:
     text = "word " * 200
     shown = snippet(text, highlighter("zebra"))
     assert set(shown.text.split()) == {"word"}
@@ -76,7 +76,7 @@ FILLERS = {
 
 @pytest.mark.parametrize("filler", FILLERS)
 @pytest.mark.parametrize("megabytes", [1, 16])
-def test_the_work_for_a_dense_text_does_not_grow_with_its_length(filler: str, megabytes: int) -> None:
+def test_snippet_work_does_not_grow_with_a_dense_text(filler: str, megabytes: int) -> None:
     text = FILLERS[filler] * (megabytes * 1_000_000 // len(FILLERS[filler]))
     counting = Counting(parse("rocket data* 数据库").terms)
     shown = snippet(text, counting)
@@ -95,7 +95,7 @@ def test_the_work_for_a_dense_text_does_not_grow_with_its_length(filler: str, me
         ("data about symbols, ", "data 📅", "the 📅 data"),
     ],
 )
-def test_the_rare_word_at_the_end_of_a_dense_text_is_shown(filler: str, query: str, end: str) -> None:
+def test_snippet_shows_a_rare_word_at_the_end_of_a_dense_text(filler: str, query: str, end: str) -> None:
     text = filler * (400_000 // len(filler)) + f"\n{end}\n"
     counting = Counting(parse(query).terms)
     shown = snippet(text, counting)
@@ -103,7 +103,7 @@ def test_the_rare_word_at_the_end_of_a_dense_text_is_shown(filler: str, query: s
     assert counting.searched <= 70_000
 
 
-def test_a_long_text_with_few_matches_is_shown_as_a_short_one_is() -> None:
+def test_snippet_of_a_long_text_with_few_matches_shows_them() -> None:
     text = (
         "lorem ipsum dolor sit amet, " * 30_000
         + "\n\n# Rockets\n\nthe launch pad\n\n"
@@ -114,14 +114,14 @@ def test_a_long_text_with_few_matches_is_shown_as_a_short_one_is() -> None:
     assert shown.line == 3
 
 
-def test_a_word_as_long_as_a_text_is_cut() -> None:
+def test_snippet_cuts_a_very_long_word() -> None:
     shown = snippet("before " + "y" * 500_000 + " after", highlighter("y" * 128))
     assert len(shown.text) <= 2 * 300
     assert "before yyy" in shown.text
 
 
 @pytest.mark.parametrize("edge", range(2040, 2060))
-def test_the_edge_of_a_window_makes_no_words_of_parts(edge: int) -> None:
+def test_snippet_does_not_match_parts_of_words_at_a_window_edge(edge: int) -> None:
     text = "x" * (edge - 10) + " dataset " + "datasets " * 4_000
     assert snippet(text, highlighter("set")).line == 1
     assert "dataset" in snippet(text, highlighter("dataset")).text

@@ -22,7 +22,7 @@ from qmd.text.uris import MAX_LINE, encode_path, is_uri, parse_uri, split_locati
         ("notes/😀\n.md", "qmd://notes/%F0%9F%98%80%0A.md"),
     ],
 )
-def test_each_segment_is_encoded_as_encode_uri_component_does(path: str, uri: str) -> None:
+def test_to_uri_encodes_each_segment_like_encode_uri_component(path: str, uri: str) -> None:
     assert to_uri(path) == uri
     assert parse_uri(uri) == path
 
@@ -41,23 +41,23 @@ def test_each_segment_is_encoded_as_encode_uri_component_does(path: str, uri: st
         ("qmd://", ""),
     ],
 )
-def test_addresses_typed_by_hand_are_understood(uri: str, path: str) -> None:
+def test_parse_uri_accepts_addresses_typed_by_hand(uri: str, path: str) -> None:
     assert parse_uri(uri) == path
 
 
-def test_parent_segments_and_nul_are_kept_for_the_lookup_to_miss() -> None:
+def test_parse_uri_keeps_parent_segments_and_nul() -> None:
     assert parse_uri("qmd://notes/../../etc/passwd") == "notes/../../etc/passwd"
     assert parse_uri("qmd://notes/%2E%2E/a%00.md") == "notes/../a\0.md"
 
 
-def test_other_references_are_no_addresses() -> None:
+def test_parse_uri_refuses_other_references() -> None:
     assert not is_uri("notes/a.md")
     with pytest.raises(ValueError, match="not a qmd:// address"):
         parse_uri("notes/a.md")
 
 
 @given(st.lists(st.text(min_size=1).filter(lambda part: "/" not in part and part != "."), min_size=1))
-def test_every_path_survives_the_round_trip(segments: list[str]) -> None:
+def test_to_uri_and_parse_uri_round_trip(segments: list[str]) -> None:
     path = "/".join(segments)
     assert to_uri(path).isascii()
     assert parse_uri(to_uri(path)) == unicodedata.normalize("NFC", path)
@@ -97,14 +97,14 @@ def test_encoding_and_decoding_never_fail(text: str) -> None:
         ("a.md:" + "0" * 100_000 + "3", ("a.md", 3, None)),
     ],
 )
-def test_a_reference_may_end_in_a_line_and_a_count(
+def test_split_location_returns_line_and_count(
     reference: str, parts: tuple[str, int | None, int | None]
 ) -> None:
     assert split_location(reference) == parts
 
 
 @given(st.text())
-def test_any_reference_can_be_split(reference: str) -> None:
+def test_split_location_accepts_any_reference(reference: str) -> None:
     path, first, count = split_location(reference)
     assert reference.startswith(path)
     assert first is None or 0 <= first <= MAX_LINE

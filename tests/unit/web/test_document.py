@@ -14,7 +14,7 @@ from qmd.web.messages import LANGUAGES
 from tests.conftest import Notes
 
 
-def test_document_that_takes_too_long_to_render_is_shown_as_text(
+def test_document_that_renders_too_slowly_is_shown_as_text(
     tmp_path: Path, environ: dict[str, str], notes: Notes
 ) -> None:
     with qmd.open_index(tmp_path / "index.sqlite", environ=environ) as index:

@@ -82,6 +82,6 @@ def test_code_scripts_and_attributes_have_no_tags_and_links(text: str) -> None:
         f"<span>{SPECIAL.replace('#', ' #')} </span>\n",
     ],
 )
-def test_what_only_looks_like_code_has_tags_and_links(text: str) -> None:
+def test_text_that_only_resembles_code_has_tags_and_links(text: str) -> None:
     assert _of_index(text) == (["ok"], ["Note", "https://a.b/c"])
     assert _of_page(text) == (["ok"], ["Note", "https://a.b/c"])

@@ -72,7 +72,7 @@ def test_obsidian_syntax_is_rendered() -> None:
     assert '<a href="/?q=tag:a%2Fb" class="tag"' in html
 
 
-def test_names_of_blocks_are_ids_and_not_shown() -> None:
+def test_block_names_are_ids_and_not_displayed() -> None:
     html = shown(
         "A quote. ^quote-1\n\n- item ^B15695\n\n2^10 and ^ alone\n\n^only\n\n![[a.png]]^image\n\n"
         "[[#^quote-1]] [[note#^b15695]]"
@@ -119,7 +119,7 @@ def test_media_on_other_hosts_are_links() -> None:
     assert '<a class="image-left-out" href="https://example.org/v.mp4"' in html
 
 
-def test_note_in_a_note_is_rendered_in_place_of_its_paragraph() -> None:
+def test_embedded_note_is_rendered_in_place_of_its_paragraph() -> None:
     inner = Context(LINKS.get, FILES.get, page="/read/wiki/note.md")
     context = Context(LINKS.get, FILES.get, embed={"note#Two": Embedded("# Two\n\nx ^y [[#Two]]", inner)}.get)
     found = render("# One\n\n![[note#Two]]\n\n![[none]]\n\ntext ![[note#Two]]", context)
@@ -151,7 +151,7 @@ def test_part_of_a_note_is_a_section_or_a_block(fragment: str, expected: str | N
     assert part(text, fragment) == expected
 
 
-def test_formulas_are_mathml_and_those_that_cannot_be_read_are_code() -> None:
+def test_formulas_are_mathml_or_code_if_unreadable() -> None:
     html = shown(r"$\frac{a}{b}$ and $x^2^3$" + "\n\n$$\n\\sum x\n$$\n")
     assert (
         '<math display="inline"><mrow><mfrac><mrow><mi>a</mi></mrow><mrow><mi>b</mi></mrow></mfrac>' in html
@@ -162,7 +162,7 @@ def test_formulas_are_mathml_and_those_that_cannot_be_read_are_code() -> None:
     assert "script" not in shown(r"$\text{<script>}$").replace("&lt;script&gt;", "")
 
 
-def test_few_tags_are_rendered_without_attributes_that_can_do_harm() -> None:
+def test_only_harmless_html_tags_and_attributes_are_rendered() -> None:
     html = shown(
         'x<br>H<sub>2</sub>O <KBD onclick="x" style="y" class="hit-line" id="hit">Ctrl</KBD> <u>u</u>\n\n'
         "<details open>\n<summary>More</summary>\n\n**bold**\n\n</details>\n\n"
@@ -196,7 +196,7 @@ def test_comments_are_not_rendered() -> None:
     assert "after" in html
 
 
-def test_line_of_the_hit_is_marked_in_the_smallest_block() -> None:
+def test_hit_line_is_marked_in_the_smallest_block() -> None:
     text = "# Title\n\n- one\n- two\n  - three\n\n| a |\n|---|\n| row |\n\n```\ncode\n```\n\n$$\na\n$$\n"
     assert '<li id="hit" class="hit-line">three' in shown(text, hit=5)
     assert '<tr id="hit" class="hit-line">' in shown(text, hit=9)
@@ -209,7 +209,7 @@ def test_line_of_the_hit_is_marked_in_the_smallest_block() -> None:
     assert "data-lines" not in shown(text)
 
 
-def test_line_of_the_hit_is_marked_inside_of_a_long_block() -> None:
+def test_hit_line_is_marked_inside_a_long_block() -> None:
     lines = [f"*line* {number}" for number in range(1, 11)]
     assert '\n<span id="hit"></span><em>line</em> 4\n' in shown("\n".join(lines), hit=4)
     assert '<p><span id="hit"></span>line' in shown("line" + "\nline" * 9, hit=1)
@@ -217,11 +217,11 @@ def test_line_of_the_hit_is_marked_inside_of_a_long_block() -> None:
     assert '\n<span id="hit"></span>*<mark>line</mark>* 4\n' in code
 
 
-def test_text_that_looks_like_the_attribute_of_lines_stays() -> None:
+def test_text_that_resembles_the_line_attribute_stays() -> None:
     assert ' data-lines="1 2"' in shown('a data-lines="1 2"', hit=1)
 
 
-def test_words_of_the_query_are_marked_in_text_and_code() -> None:
+def test_query_words_are_marked_in_text_and_code() -> None:
     html = shown("Backups of *backup* and `backup`.\n\n数据库备份。", "backup 备份")
     assert html.count("<mark>") == 4
     assert "<mark>Backups</mark>" in html
@@ -245,7 +245,7 @@ def test_headings_have_unique_anchors() -> None:
     st.text(alphabet=st.sampled_from("<>\"'&[]()!`*_#-=|~$^%:/\\ \n\tajvscriptonerror{}0123"), max_size=200)
     | st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 )
-def test_no_text_makes_an_element_or_address_that_runs(text: str) -> None:
+def test_rendered_text_never_contains_executable_html(text: str) -> None:
     html = shown(text, "script").lower()
     for tag in ("<script", "<iframe", "<object", "<svg", "<style", "<form", "<input"):
         assert tag not in html
@@ -257,7 +257,7 @@ def test_no_text_makes_an_element_or_address_that_runs(text: str) -> None:
 
 
 @pytest.mark.parametrize("piece", ["*a [b](", "> ", "line\n", "- a\n\n"])
-def test_rendering_ends_as_soon_as_it_is_told_to(piece: str) -> None:
+def test_render_stops_when_told_to(piece: str) -> None:
     asked = 0
 
     def stop() -> bool:

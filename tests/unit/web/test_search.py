@@ -34,7 +34,7 @@ from qmd.web.search import plain_snippet
         ("back*", "back*"),
     ],
 )
-def test_last_word_of_a_query_may_be_unfinished(typed: str, searched: str) -> None:
+def test_as_typed_completes_an_unfinished_last_word(typed: str, searched: str) -> None:
     assert as_typed(typed) == searched
 
 
@@ -42,11 +42,11 @@ def test_last_word_of_a_query_may_be_unfinished(typed: str, searched: str) -> No
     ("query", "read"),
     [("restore back*", "restore back"), ("back* up", "back up"), ("2 * 3*4 *", "2 * 3*4 *")],
 )
-def test_models_read_a_query_without_the_stars_of_beginnings(query: str, read: str) -> None:
+def test_as_prose_removes_prefix_stars(query: str, read: str) -> None:
     assert as_prose(query) == read
 
 
-def test_chips_are_the_filters_as_typed() -> None:
+def test_chips_returns_the_typed_filters() -> None:
     found = chips('backup tag:work -[status:"in work"] "tag:text" after:2024')
     assert [(chip.written, chip.without) for chip in found] == [
         ("tag:work", 'backup -[status:"in work"] "tag:text" after:2024'),
@@ -66,12 +66,12 @@ def test_chips_are_the_filters_as_typed() -> None:
         ("format", "pdf", "[format:pdf]"),
     ],
 )
-def test_filter_for_a_value_is_read_as_a_filter(name: str, value: str, written: str) -> None:
+def test_filter_for_returns_a_filter_that_chips_reads(name: str, value: str, written: str) -> None:
     assert filter_for(name, value) == written
     assert [chip.written for chip in chips(f"word {written}")] == [written]
 
 
-def test_chosen_value_of_a_facet_leads_to_the_query_without_it() -> None:
+def test_facet_value_in_use_links_to_the_query_without_it() -> None:
     made = facet("tag", (ValueCount("a", 3), ValueCount("b", 1)), "word tag:a")
     assert [(value.text, value.query, value.chosen) for value in made.values] == [
         ("a", "word", True),
@@ -79,7 +79,7 @@ def test_chosen_value_of_a_facet_leads_to_the_query_without_it() -> None:
     ]
 
 
-def test_snippet_is_plain_text_without_the_title_again() -> None:
+def test_plain_snippet_has_no_markup_and_no_title() -> None:
     text = "---\ntitle: T\n---\n# Title\n\n> [!note] Look\n> - **bold** `code` [link](x.md)\n\n"
     text += "| a | b |\n|---|---|\n"
     assert plain_snippet(text, 1, "Title") == "Look bold code link a · b"
@@ -99,11 +99,11 @@ def test_snippet_is_plain_text_without_the_title_again() -> None:
         ("*", "en"),
     ],
 )
-def test_language_is_the_one_preferred(accepted: str, language: str) -> None:
+def test_choose_returns_the_preferred_language(accepted: str, language: str) -> None:
     assert choose(accepted) == language
 
 
-def test_texts_of_templates_have_translations() -> None:
+def test_template_texts_have_translations() -> None:
     templates = [
         each.read_text(encoding="utf-8") for each in files("qmd.web").joinpath("templates").iterdir()
     ]
@@ -118,7 +118,7 @@ def test_texts_of_templates_have_translations() -> None:
     assert [text for text in (*called, *counted, *FACETS.values()) if text not in CHINESE] == []
 
 
-def test_translations_have_the_values_of_their_texts() -> None:
+def test_translations_have_the_placeholders_of_their_texts() -> None:
     for text, translated in (CHINESE | ENGINE).items():
         assert {part.partition("}")[0] for part in text.split("{")[1:]} == {
             part.partition("}")[0] for part in translated.split("{")[1:]

@@ -37,7 +37,7 @@ def files(response: qmd.SearchResponse) -> list[str]:
 PLAIN = ["mine/best.md", "mine/copy.md", "mine/new.md", "yours/again.md"]
 
 
-def test_without_knobs_nothing_changes(library: qmd.Index) -> None:
+def test_search_without_ranking_options_is_unchanged(library: qmd.Index) -> None:
     plain = library.search("heron", explain=True)
     assert sorted(files(plain)[1:]) == PLAIN[1:] and files(plain)[0] == PLAIN[0]
     assert all(set(hit.explain or {}) == {"lexical", "likelihood"} for hit in plain.hits)
@@ -48,7 +48,7 @@ def test_without_knobs_nothing_changes(library: qmd.Index) -> None:
     assert library.search("heron", explain=True).hits == plain.hits
 
 
-def test_newer_documents_rank_higher_and_the_reason_is_given(library: qmd.Index) -> None:
+def test_recency_ranks_newer_documents_higher_and_explains_it(library: qmd.Index) -> None:
     found = library.search("heron", half_life=10, explain=True, collections=["mine"])
     assert files(found)[-2:] == ["mine/copy.md", "mine/best.md"] or files(found)[0] == "mine/best.md"
     order = [file for file in files(library.search("heron", recent=True)) if "best" not in file]
@@ -79,7 +79,7 @@ def test_recency_of_a_collection_overrides_that_of_the_index(library: qmd.Index,
     assert "recency: false" not in config.read_text("utf-8")
 
 
-def test_the_weight_of_a_collection_moves_its_documents(library: qmd.Index, tmp_path: Path) -> None:
+def test_weight_of_a_collection_moves_its_documents(library: qmd.Index, tmp_path: Path) -> None:
     before = library.search("heron").hits
     library.set_weight("mine", 0.01)
     assert "weight: 0.01" in (tmp_path / "index.yml").read_text("utf-8")
@@ -101,12 +101,12 @@ def test_the_weight_of_a_collection_moves_its_documents(library: qmd.Index, tmp_
 
 
 @pytest.mark.parametrize("weight", [0, -1, 101, float("nan")])
-def test_a_weight_out_of_range_is_refused(library: qmd.Index, weight: float) -> None:
+def test_set_weight_refuses_a_weight_out_of_range(library: qmd.Index, weight: float) -> None:
     with pytest.raises(UsageError, match=r"from 0\.01 to 100"):
         library.set_weight("mine", weight)
 
 
-def test_documents_with_the_same_text_are_one_hit_that_names_the_others(library: qmd.Index) -> None:
+def test_fold_merges_documents_with_the_same_text(library: qmd.Index) -> None:
     found = library.search("heron", fold=True, explain=True)
     assert len(found.hits) == 2
     _, folded = found.hits
@@ -120,7 +120,7 @@ def test_documents_with_the_same_text_are_one_hit_that_names_the_others(library:
     assert len(listed.hits) <= 2
 
 
-def test_only_copies_that_the_search_covers_are_named(library: qmd.Index) -> None:
+def test_fold_names_only_copies_that_the_search_covers(library: qmd.Index) -> None:
     for found in (
         library.search("heron", fold=True, collections=["mine"]),
         library.limited(["mine"]).search("heron", fold=True, explain=True),
@@ -132,7 +132,7 @@ def test_only_copies_that_the_search_covers_are_named(library: qmd.Index) -> Non
     assert [(hit.file, hit.also) for hit in filtered] == [("mine/new.md", ())]
 
 
-def test_results_are_sorted_by_date_before_the_cut(library: qmd.Index) -> None:
+def test_sort_by_date_applies_before_the_limit(library: qmd.Index) -> None:
     newest = ["mine/new.md", "mine/copy.md", "yours/again.md", "mine/best.md"]
     assert files(library.search("heron", sort="date")) == newest
     found = library.search("heron", sort="date", limit=2, explain=True)
@@ -146,7 +146,7 @@ def test_results_are_sorted_by_date_before_the_cut(library: qmd.Index) -> None:
 
 @pytest.mark.models
 @pytest.mark.slow
-def test_all_searches_have_the_knobs(library: qmd.Index) -> None:
+def test_ranking_options_apply_to_vsearch_and_query(library: qmd.Index) -> None:
     library.embed()
     for search in (library.vsearch, library.query):
         plain = search("heron in water")

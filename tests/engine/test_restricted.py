@@ -123,12 +123,12 @@ WRITES: dict[str, Callable[[qmd.Index], object]] = {
 NEITHER = {"close", "embed_texts", "limited", "models", "pullable", "release_models"}
 
 
-def test_every_method_is_known_to_stay_within_limits() -> None:
+def test_every_method_of_index_has_a_rule_for_restricted_indexes() -> None:
     methods = {name for name, _ in inspect.getmembers(qmd.Index, inspect.isfunction) if name[0] != "_"}
     assert methods == SEEN | OF_ITS_OWN | set(REFUSED) | NEITHER
 
 
-def test_a_restricted_index_has_only_the_members_that_have_a_rule(mine: qmd.Index) -> None:
+def test_restricted_index_has_only_members_with_a_rule(mine: qmd.Index) -> None:
     with pytest.raises(AttributeError, match="_store"):
         _ = mine._store
     methods = {name for name, _ in inspect.getmembers(qmd.Index, inspect.isfunction) if name[0] != "_"}
@@ -166,14 +166,14 @@ def test_restricted_index_hides_other_collections_everywhere(whole: qmd.Index, m
     assert unknown.value.hint == "known collections: mine"
 
 
-def test_hybrid_and_dense_searches_go_by_the_limits_too(whole: qmd.Index, mine: qmd.Index) -> None:
+def test_restricted_index_limits_vsearch_and_query(whole: qmd.Index, mine: qmd.Index) -> None:
     whole.embed()
     for index, seen in ((mine, {"mine"}), (whole, {"mine", "a-other"}), (mine, {"mine"})):
         assert {hit.collection for hit in index.query("heron", limit=None).hits} == seen
         assert {hit.collection for hit in index.vsearch("heron", limit=None).hits} == seen
 
 
-def test_documents_are_found_behind_any_number_that_may_not_be_seen(mine: qmd.Index) -> None:
+def test_restricted_index_finds_documents_among_many_hidden_ones(mine: qmd.Index) -> None:
     assert mine.get("heron.md").document.file == "mine/heron.md"
     docid = mine.search("stands").hits[0].docid
     assert mine.get(docid).document.file == "mine/heron.md"
@@ -197,14 +197,18 @@ def test_read_only_index_refuses_changes(whole: qmd.Index, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["remove_collection", "update", "embed"])
-def test_other_collections_cannot_be_changed(whole: qmd.Index, mine: qmd.Index, name: str) -> None:
+def test_restricted_index_cannot_change_other_collections(
+    whole: qmd.Index, mine: qmd.Index, name: str
+) -> None:
     argument: object = "a-other" if name == "remove_collection" else ["a-other"]
     with pytest.raises(qmd.CollectionNotFoundError):
         getattr(mine, name)(argument)
     assert whole.collection("a-other").name == "a-other"
 
 
-def test_its_own_collections_may_be_changed(whole: qmd.Index, mine: qmd.Index, notes: Notes) -> None:
+def test_restricted_index_may_change_its_own_collections(
+    whole: qmd.Index, mine: qmd.Index, notes: Notes
+) -> None:
     notes({"new.md": "# New\n\nAn egret.\n"}, "mine")
     notes({"new.md": "# New\n\nAn egret.\n"}, "a-other")
     assert [report.collection for report in mine.update()] == ["mine"]
@@ -218,13 +222,13 @@ def test_its_own_collections_may_be_changed(whole: qmd.Index, mine: qmd.Index, n
     assert mine.remove_context("qmd://mine/sub") == "qmd://mine/sub"
 
 
-def test_limits_can_only_be_narrowed(mine: qmd.Index) -> None:
+def test_limited_can_only_narrow_permissions(mine: qmd.Index) -> None:
     assert mine.limited(["a-other"]).status().collections == ()
     with pytest.raises(qmd.ForbiddenError):
         mine.limited(read_only=True).limited().update()
 
 
-def test_a_view_lasts_as_long_as_the_index(whole: qmd.Index) -> None:
+def test_limited_returns_the_same_object_for_the_same_limits(whole: qmd.Index) -> None:
     assert whole.limited(["mine"]) is whole.limited(["mine"])
     assert isinstance(whole.limited(["mine"]), RestrictedIndex)
     assert whole.limited(["mine"]) is not whole.limited(["mine"], read_only=True)

@@ -18,9 +18,7 @@ from tests.conftest import Notes
 from tests.files import MAILS, NOTEBOOK, nested_forms, pdf, xlsx
 
 
-def test_files_that_cannot_be_read_are_named_with_a_reason_and_left_alone_until_they_change(
-    index: qmd.Index, notes: Notes
-) -> None:
+def test_unreadable_files_have_a_reason_and_are_not_read_again(index: qmd.Index, notes: Notes) -> None:
     pytest.importorskip("pypdfium2")
     folder = notes({"a.md": "alpha", "bad.ipynb": "{"})
     (folder / "scan.pdf").write_bytes(pdf("", ""))
@@ -83,7 +81,7 @@ def test_changed_file_that_waits_for_an_extra_leaves_the_index(
     assert not index.search("heron").hits
 
 
-def test_status_counts_the_files_that_no_format_reads(index: qmd.Index, notes: Notes) -> None:
+def test_status_counts_files_that_no_format_reads(index: qmd.Index, notes: Notes) -> None:
     names = ("a.md", "b.doc", "sub/c.doc", "d.pages", "e.png", "f.mp4", ".hidden.doc", "LICENSE", "old/g.doc")
     folder = notes(dict.fromkeys(names, "text"))
     index.add_collection(str(folder), ignore=["old/"])
@@ -96,7 +94,7 @@ def test_status_counts_the_files_that_no_format_reads(index: qmd.Index, notes: N
     assert "notes: 4 files of kinds that no format reads: 3 .doc, 1 .pages" in index.status().notes
 
 
-def test_reason_of_a_library_is_one_line(index: qmd.Index, notes: Notes) -> None:
+def test_error_of_a_format_library_is_one_line(index: qmd.Index, notes: Notes) -> None:
     pptx = pytest.importorskip("pptx")
     folder = notes({"a.md": "alpha"})
     whole, damaged = io.BytesIO(), folder / "damaged.pptx"
@@ -114,7 +112,7 @@ def test_reason_of_a_library_is_one_line(index: qmd.Index, notes: Notes) -> None
     assert "\n" not in reason
 
 
-def test_reading_is_ended_after_its_time_and_others_are_read(
+def test_reading_has_a_time_limit_and_other_files_are_read(
     index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(children, "SECONDS", 0.0)
@@ -127,7 +125,7 @@ def test_reading_is_ended_after_its_time_and_others_are_read(
 
 
 @pytest.mark.parametrize("name", ["note.md", "note.org", "note.rst", "note.txt"])
-def test_a_long_text_is_read_as_a_short_one(index: qmd.Index, notes: Notes, name: str) -> None:
+def test_long_text_is_read_like_a_short_one(index: qmd.Index, notes: Notes, name: str) -> None:
     text = (
         "---\nstatus: draft\nnumber: 2\nopen: true\n---\n# Heron é\n\n\0[x](other.md) #tag\n"
         + "Waits.\n" * 10
@@ -148,14 +146,14 @@ def test_a_long_text_is_read_as_a_short_one(index: qmd.Index, notes: Notes, name
     assert first == second
 
 
-def test_a_long_file_that_is_no_text_is_named_as_a_short_one(index: qmd.Index, notes: Notes) -> None:
+def test_long_binary_file_is_reported_like_a_short_one(index: qmd.Index, notes: Notes) -> None:
     folder = notes({"a.md": "alpha"})
     (folder / "b.md").write_bytes(b"\x01\x02" * 100_000)
     ((path, reason),) = index.add_collection(str(folder)).problems
     assert (path, reason) == ("b.md", "cannot read b.md: not text")
 
 
-def test_a_bomb_costs_itself(index: qmd.Index, notes: Notes) -> None:
+def test_decompression_bomb_is_left_out_and_others_are_read(index: qmd.Index, notes: Notes) -> None:
     pytest.importorskip("html_to_markdown")
     folder = notes({"a.md": "alpha"})
     data = io.BytesIO()
@@ -186,7 +184,7 @@ def test_nested_text_boxes_are_read_once(index: qmd.Index, notes: Notes) -> None
     assert [text.count(f"box {depth}\n") for depth in range(60)] == [1] * 60
 
 
-def test_a_sheet_with_a_cell_far_away_is_too_large(index: qmd.Index, notes: Notes) -> None:
+def test_sheet_with_a_distant_cell_is_too_large(index: qmd.Index, notes: Notes) -> None:
     pytest.importorskip("python_calamine")
     folder = notes({"a.md": "alpha"})
     (folder / "b.xlsx").write_bytes(xlsx('<c r="XFD1048576"><v>1</v></c>'))
@@ -194,7 +192,7 @@ def test_a_sheet_with_a_cell_far_away_is_too_large(index: qmd.Index, notes: Note
     assert report.problems == [("b.xlsx", "cannot read b.xlsx: too large (17,178,804,225 cells)")]
 
 
-def test_a_small_file_that_needs_much_processor_time_is_left_out(
+def test_reading_has_a_limit_of_processor_time(
     index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("pypdfium2")
@@ -238,7 +236,7 @@ def test_rescan_remembers_a_new_kind_of_file_that_waits_for_an_extra(
     assert "2 files (1 .epub, 1 .pdf) wait for" in note
 
 
-def test_a_newer_reader_reads_again_what_it_made(
+def test_newer_format_version_reads_its_files_again(
     index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from qmd.sources.formats import notebook
@@ -257,7 +255,7 @@ def test_a_newer_reader_reads_again_what_it_made(
     assert index.search("stork").hits
 
 
-def test_newer_reader_that_fails_leaves_the_text_of_an_unchanged_file(
+def test_newer_format_version_that_fails_keeps_the_text(
     index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from qmd.sources.formats import notebook
@@ -273,7 +271,7 @@ def test_newer_reader_that_fails_leaves_the_text_of_an_unchanged_file(
     assert index.search("ibis").hits
 
 
-def test_a_newer_reader_that_waits_for_an_extra_reads_again_later(
+def test_newer_format_version_waits_for_its_extra(
     index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("html_to_markdown")
@@ -297,7 +295,7 @@ def test_a_newer_reader_that_waits_for_an_extra_reads_again_later(
     assert index.search("stork").hits
 
 
-def test_a_link_out_of_the_folder_is_not_read(index: qmd.Index, notes: Notes, tmp_path: Path) -> None:
+def test_link_out_of_the_folder_is_not_read(index: qmd.Index, notes: Notes, tmp_path: Path) -> None:
     folder = notes({"a.md": "alpha"})
     (tmp_path / "secret.ipynb").write_text(json.dumps(NOTEBOOK), encoding="utf-8")
     (folder / "b.ipynb").symlink_to(tmp_path / "secret.ipynb")

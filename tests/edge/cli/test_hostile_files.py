@@ -22,7 +22,7 @@ SETTINGS = "mcp install --client claude --project"
         ("backup p.qmd --portable", "p.qmd"),
     ],
 )
-def test_temporary_files_follow_no_links_of_a_clone(
+def test_temporary_files_do_not_follow_links_of_a_clone(
     owner: User, tmp_path: Path, command: str, file: str
 ) -> None:
     clone, victim = tmp_path / "clone", tmp_path / "victim"
@@ -42,7 +42,7 @@ def test_temporary_files_follow_no_links_of_a_clone(
 @pytest.mark.parametrize(
     ("command", "file"), [(SKILL, ".claude/skills/qmd/SKILL.md"), (SETTINGS, ".mcp.json")]
 )
-def test_a_pipe_in_place_of_a_settings_file_is_refused(
+def test_settings_file_that_is_a_pipe_is_refused(
     owner: User, tmp_path: Path, command: str, file: str
 ) -> None:
     (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)

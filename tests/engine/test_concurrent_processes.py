@@ -72,7 +72,7 @@ def assert_consistent(path: str) -> None:
     connection.close()
 
 
-def test_a_scan_killed_at_any_moment_leaves_a_good_index_and_the_next_one_finishes(
+def test_killed_scan_leaves_a_good_index_and_the_next_one_finishes(
     tmp_path: Path, environ: dict[str, str], notes: Notes
 ) -> None:
     chance = random.Random(7)
@@ -95,7 +95,7 @@ def test_a_scan_killed_at_any_moment_leaves_a_good_index_and_the_next_one_finish
     assert_consistent(path)
 
 
-def test_embedding_killed_at_any_moment_goes_on_where_it_was(
+def test_killed_embed_continues_at_the_next_run(
     tmp_path: Path, environ: dict[str, str], notes: Notes
 ) -> None:
     chance = random.Random(11)
@@ -118,7 +118,7 @@ def test_embedding_killed_at_any_moment_goes_on_where_it_was(
         assert len(index.vsearch("a described thing", limit=None, min_score=0.0).hits) == 600
 
 
-def test_three_collections_added_at_once_are_all_kept(
+def test_concurrent_add_collection_keeps_all_collections(
     tmp_path: Path, environ: dict[str, str], notes: Notes
 ) -> None:
     path = str(tmp_path / "index.sqlite")
@@ -136,7 +136,7 @@ def test_three_collections_added_at_once_are_all_kept(
     assert_consistent(path)
 
 
-def test_four_updates_at_once_lose_nothing(tmp_path: Path, environ: dict[str, str], notes: Notes) -> None:
+def test_concurrent_updates_lose_no_document(tmp_path: Path, environ: dict[str, str], notes: Notes) -> None:
     path = str(tmp_path / "index.sqlite")
     folder = notes({f"{n}.md": f"first {n}" for n in range(600)})
     with qmd.open_index(path, environ=environ) as index:
@@ -154,7 +154,7 @@ def test_four_updates_at_once_lose_nothing(tmp_path: Path, environ: dict[str, st
     assert_consistent(path)
 
 
-def test_a_second_embed_says_so_and_leaves(index: qmd.Index, environ: dict[str, str], notes: Notes) -> None:
+def test_embed_refuses_to_run_twice(index: qmd.Index, environ: dict[str, str], notes: Notes) -> None:
     from qmd.engine.embedding.batches import embedding_lock
 
     index.add_collection(str(notes({"a.md": "alpha"})), "notes")
@@ -194,7 +194,7 @@ with qmd.open_index(sys.argv[1], environ=os.environ) as index:
 """
 
 
-def test_a_rename_killed_at_any_moment_costs_no_document(
+def test_killed_rename_of_a_collection_loses_no_document(
     tmp_path: Path, environ: dict[str, str], notes: Notes
 ) -> None:
     chance = random.Random(13)
@@ -210,7 +210,7 @@ def test_a_rename_killed_at_any_moment_costs_no_document(
             assert len(index.search("heron", limit=None).hits) == 50
 
 
-def test_readers_and_writers_at_once_meet_no_error(
+def test_concurrent_readers_and_writers_raise_no_error(
     tmp_path: Path, environ: dict[str, str], notes: Notes
 ) -> None:
     path = str(tmp_path / "index.sqlite")

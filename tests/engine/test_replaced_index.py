@@ -37,7 +37,7 @@ def titles(index: qmd.Index, query: str) -> list[str]:
     return [hit.title for hit in index.search(query).hits]
 
 
-def test_an_open_index_goes_by_what_was_restored(
+def test_open_index_reads_the_restored_index(
     settled: qmd.Index, put_back: Restore, notes: Notes, tmp_path: Path
 ) -> None:
     copy = settled.backup(str(tmp_path / "copy.sqlite")).path
@@ -50,7 +50,7 @@ def test_an_open_index_goes_by_what_was_restored(
     assert titles(settled, "crane") == ["Crane"]
 
 
-def test_vectors_of_before_a_restore_are_not_taken_for_those_of_after(
+def test_vectors_of_before_a_restore_are_not_used_afterwards(
     settled: qmd.Index, put_back: Restore, notes: Notes, tmp_path: Path
 ) -> None:
     # More than are looked at exactly: the others are judged by the blocks of vectors alone.
@@ -71,7 +71,7 @@ def test_vectors_of_before_a_restore_are_not_taken_for_those_of_after(
 
 
 @pytest.mark.parametrize("way", ["moved over it", "taken away, then copied"])
-def test_a_file_that_is_put_in_its_place_by_hand_is_noticed(
+def test_open_index_notices_a_file_replaced_by_hand(
     settled: qmd.Index, notes: Notes, environ: dict[str, str], tmp_path: Path, way: str
 ) -> None:
     path = settled.locations.index
@@ -95,7 +95,7 @@ def test_a_file_that_is_put_in_its_place_by_hand_is_noticed(
         assert titles(other, "crane") == ["Crane"]
 
 
-def test_an_index_that_was_taken_away_is_made_anew(settled: qmd.Index) -> None:
+def test_deleted_index_is_created_again(settled: qmd.Index) -> None:
     for ending in ("", "-wal", "-shm"):
         Path(settled.locations.index + ending).unlink(missing_ok=True)
     assert titles(settled, "heron") == []
@@ -103,7 +103,7 @@ def test_an_index_that_was_taken_away_is_made_anew(settled: qmd.Index) -> None:
     assert titles(settled, "heron") == ["Heron"]
 
 
-def test_a_collection_renamed_in_the_file_by_hand_keeps_its_documents(settled: qmd.Index) -> None:
+def test_collection_renamed_in_index_yml_keeps_its_documents(settled: qmd.Index) -> None:
     config = Path(settled.locations.config)
     config.write_text(config.read_text(encoding="utf-8").replace("  notes:", "  birds:"), encoding="utf-8")
     (report,) = settled.update()
@@ -112,7 +112,7 @@ def test_a_collection_renamed_in_the_file_by_hand_keeps_its_documents(settled: q
     assert [hit.file for hit in settled.vsearch("heron").hits] == ["birds/a.md"]
 
 
-def test_a_rename_that_another_process_has_seen_already_is_no_conflict(settled: qmd.Index) -> None:
+def test_rename_already_seen_by_another_process_is_no_conflict(settled: qmd.Index) -> None:
     from qmd.config import editing
 
     editing.rename_collection(settled.locations.config, "notes", "birds")
@@ -121,7 +121,7 @@ def test_a_rename_that_another_process_has_seen_already_is_no_conflict(settled: 
     assert [hit.file for hit in settled.search("heron").hits] == ["birds/a.md"]
 
 
-def test_an_update_that_began_with_an_older_configuration_drops_nothing_that_was_added_since(
+def test_sync_with_an_older_configuration_keeps_newer_collections(
     settled: qmd.Index, notes: Notes, environ: dict[str, str]
 ) -> None:
     path = settled.locations.index
@@ -134,7 +134,7 @@ def test_an_update_that_began_with_an_older_configuration_drops_nothing_that_was
     assert [hit.file for hit in settled.search("heron").hits] == ["birds/a.md"]
 
 
-def test_two_collections_that_change_names_keep_their_own_documents(settled: qmd.Index, notes: Notes) -> None:
+def test_collections_that_swap_names_keep_their_documents(settled: qmd.Index, notes: Notes) -> None:
     settled.add_collection(str(notes({"b.md": "# Bread\n\nbread\n"}, "other")), "other")
     config = Path(settled.locations.config)
     text = config.read_text(encoding="utf-8")
@@ -145,7 +145,7 @@ def test_two_collections_that_change_names_keep_their_own_documents(settled: qmd
     assert [hit.file for hit in settled.search("bread").hits] == ["notes/b.md"]
 
 
-def test_a_collection_that_cannot_be_indexed_is_not_configured(
+def test_add_collection_that_fails_does_not_change_the_configuration(
     settled: qmd.Index, notes: Notes, environ: dict[str, str]
 ) -> None:
     path, other = settled.locations.index, str(notes({"b.md": "bread"}, "other"))

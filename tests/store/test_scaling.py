@@ -71,7 +71,7 @@ def find(store: Store) -> None:
 
 
 @pytest.mark.parametrize("work", [edit, remove, move, lease_and_embed, find])
-def test_work_on_one_document_does_not_grow_with_the_index(
+def test_effort_for_one_document_does_not_grow_with_the_index(
     tmp_path: Path, steps: Callable[[], int], work: Callable[[Store], None]
 ) -> None:
     taken = []

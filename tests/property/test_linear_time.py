@@ -123,13 +123,13 @@ def _file(module: Any) -> Callable[[str], object]:
 @example("<script>\n</script>\n")
 @example("- <style>\n  #a\n")
 @example("<a b")
-def test_a_text_twice_as_long_takes_twice_the_steps(read: Callable[[str], object], part: str) -> None:
+def test_reading_takes_linear_steps(read: Callable[[str], object], part: str) -> None:
     once, twice = (_steps(read, part * n) for n in (60, 120))
     assert twice < 2.6 * once + 2000
 
 
 @pytest.mark.parametrize("part", ["\n===", "<!--\n", "> [!a]\n\n", "'[[", "- [ ] a\n", "[^1]: a\n\n", *HTML])
-def test_a_page_twice_as_long_takes_twice_the_steps(part: str) -> None:
+def test_rendering_takes_linear_steps(part: str) -> None:
     once, twice = (_steps(_render, part * n) for n in (400, 800))
     assert twice < 2.6 * once
 
@@ -143,7 +143,7 @@ def test_levels_of_front_matter_beyond_the_limit_take_no_steps(level: str) -> No
     assert twice < once + 100
 
 
-def test_many_words_with_a_beginning_are_found_in_one_pass() -> None:
+def test_highlighter_finds_prefix_words_in_one_pass() -> None:
     highlighter = Highlighter(parse("heron abc*").terms)
     texts = ("é " + " ".join(f"abc{number}" for number in range(count)) for count in (500, 1000))
     once, twice = (_steps(highlighter.find, text) for text in texts)

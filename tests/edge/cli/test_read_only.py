@@ -89,20 +89,20 @@ def test_reading_commands_create_no_index(user: User, line: str) -> None:
 
 # A query keeps the reranker's answers for the next one, where the index can be written.
 @pytest.mark.parametrize("line", [line for line in READING if not line.startswith("query")])
-def test_a_reading_command_leaves_the_index_as_it_is(reader: User, line: str) -> None:
+def test_reading_commands_do_not_change_the_index(reader: User, line: str) -> None:
     before = everything_in(reader.home)
     assert reader.invoke(*line.split()).exit_code == (1 if line.startswith("vsearch") else 0)
     assert everything_in(reader.home) == before
 
 
-def test_the_first_command_that_writes_makes_the_index(user: User) -> None:
+def test_first_writing_command_creates_the_index(user: User) -> None:
     shutil.rmtree(user.home / "config", ignore_errors=True)
     assert user.ok("search", "performance") == "No results found.\n"
     user.ok("collection", "add", str(user.notes))
     assert "notes/deploy.md" in user.ok("search", "rollback")
 
 
-def test_a_model_at_work_leaves_nothing_outside_our_own_folder(user: User) -> None:
+def test_models_write_only_to_the_qmd_folders(user: User) -> None:
     user.ok("collection", "add", str(user.notes / "2026"), "--name", "few")
     assert user.run("embed").returncode == 0
     assert user.run("vsearch", "performance").returncode == 0
@@ -110,7 +110,7 @@ def test_a_model_at_work_leaves_nothing_outside_our_own_folder(user: User) -> No
     assert {path.name for path in user.home.iterdir()} == {"notes", "cache", "config"}
 
 
-def test_an_index_in_a_folder_that_cannot_be_written_is_searched(locked: User) -> None:
+def test_read_only_folder_can_be_searched(locked: User) -> None:
     for args in (["search", "performance"], ["get", "deploy.md"], ["ls", "notes"], ["query", "performance"]):
         found = run_without_privilege(locked, *args)
         assert (found.returncode, bool(found.stdout)) == (0, True), found.stderr
@@ -119,7 +119,7 @@ def test_an_index_in_a_folder_that_cannot_be_written_is_searched(locked: User) -
     assert os.listdir(locked.home / "shelf") == ["index.sqlite"]
 
 
-def test_writing_to_a_folder_that_cannot_be_written_is_a_line(locked: User) -> None:
+def test_update_in_a_read_only_folder_is_a_one_line_error(locked: User) -> None:
     (locked.notes / "new.md").write_text("fresh herring\n", encoding="utf-8")
     found = run_without_privilege(locked, "update")
     assert found.returncode == 1
@@ -129,7 +129,7 @@ def test_writing_to_a_folder_that_cannot_be_written_is_a_line(locked: User) -> N
     assert "notes/deploy.md" in run_without_privilege(locked, "search", "rollback").stdout
 
 
-def test_a_file_that_cannot_be_written_is_searched_and_nothing_appears_beside_it(locked: User) -> None:
+def test_read_only_index_file_can_be_searched(locked: User) -> None:
     shelf = locked.home / "shelf"
     shelf.chmod(0o755)
     (shelf / "index.sqlite").chmod(0o444)
@@ -146,7 +146,7 @@ with qmd.open_index(sys.argv[1], config=sys.argv[2]) as index:
 """
 
 
-def test_a_reader_without_rights_sees_what_the_owner_changes_meanwhile(locked: User) -> None:
+def test_unprivileged_reader_sees_later_changes(locked: User) -> None:
     shelf = locked.home / "shelf"
     index, config = locked.environ["QMD_INDEX_PATH"], str(locked.home / "config" / "qmd" / "index.yml")
     reader = subprocess.Popen(
@@ -175,7 +175,7 @@ os._exit(0)  # before the write-ahead log is taken over
 """
 
 
-def test_unfinished_writes_in_a_folder_that_cannot_be_written_are_told(locked: User) -> None:
+def test_unfinished_write_in_a_read_only_folder_is_an_error(locked: User) -> None:
     shelf = locked.home / "shelf"
     shelf.chmod(0o755)
     (locked.notes / "new.md").write_text("fresh herring\n", encoding="utf-8")
@@ -193,7 +193,7 @@ def test_unfinished_writes_in_a_folder_that_cannot_be_written_are_told(locked: U
     assert "notes/new.md" in run_without_privilege(locked, "search", "herring").stdout
 
 
-def test_an_index_of_an_older_version_that_cannot_be_written_is_told(locked: User) -> None:
+def test_older_index_in_a_read_only_folder_is_an_error(locked: User) -> None:
     shelf = locked.home / "shelf"
     shelf.chmod(0o755)
     (shelf / "index.sqlite").unlink()

@@ -22,7 +22,7 @@ def files(text: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("place", ["", "z", "z/deep", "z/b.md"])
-def test_scan_does_not_follow_a_link_that_takes_the_place_of_a_folder(
+def test_scan_does_not_follow_a_link_that_replaces_a_folder(
     index: qmd.Index, notes: Notes, place: str
 ) -> None:
     folder = notes({f"a/{number}.md": "text" for number in range(BATCH_FILES)} | files("inside"))

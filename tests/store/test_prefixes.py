@@ -29,7 +29,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 @pytest.mark.parametrize("query", ["ba*", "ba", "kilo ba*", "ba* -nothing"])
-def test_a_short_beginning_is_found_in_paths_first_and_then_in_texts(large: Store, query: str) -> None:
+def test_short_prefix_is_found_in_paths_before_texts(large: Store, query: str) -> None:
     def found(limit: int) -> list[str]:
         matches = large.lexical.search(parse(query), everything(), limit).matches
         paths = large.documents.by_id([match.document for match in matches])
@@ -42,6 +42,6 @@ def test_a_short_beginning_is_found_in_paths_first_and_then_in_texts(large: Stor
     assert sorted(more[3:]) == sorted(BAKED)
 
 
-def test_a_longer_beginning_is_found_by_score_alone(large: Store) -> None:
+def test_longer_prefix_is_found_by_score(large: Store) -> None:
     matches = large.lexical.search(parse("bake*"), everything(), 99).matches
     assert len(matches) == len(BAKED)

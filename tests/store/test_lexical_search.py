@@ -17,7 +17,7 @@ from tests.store.material import (
 )
 
 
-def test_keyword_search_answers_as_on_sqlite(store: Store, oracle: Store) -> None:
+def test_lexical_search_equals_that_of_sqlite(store: Store, oracle: Store) -> None:
     for each in (store, oracle):
         fill(each)
         each.documents.apply(
@@ -33,7 +33,7 @@ def test_keyword_search_answers_as_on_sqlite(store: Store, oracle: Store) -> Non
                 assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
 
 
-def test_longer_words_are_left_out_where_they_are_not_wanted(store: Store, oracle: Store) -> None:
+def test_lexical_search_can_leave_out_longer_words(store: Store, oracle: Store) -> None:
     for each in (store, oracle):
         fill(each)
     got, wanted = (
@@ -42,7 +42,7 @@ def test_longer_words_are_left_out_where_they_are_not_wanted(store: Store, oracl
     assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
 
 
-def test_keyword_search_follows_changes_and_removals(store: Store, oracle: Store) -> None:
+def test_lexical_search_follows_changes_and_removals(store: Store, oracle: Store) -> None:
     for each in (store, oracle):
         fill(each)
         edited = changed("ops/deploy.md", "nothing of that any more, but pelicans", version=2)

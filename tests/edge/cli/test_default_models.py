@@ -7,7 +7,7 @@ import json
 from tests.users import FILES, User
 
 
-def test_everything_is_embedded_once(seer: User) -> None:
+def test_embed_embeds_every_text_once(seer: User) -> None:
     assert seer.ok("embed") == "Nothing to embed: every text has its vectors.\n"
     state = json.loads(seer.ok("status", "--json"))
     assert state["needs_embedding"] == 0
@@ -15,13 +15,13 @@ def test_everything_is_embedded_once(seer: User) -> None:
     assert "chunks by multilingual-e5-small" in seer.ok("status")
 
 
-def test_embedding_says_what_it_did(user: User) -> None:
+def test_embed_reports_the_number_of_texts_and_chunks(user: User) -> None:
     user.ok("collection", "add", str(user.notes / "2026"), "--name", "few")
     assert user.ok("embed").startswith("Embedded 1 text (1 chunk) in ")
     assert user.ok("embed", "--force", "-c", "few").startswith("Embedded 1 text (1 chunk) in ")
 
 
-def test_meaning_is_found_across_languages(seer: User) -> None:
+def test_vsearch_finds_meaning_across_languages(seer: User) -> None:
     found = json.loads(seer.ok("vsearch", "how do I move a database safely", "--json", "-n", "3"))
     assert "qmd://notes/数据库 迁移.md" in [hit["file"] for hit in found]
     assert seer.ok("vector-search", "how do I move a database safely", "-n", "3", "--json") == seer.ok(
@@ -32,7 +32,7 @@ def test_meaning_is_found_across_languages(seer: User) -> None:
     )
 
 
-def test_words_and_meaning_together_explain_themselves(seer: User) -> None:
+def test_query_explain_shows_lexical_and_vector_scores(seer: User) -> None:
     text = seer.ok("query", "going back to an earlier release", "--explain", "-n", "1")
     assert text.startswith("notes/deploy.md:")
     for part in ("lexical:original", "vector:original", "fused", "rerank", "blend", "Stages:"):
@@ -41,7 +41,7 @@ def test_words_and_meaning_together_explain_themselves(seer: User) -> None:
     assert hit["explain"]["ranking"] == "contract"
 
 
-def test_a_query_document_is_read_from_stdin(seer: User) -> None:
+def test_query_reads_a_query_document_from_stdin(seer: User) -> None:
     document = "intent: operations\nlex: rollback\nvec: how do I undo a deployment\n"
     found = json.loads(seer.ok("query", "-", "--json", "-n", "1", input=document))
     assert found[0]["file"] == "qmd://notes/deploy.md"

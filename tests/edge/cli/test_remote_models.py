@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.loopback import Reply, Server, as_json, embedding, serving
+from tests.model_server import Reply, Server, as_json, embedding, serving
 from tests.users import FILES, MakeUser, User
 
 pytestmark = pytest.mark.slow
@@ -46,7 +46,7 @@ def stages(user: User, *args: str) -> dict[str, str]:
     return {line.split()[0]: " ".join(line.split()[1:]) for line in told.splitlines() if line.strip()}
 
 
-def test_notes_are_embedded_by_a_server_and_found_by_it(served: User, server: Server) -> None:
+def test_embed_and_vsearch_use_a_remote_server(served: User, server: Server) -> None:
     assert f"with tiny@{server.url}." in served.ok("embed")
     assert {path for path, _, _ in server.requests} == {"/v1/embeddings"}
     assert all(headers["Authorization"] == f"Bearer {KEY}" for _, headers, _ in server.requests)
@@ -56,9 +56,7 @@ def test_notes_are_embedded_by_a_server_and_found_by_it(served: User, server: Se
     assert served.ok("embed") == "Nothing to embed: every text has its vectors.\n"
 
 
-def test_a_query_is_expanded_and_reranked_by_servers_and_both_are_asked_once(
-    served: User, server: Server
-) -> None:
+def test_query_asks_remote_expander_and_reranker_once(served: User, server: Server) -> None:
     served.ok("embed")
     assert stages(served, "release rollback?", "--ranking", "contract")["expand"].startswith("ran")
     (chat,) = server.asked("/v1/chat/completions")
@@ -72,7 +70,7 @@ def test_a_query_is_expanded_and_reranked_by_servers_and_both_are_asked_once(
     assert len(server.asked("/v1/chat/completions")) == len(server.asked("/v1/rerank")) == 1
 
 
-def test_lines_without_a_tie_to_the_query_are_dropped(served: User, server: Server) -> None:
+def test_query_drops_expansions_unrelated_to_the_query(served: User, server: Server) -> None:
     served.ok("embed")
     found = json.loads(served.ok("query", "release rollback?", "--explain", "--json"))
     lists = {share["list"] for hit in found for share in hit["explain"]["lists"]}
@@ -84,22 +82,20 @@ def test_lines_without_a_tie_to_the_query_are_dropped(served: User, server: Serv
 
 
 @pytest.mark.parametrize("lines", ["", "I'd love to help you with that!", "lex: bananas\nvec: yellow fruit"])
-def test_an_expansion_of_no_use_is_left_out_and_the_search_answers(
-    served: User, server: Server, lines: str
-) -> None:
+def test_query_skips_a_useless_expansion(served: User, server: Server, lines: str) -> None:
     served.ok("embed")
     server.lines = lines
     assert stages(served, "release rollback?")["expand"].startswith("skipped")
 
 
-def test_a_reranker_of_the_other_form_is_asked_in_its_own(served: User, server: Server) -> None:
+def test_query_adapts_to_a_reranker_of_the_other_protocol(served: User, server: Server) -> None:
     server.speaks_tei = True
     served.ok("embed")
     assert stages(served, "release rollback?")["rerank"].startswith("ran")
     assert ["documents" in body for body in server.asked("/v1/rerank")] == [True, False]
 
 
-def test_scores_that_are_logits_become_relevance(served: User, server: Server) -> None:
+def test_query_turns_reranker_logits_into_relevance(served: User, server: Server) -> None:
     served.ok("embed")
 
     def logits() -> Reply:
@@ -124,11 +120,11 @@ def fails_once(reply: Reply, served: User, server: Server) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_server_in_trouble_is_asked_again(served: User, server: Server, status: int) -> None:
+def test_embed_retries_if_the_server_is_busy(served: User, server: Server, status: int) -> None:
     fails_once((status, {"Retry-After": "0"}, b"busy"), served, server)
 
 
-def test_an_answer_that_breaks_off_is_asked_for_again(served: User, server: Server) -> None:
+def test_embed_retries_a_truncated_answer(served: User, server: Server) -> None:
     fails_once((200, {}, b'{"data": [{"index": 0, "embed'), served, server)
 
 
@@ -155,7 +151,7 @@ def vectors(*rows: Any) -> Reply:
         (as_json([]), "no list of embeddings"),
     ],
 )
-def test_an_answer_of_no_use_is_one_clear_line_without_the_key(
+def test_embed_reports_a_useless_answer_in_one_line_without_the_key(
     served: User, server: Server, reply: Reply, told: str
 ) -> None:
     server.faults.append(lambda: reply)
@@ -169,7 +165,7 @@ def test_an_answer_of_no_use_is_one_clear_line_without_the_key(
     assert served.ok("embed").startswith(f"Embedded {len(FILES)} texts")
 
 
-def test_a_server_that_stays_in_trouble_is_told_after_some_attempts(served: User, server: Server) -> None:
+def test_embed_gives_up_after_several_attempts(served: User, server: Server) -> None:
     server.faults += [partial(as_json, {}, 429, **{"Retry-After": "0"})] * 4
     result = served.invoke("embed")
     assert result.exit_code == 1
@@ -177,7 +173,7 @@ def test_a_server_that_stays_in_trouble_is_told_after_some_attempts(served: User
     assert "try again later" in result.stderr
 
 
-def test_a_server_that_is_down_costs_a_query_its_models_and_no_more(served: User, server: Server) -> None:
+def test_query_skips_models_of_servers_that_are_down(served: User, server: Server) -> None:
     with serving() as short_lived:
         served.environ["QMD_EMBED_MODEL"] = f"openai:tiny@{short_lived.url}"
         served.ok("embed")
@@ -191,7 +187,7 @@ def test_a_server_that_is_down_costs_a_query_its_models_and_no_more(served: User
     assert json.loads(served.ok("status", "--json"))["needs_embedding"] == 0
 
 
-def test_a_server_that_does_not_answer_is_not_waited_for(served: User, server: Server) -> None:
+def test_query_does_not_wait_for_a_silent_server(served: User, server: Server) -> None:
     served.ok("embed")
     server.faults += [server.never] * 3
     found = served.run("query", "rollback release", "--timeout", "0.3", "--json")
@@ -200,7 +196,7 @@ def test_a_server_that_does_not_answer_is_not_waited_for(served: User, server: S
     assert json.loads(found.stdout)[0]["file"] == "qmd://notes/deploy.md"
 
 
-def test_a_search_that_needs_a_server_that_does_not_answer_is_an_error(served: User, server: Server) -> None:
+def test_search_that_needs_a_silent_server_is_an_error(served: User, server: Server) -> None:
     served.ok("embed")
     server.slow = {"/v1/embeddings"}
     for command, text in (("vsearch", "rollback release"), ("query", "vec: rollback release")):
@@ -212,9 +208,7 @@ def test_a_search_that_needs_a_server_that_does_not_answer_is_an_error(served: U
 
 
 @pytest.mark.parametrize("command", ["query", "vsearch"])
-def test_a_slow_expansion_leaves_time_for_all_that_does_not_need_it(
-    served: User, server: Server, command: str
-) -> None:
+def test_slow_expansion_leaves_time_for_the_other_stages(served: User, server: Server, command: str) -> None:
     served.ok("embed")
     server.slow = {"/v1/chat/completions"}
     # Everything but the expansion answers at once: it alone is waited for, and not to the end.
@@ -228,7 +222,7 @@ def test_a_slow_expansion_leaves_time_for_all_that_does_not_need_it(
     assert ("rerank" in first["explain"]) == (command == "query")
 
 
-def test_a_server_has_so_long_to_answer_as_the_settings_say(served: User, server: Server) -> None:
+def test_server_timeout_can_be_set(served: User, server: Server) -> None:
     server.faults.append(server.never)
     served.environ["QMD_SERVER_TIMEOUT"] = "1"
     result = served.invoke("embed")
@@ -236,7 +230,7 @@ def test_a_server_has_so_long_to_answer_as_the_settings_say(served: User, server
     assert "did not answer within 1 s" in result.stderr
 
 
-def test_another_model_behind_the_same_name_is_noticed(served: User, server: Server) -> None:
+def test_changed_model_behind_the_same_name_is_noticed(served: User, server: Server) -> None:
     served.ok("embed")
     server.dimension = 32
     told = stages(served, "rollback release", "--no-expand", "--no-rerank")
@@ -248,7 +242,7 @@ def test_another_model_behind_the_same_name_is_noticed(served: User, server: Ser
     assert stages(served, "rollback release", "--no-expand", "--no-rerank")["vector"].startswith("ran")
 
 
-def test_the_key_may_be_in_a_file_that_the_configuration_names(served: User, server: Server) -> None:
+def test_api_key_can_be_read_from_a_configured_file(served: User, server: Server) -> None:
     del served.environ["QMD_OPENAI_API_KEY"]
     config = served.home / "config" / "qmd" / "index.yml"
     config.write_text(config.read_text() + "models:\n  openai_api_key_file: ~/key\n", encoding="utf-8")
@@ -269,7 +263,7 @@ def test_the_key_may_be_in_a_file_that_the_configuration_names(served: User, ser
         "openai:t@http://[x/",
     ],
 )
-def test_an_address_that_is_none_is_told_and_a_password_in_it_is_not(served: User, spec: str) -> None:
+def test_invalid_server_address_is_reported_without_its_password(served: User, spec: str) -> None:
     result = served.invoke("embed", QMD_EMBED_MODEL=spec)
     assert result.exit_code == 1
     assert "hunter2" not in result.output
@@ -278,7 +272,7 @@ def test_an_address_that_is_none_is_told_and_a_password_in_it_is_not(served: Use
     assert served.invoke("models", QMD_EMBED_MODEL=spec).exit_code == 0
 
 
-def test_models_shows_the_server_and_asks_it_nothing(served: User, server: Server) -> None:
+def test_models_and_status_do_not_contact_servers(served: User, server: Server) -> None:
     rows = json.loads(served.ok("models", "--json"))
     assert [(row["name"], row["condition"]) for row in rows] == [
         (f"{name}@{server.url}", "remote") for name in ("tiny", "judge", "writer")
@@ -288,7 +282,7 @@ def test_models_shows_the_server_and_asks_it_nothing(served: User, server: Serve
 
 
 @pytest.mark.parametrize(("model", "query"), [("nomic-embed-text", "search_query: a"), ("other", "a")])
-def test_a_model_is_prompted_as_its_family_wants(
+def test_remote_model_gets_the_prompts_of_its_family(
     served: User, server: Server, model: str, query: str
 ) -> None:
     served.environ["QMD_EMBED_MODEL"] = f"openai:{model}@{server.url}"
@@ -323,11 +317,11 @@ def test_first_use_of_a_remote_model_is_disclosed_once(served: User, server: Ser
     assert "are sent to" not in served.invoke("query", "another rollback").stderr
 
 
-def test_a_server_on_this_machine_needs_no_word(served: User) -> None:
+def test_local_server_needs_no_disclosure(served: User) -> None:
     assert "sent to" not in served.invoke("embed").stderr
 
 
-def test_the_key_is_not_sent_unencrypted_to_another_machine(served: User, server: Server) -> None:
+def test_api_key_is_not_sent_unencrypted_to_another_machine(served: User, server: Server) -> None:
     served.environ |= elsewhere(server)
     served.ok("embed")
     assert not any("Authorization" in headers for _, headers, _ in server.requests)
@@ -338,7 +332,7 @@ def test_the_key_is_not_sent_unencrypted_to_another_machine(served: User, server
     )
 
 
-def test_the_text_of_a_collection_that_is_to_stay_goes_nowhere(served: User, server: Server) -> None:
+def test_text_of_a_local_only_collection_is_not_sent(served: User, server: Server) -> None:
     diary = served.home / "diary"
     diary.mkdir()
     (diary / "today.md").write_text("# Today\n\nA secret rollback of my plans.\n", encoding="utf-8")
@@ -356,14 +350,14 @@ def test_the_text_of_a_collection_that_is_to_stay_goes_nowhere(served: User, ser
     assert not any("my plans" in json.dumps(body) for _, _, body in server.requests)
 
 
-def test_a_word_that_keeps_text_here_cannot_be_misspelt(served: User) -> None:
+def test_misspelt_remote_setting_is_an_error(served: User) -> None:
     configure(served, "    models:\n      remot: deny\n")
     result = served.invoke("embed")
     assert result.exit_code == 1
     assert "collections.notes.models: unknown key 'remot'" in result.stderr
 
 
-def test_a_project_cannot_name_the_file_that_is_sent_as_a_key(served: User, server: Server) -> None:
+def test_project_cannot_choose_the_api_key_file(served: User, server: Server) -> None:
     del served.environ["QMD_OPENAI_API_KEY"]
     project = served.home / "project"
     (project / ".qmd").mkdir(parents=True)

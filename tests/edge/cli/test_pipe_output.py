@@ -92,17 +92,17 @@ def planner(make_user: MakeUser) -> User:
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_prints_what_it_always_printed(planner: User, command: str, name: str) -> None:
+def test_command_output_in_a_pipe_is_unchanged(planner: User, command: str, name: str) -> None:
     found = planner.run(*COMMANDS[command], "--format", name)
     assert (found.returncode, found.stderr) == (0, "")
     check(f"{command}.{name}", _NOW.sub("NOW", found.stdout.replace(str(planner.home), "~")))
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_results_are_printed_as_they_always_were(name: str) -> None:
+def test_search_output_in_a_pipe_is_unchanged(name: str) -> None:
     check(f"search.{name}", writer(name).hits(HITS, View()))
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_numbered_results_are_printed_as_they_always_were(name: str) -> None:
+def test_search_output_with_line_numbers_in_a_pipe_is_unchanged(name: str) -> None:
     check(f"search-numbered.{name}", writer(name).hits(HITS, View(line_numbers=True)))

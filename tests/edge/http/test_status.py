@@ -65,21 +65,21 @@ def test_status_of_a_missing_index_is_empty(bare: Client) -> None:
 
 @pytest.mark.slow
 @pytest.mark.slow
-def test_a_model_is_loaded_when_it_is_first_needed(server: Server) -> None:
+def test_model_is_loaded_on_first_use(server: Server) -> None:
     assert server.ok("GET", "/health") == {"status": "healthy", "model_loaded": False, "watching": "off"}
     server.post("/embed", texts=["a text"])
     assert server.ok("GET", "/health") == {"status": "healthy", "model_loaded": True, "watching": "off"}
 
 
 @pytest.mark.parametrize("path", ["/health", "/status", "/docs", "/openapi.json"])
-def test_head_is_answered_as_get_without_a_body(client: Client, path: str) -> None:
+def test_head_is_answered_like_get_without_a_body(client: Client, path: str) -> None:
     got, head = client.ask("GET", path), client.ask("HEAD", path)
     assert (head.status, head.body) == (200, b"")
     names = ("content-type", "content-length")
     assert [head.headers[name] for name in names] == [got.headers[name] for name in names]
 
 
-def test_every_endpoint_is_described(client: Client) -> None:
+def test_openapi_document_describes_every_endpoint(client: Client) -> None:
     document = client.ok("GET", "/openapi.json")
     described = {
         f"{method.upper()} {path}" for path, operations in document["paths"].items() for method in operations
@@ -88,7 +88,7 @@ def test_every_endpoint_is_described(client: Client) -> None:
     assert "/run" not in document["paths"]
 
 
-def test_description_has_only_the_common_form_of_errors(client: Client) -> None:
+def test_openapi_document_has_only_the_common_form_of_errors(client: Client) -> None:
     answer = client.ask("GET", "/openapi.json")
     assert b"422" not in answer.body
     assert b"ValidationError" not in answer.body
@@ -119,7 +119,7 @@ def test_other_pages_of_documentation_are_absent(client: Client, path: str) -> N
     client.ask("GET", path).detail(404)
 
 
-def test_mcp_is_at_the_same_port(client: Client) -> None:
+def test_mcp_is_served_at_the_same_port(client: Client) -> None:
     told = client.ok(
         "POST",
         "/mcp",

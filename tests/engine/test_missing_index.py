@@ -10,7 +10,7 @@ import qmd
 from tests.conftest import Notes
 
 
-def test_opening_makes_nothing_and_the_first_write_makes_the_file(
+def test_open_index_creates_no_file_before_the_first_write(
     tmp_path: Path, environ: dict[str, str], notes: Notes
 ) -> None:
     path = tmp_path / "new" / "index.sqlite"
@@ -23,7 +23,7 @@ def test_opening_makes_nothing_and_the_first_write_makes_the_file(
         assert [hit.path for hit in index.search("alpha").hits] == ["a.md"]
 
 
-def test_an_index_made_by_another_process_is_seen_by_one_that_was_open_before(
+def test_open_index_sees_an_index_created_by_another_process(
     tmp_path: Path, environ: dict[str, str], notes: Notes
 ) -> None:
     path = tmp_path / "index.sqlite"
@@ -35,7 +35,7 @@ def test_an_index_made_by_another_process_is_seen_by_one_that_was_open_before(
         assert early.search("alpha").hits == ()
 
 
-def test_a_file_of_another_program_that_appeared_meanwhile_is_left_alone(
+def test_open_index_refuses_a_foreign_file_that_appears_later(
     tmp_path: Path, environ: dict[str, str], notes: Notes
 ) -> None:
     path = tmp_path / "index.sqlite"
@@ -48,7 +48,7 @@ def test_a_file_of_another_program_that_appeared_meanwhile_is_left_alone(
     assert path.read_text(encoding="utf-8") == "theirs"
 
 
-def test_an_empty_file_is_an_index_without_documents(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_open_index_accepts_an_empty_file(tmp_path: Path, environ: dict[str, str]) -> None:
     path = tmp_path / "index.sqlite"
     path.touch()
     with qmd.open_index(path, environ=environ) as index:

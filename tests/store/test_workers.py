@@ -72,7 +72,7 @@ def test_two_workers_never_hold_the_same_text(store: Store, opens: Opens) -> Non
     assert len(store.pending.lease(EMBEDDER, everything(), "six", 50, 600)) == len(TEXTS)
 
 
-def test_documents_that_go_meanwhile_do_not_end_the_work_of_a_worker(store: Store) -> None:
+def test_deleted_documents_do_not_end_the_work_of_a_worker(store: Store) -> None:
     texts = {f"{number}.md": f"text number {number}" for number in range(40)}
     fill(store, texts)
     given = {item.hash for item in store.pending.lease(EMBEDDER, everything(), "worker", 2, 600)}
@@ -84,7 +84,7 @@ def test_documents_that_go_meanwhile_do_not_end_the_work_of_a_worker(store: Stor
 
 
 @pytest.mark.parametrize("kind", ["sqlite", milvus.KINDS[1]], indirect=True)
-def test_writers_at_the_same_time_lose_no_count_and_repeat_no_text(store: Store, opens: Opens) -> None:
+def test_concurrent_embedding_loses_no_count_and_repeats_no_text(store: Store, opens: Opens) -> None:
     texts = {f"{number}.md": f"text number {number} about pelicans" for number in range(40)}
     fill(store, texts)
     stores = [opens() for _ in range(4)]
@@ -97,7 +97,7 @@ def test_writers_at_the_same_time_lose_no_count_and_repeat_no_text(store: Store,
     assert counts == Counter(ord(letter) for text in texts.values() for letter in set(text))
 
 
-def test_a_store_that_stays_open_goes_on_after_another_dropped_vectors(store: Store, opens: Opens) -> None:
+def test_open_store_continues_after_another_dropped_vectors(store: Store, opens: Opens) -> None:
     fill(store)
     embed(store)
     other = opens()
@@ -110,7 +110,7 @@ def test_a_store_that_stays_open_goes_on_after_another_dropped_vectors(store: St
     assert other.vectors.search(EMBEDDER, vector("x"), everything(), 3)
 
 
-def test_a_copy_of_the_configuration_by_another_version_is_written_anew(store: Store, opens: Opens) -> None:
+def test_sync_rewrites_a_configuration_copy_of_another_version(store: Store, opens: Opens) -> None:
     config = Config("/c/index.yml", "1", {"a": Collection("a", "/files/a")}, archive="/posts")
     store.collections.sync(config)
     assert opens().collections.config_copy(config.path, "1") == config

@@ -8,11 +8,11 @@ import pytest
 
 import qmd
 from tests.conftest import Notes
-from tests.loopback import Reply, as_json, embedding, serving
+from tests.model_server import Reply, as_json, embedding, serving
 
 
 @pytest.mark.parametrize("kind", ["vsearch", "query"])
-def test_a_search_whose_vectors_are_replaced_is_the_one_that_was_asked(
+def test_search_restarts_if_its_vectors_are_replaced(
     tmp_path: Path, environ: dict[str, str], notes: Notes, kind: str
 ) -> None:
     folder = notes(

@@ -42,14 +42,14 @@ def read(collection: Collection, path: str) -> bool:
     return True
 
 
-def test_a_file_has_a_text_exactly_where_a_scan_would_index_it(collection: Collection) -> None:
+def test_source_at_reads_exactly_the_files_that_walk_lists(collection: Collection) -> None:
     listed = {file.path for file in walk(collection)}
     paths = {unicodedata.normalize("NFC", name) for name in FILES} | {"link.md", "folder/b.MD", "gone.md"}
     assert {path for path in paths if read(collection, path)} == listed - {"blank.md", "binary.md"}
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="file systems there do not tell the forms apart")
-def test_a_name_is_found_on_the_disk_in_whatever_form_it_has_there(collection: Collection) -> None:
+def test_source_at_finds_a_name_in_any_unicode_form(collection: Collection) -> None:
     assert source_at(collection, "café/é.md").title == "E"
 
 
@@ -60,7 +60,7 @@ def test_a_name_is_found_on_the_disk_in_whatever_form_it_has_there(collection: C
         ("table.txt", "does not match the pattern '**/*.md'", "'pattern'"),
     ],
 )
-def test_a_rule_of_the_collection_is_named_with_the_setting_that_says_so(
+def test_source_at_names_the_rule_and_its_setting(
     collection: Collection, path: str, reason: str, setting: str
 ) -> None:
     with pytest.raises(SourceError) as caught:

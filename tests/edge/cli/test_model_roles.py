@@ -14,7 +14,7 @@ def roles(user: User, **environ: str) -> dict[str, dict[str, Any]]:
     return {row["role"]: row for row in json.loads(result.stdout)}
 
 
-def test_every_role_is_shown_with_its_model_its_origin_and_its_licence(seer: User) -> None:
+def test_models_json_shows_model_origin_and_licence_by_role(seer: User) -> None:
     found = roles(seer)
     assert list(found) == ["embed", "rerank", "expand"]
     embed = found["embed"]
@@ -25,7 +25,7 @@ def test_every_role_is_shown_with_its_model_its_origin_and_its_licence(seer: Use
     assert (found["expand"]["name"], found["expand"]["condition"]) == (None, "none")
 
 
-def test_people_read_a_table_and_that_two_roles_share_their_files(seer: User) -> None:
+def test_models_table_notes_files_shared_by_roles(seer: User) -> None:
     text = seer.ok("models")
     heading, embed, rerank, expand, *rest = text.splitlines()
     assert heading.split() == ["Role", "Model", "State", "Size", "Licence", "Source"]
@@ -35,14 +35,14 @@ def test_people_read_a_table_and_that_two_roles_share_their_files(seer: User) ->
     assert rest == ["", "rerank uses the same files as embed: they are stored once."]
 
 
-def test_a_model_that_was_never_used_is_prepared_at_its_first_use(user: User) -> None:
+def test_models_shows_an_unused_model_as_unprepared(user: User) -> None:
     found = roles(user, XDG_CACHE_HOME=str(user.home / "elsewhere"))
     assert found["embed"]["condition"] == "unprepared"
     assert found["embed"]["reason"].startswith("the first use creates ")
     assert not (user.home / "elsewhere").exists()
 
 
-def test_a_model_that_was_not_fetched_and_an_unknown_one_are_told_with_a_way_out(user: User) -> None:
+def test_models_explains_missing_and_unknown_models(user: User) -> None:
     environ = {"QMD_EMBED_MODEL": "embeddinggemma-300M-Q8_0", "QMD_RERANK_MODEL": "word2vec"}
     found = roles(user, **environ)
     assert found["embed"]["condition"] == "missing"

@@ -80,7 +80,7 @@ SEARCHES = [
 
 
 @pytest.mark.parametrize("args", SEARCHES, ids=lambda args: " ".join(args)[:60])
-def test_the_answer_is_the_same_bytes(attached: Attached, args: list[str]) -> None:
+def test_server_mode_prints_the_same_bytes_as_local_mode(attached: Attached, args: list[str]) -> None:
     local = shown(attached.user.run(*args, "--mode", "local"))
     before = attached.answered()
     assert shown(attached.user.run(*args)) == local
@@ -88,7 +88,7 @@ def test_the_answer_is_the_same_bytes(attached: Attached, args: list[str]) -> No
     assert attached.answered() == before + 2
 
 
-def test_a_search_for_meaning_without_vectors_fails_alike(make_user: MakeUser) -> None:
+def test_server_mode_fails_like_local_mode_without_vectors(make_user: MakeUser) -> None:
     user = indexed(make_user, "attached-blind")
     with server_of(user):
         local = shown(user.run("vsearch", "x", "--mode", "local"))
@@ -127,7 +127,7 @@ def test_server_of_another_index_is_not_used(attached: Attached) -> None:
 
 
 @pytest.mark.parametrize("variable", ["QMD_RANKING=contract", "QMD_EMBED_MODEL=unknown-model"])
-def test_a_server_with_other_settings_does_not_answer(attached: Attached, variable: str) -> None:
+def test_server_with_other_settings_does_not_answer(attached: Attached, variable: str) -> None:
     name, _, value = variable.partition("=")
     args = ["query", "performance", "--json", "--explain"]
     before = attached.answered()
@@ -164,7 +164,7 @@ def test_documents_indexed_after_the_server_start_are_found(make_user: MakeUser)
         assert "new.md" in found and "Other words" in found
 
 
-def test_keys_do_not_concern_the_users_own_commands(make_user: MakeUser) -> None:
+def test_command_line_uses_the_server_without_a_key(make_user: MakeUser) -> None:
     user = indexed(make_user, "owner")
     user.ok("keys", "add", "one", "-c", "notes")
     with server_of(user) as server:
@@ -172,21 +172,21 @@ def test_keys_do_not_concern_the_users_own_commands(make_user: MakeUser) -> None
         assert user.run("search", "performance", "--mode", "server").returncode == 0
 
 
-def test_run_endpoint_refuses_other_clients(attached: Attached) -> None:
+def test_run_endpoint_refuses_clients_without_the_token(attached: Attached) -> None:
     for headers in ({}, {"authorization": "Bearer x"}):
         answer = attached.server.ask("POST", "/run", {"kind": "search"}, **headers)
         assert answer.status == 401
     assert "/run" not in attached.server.ask("GET", "/openapi.json").json["paths"]
 
 
-def test_another_mode_is_a_usage_error(attached: Attached) -> None:
+def test_unknown_mode_is_a_usage_error(attached: Attached) -> None:
     found = attached.user.run("search", "performance", "--mode", "remote")
     assert found.returncode == 2
     assert "--mode must be one of auto, server, local, not 'remote'" in found.stderr
 
 
 @pytest.mark.milvus
-def test_a_milvus_lite_that_a_server_has_is_shared_with_the_command_line(make_user: MakeUser) -> None:
+def test_milvus_lite_of_a_server_is_shared_with_the_command_line(make_user: MakeUser) -> None:
     user = make_user("shares")
     user.environ["QMD_STORE"] = f"milvus://{user.home}/index.db"
     user.ok("collection", "add", str(user.notes), "--name", "notes")
