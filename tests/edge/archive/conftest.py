@@ -13,7 +13,7 @@ from tests.users import MakeUser
 
 @pytest.fixture(scope="session")
 def archivist(make_user: MakeUser) -> Reader:
-    """Someone with the archive. Shared: tests only read."""
+    """A user with the archive. Shared: tests only read."""
     user = make_user("archivist")
     data = user.home / "data"
     lay_out(data)
@@ -22,7 +22,7 @@ def archivist(make_user: MakeUser) -> Reader:
 
 @pytest.fixture(scope="session")
 def agent(archivist: Reader) -> Iterator[Agent]:
-    """An agent that reads the archive over stdio. Shared: every test reads the answer to what it asks."""
+    """An agent that reads the archive over stdio. Shared: each test reads the answers to its own requests."""
     with agents() as start:
         agent = start(archivist.user, "--data", str(archivist.data), command=("archive", "mcp"))
         agent.greet()

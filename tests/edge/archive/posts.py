@@ -18,10 +18,10 @@ GROWTH_LATER = "q9adg/个人成长/2024-04-01_10_00_00_打算落空以后.md"
 LOVE = "q9adg/亲密关系/2023-02-14_21_00_00_写信.md"
 SHOP = "q9adg/shop/读书笔记/2022-01-05_12_00_00_第一本.md"
 RAIN = "林中/motions/2022-06-01_07_00_00_雨.md"
-#: A name that the disk holds in decomposed form.
+#: A name that is in decomposed form on disk.
 CAFE = "林中/motions/2022-06-02_07_00_00_Café 手记.md"
 
-#: What is in the archive, by path. Files that nobody may see are last.
+#: The files of the archive by path. The last ones must never be visible.
 FILES = {
     PLAN: "# 一个小打算\n\n今年想写一百篇短文。\n先从 Python 开始，\n再谈别的。\n\n不急。\n",
     TEA: "# 清晨的茶\n\n水开了，茶香慢慢散开。\n",
@@ -39,7 +39,7 @@ FILES = {
     "q9adg/motions/图.txt": "雨声 不是文章\n",
     ".git/motions/秘密.md": "雨声 秘密\n",
 }
-#: Beside the archive; nothing may lead to it.
+#: A file beside the archive, which nothing may lead to.
 OUTSIDE = "雨声 外面\n"
 
 
@@ -50,12 +50,12 @@ class Reader(Struct, frozen=True):
     data: Path
 
     def ok(self, command: str, *args: str) -> str:
-        """The output of a command that must succeed."""
+        """Return the output of a command. The test fails if the command does."""
         return self.user.ok("archive", command, *args, "--data", str(self.data))
 
 
 def lay_out(data: Path) -> None:
-    """Write the archive, with links that lead outside it and to what it hides."""
+    """Write the archive, with links out of it and to its hidden files."""
     for path, text in FILES.items():
         file = data / (unicodedata.normalize("NFD", path) if path == CAFE else path)
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from tests.users import MakeUser, User
 
 @pytest.fixture(scope="module")
 def scholar(make_user: MakeUser) -> User:
-    """Someone who has indexed the archive."""
+    """A user who has indexed the archive."""
     user = make_user("scholar")
     lay_out(user.home / "data")
     user.ok("collection", "add", str(user.home / "data"), "--name", "archive")
@@ -21,7 +21,7 @@ def scholar(make_user: MakeUser) -> User:
 
 
 def found(user: User, *args: str) -> list[str]:
-    """The paths that a search of the archive prints, as the archive has them."""
+    """Return the paths that a search prints, relative to the archive."""
     shown = json.loads(user.ok(*args, "--json"))
     return [each["file"].removeprefix("qmd://archive/") for each in shown]
 

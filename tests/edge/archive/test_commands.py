@@ -1,4 +1,4 @@
-"""`qmd archive`: the same answers in a shell, and as JSON."""
+"""`qmd archive`: the answers of the tools in a shell, and as JSON."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_archive_search_rereads_only_changed_files(tmp_path: Path) -> None:
     for file in files:
         before = file.stat()
         file.write_text("new", encoding="utf-8")
-        # As if nothing had happened: whoever reads it again is found out.
+        # The old time of the file hides the change. If the search finds it, the file was read again.
         os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert archive.search("old").total == 2
     os.utime(files[1], ns=(0, 0))

@@ -46,9 +46,9 @@ POSTS = f"""作者：q9adg
 
 ## 作品集：亲密关系（共 1 篇）
 - [2023-02-14] 写信 → {LOVE}"""
-#: Authors that there are not, whatever is on the disk.
+#: Unknown authors, some of which exist on disk as files or folders.
 NOBODY = ["谁", "..", ".", "q9adg/motions", "", "a/b", "\0", "q9adg\0", ".git", "外人", "/", "Q9ADG"]
-#: What cannot be read, though some of it is there.
+#: Paths that cannot be read, although some of them exist.
 NOWHERE = [
     "q9adg/motions/没有.md",
     "q9adg/motions",

@@ -1,4 +1,4 @@
-"""Users at a shell: with nothing, with an index, and with vectors too."""
+"""Users of the command line: without an index, with one, and with vectors."""
 
 from __future__ import annotations
 
@@ -41,6 +41,6 @@ def owner(user: User) -> User:
 
 @pytest.fixture
 def embedded(owner: User) -> User:
-    """The same, with vectors."""
+    """A user whose notes are indexed and embedded."""
     owner.ok("embed", "-q")
     return owner

@@ -1,4 +1,4 @@
-"""Changes to an index that no command makes, and the problems that the doctor finds."""
+"""Functions that change an index in ways no command does, and run the doctor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def config_of(user: User) -> Path:
 
 
 def change(user: User, *statements: str) -> None:
-    """Do to the index what no command would."""
+    """Execute SQL statements in the index."""
     connection = apsw.Connection(str(index_of(user)))
     for statement in statements:
         connection.execute(statement)

@@ -1,6 +1,6 @@
-"""The JSON Schemas of `docs/formats.md`, and a check of values by them.
+"""The JSON Schemas of `docs/formats.md`, and a validator for them.
 
-Of the keywords those that the page uses; stricter in that a field which the page does not name is wrong.
+It knows the keywords that the page uses. Unlike JSON Schema, it refuses fields that the page does not name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def schema(heading: str) -> Any:
-    """The schema that stands under a heading of the page."""
+    """Return the schema below a heading of the page."""
     section = re.split(rf"^##+ {re.escape(heading)}$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[
         1
     ]
@@ -32,7 +32,7 @@ def schema(heading: str) -> Any:
 
 
 def faults(value: Any, by: dict[str, Any], at: str = "$") -> list[str]:
-    """What is wrong with a value, a line each; nothing where it is as the schema says."""
+    """Return the faults of a value by a schema, one line each."""
     found = []
     if "const" in by and value != by["const"]:
         found.append(f"{at}: {value!r} is not {by['const']!r}")
@@ -49,7 +49,7 @@ def faults(value: Any, by: dict[str, Any], at: str = "$") -> list[str]:
             found += faults(each, by.get("items", {}), f"{at}[{number}]")
     if isinstance(value, dict):
         found += [f"{at}: {name} is missing" for name in by.get("required", ()) if name not in value]
-        # Where neither is said of the fields, the schema leaves them open.
+        # The schema allows any fields if it has neither keyword.
         if "properties" in by or "additionalProperties" in by:
             for name, each in value.items():
                 found += _faults_of_field(name, each, by, at)

@@ -1,4 +1,4 @@
-"""`skill`, `mcp install` and what agents are given with the program."""
+"""`qmd skill`, `qmd mcp install` and the files for agents."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from tests.users import MakeUser, User
 ROOT = Path(__file__).parents[3]
 SKILL = skill.text()
 COMMANDS = re.findall(r"^qmd .*", "\n".join(re.findall(r"```sh\n(.*?)```", SKILL, re.DOTALL)), re.MULTILINE)
-#: Commands inside of sentences and the table, such as `qmd search --json -- backup -mailing`.
+#: Commands inside sentences and the table, such as `qmd search --json -- backup -mailing`.
 INLINE = re.findall(r"`(qmd [^`]+)`", SKILL)
 
 
 def words(line: str) -> list[str]:
-    """The arguments of a command as bash splits them; $'...' is the only quote that shlex lacks."""
+    """Return the arguments of a command as bash splits them. Of its quotes, shlex lacks only $'...'."""
     plain = re.sub(r"\$'([^']*)'", lambda match: shlex.quote(match[1].replace("\\n", "\n")), line)
     return shlex.split(plain)[1:]
 
@@ -54,7 +54,7 @@ def user(user: User) -> User:
 
 @pytest.fixture(scope="module")
 def operator(make_user: MakeUser) -> User:
-    """A user who has indexed the example notes, which the skill's commands are about."""
+    """A user who has indexed the example notes, which the commands of the skill search."""
     user = make_user("operator")
     shutil.copytree(ROOT / "examples" / "notes", user.home / "examples")
     user.ok("collection", "add", str(user.home / "examples"), "--name", "notes")
@@ -102,7 +102,7 @@ def test_skill_front_matter_follows_the_standard() -> None:
 
 
 def test_skill_is_short() -> None:
-    # tests/judges counts the tokens; this bound needs no other program.
+    # tests/judges counts the tokens; this limit can be checked without other programs.
     assert len(SKILL.encode()) < 1_500 * 3
 
 
@@ -206,7 +206,7 @@ def test_project_install_refuses_links_that_leave_the_project(user: User) -> Non
 
 
 def settings(user: User, client: str) -> Path:
-    """The file of settings that qmd says it would change."""
+    """Return the settings file that `qmd mcp install` would change."""
     first = user.ok("mcp", "install", "--client", client, "--dry-run").splitlines()[0]
     return Path(first.removeprefix("Dry run: the server 'qmd' in "))
 
@@ -217,7 +217,7 @@ def read(path: Path) -> dict[str, Any]:
     return found
 
 
-#: Settings that a client may have, and that must survive.
+#: Settings of a client that must not change.
 OTHERS = {
     ".json": '{\n\t"theme": "dark", "big": 12345678901234567890, "half": "\\ud83d", "名": [1.5, null]\n}\n',
     ".toml": '# mine\nmodel = "x"  # this one\n\n[mcp_servers.other]\ncommand = "o"\n\n'

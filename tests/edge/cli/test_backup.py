@@ -1,4 +1,4 @@
-"""`backup` and `restore`: what is in a backup comes back, whatever happens on the way."""
+"""`qmd backup` and `qmd restore`: everything in a backup is restored, or nothing changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAGE = 4096
 
 @pytest.fixture
 def owner(user: User) -> User:
-    """A user whose notes are indexed and embedded, and who has a backup of that."""
+    """A user whose notes are indexed and embedded, with a backup of the index."""
     user.ok("collection", "add", str(user.notes))
     user.ok("embed", "-q")
     user.ok("backup", str(copy_of(user)))
@@ -46,7 +46,7 @@ def config_of(user: User) -> Path:
 
 
 def kept_of(user: User) -> list[Path]:
-    """What restores have put aside."""
+    """Return the indexes that restores have replaced and kept."""
     return sorted(index_of(user).parent.glob("index-replaced-*.sqlite"))
 
 
@@ -63,14 +63,15 @@ def change(user: User) -> None:
 
 
 def refusal(user: User, *args: str, **environ: str) -> tuple[str, str]:
-    """The line and the hint of a command that must fail."""
+    """Return the error and the hint of a command. The test fails if the command succeeds."""
     result = user.invoke(*args, **environ)
     assert (result.exit_code, result.stdout) == (1, ""), result.output
     error, hint = [line for line in result.stderr.splitlines() if not line.startswith("note: ")]
     return error.removeprefix("Error: "), hint.removeprefix("Hint: ")
 
 
-# -- what comes back -----------------------------------------------------------------------------------------
+# -- restored content
+# -----------------------------------------------------------------------------------------
 
 
 def test_restore_brings_back_index_vectors_and_configuration(owner: User) -> None:
@@ -159,7 +160,8 @@ def test_backup_into_a_missing_folder_is_an_error(owner: User) -> None:
     assert error.endswith("copy.sqlite cannot be written: No such file or directory")
 
 
-# -- what is refused -----------------------------------------------------------------------------------------
+# -- refused backups
+# ------------------------------------------------------------------------------------------
 
 
 def _missing(path: Path) -> None:
@@ -243,7 +245,7 @@ def test_restore_refuses_while_another_process_embeds_or_writes(owner: User) -> 
 
 # -- damage --------------------------------------------------------------------------------------------------
 
-#: Pages, as shares of the file: the root of the tables, trees, full-text index, blobs.
+#: Damaged pages, as fractions of the file: in the tables, B-trees, full-text index and vectors.
 PLACES = [0.1, 0.3, 0.5, 0.7, 0.9]
 
 
@@ -270,7 +272,7 @@ def test_damaged_index_is_a_one_line_error_and_restore_repairs_it(owner: User, p
         result = owner.invoke(*command)
         assert "internal error" not in result.stderr, result.output
         if result.exit_code:
-            # An update may have told of a collection before it came to the damage.
+            # An update may have reported a collection before it reads the damaged pages.
             *_, error, hint = result.stderr.splitlines()
             assert error.startswith(f"Error: {index_of(owner)} is damaged")
             assert "qmd restore" in hint
@@ -307,7 +309,8 @@ def test_restore_ignores_the_write_ahead_log_of_a_lost_index(owner: User) -> Non
     assert answers(owner) == before
 
 
-# -- processes that die --------------------------------------------------------------------------------------
+# -- killed processes
+# -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("command", [("restore", "copy.sqlite"), ("backup", "--force", "copy.sqlite")])

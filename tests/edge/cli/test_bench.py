@@ -1,4 +1,4 @@
-"""`bench`: the searches measured on questions whose answers are known."""
+"""`qmd bench`: measures of the searches for questions with known answers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ QRELS = "query-id\tcorpus-id\tscore\nq1\tb/1\t2\nq1\tb/2\t1\nq2\tb/3\t1\n"
 
 @pytest.fixture
 def fixture(tmp_path: Path) -> WriteFixture:
-    """Writes a fixture file in tobi/qmd's format; returns its path."""
+    """Write a fixture file in the format of tobi/qmd; return its path."""
 
     def write(queries: Any = QUESTIONS, **more: Any) -> str:
         path = tmp_path / "fixture.json"
@@ -62,7 +62,7 @@ def fixture(tmp_path: Path) -> WriteFixture:
 
 @pytest.fixture
 def beir(tmp_path: Path) -> Path:
-    """A folder in BEIR layout, its corpus packed."""
+    """A folder in BEIR layout with a compressed corpus."""
     folder = tmp_path / "birds"
     folder.mkdir()
     lines = "".join(json.dumps(row) + "\n" for row in CORPUS)
@@ -138,7 +138,7 @@ def test_bench_matches_expected_paths_by_their_end_in_any_case(seer: User, fixtu
     question = {"id": "1", "query": "performance", "expected_in_top_k": 10}
     files = ["qmd://notes/2026/old%20notes.md", "./Deploy.md", "s.md", "otes/deploy.md"]
     (answer,) = bench(seer, fixture([question | {"expected_files": files}]), "--ways", "bm25")["answers"]
-    # A part of a name is not the end of a path.
+    # Part of a name is not the end of a path.
     assert set(answer["found"]) == {"qmd://notes/2026/old%20notes.md", "./Deploy.md"}
     assert set(answer["missing"]) == {"s.md", "otes/deploy.md"}
     assert answer["measures"]["expected"] == 0.5

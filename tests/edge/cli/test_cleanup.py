@@ -1,4 +1,4 @@
-"""`cleanup`: what is of no use goes, and nothing else."""
+"""`qmd cleanup`: it removes only data that is no longer used."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_cleanup_removes_only_old_cached_answers(embedded: User) -> None:
 
 def test_cleanup_removes_texts_without_documents(embedded: User) -> None:
     (embedded.notes / "deploy.md").unlink()
-    # Of one collection alone a scan cannot know whether another has the text.
+    # A scan of one collection cannot know if another one has the text.
     embedded.ok("update", "-c", "notes")
     assert kinds(cleaned(embedded))["texts"] == 1
     change(embedded, "PRAGMA foreign_keys=ON")

@@ -1,4 +1,4 @@
-"""Commands inside of a clone with modules of its own, none of which may run, also not in children."""
+"""Commands inside a clone that contains Python modules, which no process of qmd may run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
-#: Modules that every process of qmd imports, and some that Python imports when it starts others.
+#: Modules that every process of qmd imports, and some that Python imports when it starts processes.
 MODULES = (
     "qmd/__init__",
     "apsw",
@@ -32,14 +32,15 @@ MODULES = (
 
 
 class Clone:
-    """A user in a folder of notes, whose modules write their names into a file."""
+    """A user in a folder of notes with modules. Each module that runs writes its name into a file."""
 
     def __init__(self, user: User) -> None:
         self.user = user
         self.folder = user.home / "clone"
         self.markers = user.home / "markers"
         self.markers.mkdir()
-        # As an installer writes it: Python looks for modules in its folder, not in the working folder.
+        # A script as an installer writes it. Python then looks for modules in the script's folder, not in the
+        # working folder.
         self.script = user.home / "qmd"
         self.script.write_text("from qmd.__main__ import main\nraise SystemExit(main())\n", encoding="utf-8")
         for module in MODULES:
@@ -47,7 +48,7 @@ class Clone:
             file.parent.mkdir(parents=True, exist_ok=True)
             marker = str(self.markers / module.partition("/")[0])
             file.write_text(f"open({marker!r}, 'w').close()\nraise SystemExit(3)\n", encoding="utf-8")
-        for number in range(80):  # more than are scanned without a process of their own
+        for number in range(80):  # more than a scan reads in its own process
             text = f"# Note {number}\n\nThe heron number {number} stands in the water.\n" + "Water. " * 40
             (self.folder / f"{number}.md").write_text(text, encoding="utf-8")
         (self.folder / "book.ipynb").write_text(json.dumps(NOTEBOOK), encoding="utf-8")
@@ -68,13 +69,13 @@ class Clone:
         return done.stdout.decode()
 
     def is_current(self, word: str) -> bool:
-        """Whether a word is found, and every text has its vectors."""
+        """Return whether a search finds the word and every text has vectors."""
         state = json.loads(self.user.ok("status", "--json"))
         return state["needs_embedding"] == 0 and word in self.user.ok("search", word, "--json")
 
     @property
     def executed(self) -> list[str]:
-        """The modules of the clone that ran."""
+        """The modules of the clone that ran, by name."""
         return sorted(marker.name for marker in self.markers.iterdir())
 
 
@@ -103,7 +104,7 @@ def test_workers_run_no_module_of_the_clone(clone: Clone) -> None:
 @pytest.mark.parametrize("command", [("server",), ("mcp", "--http"), ("open",)], ids=lambda words: words[0])
 def test_servers_in_the_background_run_no_module_of_the_clone(clone: Clone, command: tuple[str, ...]) -> None:
     daemon = [] if command == ("open",) else ["--daemon"]
-    # A browser that does nothing.
+    # The browser does nothing.
     out = indexed(clone).run(*command, *daemon, "--port", "0", BROWSER="true")
     assert re.search(r"127\.0\.0\.1:\d+", out)
     assert clone.executed == []

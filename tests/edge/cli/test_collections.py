@@ -1,4 +1,4 @@
-"""`collection ...` and `context ...`."""
+"""`qmd collection` and `qmd context`."""
 
 from __future__ import annotations
 
@@ -331,7 +331,7 @@ def test_unknown_key_of_index_yml_is_noted_once_by_every_command(owner: User) ->
     assert "names no collections" in failed.stderr
     config.write_text(text, encoding="utf-8")
     assert "notes/deploy.md" in owner.ok("search", "rollback")
-    # Also if the index, not the file, is what the configuration was read from.
+    # The note is also printed if the configuration is read from the index instead of the file.
     config.write_text(f"rankign: tuned\n{text}", encoding="utf-8")
     owner.ok("update")
     assert "did you mean 'ranking'?" in owner.invoke("ls").stderr

@@ -1,4 +1,4 @@
-"""`completion`: what TAB offers, asked as the shells ask, and in a real bash."""
+"""`qmd completion`: the offers for TAB, requested as the shells do and in a real bash."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BASH = shutil.which("bash")
 
 
 def offered(user: User, *words: str) -> list[str]:
-    """What may stand in place of the last word."""
+    """Return the completions of the last word."""
     answer = user.call(
         _QMD_COMPLETE="bash_complete", COMP_LINE=" ".join(["qmd", *words]), COMP_WORD=words[-1]
     )
@@ -74,7 +74,7 @@ def test_completion_offers_typed_filters_and_names_of_indexes(user: User) -> Non
     user.ok("collection", "add", str(user.notes))
     user.ok("--index", "work", "collection", "add", str(user.notes))
     for command in ("search", "vsearch x", "query", "why run.md"):
-        # For bash a colon ends a word, so what follows it is offered.
+        # bash treats a colon as the end of a word, so it needs only the text after it.
         assert offered(user, *command.split(), "tag:wo") == ["tag:Work/plan"]
         assert offered(user, *command.split(), "author:a") == ['author:"Ann Bee"']
         assert offered(user, *command.split(), "path:ru") == ["path:run.md"]
@@ -159,7 +159,7 @@ def test_bash_completion_quotes_names(reader: User, tmp_path: Path) -> None:
     ) as shell:
         os.close(theirs)
         assert read_until(ours, "ready> ")
-        # A TAB for each part that is left out; what it makes is run, and prints the document.
+        # One TAB for each missing part. The completed command is run and prints the document.
         os.write(ours, b"qmd ge\t no\tdep\t --json\n")
         deploy = read_until(ours, "ready> ")
         os.write(ours, b"qmd get notes/2026/\t --from 3\n")
@@ -178,7 +178,7 @@ def test_bash_completion_quotes_names(reader: User, tmp_path: Path) -> None:
 
 
 def read_until(descriptor: int, mark: str | None) -> str:
-    """What comes up to and with `mark`, or to the end."""
+    """Return everything up to and including `mark`, or up to the end."""
     seen = b""
     while mark is None or mark.encode() not in seen:
         try:

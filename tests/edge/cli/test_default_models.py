@@ -49,6 +49,6 @@ def test_query_reads_a_query_document_from_stdin(seer: User) -> None:
 
 def test_query_reports_a_model_that_misses_the_timeout(seer: User) -> None:
     found = seer.run("query", "rollback", "--timeout", "0.001", "--json")
-    # Whatever is ready by then is shown, which may be nothing.
+    # The results that are ready by then are printed. There may be none.
     assert found.returncode == (0 if found.stdout else 1)
     assert "timed out: not ready within 0.001 s" in found.stderr

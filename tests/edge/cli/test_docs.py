@@ -1,4 +1,4 @@
-"""The documents say what the program does."""
+"""The documentation agrees with the program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.edge.cli.test_help import ALL
 ROOT = Path(__file__).parents[3]
 MAKER = ROOT / "tools" / "make_cli_docs.py"
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-#: Lines that begin with `qmd` in the examples of the help, without what is said of them after two blanks.
+#: The commands in the examples of the help, without the remarks after two spaces.
 EXAMPLES = sorted(
     {
         re.split(r" {2,}| > ", line.strip())[0]

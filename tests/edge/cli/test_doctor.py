@@ -1,4 +1,4 @@
-"""`doctor`: problems are found and reported."""
+"""`qmd doctor`: it finds and reports problems."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 def the(found: list[dict[str, str]], level: str) -> dict[str, str]:
-    """The one finding of a level."""
+    """Return the only finding of a level."""
     (one,) = [each for each in found if each["level"] == level]
     return one
 
@@ -162,7 +162,7 @@ def test_doctor_reports_a_changed_byte_in_the_full_text_index(embedded: User) ->
     for _ in range(20):
         index_of(embedded).write_bytes(whole)
         db = apsw.Connection(str(index_of(embedded)))
-        # Rows up to 10 are FTS5's own notes.
+        # Rows up to 10 are internal records of FTS5.
         pages = db.execute("SELECT id, block FROM documents_fts_data WHERE id > 10").fetchall()
         page, block = chance.choice(pages)
         at = chance.randrange(len(block))

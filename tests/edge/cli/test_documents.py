@@ -1,4 +1,4 @@
-"""`get`, `multi-get` and `ls`."""
+"""`qmd get`, `qmd multi-get` and `qmd ls`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_get_reads_every_path_that_commands_print(reader: User) -> None:
         assert len(files) > 5, where
         for file in files:
             text = reader.ok("get", file)
-            # A result names the line of the match too, and the text begins there.
+            # A result also names the line of the match, and `get` starts there.
             assert any(each == text or (":" in file and each.endswith(text)) for each in FILES.values()), (
                 where,
                 file,
@@ -68,7 +68,7 @@ def test_get_reads_every_path_that_commands_print(reader: User) -> None:
 
 
 def listed_path(line: str) -> str:
-    """What follows size and date in a line of `ls`."""
+    """Return the path in a line of `ls`, after size and date."""
     return line.strip().split("  ", 2)[2]
 
 
@@ -87,7 +87,7 @@ def rows(text: str) -> list[list[str]]:
     ids=str,
 )
 def test_get_prints_exactly_the_requested_lines(reader: User, args: tuple[str, ...]) -> None:
-    # The second of the two is empty.
+    # The range has two lines, and the second is empty.
     text = "Deploy with `make deploy`. The cache decides performance.\n"
     assert reader.ok("get", *args) == f"{text}\n"
     assert json.loads(reader.ok("get", *args, "--json"))["body"] == text

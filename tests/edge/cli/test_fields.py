@@ -1,4 +1,4 @@
-"""`fields`, `tags`, `links`, `outline`, filters of commands that list or read, facets, and sections."""
+"""`qmd fields`, `tags`, `links` and `outline`, filters of `ls` and `multi-get`, facets and sections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The formats that programs read."""
+"""The output formats for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A disk that fills up while the index is written: a line says so, and nothing is lost."""
+"""A disk that fills up while the index is written: the command prints one line, and no document is lost."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def _allow_small_files_only() -> None:
-    """As on a full disk, no file grows beyond a size; the program is told so, not killed."""
+    """Limit the size of files, as a full disk does. The signal is ignored, so writing raises an error."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (SIZE, SIZE))
 
 
 @pytest.fixture
 def small_disk(user: User) -> Iterator[Path]:
-    """A disk of two megabytes with nothing on it."""
+    """An empty file system of two megabytes."""
     folder = user.home / "disk"
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "none", str(folder)]
@@ -41,7 +41,7 @@ def small_disk(user: User) -> Iterator[Path]:
 
 @pytest.fixture(params=["a full disk", "a limit on the size of files"])
 def cramped(request: pytest.FixtureRequest, user: User) -> Iterator[Run]:
-    """Runs commands of the user, whose index cannot grow beyond two megabytes."""
+    """Run commands of a user whose index cannot grow beyond two megabytes."""
     limited = request.param != "a full disk"
     folder = user.home if limited else request.getfixturevalue("small_disk")
     user.environ["QMD_INDEX_PATH"] = str(folder / "index.sqlite")
@@ -60,7 +60,7 @@ def cramped(request: pytest.FixtureRequest, user: User) -> Iterator[Run]:
     yield run
 
 
-#: All in one batch, and in two, the first of which ends while files are read.
+#: 30 files are one batch. 70 are two, of which the first is written while others are read.
 @pytest.mark.parametrize("files", [30, 70])
 def test_full_disk_keeps_the_documents_indexed_before(user: User, cramped: Run, files: int) -> None:
     assert cramped("collection", "add", str(user.notes)).returncode == 0

@@ -1,4 +1,4 @@
-"""What can be learnt from the program itself."""
+"""The help of the program."""
 
 from __future__ import annotations
 

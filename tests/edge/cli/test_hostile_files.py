@@ -1,4 +1,4 @@
-"""Files of a clone that lie where commands write: links named as temporary files are, and pipes."""
+"""Files of a clone at the paths that commands write: links with the names of temporary files, and pipes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_temporary_files_do_not_follow_links_of_a_clone(
     victim.write_text("precious", encoding="utf-8")
     path = clone / file
     path.parent.mkdir(parents=True)
-    # The process that `call` runs the command in, and its next one.
+    # The process in which `call` runs the command, and the next process id.
     for number in (os.getpid(), os.getpid() + 1):
         for ending in ("tmp", "tmp.age"):
             path.with_name(f"{path.name}.{number}.{ending}").symlink_to(victim)

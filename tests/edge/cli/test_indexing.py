@@ -130,7 +130,7 @@ def test_notes_and_hints_name_commands_with_their_index(user: User) -> None:
     assert f"run '{work} embed'" in user.ok("status", "--index", "work")
     assert f"Run '{work} embed' first" in user.invoke("vsearch", "rollback", "--index", "work").stderr
     assert f"see '{work} ls'" in user.invoke("get", "qqqqqqqq", "--index", "work").stderr
-    # The name of no other program, and of no document, is changed.
+    # Names of other programs and of documents are not changed.
     assert "--index" not in user.invoke("get", "qmd embedded", "--index", "work").stderr.splitlines()[0]
 
 

@@ -1,4 +1,4 @@
-"""The JSON that `docs/formats.md` describes is the JSON that comes."""
+"""JSON output matches the schemas in `docs/formats.md`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.edge.cli.schemas import faults, schema
 from tests.users import MakeUser, User
 
-#: By heading of the page: commands, and whether each prints one object of a schema for many, or many for one.
+#: Commands by the heading of their schema on the page.
 COMMANDS: dict[str, list[tuple[str, ...]]] = {
     "Results": [
         ("search", "performance"),
@@ -66,7 +66,7 @@ def printed(user: User, *args: str) -> Any:
 
 @pytest.fixture(scope="module")
 def owner(make_user: MakeUser) -> User:
-    """A user with vectors, and one place described."""
+    """A user with vectors and one context."""
     user = make_user("owner")
     user.ok("collection", "add", str(user.notes))
     user.ok("embed", "-q")

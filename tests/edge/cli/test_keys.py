@@ -1,4 +1,4 @@
-"""`keys`: making, listing and removing them."""
+"""`qmd keys`: adding, listing and removing API keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/limits.md has the limits of the program."""
+"""docs/limits.md states the limits of the program."""
 
 from __future__ import annotations
 

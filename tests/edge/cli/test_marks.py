@@ -1,4 +1,4 @@
-"""`pin`, `mark`, `marks` and the order of results, as they are typed and shown."""
+"""`qmd pin`, `qmd mark`, `qmd marks` and the order of results."""
 
 from __future__ import annotations
 

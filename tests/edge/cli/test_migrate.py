@@ -1,4 +1,4 @@
-"""`qmd migrate`: collections of tobi/qmd are taken over once, and its files stay as they are."""
+"""`qmd migrate`: it takes over collections of tobi/qmd once and does not change its files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.edge.cli.schemas import faults, schema
 from tests.users import User
 
-#: The tables of tobi/qmd 2.8.3 that are read.
+#: The tables of tobi/qmd 2.8.3 that `migrate` reads.
 TABLES = """
 CREATE TABLE store_collections (name TEXT PRIMARY KEY, path TEXT NOT NULL, pattern TEXT NOT NULL,
   ignore_patterns TEXT, include_by_default INTEGER DEFAULT 1, update_command TEXT, context TEXT);
@@ -23,7 +23,7 @@ CREATE TABLE store_config (key TEXT PRIMARY KEY, value TEXT);
 
 @pytest.fixture
 def old(user: User) -> Path:
-    """An index of tobi/qmd in another folder, with the user's notes and a collection without a folder."""
+    """An index of tobi/qmd in another folder: the user's notes, and a collection without its folder."""
     path = user.home / "old" / "index.sqlite"
     path.parent.mkdir()
     with closing(sqlite3.connect(path)) as db:
@@ -149,7 +149,7 @@ def test_migrate_takes_over_update_commands_only_with_consent(user: User, old: P
     shown = user.ok("migrate", str(old))
     assert "without its update command, which --with-commands takes over: git pull" in shown
     assert "git pull" not in config_of(user).read_text(encoding="utf-8")
-    # Later too, if the collection has got no command in the meantime.
+    # The commands can still be taken over later, if the collection has none by then.
     assert "update command: git pull" in user.ok("migrate", str(old), "--with-commands")
     assert 'update: "git pull"' in config_of(user).read_text(encoding="utf-8")
     assert "Nothing to take over" in user.ok("migrate", str(old), "--with-commands")

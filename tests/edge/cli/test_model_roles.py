@@ -1,4 +1,4 @@
-"""`models`: what each role uses, and whether it is here."""
+"""`qmd models`: the model of each role, and its condition."""
 
 from __future__ import annotations
 

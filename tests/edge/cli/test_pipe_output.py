@@ -1,7 +1,7 @@
-"""What a pipe gets, letter by letter: others parse it, so it changes only on purpose.
+"""Output in a pipe, byte by byte. Other programs parse it, so it may only change on purpose.
 
-The expected texts lie in `expected/`, named by command and format. Where they are to change, delete the file:
-the test writes it anew, and fails once.
+The expected output is in `expected/`, named by command and format. If it has to change, delete the file: the
+test writes a new one, and fails once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COMMANDS = {
     "context-list": ("context", "list"),
     "context-check": ("context", "check"),
 }
-#: When this run indexed the notes; their own times are older.
+#: Times of this run; the times of the notes are older.
 _NOW = re.compile(r"20(2[4-9]|[3-9][0-9])-[0-9-]+[T ][0-9:]+(\.[0-9]+Z)?")
 HITS = (
     Hit(
@@ -72,7 +72,7 @@ def check(name: str, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def planner(make_user: MakeUser) -> User:
-    """A user with two notes that never change."""
+    """A user with two notes whose times are fixed."""
     user = make_user("planner")
     for path in [*user.notes.rglob("*.md")]:
         path.unlink()

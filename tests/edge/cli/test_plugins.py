@@ -1,4 +1,4 @@
-"""Packages that add to the program, as its user meets them."""
+"""Plugins as a user installs and uses them."""
 
 from __future__ import annotations
 

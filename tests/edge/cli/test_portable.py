@@ -1,4 +1,4 @@
-"""Portable index files: made by `qmd backup --portable`, read by `--index-file`, and hostile ones."""
+"""Portable index files, written by `qmd backup --portable` and read by `--index-file`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
-#: Stands in every text, title, name and context of the collection that is not copied.
+#: A word in every text, title, name and context of the collection that is not exported.
 HIDDEN = "zanzibar"
 LIBRARY = {
     "notes/ops/kestrel.md": "---\ntags: [bird]\n---\n# Kestrel\n\nThe kestrel hovers. See [[plan]].\n",
@@ -38,7 +38,7 @@ LIBRARY = {
 
 @pytest.fixture(scope="module")
 def owner(make_user: MakeUser) -> User:
-    """A user with three collections, embedded, and an update command. Shared: tests only read."""
+    """A user with three embedded collections, one of which has an update command. Shared: tests only read."""
     user = make_user("owner")
     for path, text in LIBRARY.items():
         file = user.home / "library" / path
@@ -49,7 +49,7 @@ def owner(make_user: MakeUser) -> User:
         user.ok("context", "add", f"qmd://{name}", f"All of {name}")
     user.ok("collection", "update-cmd", "notes", "echo", "updated")
     user.ok("embed", "-q")
-    user.ok("query", f"what is {HIDDEN}", "-q")  # cached by the index
+    user.ok("query", f"what is {HIDDEN}", "-q")  # leaves a query in the cache of the index
     return user
 
 
@@ -63,7 +63,7 @@ def portable(owner: User) -> Path:
 
 @pytest.fixture(scope="module")
 def guest(make_user: MakeUser, portable: Path) -> User:
-    """Another user, who has no index, and the file in a folder that cannot be written."""
+    """Another user, who has no index, with a copy of the file in a read-only folder."""
     user = make_user("guest")
     folder = user.home / "inbox"
     folder.mkdir()
@@ -73,7 +73,7 @@ def guest(make_user: MakeUser, portable: Path) -> User:
 
 @pytest.fixture
 def file(guest: User) -> Iterator[str]:
-    """The guest's file. Nothing may change it, or appear beside it."""
+    """The guest's file. The test fails if it changes or another file appears beside it."""
     path = guest.home / "inbox" / "team.qmd"
     before = path.read_bytes()
     path.parent.chmod(0o500)
@@ -85,7 +85,7 @@ def file(guest: User) -> Iterator[str]:
 
 @contextmanager
 def forged(guest: User, source: str) -> Iterator[tuple[sqlite3.Connection, str]]:
-    """A copy of a file, to be changed inside the context."""
+    """Copy a file, and open the copy to change it."""
     path = guest.home / "forged.qmd"
     shutil.copy(source, path)
     path.chmod(0o600)
@@ -102,7 +102,7 @@ def hits(user: User, *args: str) -> list[str]:
 
 
 def refusal(user: User, *args: str, **environ: str) -> str:
-    """The one line, and the hint, of a command that must fail."""
+    """Return the error and hint of a command. The test fails if the command succeeds."""
     result = user.invoke(*args, **environ)
     assert result.exit_code in (1, 2), result.output
     lines = result.stderr.strip().splitlines()
@@ -305,7 +305,7 @@ def test_server_of_a_portable_file_obeys_its_keys(guest: User, file: str) -> Non
             assert server.ask(method, path, body, key=everything).status == 403, path
         status = server.ask("GET", "/status", key=everything).json
         assert status["watching"] == "off"
-        # The search commands use the server, because its models are loaded.
+        # The search commands use the server if it runs, because its models are loaded.
         assert hits(guest, "query", "falcons", "--mode", "server", *name)[0] == "qmd://notes/plan.md"
 
 
@@ -325,7 +325,7 @@ def test_mcp_reads_a_portable_file_over_stdio(guest: User, file: str) -> None:
         agent = start(guest, "--index-file", file)
         greeting = agent.greet()
         assert "3 documents" in greeting["instructions"]
-        # The file may come from anybody, so what it says of itself is not told to agents.
+        # The file may come from anybody, so its contexts are not told to agents.
         assert "All of notes" not in greeting["instructions"]
         assert "falcons" in json.dumps(agent.call("get", file="notes/plan.md"))
         found = agent.call("search", query="kestrel")["structuredContent"]
@@ -359,7 +359,7 @@ def test_index_file_of_another_kind_is_refused_in_one_line(guest: User, owner: U
         assert message in said, name
 
 
-#: What is done to a file → what is said of it.
+#: Statements that change a file, and the error that they cause.
 FORGERIES = {
     "PRAGMA user_version = 1000": "newer qmd",
     "PRAGMA user_version = 3": "before 1.0.0",
@@ -483,7 +483,7 @@ def test_portable_file_replaced_while_open_is_reported(guest: User, portable: Pa
 
 
 def test_portable_file_of_the_first_version_can_be_read(guest: User, portable: Path) -> None:
-    # Later versions bring them up to date in memory.
+    # The file of an earlier version is migrated in memory.
     with forged(guest, str(portable)) as (db, path):
         (version,) = db.execute("PRAGMA user_version").fetchone()
     assert version >= 9

@@ -1,4 +1,4 @@
-"""`init` and `trust`: projects, and what they are asked about."""
+"""`qmd init` and `qmd trust`: projects and the permissions that they ask for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 pty = pytest.importorskip("pty")
 termios = pytest.importorskip("termios")
 
-#: Asks for one of each kind.
+#: Asks for one permission of each kind.
 ASKING = """\
 collections:
   docs:
@@ -34,7 +34,7 @@ models:
 
 
 class Checkout(Struct):
-    """A project in a user's home folder, and a folder beside it."""
+    """A project in a user's home folder, and another folder."""
 
     user: User
     folder: Path
@@ -59,7 +59,7 @@ class Checkout(Struct):
 
 @pytest.fixture
 def folder(user: User) -> Path:
-    """Where there is no project yet."""
+    """A folder without a project."""
     folder = user.home / "code" / "site"
     (folder / "sub").mkdir(parents=True)
     (folder / "sub" / "a.md").write_text("# Inside\n\ninside herring\n", encoding="utf-8")
@@ -68,7 +68,7 @@ def folder(user: User) -> Path:
 
 @pytest.fixture
 def checkout(user: User, folder: Path) -> Checkout:
-    """A project that asks for more than its folder, of which nothing was said yet."""
+    """A project that asks for permissions, none of which is approved or denied yet."""
     other = user.home / "other"
     other.mkdir()
     (other / "b.md").write_text("# Outside\n\noutside herring\n", encoding="utf-8")
@@ -115,7 +115,7 @@ def test_init_names_the_collection_after_the_folder(user: User, name: str, expec
     assert json.loads(user.call("ls", "--json", cwd=folder).stdout)[0]["name"] == expected
 
 
-#: Statements that forge an index file, by what they add to it.
+#: Statements that forge an index file, by the object that they add.
 FORGERIES = {
     "view": "ALTER TABLE meta RENAME TO other; CREATE VIEW meta AS WITH RECURSIVE n (key) AS "
     "(SELECT 'a' UNION ALL SELECT key FROM n) SELECT key, key AS value FROM n",

@@ -23,7 +23,7 @@ CHECKSUM = hashlib.sha256(CONTENT).hexdigest()
 
 
 class Mirror(Struct):
-    """Serves one file. The n-th response ends after `breaks[n]` bytes."""
+    """A server of one file. Response n ends after `breaks[n]` bytes."""
 
     url: str = ""
     checksum: str | None = CHECKSUM

@@ -1,4 +1,4 @@
-"""Commands that read leave no trace, and need no right to write."""
+"""Reading commands change no files, and need no permission to write."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.users import FILES, User
 
 pytestmark = pytest.mark.slow
 
-#: Every command that only reads, and its exit code where nothing is indexed.
+#: The reading commands, with their exit codes if nothing is indexed.
 READING = {
     "status": 0,
     "status --json": 0,
@@ -35,7 +35,7 @@ READING = {
     "cleanup --dry-run": 0,
 }
 
-#: Root may read and write anywhere until it gives up that right; for others this changes nothing.
+#: Root may read and write everywhere until it drops the capability. For other users this changes nothing.
 _WITHOUT_PRIVILEGE = """
 import ctypes, os, sys
 for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
@@ -58,7 +58,7 @@ def run_without_privilege(user: User, *args: str) -> subprocess.CompletedProcess
 
 
 def everything_in(folder: Path) -> dict[Path, bytes | None]:
-    """Files and folders below a folder, with the bytes of files; links are not followed."""
+    """Return the files and folders below a folder, with the bytes of files. Links are not followed."""
     return {
         path: path.read_bytes() if path.is_file() else None
         for path in folder.rglob("*")
@@ -68,7 +68,7 @@ def everything_in(folder: Path) -> dict[Path, bytes | None]:
 
 @pytest.fixture
 def locked(user: User) -> User:
-    """A user who has an index in a folder that cannot be written."""
+    """A user whose index is in a read-only folder."""
     user.ok("collection", "add", str(user.notes))
     folder = user.home / "shelf"
     folder.mkdir()
@@ -87,7 +87,7 @@ def test_reading_commands_create_no_index(user: User, line: str) -> None:
     assert everything_in(user.home) == before
 
 
-# A query keeps the reranker's answers for the next one, where the index can be written.
+# A query caches the scores of the reranker if the index can be written.
 @pytest.mark.parametrize("line", [line for line in READING if not line.startswith("query")])
 def test_reading_commands_do_not_change_the_index(reader: User, line: str) -> None:
     before = everything_in(reader.home)

@@ -1,4 +1,4 @@
-"""A change of model: the old vectors answer until the new ones are complete."""
+"""Change of the embedding model: searches use the old vectors until the new ones are complete."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.users import FILES, MakeUser, User
 
 pytestmark = pytest.mark.slow
 
-#: What is in the second collection, beside the notes.
+#: The files of the second collection.
 MORE = {
     "one.md": "# One\n\nThe heron stands in the water.\n",
     "two.md": "# Two\n\nThe egret stands beside it.\n",
@@ -48,7 +48,7 @@ def owner(make_user: MakeUser) -> User:
 
 @pytest.fixture
 def mover(owner: User, server: Server) -> User:
-    """A user who has embedded all with `first`, then set `second` and embedded one of two collections."""
+    """A user with all vectors of the model `first`, and those of one collection of the model `second`."""
     use(owner, server, "first")
     owner.ok("embed", "-q")
     use(owner, server, "second")
@@ -62,7 +62,7 @@ def use(user: User, server: Server, model: str) -> None:
 
 
 def asked(server: Server) -> set[str]:
-    """The models that were asked for vectors."""
+    """Return the models that were asked for vectors."""
     return {body["model"] for body in server.asked("/v1/embeddings")}
 
 
@@ -158,7 +158,7 @@ def test_interrupted_embed_keeps_the_old_vectors_in_use(owner: User, server: Ser
     use(owner, server, "first")
     owner.ok("embed", "-q")
     use(owner, server, "second")
-    # The first batch is two requests.
+    # The first batch takes two requests.
     refusal = (400, {}, b'{"error": "out of order"}')
     server.faults += [None, None, lambda: refusal]
     assert owner.invoke("embed").exit_code == 1
@@ -179,7 +179,7 @@ def test_new_files_do_not_reactivate_old_vectors(owner: User, server: Server) ->
     use(owner, server, "second")
     owner.ok("embed", "-q", "-c", "birds")
     server.requests.clear()
-    # What a set lacks that was complete once are new texts.
+    # Texts without old vectors are newer than these, because the old vectors were complete once.
     found = owner.invoke("vsearch", "return to the last release", "--json", "-n", "1")
     assert asked(server) == {"first"}
     assert f"{2 * ALL} document(s) have no vectors yet" in found.stderr
@@ -220,7 +220,7 @@ def test_default_reranker_uses_token_weights_of_the_active_vectors(owner: User, 
     before = json.loads(owner.ok(*ask, "--explain"))
     use(owner, server, "second")
     owner.ok("embed", "-q", "-c", "birds")
-    # The scores are not to come from the cache.
+    # Remove cached scores, so that the reranker computes them.
     with sqlite3.connect(index_of(owner)) as db:
         db.execute("DELETE FROM llm_cache")
     server.requests.clear()
@@ -304,6 +304,6 @@ def test_server_named_only_by_a_project_index_is_not_asked(user: User, server: S
 def test_restricted_embedding_keeps_the_vectors_of_other_collections(mover: User, server: Server) -> None:
     with qmd.open_index(environ=mover.environ) as index:
         report = index.limited(["birds"]).embed()
-        # What the others lack is not said to those who may not see them.
+        # A restricted index does not report other collections.
         assert (report.still, report.left) == (None, 0)
         assert len(index.status().vectors) == 2

@@ -1,4 +1,4 @@
-"""Models on OpenAI-compatible servers, asked over real HTTP on loopback; and what goes wrong with them."""
+"""Models on OpenAI-compatible servers over HTTP on loopback, and their failures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def served(make_user: MakeUser, server: Server) -> User:
-    """A user whose notes are indexed, and whose every model is on a server."""
+    """A user whose notes are indexed, with a remote model for each role."""
     user = make_user("served")
     user.ok("collection", "add", str(user.notes), "--name", "notes")
     user.environ |= {
@@ -39,7 +39,7 @@ def served(make_user: MakeUser, server: Server) -> User:
 
 
 def stages(user: User, *args: str) -> dict[str, str]:
-    """Stage → what became of it, of a query."""
+    """Return the status of each stage of a query."""
     found = user.invoke("query", *args, "--explain")
     assert found.exit_code == 0, found.output
     _, _, told = found.stdout.partition("Stages:\n")
@@ -104,7 +104,7 @@ def test_query_turns_reranker_logits_into_relevance(served: User, server: Server
         return as_json({"results": rows})
 
     server.faults.append(logits)
-    # The query's own vector is asked for first.
+    # The first request is for the vector of the query.
     server.faults.insert(0, lambda: vectors(embedding("performance")))
     result = served.ok("query", "performance", "--no-expand", "--explain", "--json", "--ranking", "contract")
     found = [hit["explain"]["rerank"] for hit in json.loads(result)]
@@ -161,7 +161,7 @@ def test_embed_reports_a_useless_answer_in_one_line_without_the_key(
     assert KEY not in result.output
     assert "Traceback" not in result.stderr
     assert len(result.stderr.splitlines()) <= 2
-    # Nothing half done is kept, and the next run goes on.
+    # No partial results are stored, and the next run starts there.
     assert served.ok("embed").startswith(f"Embedded {len(FILES)} texts")
 
 
@@ -211,7 +211,7 @@ def test_search_that_needs_a_silent_server_is_an_error(served: User, server: Ser
 def test_slow_expansion_leaves_time_for_the_other_stages(served: User, server: Server, command: str) -> None:
     served.ok("embed")
     server.slow = {"/v1/chat/completions"}
-    # Everything but the expansion answers at once: it alone is waited for, and not to the end.
+    # Only the expansion is slow: the query waits for part of its time, and not to the end.
     found = served.run(command, "return to the last release", "--timeout", "6", "--json", "--explain")
     assert found.returncode == 0
     (first, *_) = json.loads(found.stdout)
@@ -294,13 +294,13 @@ def test_remote_model_gets_the_prompts_of_its_family(
 
 
 def configure(user: User, text: str) -> None:
-    """Put text at the end of the configuration: the notes' own collection."""
+    """Append text to the configuration: to the collection of the notes."""
     config = user.home / "config" / "qmd" / "index.yml"
     config.write_text(config.read_text(encoding="utf-8") + text, encoding="utf-8")
 
 
 def elsewhere(server: Server) -> dict[str, str]:
-    """The same server as if it were another machine: reached through a proxy."""
+    """Return variables that reach the server through a proxy, as if it were on another machine."""
     port = server.url.rpartition(":")[2]
     found = dict.fromkeys(("QMD_EMBED_MODEL", "QMD_RERANK_MODEL"), "openai:far@http://models.example.com/v1")
     return {**found, "HTTP_PROXY": f"http://127.0.0.1:{port.removesuffix('/v1')}"}

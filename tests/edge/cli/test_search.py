@@ -1,4 +1,4 @@
-"""`search`: what is asked, and what comes back."""
+"""`qmd search`: queries, options and output."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_file_of_another_program_is_kept_and_noted_once(user: User) -> None:
     assert foreign.read_bytes() == before
 
 
-#: To a matcher that tries all ways, this is a matter of years.
+#: A matcher that tries every possibility would need years for this.
 ENDLESS = "**?" * 24 + "Z"
 
 

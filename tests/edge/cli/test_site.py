@@ -1,4 +1,4 @@
-"""docs/ as a site: zensical.toml names every page, and pages link to nothing outside."""
+"""docs/ as a site: zensical.toml lists every page, and pages link only to pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGES = sorted(DOCS.rglob("*.md"))
 
 
 def pages(nav: Any) -> Iterator[str]:
-    """The pages of a navigation, however deep."""
+    """Yield the pages of a navigation at any depth."""
     if isinstance(nav, str):
         yield nav
     else:

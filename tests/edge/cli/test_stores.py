@@ -1,4 +1,4 @@
-"""`--store`: the index in another store than the file. The commands and what they print stay the same."""
+"""`--store`: commands and their output are the same with another store than the SQLite file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
-#: When a file was made differs from user to user.
+#: The time when a file was made differs between users.
 _UNTIMED = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d")
 QUERIES = ("deploy", "数据库 恢复", "how do we release")
 
@@ -43,7 +43,7 @@ def test_commands_print_the_same_with_another_store(user: User, reader: User) ->
         ["ls", "notes"],
         ["context", "list"],
     ):
-        # A place in the list that several share by their score is given by number, and numbers differ.
+        # Documents with equal scores are ordered by their ids, which differ between stores.
         told, known = (
             sorted(_UNTIMED.sub("", each).splitlines())
             for each in (user.ok("--store", store, *args), reader.ok(*args))
@@ -124,7 +124,7 @@ def test_three_machines_share_embedding_and_finish_work_of_a_dead_one(
     machines[0].ok("update")
 
     with closing(open_store("", served, {})) as store:
-        # The second has stored a batch and holds the next one when it is killed.
+        # The second machine has stored a batch and leased the next one when it is killed.
         dead = _embed(machines[1])
         until(
             lambda: store.vector_sets.all_token_frequencies(_fingerprint(store))[0] > 0,
@@ -134,12 +134,11 @@ def test_three_machines_share_embedding_and_finish_work_of_a_dead_one(
         os.kill(dead.pid, signal.SIGKILL)
         done = [process.communicate() for process in (dead, *others)]
         assert [process.returncode for process in (dead, *others)] == [-signal.SIGKILL, 0, 0], done
-        # What the dead one held is free again when its time is up.
+        # The texts of the killed machine are free again when its lease expires.
         while store.pending.count(_fingerprint(store), Scope(("many",))):
             machines[2].ok("embed", "-q")
         assert store.vector_sets.chunk_counts()[_fingerprint(store)] == texts
-        # Each text is one chunk, and was counted once. Where the dead one was about to count, it is done
-        # when its time is up.
+        # Every text is one chunk, and must be counted once, even if the machine was killed while it counted.
         for _ in range(20):
             chunks, _ = store.vector_sets.all_token_frequencies(_fingerprint(store))
             if chunks == texts:

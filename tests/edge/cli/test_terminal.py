@@ -1,4 +1,4 @@
-"""What a person sees: colours, links and widths on a terminal, and none of them elsewhere."""
+"""Colours, links and widths on a terminal, and none of them in a pipe."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from tests.users import FILES, User
 
 pytestmark = pytest.mark.slow
 
-#: One of each kind that a terminal must not get: C0, C1, a line separator, an override and an isolate.
+#: One character of each kind that must not reach a terminal: C0, C1, a line separator, an override and an
+#: isolate.
 EVIL = "\x1b\x07\x9b\x7f\u2028\u202e\u2066"
 
 PROGRESS = """
@@ -47,7 +48,7 @@ def on_terminal(
     cwd: Path | None = None,
     **environ: str,
 ) -> str:
-    """What a command writes to a terminal of so many columns, stdout and stderr together."""
+    """Return the output of a command on a terminal of `width` columns, stdout and stderr together."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, width))
     with subprocess.Popen(
@@ -88,7 +89,7 @@ def test_terminal_colours_are_readable_on_dark_and_light(reader: User) -> None:
     seen = "".join(on_terminal(reader, *args) for args in (["query", "performance", "--explain"], ["status"]))
     used = {code for codes in re.findall(r"\x1b\[([0-9;]+)m", seen) for code in codes.split(";")}
     assert "35" in used
-    # Bold, dim, and of the terminal's own colours neither black, white nor the bright ones.
+    # Bold, dim, and the colours of the terminal except black, white and the bright ones.
     assert used <= {"0", "1", "2", "31", "32", "33", "34", "35", "36"}
 
 
@@ -208,7 +209,7 @@ def test_documents_cannot_control_the_terminal(user: User) -> None:
     for args in (command + name for command in commands for name in formats):
         seen = on_terminal(user, *args, NO_COLOR="1")
         assert not set(seen) & set(EVIL), args
-        # XML has no such characters at all, and `files` has no texts.
+        # XML cannot contain such characters, and `files` has no texts.
         assert args[-1] in ("xml", "files") or "\\u001b]0;title\\u0007" in seen, args
     assert "\\u001b[2J herring \\u009b5m \\u202ertl\\u2066" in on_terminal(user, "get", "evil.md")
     assert "\\u202e" in on_terminal(user, "search", "herring", "--xml")

@@ -1,4 +1,4 @@
-"""docs/tutorial.md: its commands are run in order, and print what the page says."""
+"""docs/tutorial.md: its commands are run in order and print the output on the page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_tutorial_commands_print_what_the_page_says(user: User) -> None:
     qmd = programs / "qmd"
     qmd.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m qmd "$@"\n', encoding="utf-8")
     qmd.chmod(0o755)
-    # The page opens in a browser that does nothing, at a port that is free.
+    # The page is opened by a browser that does nothing, at a free port.
     environ = user.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "BROWSER": "true"}
     blocks = re.findall(
         r"^```(sh|text)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL

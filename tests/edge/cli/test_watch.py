@@ -27,7 +27,7 @@ from tests.waiting import PATIENCE, until
 
 
 class Watch:
-    """`qmd watch` in a process of its own, and the lines that it prints."""
+    """A process of `qmd watch`, and the lines that it prints."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
@@ -63,7 +63,7 @@ def watch(user: User, *args: str) -> Iterator[Watch]:
 
 
 def manual(user: User) -> None:
-    """Keep the watcher from embedding."""
+    """Set `embed: manual`, so that the watcher does not embed."""
     config = user.home / "config" / "qmd" / "index.yml"
     config.write_text(config.read_text().replace("  notes:", "  notes:\n    embed: manual"))
 
@@ -108,7 +108,7 @@ def test_another_process_takes_over_from_a_killed_watcher(owner: User) -> None:
             first.until_printed("new      notes/one.md")
             first.process.kill()
             first.process.wait()
-            # Found by the scan of the second, or by its watch, whichever is first.
+            # Either the first scan or the watch of the second process finds the file.
             (owner.notes / "two.md").write_text("ocelot\n", encoding="utf-8")
             second.until_printed("new      notes/two.md")
             assert second.lines == ["new      notes/two.md\n"]
@@ -154,7 +154,7 @@ def test_watch_refuses_options_that_contradict_each_other(user: User) -> None:
 
 @pytest.fixture
 def systemctl(user: User) -> Path:
-    """A systemctl that only writes its arguments to a file."""
+    """A program named systemctl that writes its arguments to a file."""
     folder = user.home / "bin"
     folder.mkdir()
     calls = user.home / "calls"

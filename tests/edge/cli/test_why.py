@@ -1,4 +1,4 @@
-"""`why`: what a search makes of one document, or what keeps a file out of the index."""
+"""`qmd why`: the rank of a document in a search, or the reason why a file is not indexed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def hits(user: User, kind: str, *args: str) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def keeper(user: User) -> User:
-    """A user whose notes are indexed under rules of several kinds, some of them not yet."""
+    """A user whose notes have files that rules of several kinds leave out, some of them not yet indexed."""
     for name, data in {
         "drafts/plan.md": b"# Plan\n",
         ".obsidian/view.md": b"# View\n",
@@ -256,7 +256,7 @@ def test_why_names_a_folder_that_a_project_may_not_read(user: User, tmp_path: Pa
 def test_why_notes_a_file_newer_than_the_index(keeper: User) -> None:
     path = keeper.notes / "deploy.md"
     assert why(keeper, str(path), "rollback", "--search", "search")["notes"] == []
-    os.utime(path, (1, 1))  # another time alone changes nothing that is found
+    os.utime(path, (1, 1))  # a new time alone changes no text
     assert why(keeper, str(path), "rollback", "--search", "search")["notes"] == []
     path.write_text("# Other\n", encoding="utf-8")
     changed = why(keeper, str(path), "rollback", "--search", "search")

@@ -1,4 +1,4 @@
-"""`qmd embed --workers`: several processes share the texts, and one that dies loses nothing."""
+"""`qmd embed --workers`: several processes share the texts, and no vectors are lost if one dies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEXTS = 150
 
 @pytest.fixture
 def writer(make_user: MakeUser, request: pytest.FixtureRequest) -> User:
-    """Someone with many notes, and no vectors yet."""
+    """A user with many notes and no vectors."""
     user = make_user(request.node.name[:40])
     folder = user.home / "many"
     folder.mkdir()
@@ -41,7 +41,7 @@ def writer(make_user: MakeUser, request: pytest.FixtureRequest) -> User:
 
 
 def embedded(user: User) -> list[tuple[str, int]]:
-    """(text's hash, chunks) of all that has vectors."""
+    """Return (text's hash, number of chunks) of all texts with vectors."""
     return asked(
         user,
         "SELECT t.hash, count(*) FROM content_vectors v JOIN contents t ON t.id = v.content_id "
@@ -50,14 +50,14 @@ def embedded(user: User) -> list[tuple[str, int]]:
 
 
 def frequencies(user: User) -> list[tuple[int, int]]:
-    """How often each token was counted: a text that was embedded twice would count twice."""
+    """Return the count of each token: if a text was embedded twice, its tokens were counted twice."""
     return asked(user, "SELECT token, chunks FROM token_frequencies ORDER BY token")
 
 
 def asked(user: User, query: str) -> list[Any]:
-    # Not with the standard library's SQLite: two copies of it in a process break each other's locks.
+    # Not by the standard library's SQLite: two copies of SQLite in a process break each other's locks.
     db = apsw.Connection(str(Path(user.environ["XDG_CACHE_HOME"]) / "qmd" / "index.sqlite"))
-    # Who opens or closes the index last, or mends it after one that was killed, has it alone for a moment.
+    # The first or last process that has the index open locks it exclusively for a moment.
     db.set_busy_timeout(60_000)
     try:
         return list(db.execute(query))
@@ -150,7 +150,7 @@ def test_killed_embed_of_a_long_note_loses_at_most_one_batch(
     assert process.returncode == (-how if how == signal.SIGKILL else 130)
     kept = sum(chunks for _, chunks in embedded(user))
     assert kept % BATCH_CHUNKS == 0
-    # Small notes come first, and nothing but the long one is left.
+    # Small notes are embedded first, so only the long one is left.
     assert len(embedded(user)) == 11
     status = json.loads(user.ok("status", "--json"))
     assert status["needs_embedding"] == 1
@@ -166,7 +166,7 @@ def test_killed_embed_of_a_long_note_loses_at_most_one_batch(
 
 
 def _workers(pid: int) -> list[int]:
-    """The processes that embed, of those that another started; none where that has ended meanwhile."""
+    """Return the child processes that embed, or none if the parent has ended."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:

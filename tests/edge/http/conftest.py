@@ -19,40 +19,40 @@ def reader(make_user: MakeUser) -> User:
 
 @pytest.fixture(scope="session")
 def seer(make_user: MakeUser) -> User:
-    """The same, embedded. Shared: tests only read."""
+    """The user of the library, with vectors. Shared: tests only read."""
     return embed_library(make_user("http-seer"))
 
 
 @pytest.fixture(scope="session")
 def client(reader: User) -> Iterator[Client]:
-    """A client of someone who has three collections and no vectors. Shared: tests only read."""
+    """A client of a user with three collections and no vectors. Shared: tests only read."""
     with server_of(reader) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def host_reader(make_user: MakeUser) -> User:
-    """A user like `reader`, for tests that start servers: an index has one at a time."""
+    """A user like `reader`, for tests that start servers, because an index can have only one at a time."""
     return add_library(make_user("http-host"))
 
 
 @pytest.fixture(scope="session")
 def seeing(seer: User) -> Iterator[Client]:
-    """A client of someone who has embedded them too. Shared likewise."""
+    """A client of a user with three embedded collections. Shared: tests only read."""
     with server_of(seer) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def bare(make_user: MakeUser) -> Iterator[Client]:
-    """A client of someone who has a folder, and nothing indexed. Shared: tests change nothing."""
+    """A client of a user with a folder and no index. Shared: tests change nothing."""
     with server_of(_owner(make_user)) as server:
         yield server
 
 
 @pytest.fixture
 def owner(make_user: MakeUser) -> User:
-    """A user of whom nothing is indexed, with three notes in a folder."""
+    """A user with three notes in a folder and no index."""
     return _owner(make_user)
 
 
@@ -67,6 +67,6 @@ def _owner(make_user: MakeUser) -> User:
 
 @pytest.fixture
 def server(owner: User) -> Iterator[Server]:
-    """The server of the owner, for one test that changes things."""
+    """The server of the owner, for a test that changes the index."""
     with server_of(owner) as server:
         yield server

@@ -1,4 +1,4 @@
-"""`/collections`: add, list, show, rename and remove, with exact answers."""
+"""`/collections`: adding, listing, showing, renaming and removing, with exact answers."""
 
 from __future__ import annotations
 

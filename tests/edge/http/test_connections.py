@@ -33,7 +33,7 @@ def connected(client: Client, sent: bytes = b"") -> Iterator[socket.socket]:
 
 
 def rest(connection: socket.socket) -> bytes:
-    """All that arrives until the server ends the connection."""
+    """Return all bytes until the server closes the connection."""
     parts = []
     while part := connection.recv(1 << 16):
         parts.append(part)
@@ -41,7 +41,7 @@ def rest(connection: socket.socket) -> bytes:
 
 
 def is_ended(connection: socket.socket) -> bool:
-    """Whether the server ends a connection within a moment."""
+    """Return whether the server closes a connection within a moment."""
     if not select.select([connection], [], [], 0.05)[0]:
         return False
     try:
@@ -96,7 +96,7 @@ def test_time_limit_does_not_apply_to_slow_answers(owner: User) -> None:
         assert idle.getresponse().read()
         slow = stack.enter_context(connected(server, HEAD + TYPE + b"content-length: 5000000\r\n\r\n"))
         arrived = 0
-        # Two time limits, one after the other.
+        # The time limit, twice.
         for _ in range(2):
             with connected(server) as half:
                 while not is_ended(half):
@@ -140,7 +140,7 @@ READ_LARGE = post("/get", b'{"file": "notes/large.md"}')
 
 @contextmanager
 def slow_reader(client: Client, sent: bytes = READ_LARGE) -> Iterator[socket.socket]:
-    """A client that does not read more than its system does."""
+    """Connect a client that reads no more than its system buffers."""
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.settimeout(PATIENCE)
@@ -150,7 +150,7 @@ def slow_reader(client: Client, sent: bytes = READ_LARGE) -> Iterator[socket.soc
 
 
 def is_complete(connection: socket.socket) -> bool:
-    """Whether a slow reader that now reads gets all of its answer, rather than an end."""
+    """Return whether a slow reader receives its whole answer if it reads now."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
     left = SIZE
     while left > 0 and (part := connection.recv(1 << 20)):
@@ -173,11 +173,11 @@ def test_unread_answers_are_bounded_and_the_oldest_are_dropped(librarian: User) 
         readers = []
         for _ in range(16):
             readers.append(stack.enter_context(slow_reader(server)))
-            # Its answer has begun before the next one asks.
+            # The answer of this client has started before the next one sends its request.
             assert readers[-1].recv(12) == b"HTTP/1.1 200"
             assert server.post("/search", query="words")["results"]
         complete = [is_complete(reader) for reader in readers]
-        # The system keeps less than half of an answer for a connection.
+        # The system buffers less than half of an answer for a connection.
         assert complete.count(True) * SIZE / 2 < MAX_UNREAD
         assert complete == sorted(complete)
         assert complete[-1]
@@ -218,7 +218,7 @@ def test_half_open_connections_do_not_block_requests_or_fill_the_log(owner: User
         for _ in range(3):
             assert server.ok("GET", "/health")["status"] == "healthy"
         ended = [each for each in halves if is_ended(each)]
-        # Those that have waited longest; and no more of them than it takes.
+        # The server closes those that have waited longest, and no more than necessary.
         assert set(halves[:250]) <= set(ended)
         assert not set(halves[300:]) & set(ended)
     log = (owner.home / "server.log").read_text()
@@ -234,7 +234,7 @@ def test_connections_beyond_the_limit_are_refused_until_others_end(owner: User) 
     update = b"POST /update HTTP/1.1\r\nhost: localhost\r\n\r\n"
     with server_of(owner, files=128) as server:
         with ExitStack() as stack:
-            # One that has not been read yet may be ended for the next one.
+            # The server may close a connection without a request to accept this one.
             while (answer := server.ask("GET", "/health")).status == 200:
                 stack.enter_context(connected(server, update))
             assert answer.detail(503) == "Too many connections are open"

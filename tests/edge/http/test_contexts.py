@@ -1,4 +1,4 @@
-"""`/contexts`: add, list and remove, with every notation of a path."""
+"""`/contexts`: adding, listing and removing, with every notation of a path."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def place(make_user: MakeUser) -> Iterator[tuple[Server, Path]]:
-    """A server with one collection, and its folder."""
+    """A server with one collection, and the folder of that."""
     user = make_user("http-contexts")
     with server_of(user) as server:
         server.post("/collections/add", name="n", path=str(user.notes))
@@ -25,7 +25,7 @@ def place(make_user: MakeUser) -> Iterator[tuple[Server, Path]]:
 
 @pytest.fixture
 def described(place: tuple[Server, Path]) -> Server:
-    """The same, with one context."""
+    """The server with one context."""
     server, _ = place
     for context in listed(server):
         server.ok("DELETE", f"/contexts/{quote(context['path'], safe='')}")

@@ -1,4 +1,4 @@
-"""A search whose only retriever fails is an error over every interface, never an empty list."""
+"""If the only retriever of a search fails, the search is an error on every interface, never an empty list."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def bereft(make_user: MakeUser) -> Iterator[tuple[User, str]]:
-    """Someone whose notes were embedded by a server that is down by now, and what a search says of it."""
-    user = make_user("bereft")
+def user_without_models(make_user: MakeUser) -> Iterator[tuple[User, str]]:
+    """A user whose notes were embedded by a server that is down, and the expected error."""
+    user = make_user("user_without_models")
     user.ok("collection", "add", str(user.notes), "--name", "notes")
     with serving() as short_lived:
         user.environ["QMD_EMBED_MODEL"] = f"openai:tiny@{short_lived.url}"
@@ -24,8 +24,10 @@ def bereft(make_user: MakeUser) -> Iterator[tuple[User, str]]:
     yield user, f"The server of 'tiny@{short_lived.url}' cannot be reached"
 
 
-def test_search_without_a_working_retriever_is_an_error_on_every_interface(bereft: tuple[User, str]) -> None:
-    user, told = bereft
+def test_search_without_a_working_retriever_is_an_error_on_every_interface(
+    user_without_models: tuple[User, str],
+) -> None:
+    user, told = user_without_models
     for command in (["vsearch", "rollback"], ["query", "vec: rollback"]):
         result = user.invoke(*command, "--json", "--mode", "local")
         assert (result.exit_code, result.stdout) == (1, "")
@@ -41,7 +43,7 @@ def test_search_without_a_working_retriever_is_an_error_on_every_interface(beref
         attached = user.run("vsearch", "rollback", "--json", "--mode", "server")
         assert (attached.returncode, attached.stdout) == (1, "")
         assert f"Error: {told}" in attached.stderr
-        # Words can be searched for, so this is an answer that says what it lacks.
+        # Words can still be searched, so the answer has results and says that vectors are missing.
         answer = server.ok("POST", "/query", {"query": "rollback", "rerank": False})
         assert answer["results"]
         assert [each["status"] for each in answer["stages"] if each["stage"] == "vector"] == ["failed"]

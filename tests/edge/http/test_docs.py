@@ -1,4 +1,4 @@
-"""docs/http.md describes the API, and its examples work."""
+"""docs/http.md matches the API, and its examples work."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ PAGE = ROOT / "docs" / "http.md"
 MAKER = ROOT / "tools" / "make_http_docs.py"
 OPTIONS = ROOT / "tools" / "make_options_docs.py"
 MADE = "<!-- From here on"
-#: Of the part that is made: the commands, as a shell is given them.
+#: The commands in the generated part of the page.
 EXAMPLES = re.findall(r"```sh\n(curl .*?)\n```", PAGE.read_text(encoding="utf-8").partition(MADE)[2], re.S)
 
 
 @pytest.fixture(scope="module")
 def documented(make_user: MakeUser) -> Iterator[Server]:
-    """A server of someone who has what the examples speak of."""
+    """A server of a user who has the documents of the examples."""
     user = make_user("documented")
     for name in ("notes/ops/deploy.md", "work/plan.md"):
         (user.home / name).parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ def test_http_page_explains_every_metric(documented: Server) -> None:
     told -= {name for name in told if name.endswith("_created")}
     text = PAGE.read_text(encoding="utf-8")
     assert {name for name in told if f"`{name}" not in text} == set()
-    # And none that there is not.
+    # The page explains no metric that does not exist.
     assert set(re.findall(r"`(qmd_[a-z_]+)(?=[`{])", text)) - {"qmd_"} == told
 
 

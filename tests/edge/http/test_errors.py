@@ -26,7 +26,7 @@ POSTS = [
 
 
 def raw(client: Client, sent: bytes) -> Answer:
-    """The response to bytes as they are."""
+    """Send bytes as they are; return the response."""
     with socket.create_connection(("127.0.0.1", client.port), PATIENCE) as connection:
         connection.sendall(sent)
         with connection.makefile("rb") as stream:

@@ -34,7 +34,7 @@ def test_filter_limits_a_search(vault: Client, path: str) -> None:
     old = {"operator": "not", "operands": [{"key": "date", "operator": "gte", "value": "2026"}]}
     both = {"operator": "and", "operands": [DRAFT, old]}
     assert files(vault.post(path, query="kestrel", filter=both)) == ["notes/ops/run.md"]
-    # Filters, options and what is typed hold together.
+    # The filter, the options and the typed filters apply together.
     assert files(vault.post(path, query="kestrel [priority>=2]", filter=DRAFT, after="2026")) == [
         "notes/plan.md"
     ]
@@ -128,7 +128,7 @@ def test_openapi_schema_of_filters_accepts_what_the_server_accepts(vault: Client
     known = vault.ok("GET", "/openapi.json")["components"]["schemas"]
     schema = {"$ref": "#/components/schemas/Filter", "components": {"schemas": known}}
     answer = vault.ask("POST", "/search", {"query": "kestrel", "filter": given})
-    # A filter that is right can still name a field that no document has.
+    # A valid filter can still name a field that no document has.
     assert (answer.status in (200, 404)) == Draft202012Validator(schema).is_valid(given)
 
 
@@ -224,7 +224,7 @@ def test_links_endpoint_lists_links_and_backlinks(vault: Client) -> None:
         "backlinks": [{"file": "notes/Budget.md", "target": "plan#Plan", **wiki}],
         "backlinks_left_out": 0,
     }
-    # Another reference, encoded.
+    # A reference of another form, encoded.
     assert vault.ok("GET", "/documents/qmd%3A%2F%2Fnotes%2Fplan.md/links")["links_left_out"] == 0
 
 

@@ -1,4 +1,4 @@
-"""Host, Origin and the size of bodies are checked first, at every path."""
+"""Host, Origin and the size of the body are checked first, at every path."""
 
 from __future__ import annotations
 

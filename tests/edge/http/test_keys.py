@@ -1,4 +1,4 @@
-"""API keys limit what every endpoint and tool shows and changes."""
+"""API keys limit the documents and operations of every endpoint and tool."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
 
-#: Stands in every text, title, name and context that a key limited to `notes` may not see.
+#: A word in every text, title, name and context that a key limited to `notes` must not see.
 HIDDEN = "zanzibar"
 LIBRARY = {
     "notes/kestrel.md": "---\nstatus: draft\n---\n# Kestrel\n\nThe kestrel hovers over [[plan]].\n",
@@ -31,7 +31,7 @@ LIBRARY = {
 
 
 class Guarded(Struct, frozen=True):
-    """A server, its user, and the keys by what they may do."""
+    """A server, its user, and keys by their permissions."""
 
     server: Server
     user: User
@@ -59,7 +59,7 @@ def guarded(make_user: MakeUser) -> Iterator[Guarded]:
         yield Guarded(server, user, keys)
 
 
-#: What only asks: (method, path, body).
+#: Requests that only read: (method, path, body).
 READS: list[tuple[str, str, Any]] = [
     ("POST", "/search", {"query": "kestrel"}),
     ("POST", "/vsearch", {"query": "kestrel", "min_score": 0}),
@@ -84,8 +84,8 @@ READS: list[tuple[str, str, Any]] = [
     ("POST", "/embed", {"texts": ["kestrel"]}),
     ("GET", "/metrics", None),
 ]
-#: What names what a limited key may not see.
-INTO_THE_DARK: list[tuple[str, str, Any]] = [
+#: Requests that name documents or collections hidden from a limited key.
+HIDDEN_REQUESTS: list[tuple[str, str, Any]] = [
     ("POST", "/search", {"query": "kestrel", "collection": HIDDEN}),
     ("POST", "/vsearch", {"query": "kestrel", "collection": HIDDEN}),
     ("POST", "/query", {"query": "kestrel", "collections": [HIDDEN]}),
@@ -103,8 +103,8 @@ INTO_THE_DARK: list[tuple[str, str, Any]] = [
     ("POST", "/contexts/add", {"path": f"qmd://{HIDDEN}", "text": "seen"}),
     ("DELETE", f"/contexts/{HIDDEN}", None),
 ]
-#: What changes something, with the statuses for the keys `all`, `reader`, `limited`, `limited reader`; in an
-#: order in which each can be done.
+#: Requests that write, with the statuses for the keys `all`, `reader`, `limited` and `limited reader`, in an
+#: order in which all can succeed.
 WRITES: list[tuple[str, str, Any, tuple[int, int, int, int]]] = [
     ("POST", "/index", {}, (200, 403, 200, 403)),
     ("POST", "/update", {}, (200, 403, 200, 403)),
@@ -115,7 +115,7 @@ WRITES: list[tuple[str, str, Any, tuple[int, int, int, int]]] = [
     ("PUT", "/collections/notes", {"new_name": "notes"}, (400, 403, 403, 403)),
     ("DELETE", "/collections/new", None, (200, 404, 404, 404)),
 ]
-EVERYTHING = [*READS, *INTO_THE_DARK, *(each[:3] for each in WRITES)]
+EVERYTHING = [*READS, *HIDDEN_REQUESTS, *(each[:3] for each in WRITES)]
 TOOLS: list[tuple[str, dict[str, Any]]] = [
     ("search", {"query": "kestrel"}),
     ("vsearch", {"query": "kestrel", "minScore": 0}),
@@ -131,7 +131,7 @@ def named(request: tuple[Any, ...]) -> str:
 
 
 def folders(body: Any, user: User) -> Any:
-    """A body with the library's folder filled in."""
+    """Return a body with the path of the library's folder."""
     if not isinstance(body, dict) or "path" not in body:
         return body
     library = user.home / "library"
@@ -198,7 +198,7 @@ def test_unlimited_key_sees_all_collections(guarded: Guarded) -> None:
         assert HIDDEN in guarded.server.ask(method, path, body, key=guarded.keys["reader"]).text
 
 
-@pytest.mark.parametrize("request_", INTO_THE_DARK, ids=named)
+@pytest.mark.parametrize("request_", HIDDEN_REQUESTS, ids=named)
 def test_hidden_collection_is_not_found_for_a_limited_key(
     guarded: Guarded, request_: tuple[str, str, Any]
 ) -> None:
@@ -206,7 +206,7 @@ def test_hidden_collection_is_not_found_for_a_limited_key(
     for name in ("limited", "limited reader"):
         answer = guarded.server.ask(method, path, body, key=guarded.keys[name])
         assert answer.status == 404
-        # As for a name that nothing has: it is said again, and nothing more is said of it.
+        # The answer equals that for a name that does not exist. It repeats the name and says nothing else.
         absent = json.loads(json.dumps(body).replace(HIDDEN, "nowhere1"))
         other = guarded.server.ask(method, path.replace(HIDDEN, "nowhere1"), absent, key=guarded.keys[name])
         assert other.status == 404
@@ -271,7 +271,7 @@ def test_new_and_removed_keys_take_effect_at_once(make_user: MakeUser) -> None:
         assert server.ask("GET", "/status", key=key).status == 200
         user.ok("keys", "remove", "one")
         assert server.ask("GET", "/status", key=key).status == 401
-        # The last key that is removed opens nothing.
+        # Removing the last key does not open the server.
         assert server.ask("GET", "/status").status == 401
 
 
@@ -309,7 +309,7 @@ def test_body_is_not_read_without_a_key(guarded: Guarded) -> None:
     head = b"POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000000\r\n\r\n"
     with socket.create_connection(("127.0.0.1", guarded.server.port), PATIENCE) as connection:
         connection.sendall(head)
-        # The body never comes: an answer means that it was not waited for.
+        # The body never arrives: if there is an answer, the server did not wait for it.
         assert connection.recv(1000).startswith(b"HTTP/1.1 401 ")
 
 
@@ -341,11 +341,11 @@ def test_limited_key_reads_no_hidden_words_by_scores(make_user: MakeUser) -> Non
         for word in words:
             told(whole, "/query", word)
         assert told(whole, "/search", "hunter2") != told(whole, "/search", "hunter3")
-        # Words of the same form: one of letters and digits is searched in its parts, too.
+        # The words have the same form, because a word of letters and digits is also searched by its parts.
         for form in (words[:2] + words[-1:], words[2:-1]):
             assert len({told(limited, "/search", word) for word in form}) == 1
         assert told(limited, "/search", '"it is"') == told(limited, "/search", '"is it"')
-        # What the others' searches left in the cache is not told: not by scores, and not by its being there.
+        # The cached answers of other users' searches stay hidden: neither scores nor the cache reveal them.
         for word in words:
             answer = server.ask("POST", "/query", {"query": f"milestones {word}"}, key=limited)
             assert not any(stage.get("reason") == "from the cache" for stage in answer.json["stages"])

@@ -214,7 +214,7 @@ def test_shutdown_finishes_or_rolls_back_a_write(server: Server, owner: User) ->
 
 @pytest.fixture
 def host(owner: User) -> Iterator[User]:
-    """A user whose servers are ended after the test."""
+    """A user whose servers are stopped after the test."""
     yield owner
     for pid_file in (owner.home / "cache" / "qmd").glob("server*.pid"):
         name = pid_file.stem.removeprefix("server").removeprefix("-")
@@ -301,7 +301,7 @@ def test_servers_of_indexes_and_projects_are_separate(host: User) -> None:
 def test_stale_files_of_a_killed_server_are_ignored(host: User) -> None:
     _, pid = start(host)
     os.kill(pid, signal.SIGKILL)
-    # Its locks go when it does: until then it still counts as running.
+    # The locks are released when the process has ended. Until then the server counts as running.
     assert host.run("server", "stop").returncode == 0
     client, _ = start(host)
     assert client.ok("GET", "/health")["status"] == "healthy"
@@ -332,7 +332,7 @@ def test_doctor_checks_the_server_and_its_keys(make_user: MakeUser) -> None:
     with server_of(user) as server:
         level, message = found()["server"]
         assert (level, str(server.port) in message, "answers" in message) == ("ok", True, True)
-        # It lives, and does nothing.
+        # The process is alive but does not answer.
         server.process.send_signal(signal.SIGSTOP)
         assert found()["server"][0] == "problem"
         server.process.send_signal(signal.SIGCONT)

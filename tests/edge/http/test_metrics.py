@@ -26,7 +26,7 @@ def server(make_user: MakeUser) -> Iterator[Server]:
 
 
 def figures(server: Server) -> dict[str, float]:
-    """Figures by name and labels."""
+    """Return the metrics by name and labels."""
     answer = server.ask("GET", "/metrics")
     assert answer.status == 200
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
@@ -76,7 +76,7 @@ def test_metrics_cover_the_index_the_models_and_the_queue(server: Server) -> Non
 def test_metrics_without_prometheus_client_say_what_to_install(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
-    # Not with the module, which the quick run imports too.
+    # Imported here, because the quick run imports the module but has no extra.
     from qmd.http.app import app
     from qmd.server.access import Gate
     from qmd.server.index_host import IndexHost

@@ -17,11 +17,11 @@ from tests.users import User
 
 pytestmark = pytest.mark.slow
 
-#: About half a minute.
+#: Examples for each endpoint, which take about half a minute.
 _EXAMPLES = "12"
-#: Some requests are refused for what there is, not for what they say: a folder that is no folder, a name
-#: that is taken, a line past the end, a collection without vectors. The description cannot know; nor that a
-#: query of several lines has a grammar.
+#: Some requests are refused because of the state of the index: a path that is no folder, a name that is
+#: taken, a line past the end, a collection without vectors. The description cannot express that, nor the
+#: grammar of query documents.
 _CONFIG = """
 [[operations]]
 include-name = "POST /collections/add"
@@ -47,7 +47,7 @@ checks.not_a_server_error.expected-statuses = ["2xx", "4xx", "503"]
 include-name = "POST /embed"
 checks.negative_data_rejection.expected-statuses = ["400", "413"]
 """
-#: Nothing but folders made for this is ever indexed: a made-up path may be the root of the disk.
+#: Only folders made for this test are indexed, because a generated path could be the root of the disk.
 #: Conditions of `where` have a grammar, which the description cannot state.
 _HOOKS = """
 import itertools, os, schemathesis
@@ -77,7 +77,7 @@ def test_api_matches_its_openapi_description(owner: User, tmp_path: Path) -> Non
     (tmp_path / "qmd_hooks.py").write_text(_HOOKS, encoding="utf-8")
     command = [Path(sys.executable).with_name("schemathesis"), "run", "--checks", "all"]
     command += ["--max-examples", _EXAMPLES, "--seed", "1", "--no-color"]
-    # It gives up on paths that it makes up and then rejects itself.
+    # schemathesis gives up on paths that it generates and then rejects.
     command += ["--suppress-health-check", "filter_too_much"]
     with server_of(owner) as server:
         environ = {**os.environ, "SCHEMATHESIS_HOOKS": "qmd_hooks", "PYTHONPATH": str(tmp_path)}
@@ -95,7 +95,7 @@ def test_api_matches_its_openapi_description(owner: User, tmp_path: Path) -> Non
 
 
 def accepts(schema: dict[str, Any], value: str) -> bool:
-    """Whether a schema of a text allows a value."""
+    """Return whether the schema of a string allows a value."""
     fits = schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value))
     return fits and re.search(schema.get("pattern", ""), value) is not None
 

@@ -241,7 +241,7 @@ def test_pin_of_the_command_line_applies_immediately(owner: User, server: Server
     assert found["content"].split("\n\n")[1].endswith(" [pinned]")
     assert found["stages"][-1]["reason"] == "documents for this query: 1 pinned, 0 marked"
     assert "pinned" not in server.post("/search", query="words", marks=False)["results"][0]
-    # The server answers the command line, too, with the same pins.
+    # The server applies the same pins to searches of the command line.
     assert owner.ok("search", "words", "--mode", "server", "--csv") == owner.ok(
         "search", "words", "--mode", "local", "--csv"
     )

@@ -1,4 +1,4 @@
-"""Searches of the command line through a running server."""
+"""Searches of the command line that a running server answers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ pytestmark = pytest.mark.slow
 
 
 class Attached(Struct, frozen=True):
-    """A user, and the server of the index."""
+    """A user and the server of their index."""
 
     user: User
     server: Server
 
     def answered(self) -> float:
-        """How many searches of the command line the server has answered."""
+        """Return the number of searches of the command line that the server has answered."""
         page = self.server.ask("GET", "/metrics").text
         found = re.findall(
             r'^qmd_requests_total\{method="POST",route="/run",status="200"\} (\S+)', page, re.M

@@ -1,4 +1,4 @@
-"""Source formats over HTTP: a collection names them, and answers have the places of its files."""
+"""Source formats over HTTP: collections have formats, and answers have the anchors of source files."""
 
 from __future__ import annotations
 

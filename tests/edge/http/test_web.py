@@ -24,7 +24,11 @@ def page(client: Client, path: str, status: int = 200, **headers: str) -> str:
 
 
 def post(client: Client, path: str, /, *, origin: str | None = "", cookie: str = "", **fields: str) -> Answer:
-    """Send a form as the page itself would; `origin` is another origin, or None to send none."""
+    """Send a form as the page does.
+
+    Args:
+        origin: The header Origin if it is not that of the server; None sends none.
+    """
     headers = {"content_type": "application/x-www-form-urlencoded", "cookie": cookie}
     if origin is not None:
         headers["origin"] = origin or f"http://127.0.0.1:{client.port}"
@@ -55,7 +59,7 @@ def keyed(make_user: MakeUser) -> Iterator[tuple[User, Server, dict[str, str]]]:
 
 
 def sign_in(server: Server, key: str) -> str:
-    """Sign in; return the cookie."""
+    """Sign in and return the cookie."""
     answer = post(server, "/sign-in?next=%2F%3Fq%3Dkestrel", key=key)
     assert (answer.status, answer.headers["location"]) == (303, "/?q=kestrel")
     cookie = answer.headers["set-cookie"]
@@ -75,7 +79,7 @@ def test_page_needs_a_session_if_there_are_keys(keyed: tuple[User, Server, dict[
     assert post(server, "/sign-in", key="wrong").status == 403
     cookie = sign_in(server, keys["all"])
     assert "The open note" in page(server, "/?q=kestrel", cookie=cookie)
-    # The cookie is for pages: the API takes keys alone, so that no form elsewhere can use it.
+    # The cookie is valid only for pages. The API requires keys, so that no form of another site can use it.
     assert server.ask("GET", "/status", cookie=cookie).status == 401
     assert post(server, "/sign-out", cookie=cookie).status == 303
     assert server.ask("GET", "/", cookie=cookie).status == 303
@@ -135,7 +139,7 @@ def test_change_from_another_origin_is_refused(server: Server, origin: str | Non
 
 def test_page_without_its_extra_says_what_to_install(make_user: MakeUser, tmp_path: Path) -> None:
     user = make_user("no-extra")
-    # A package that cannot be imported, as if it were not installed.
+    # A package that cannot be imported, as if the extra were not installed.
     (tmp_path / "sitecustomize.py").write_text('import sys\nsys.modules["nh3"] = None\n')
     environ = {"PYTHONPATH": f"{tmp_path}:{user.environ['PYTHONPATH']}"}
     with server_of(user, **environ) as server:

@@ -1,4 +1,4 @@
-"""MCP clients of servers of the library."""
+"""MCP servers of the library and their clients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.users import MakeUser, User
 
 @pytest.fixture
 def start() -> Iterator[StartAgent]:
-    """Starts servers for one test."""
+    """Start servers for one test."""
     with agents() as start:
         yield start
 
@@ -26,19 +26,19 @@ def reader(make_user: MakeUser) -> User:
 
 @pytest.fixture(scope="session")
 def seer(make_user: MakeUser) -> User:
-    """The same, embedded. Shared: tests only read."""
+    """The user of the library, with vectors. Shared: tests only read."""
     return embed_library(make_user("mcp-seer"))
 
 
 @pytest.fixture
 def newcomer(make_user: MakeUser) -> User:
-    """A user of whom nothing is indexed."""
+    """A user without an index."""
     return make_user("mcp-newcomer")
 
 
 @pytest.fixture(scope="session")
 def agent(reader: User) -> Iterator[Agent]:
-    """An agent of the reader, connected. Shared: every test reads the answer to what it asks."""
+    """An agent connected to the reader's server. Shared: each test reads the answers to its own requests."""
     with agents() as start:
         agent = start(reader)
         agent.greet()
@@ -47,7 +47,7 @@ def agent(reader: User) -> Iterator[Agent]:
 
 @pytest.fixture(scope="session")
 def seeing(seer: User) -> Iterator[Agent]:
-    """An agent of the seer, connected. Shared likewise."""
+    """An agent connected to the seer's server. Shared like `agent`."""
     with agents() as start:
         agent = start(seer)
         agent.greet()

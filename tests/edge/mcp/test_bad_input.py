@@ -1,4 +1,4 @@
-"""Invalid messages and unknown methods get the right error, and the server goes on."""
+"""Invalid messages and unknown methods get the right error, and the server continues."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def cache(user: User) -> Path:
 
 @pytest.fixture
 def host(newcomer: User) -> Iterator[User]:
-    """A user whose servers are ended after the test."""
+    """A user whose servers are stopped after the test."""
     yield newcomer
     for pid_file in cache(newcomer).glob("mcp*.pid"):
         name = pid_file.stem.removeprefix("mcp").removeprefix("-")
@@ -85,7 +85,7 @@ def test_mcp_stop_without_a_server_succeeds(host: User) -> None:
 def test_mcp_pid_file_of_a_killed_server_is_ignored(host: User) -> None:
     _, pid = start(host)
     os.kill(pid, signal.SIGKILL)
-    # Its lock goes when it does: until then it still counts as running.
+    # The lock is released when the process has ended. Until then the server counts as running.
     assert host.run("mcp", "stop").returncode == 0
     site, _ = start(host)
     assert listens(site)

@@ -1,4 +1,4 @@
-"""`get`, `multi_get` and the resource, with exact answers."""
+"""`get`, `multi_get` and resources, with exact answers."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_resource_fields_are_in_order(agent: Agent) -> None:
 )
 def test_get_accepts_every_kind_of_reference(agent: Agent, file: str) -> None:
     if ".." in file:
-        # What climbs is never interpreted.
+        # Parent segments are never resolved.
         agent.failure("get", file=file)
     else:
         assert shown(agent, file=file) == MEETING
@@ -82,7 +82,7 @@ def test_get_accepts_every_kind_of_reference(agent: Agent, file: str) -> None:
 def test_get_finds_a_file_whose_name_begins_with_a_space(agent: Agent) -> None:
     assert "Budget and travel." in shown(agent, file=" meeting.md")
     assert "Budget and travel." in shown(agent, file=" meeting.md:3")
-    # Elsewhere spaces around a name are ignored.
+    # Spaces around other names are ignored.
     assert shown(agent, file=" notes/meeting.md ") == MEETING
 
 
@@ -322,7 +322,7 @@ def test_prompt_guide_names_every_tool(agent: Agent) -> None:
         "## Tips",
     ]
     assert "resources/list" not in guide
-    # A remote model or store is sent texts.
+    # The guide says so only if a model or store is remote.
     assert "leaves the machine" not in guide
 
 

@@ -126,14 +126,15 @@ def test_status_summarizes_fields_briefly(start: StartAgent, newcomer: User, wor
     told = agent.call("status")["structuredContent"]
     assert told["fields"]
     assert told["tags"]
-    # o200k_base makes fewer than 300 tokens of random letters, ideographs and symbols of this size.
+    # The encoding o200k_base makes fewer than 300 tokens of random letters, ideographs and symbols of this
+    # size.
     assert sum(len(entry.encode()) + 2 for entry in (*told["fields"], *told["tags"])) <= 470
 
 
 def test_status_says_if_folders_are_watched(vault: Agent) -> None:
     result = vault.call("status")
     told = result["structuredContent"]
-    # Servers do not watch in tests.
+    # Servers of tests do not watch unless the test enables it.
     assert told["watching"] == "off"
     assert f"\n  Watching: off; indexed at {told['indexedAt']}\n" in result["content"][0]["text"]
 

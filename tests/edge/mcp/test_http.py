@@ -20,7 +20,7 @@ PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
 
 
 def detail(body: bytes, status: int) -> str:
-    """The detail of an error, which must have the form of all errors."""
+    """Return the detail of an error. The test fails if it has another status or form."""
     told = json.loads(body)
     assert set(told) == {"detail", "status_code"}
     assert told["status_code"] == status
@@ -199,7 +199,7 @@ def test_environment_allows_additional_hosts_and_origins(reader: User) -> None:
         assert site.request(body=PING, host="other:82")[0] == 403
         assert site.request(body=PING, origin="https://app.example")[0] == 200
         assert site.request(body=PING, origin="https://app.example:444")[0] == 403
-        # A page of the server's own.
+        # The server's own page is allowed.
         assert site.request(body=PING, host="box.lan:8181", origin="http://box.lan:8181")[0] == 200
 
 

@@ -1,4 +1,4 @@
-"""Start and end of a session over stdio, and a stdout with protocol messages only."""
+"""Start and end of a session over stdio. Only protocol messages are written to stdout."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_server_of_a_killed_client_ends(reader: User) -> None:
         assert process.stderr is not None
         assert '"id":1' in process.stdout.readline().decode()
         process.send_signal(signal.SIGKILL)
-        # Both ends of stderr are closed only when the server has ended, too.
+        # stderr ends only if the server has ended, too.
         assert process.stderr.read() == b""
 
 
@@ -177,7 +177,7 @@ def test_stdin_may_be_a_file(reader: User, tmp_path: Path) -> None:
 def test_ping_is_answered_while_a_query_runs(start: StartAgent, seer: User) -> None:
     agent = start(seer)
     agent.greet()
-    # The models are not loaded yet: that alone takes longer than any ping.
+    # The models are not loaded yet, which takes longer than any ping.
     agent.write(request(1, "tools/call", name="query", arguments={"query": "how do we travel"}))
     agent.write(request(2, "ping"))
     assert [agent.receive()["id"], agent.receive()["id"]] == [2, 1]
@@ -349,7 +349,7 @@ def test_file_name_with_a_line_break_cannot_forge_a_result_line(start: StartAgen
     for block in agent.call("multi_get", pattern="odd/*", maxBytes=10)["content"]:
         assert all(shown in line for line in block["text"].splitlines() if "forged" in line)
     assert "\n#123abc" not in agent.failure("get", file="odd/a #123abc 99% notes forged.m")
-    # The command line's addresses can be read back.
+    # The addresses that the command line prints can be read.
     (listed,) = newcomer.ok("search", "kestrel", "--files").splitlines()
     assert newcomer.ok("get", listed.split(",", 2)[2]).startswith("kestrel\n")
     assert len(newcomer.ok("search", "kestrel").split("Title:")[0].splitlines()) == 1

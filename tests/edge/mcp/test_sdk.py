@@ -1,4 +1,4 @@
-"""The SDK's own client over both transports and both ways to connect."""
+"""The SDK's own client over both transports and with both kinds of handshake."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(params=["stdio", "http"])
 def place(request: pytest.FixtureRequest, reader: User) -> StdioServerParameters | str:
-    """What a client is told of the server."""
-    # Not with the module, which the quick run imports too.
+    """The address or command of the server for the client."""
+    # Imported here, because the quick run imports the module but has no extra.
     from mcp.client.stdio import StdioServerParameters
 
     if request.param == "http":

@@ -173,7 +173,7 @@ def test_query_takes_searches_in_place_of_a_query(seeing: Agent) -> None:
         limit=1,
     )
     assert result["structuredContent"]["results"][0]["file"] == "notes/odd #1?.md"
-    # The question stands for all of them.
+    # The heading shows one query for all searches.
     assert result["content"][0]["text"].startswith('Found 1 result for "an animal with stripes":\n\n')
     assert stages(result)["expand"] == ("skipped", "searches were given")
 

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from tests.agents import Agent
 
-#: Tokenizers of current models make of such JSON no fewer characters to a token.
+#: Tokenizers of current models have at least so many characters in a token of such JSON.
 CHARACTERS_PER_TOKEN = 4.16
 MOST_TOKENS = 1_950
 
@@ -183,7 +183,7 @@ def test_tools_treat_null_as_not_given(
     seeing: Agent, tools: dict[str, Any], name: str, arguments: dict[str, Any]
 ) -> None:
     optional = dict.fromkeys(tools[name]["inputSchema"]["properties"])
-    seeing.call(name, **arguments)  # the next answers say that they come from the cache
+    seeing.call(name, **arguments)  # Later answers say that they come from the cache.
     assert seeing.call(name, **optional | arguments) == seeing.call(name, **arguments)
 
 
