@@ -1,4 +1,4 @@
-"""How editors and other programs save files, call by call, and two of them themselves."""
+"""The file operations of editors and other programs when they save, and two of these programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 
 def in_place(file: Path, text: str) -> None:
-    """As VS Code and Obsidian save: the file is cut and written."""
+    """Save like VS Code and Obsidian: truncate and write the file."""
     with file.open("w", encoding="utf-8") as stream:
         stream.write(text)
         stream.flush()
@@ -19,7 +19,7 @@ def in_place(file: Path, text: str) -> None:
 
 
 def vim(file: Path, text: str) -> None:
-    """As vim saves with `backupcopy=no`: a probe, a renamed backup, a new file."""
+    """Save like vim with `backupcopy=no`: a probe, a renamed backup, a new file."""
     probe = file.with_name("4913")
     probe.touch()
     probe.unlink()
@@ -33,7 +33,7 @@ def vim(file: Path, text: str) -> None:
 
 
 def emacs(file: Path, text: str) -> None:
-    """As emacs saves: a lock that is a broken link, an auto-save file, a backup, a new file."""
+    """Save like emacs: a lock that is a broken link, an auto-save file, a backup, a new file."""
     lock = file.with_name(f".#{file.name}")
     lock.symlink_to("user@host.1234:5678")
     draft = file.with_name(f"#{file.name}#")
@@ -45,14 +45,14 @@ def emacs(file: Path, text: str) -> None:
 
 
 def atomic(file: Path, text: str) -> None:
-    """As gedit, Typora and sync programs save: a temporary file gets the name."""
+    """Save like gedit, Typora and sync programs: rename a temporary file."""
     temporary = file.with_name(f".goutputstream-{os.getpid()}")
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(file)
 
 
 def jetbrains(file: Path, text: str) -> None:
-    """As JetBrains' editors save: new and old file change places."""
+    """Save like JetBrains' editors: swap the new and the old file."""
     new, old = file.with_name(f"{file.name}___jb_tmp___"), file.with_name(f"{file.name}___jb_old___")
     new.write_text(text, encoding="utf-8")
     file.rename(old)
@@ -61,7 +61,7 @@ def jetbrains(file: Path, text: str) -> None:
 
 
 def hard_link(file: Path, text: str) -> None:
-    """As some mail and sync programs save: a link to a temporary file, which then goes."""
+    """Save like some mail and sync programs: link to a temporary file and delete that."""
     temporary = file.with_name("tmp")
     temporary.write_text(text, encoding="utf-8")
     file.unlink()
@@ -70,7 +70,7 @@ def hard_link(file: Path, text: str) -> None:
 
 
 def real_vim(file: Path, text: str) -> None:
-    """The program itself."""
+    """Save with vim itself."""
     if shutil.which("vim") is None:
         pytest.skip("vim is not installed")
     script = ["-c", "%d", "-c", f"call setline(1, {text.split()!r})", "-c", "wq"]
@@ -78,7 +78,7 @@ def real_vim(file: Path, text: str) -> None:
 
 
 def rsync(source: dict[str, str], root: Path) -> None:
-    """What `rsync -r --delete` calls: deletions first, each file under a temporary name, then renamed."""
+    """Copy like `rsync -r --delete`: delete first, then rename a temporary file for each file."""
     for file in sorted(root.rglob("*"), reverse=True):
         inside = file.relative_to(root).as_posix()
         if file.is_file() and inside not in source:
@@ -96,7 +96,7 @@ def rsync(source: dict[str, str], root: Path) -> None:
 
 
 def real_rsync(source: dict[str, str], root: Path) -> None:
-    """The program itself."""
+    """Copy with rsync itself."""
     if shutil.which("rsync") is None:
         pytest.skip("rsync is not installed: see scripts/packages.sh")
     origin = root.with_name("origin")

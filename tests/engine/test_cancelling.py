@@ -1,4 +1,4 @@
-"""Calls whose answer nobody waits for any more stop between their steps."""
+"""Cancelled calls stop at their next step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.conftest import Notes
 
 
 class After:
-    """Turns true at a question after the first `questions`."""
+    """A function that returns true after the first `questions` calls."""
 
     def __init__(self, questions: int) -> None:
         self.questions = questions
@@ -61,7 +61,7 @@ def test_indexed_at_is_the_oldest_scan(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({"a.md": "alpha\n"}, "first")))
     index.add_collection(str(notes({"b.md": "bravo\n"}, "second")))
     scans = {each.name: each.last_updated for each in index.status().collections}
-    # The oldest: nothing that was found is older than that.
+    # The oldest scan counts, because no result is older than that.
     assert index.indexed_at() == scans["first"]
     assert index.indexed_at(["second"]) == scans["second"]
     with pytest.raises(qmd.CollectionNotFoundError):

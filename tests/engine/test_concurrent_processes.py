@@ -1,4 +1,4 @@
-"""Several processes at once, and processes that die: nothing is lost (E8)."""
+"""Several processes, and processes that are killed: no document is lost."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def start(script: str, environ: dict[str, str], *arguments: str) -> subprocess.P
 
 
 def kill_after_ready(process: subprocess.Popen[str], seconds: float) -> None:
-    """Wait until the work has begun, then at most so long, and kill -9."""
+    """Wait until the work has begun and at most `seconds` more, then kill the process."""
     assert process.stdout is not None
     process.stdout.readline()
     try:

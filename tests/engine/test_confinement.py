@@ -1,4 +1,4 @@
-"""What cannot be done in the process that reads files: a library that it uses tries."""
+"""The operations that the process which reads files is denied, tried by a forged library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import qmd
 from tests.conftest import Notes
 
-#: Python's audit hooks would refuse some of these, and see none of those that go through `libc`.
+#: Python's audit hooks would refuse some of these, but do not see calls through `libc`.
 ATTEMPTS = {
     "truncate": "os.truncate(victim, 0)",
     "mkfifo": "os.mkfifo(victim + '.pipe')",
@@ -36,7 +36,8 @@ ATTEMPTS = {
     "root": "os.chroot('/')",
     "namespace": "libc('unshare', 0x10000000)",
 }
-#: In place of the library that reads HTML: its text is what a file's code gives.
+#: A library in place of the one that reads HTML. It runs the code in a file and returns the result as its
+#: text.
 LIBRARY = """
 import ctypes, os, resource, socket, threading, types
 ConversionOptions = PreprocessingOptions = dict
@@ -61,7 +62,7 @@ def convert(source, options):
 def attempt(
     index: qmd.Index, notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[dict[str, str]], dict[str, str]]:
-    """Run code by name in the process that reads files, and return what it gave."""
+    """Run code by name in the process that reads files; return the results."""
     site = tmp_path / "site"
     site.mkdir()
     (site / "html_to_markdown.py").write_text(LIBRARY, encoding="utf-8")

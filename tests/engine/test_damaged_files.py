@@ -1,4 +1,4 @@
-"""Readers of source formats, tried with damaged files."""
+"""Readers of source formats do not crash on damaged files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetching documents by what they are called (M20–M33)."""
+"""Fetching documents by path, docid, address, title and link, whole or by lines."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_get_suggests_only_similar_names(library: qmd.Index) -> None:
     with pytest.raises(qmd.DocumentNotFoundError) as caught:
         library.get("notes/SYNTX#A heading of some length")
     assert "notes/SYNTAX.md" in caught.value.suggestions
-    # A folder and an ending in common make no other name similar.
+    # A common folder and suffix alone do not make names similar.
     for reference in ("qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq", "notes/nosuch.md", "notes/deep/zzz.md"):
         with pytest.raises(qmd.DocumentNotFoundError) as caught:
             library.get(reference)

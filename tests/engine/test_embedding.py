@@ -1,4 +1,4 @@
-"""`Index.embed`: its progress."""
+"""`Index.embed`: progress and cancellation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONG = "\n\n".join(f"## Day {day}\n\n" + f"Tide {day} rose by {day} feet. " * 40
 
 @pytest.fixture
 def remote(tmp_path: Path, environ: dict[str, str]) -> Iterator[qmd.Index]:
-    """An empty index whose embedder is on a server, so that many chunks cost little."""
+    """An empty index whose embedder is remote, so that many chunks take little time."""
     with serving() as server:
         variables = {**environ, "QMD_EMBED_MODEL": f"openai:tiny@{server.url}"}
         with qmd.open_index(tmp_path / "index.sqlite", environ=variables) as opened:
@@ -42,7 +42,7 @@ def test_embed_reports_progress_in_chunks(remote: qmd.Index, notes: Notes, worke
     assert (last.texts_done, last.texts_total) == (6, 6)
     assert (last.chunks_total, last.seconds_left) == (report.chunks, 0)
     assert first.seconds_left is None
-    # From sizes alone, and so about right.
+    # The estimate uses only sizes, so it is approximate.
     assert report.chunks / 2 < first.chunks_total < 2 * report.chunks
     assert all(each.seconds_left for each in seen if 0 < each.chunks_done < report.chunks)
 
@@ -61,7 +61,7 @@ def test_cancelled_embed_ends_within_a_few_chunks(
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 5_000)), max_size=30), st.integers(1, 9))
 def test_tally_estimate_ends_at_the_actual_number_of_chunks(texts: list[tuple[int, int]], batch: int) -> None:
-    """`texts` are chunks with the bytes of each; `batch` chunks are embedded at a time."""
+    """Each text is (number of chunks, bytes in a chunk); `batch` chunks are embedded at a time."""
     texts.sort(key=lambda text: text[0] * text[1])
     tally = Tally([chunks * size for chunks, size in texts])
     for chunks, size in texts:

@@ -1,4 +1,4 @@
-"""Encodings of files through an index: which one counts, and what is said about it."""
+"""Encodings of files: which declaration takes precedence, and how a guess is reported."""
 
 from __future__ import annotations
 

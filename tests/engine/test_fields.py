@@ -1,4 +1,4 @@
-"""Fields, tags, links and sections, from the files to what an index says of them."""
+"""Fields, tags, links and sections, from files to the answers of an index."""
 
 from __future__ import annotations
 

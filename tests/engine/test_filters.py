@@ -1,4 +1,4 @@
-"""Authors and dates, from the files to the searches that are filtered by them."""
+"""Authors and dates, from files to the searches that filter by them."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_filters_of_a_lexical_line_apply_to_the_whole_query_document(library: qm
     assert paths(library.query(text)) == {"林中/motions/2022-06-01_07_00_00_鹭.md"}
     searches = [TypedSearch("vec", "a bird in the water"), TypedSearch("lex", "author:林中 after:2020")]
     assert paths(library.query(searches=searches)) == {"林中/motions/2022-06-01_07_00_00_鹭.md"}
-    # In a question they are words of it.
+    # In a vector line they are words of the question.
     assert len(paths(library.query("lex: heron\nvec: author:林中"))) > 2
 
 
@@ -160,7 +160,7 @@ def test_why_names_the_filter_that_excludes_a_document(library: qmd.Index) -> No
     request = make_request("query", "heron author:'ann bee'".replace("'", '"'), {"author": "ann bee"})
     shown = library.why("birds/heron.md", "query", request)
     assert shown.verdict == "shown"
-    # The parts of a hybrid search are asked within the same filters.
+    # The parts of a hybrid search have the same filters.
     assert {(item.query, item.total) for item in shown.standings} == {
         ("heron", 2),
         ('heron author:"ann bee"', 2),

@@ -1,4 +1,4 @@
-"""Vector and hybrid search with the real default models (E10–E13, E30, E40–E47)."""
+"""Vector and hybrid search with the default models: stages, scores, query documents and expansion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scans: what enters the index, what leaves it, and what must never happen to it (E1–E8)."""
+"""Scans: which files enter and leave the index, and no document is lost by mistake."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_update_removes_nothing_if_a_folder_was_replaced(
     assert "is another folder than before, without 2 of 3 documents" in report.error.message
     assert files(index) == ["notes/a.md", "notes/b.md", "notes/c.md"]
     assert index.search("zeta").hits == ()
-    # With most of the documents it is the same collection in another place.
+    # If the folder has most of the documents, it is the same collection in another place.
     (other / "b.md").write_text("beta", encoding="utf-8")
     (report,) = index.update()
     assert (report.error, report.removed) == (None, 1)
@@ -210,7 +210,7 @@ def test_index_of_another_configuration_keeps_its_collections(
             qmd.ConfigError, match=r"belongs to .*index\.yml: .*foreign\.yml would remove .* notes"
         ):
             foreign.update()
-        # The name is the same, the folder is not.
+        # The name is the same but the folder is not.
         config.write_text(f"collections: {{notes: {{path: {other}}}}}", encoding="utf-8")
         (report,) = foreign.update()
         assert report.error is not None

@@ -1,4 +1,4 @@
-"""Pins and marks: what they change, for which queries, and in which projects."""
+"""Pins and marks: their effect on results, for which queries, and in which projects."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_pin_puts_a_document_first(library: qmd.Index) -> None:
     stage = found.stage("marks")
     assert stage is not None and stage.reason == "documents for this query: 1 pinned, 0 marked"
     assert files(library.search(QUERY, limit=1, min_score=0.99)) == ["notes/three.md"]
-    # Other queries, other collections and filters are as before.
+    # Other queries, collections and filters are not affected.
     assert library.search("restore backup").hits == library.search("restore backup", marks=False).hits
     assert files(library.search(QUERY, collections=["hidden"])) == ["hidden/secret.md"]
     assert "notes/three.md" not in files(library.search(QUERY, path="two"))
@@ -156,7 +156,7 @@ def test_evaluation_of_marks_names_lost_documents(library: qmd.Index) -> None:
 
 @pytest.fixture
 def project(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout with a pin; the working folder."""
+    """A project with a pin, as the working folder."""
     marks = f'- query: "{QUERY}"\n  pin: ["site/three.md"]\n'
     config = "collections:\n  site:\n    path: .\n"
     folder = notes({**FILES, ".qmd/index.yml": config, ".qmd/index.marks.yaml": marks}, "site")
@@ -177,7 +177,7 @@ def test_pins_of_a_cloned_project_apply_after_approval(project: Path, environ: d
         assert asked.value.startswith("1 pinned and 0 marked documents, SHA-256 ")
         index.trust.decide([asked], approved=True)
         assert index.search(QUERY).hits[0].file == "site/three.md"
-        # The user's own change is approved with it, one that came with a pull is not.
+        # A pin that the user sets approves the file. A pin that a later pull adds does not.
         index.pin("other words", "two.md")
         assert index.search("other words").hits[0].pinned
         path = project / ".qmd" / "index.marks.yaml"

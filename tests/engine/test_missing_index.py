@@ -1,4 +1,4 @@
-"""An index that is not there yet, or that cannot be written, and what others do to it meanwhile."""
+"""An index that does not exist yet or cannot be written, and changes by other processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The passages that hits show: which, how many, in which order."""
+"""The passages of hits: their choice, number and order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights of collections and dates, folded copies, and the order by date."""
+"""Ranking options: weights of collections, recency, folded copies, and order by date."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DAY = 86_400
 
 @pytest.fixture
 def library(index: qmd.Index, notes: Notes) -> qmd.Index:
-    """Two collections: the best match is a year old, and one text is there three times."""
+    """Two collections: the best match is a year old, and one text occurs three times."""
     folders = [(notes(FILES, "mine"), "mine"), (notes({"again.md": COPY}, "yours"), "yours")]
     ages = {"best.md": 400, "new.md": 1, "copy.md": 50, "again.md": 60}
     for folder, name in folders:
@@ -92,7 +92,7 @@ def test_weight_of_a_collection_moves_its_documents(library: qmd.Index, tmp_path
         "factor": 0.01,
         "reason": "its collection has the weight 0.01, the highest is 1",
     }
-    # One collection alone is not compared with others, and a low weight leaves nothing out.
+    # A single collection is not compared with others, so a low weight leaves no document out.
     alone = library.search("heron", collections=["mine"])
     assert [hit.score for hit in alone.hits] == [hit.score for hit in before if hit.collection == "mine"]
     assert len(library.search("heron", min_score=before[-1].score).hits) == len(before)
@@ -112,9 +112,9 @@ def test_fold_merges_documents_with_the_same_text(library: qmd.Index) -> None:
     _, folded = found.hits
     assert sorted([folded.file, *folded.also]) == ["mine/copy.md", "mine/new.md", "yours/again.md"]
     assert (folded.explain or {})["copies"] == 2
-    # Copies make room for other documents, and the cut comes after them.
+    # Folding happens before the limit, so copies make room for other documents.
     assert len(library.search("heron", fold=True, limit=2).hits) == 2
-    # Weights decide which of the copies is shown.
+    # Weights decide which copy is shown.
     assert library.search("heron", fold=True, half_life=1).hits[-1].file in ("mine/new.md", "mine/best.md")
     listed = library.search("path:md", fold=True)
     assert len(listed.hits) <= 2
@@ -138,7 +138,7 @@ def test_sort_by_date_applies_before_the_limit(library: qmd.Index) -> None:
     found = library.search("heron", sort="date", limit=2, explain=True)
     assert files(found) == newest[:2]
     assert (found.hits[0].explain or {})["date"][:2] == "20"
-    # A document with some of the words only is not newer in any useful sense.
+    # A document with only some of the words ranks below, even if it is newer.
     assert files(library.search("heron beside", sort="date", limit=9)) == newest[:3]
     with pytest.raises(UsageError, match="sort must be"):
         library.search("heron", sort="size")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Folders that are exchanged for links while they are scanned."""
+"""Folders that are replaced by links during a scan."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_scan_does_not_follow_a_link_that_replaces_a_folder(
     exchanged, moved = folder / place, folder.parent / "moved"
     outside = notes(files("secret"), "outside") / place
 
-    def exchange(*_: object) -> None:  # called after the first files, before the others are read
+    def exchange(*_: object) -> None:  # called after the first files are read, before the others
         if not moved.exists():
             exchanged.rename(moved)
             exchanged.symlink_to(outside)

@@ -1,4 +1,4 @@
-"""An index that stays open while its file is restored, replaced or taken away by others."""
+"""An index that stays open while other processes restore, replace or delete its file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Restore = Callable[[str], object]
 
 @pytest.fixture
 def settled(index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> qmd.Index:
-    """An index of one document, which is embedded, and which commands find as well."""
+    """An index of one embedded document at the default path of commands."""
     monkeypatch.setenv("QMD_INDEX_PATH", index.locations.index)
     index.add_collection(str(notes({"a.md": "# Heron\n\nThe heron stands in the water.\n"})), "notes")
     index.embed()
@@ -28,7 +28,7 @@ def settled(index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def put_back(settled: qmd.Index, environ: dict[str, str]) -> Restore:
-    """Restores the index from a file, as another process would."""
+    """Restore the index from a file, as another process would."""
     variables = environ | {"QMD_INDEX_PATH": settled.locations.index}
     return lambda path: restore(None, path, environ=variables)
 
@@ -53,7 +53,7 @@ def test_open_index_reads_the_restored_index(
 def test_vectors_of_before_a_restore_are_not_used_afterwards(
     settled: qmd.Index, put_back: Restore, notes: Notes, tmp_path: Path
 ) -> None:
-    # More than are looked at exactly: the others are judged by the blocks of vectors alone.
+    # With more documents than are compared exactly, the rest is found only by the vector blocks.
     notes({f"{number}.md": f"# Motor {number}\n\nA motor has a part {number}.\n" for number in range(70)})
     settled.update()
     settled.embed()
@@ -62,7 +62,7 @@ def test_vectors_of_before_a_restore_are_not_used_afterwards(
         notes({"b.md": text})
         settled.update()
         settled.embed()
-        # The blocks have the same numbers and versions both times.
+        # The blocks have the same numbers and versions before and after.
         best = settled.vsearch("pistons and valves", min_score=0.0, limit=1).hits[0]
         if text.startswith("# Bread"):
             assert best.title.startswith("Motor")
@@ -89,7 +89,7 @@ def test_open_index_notices_a_file_replaced_by_hand(
         assert titles(settled, "crane") == []
         shutil.copyfile(copy, path)
     assert titles(settled, "heron") == ["Heron"]
-    # What is written goes to the new file, where others see it.
+    # Changes go to the new file, and other processes see them.
     settled.update()
     with qmd.open_index(path, environ=environ) as other:
         assert titles(other, "crane") == ["Crane"]

@@ -1,4 +1,4 @@
-"""Vectors that are replaced while a search by them is under way."""
+"""Vectors that are replaced during a search."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def test_search_restarts_if_its_vectors_are_replaced(
             server.faults = [replace_vectors]
             asked = "herons author:b"
             options = {"rerank": False} if kind == "query" else {}
-            # The later model's vectors are not there before its first search: the earlier ones answer.
+            # The vectors of the later model do not exist before its first search, so the earlier ones are
+            # used.
             response = getattr(second, kind)(asked, expand=False, **options)
             assert server.faults == []
             assert response.query == asked

@@ -1,4 +1,4 @@
-"""An index within limits: what lies outside them does not exist, and what could reach there is refused."""
+"""A restricted index: hidden collections do not exist, and operations on them are refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEXT = "# Heron\n\nThe heron stands in the water.\n"
 
 @pytest.fixture
 def whole(index: qmd.Index, notes: Notes) -> Iterator[qmd.Index]:
-    """Two collections that hold the same text, one of them many times."""
+    """Two collections with the same text, one of which has it many times."""
     index.add_collection(str(notes({"heron.md": TEXT, "own.md": "# Own\n\nA heron of its own.\n"}, "mine")))
     index.add_collection(str(notes({f"{n:02}/heron.md": TEXT for n in range(30)}, "a-other")))
     index.add_context("qmd://a-other", "Of others")
@@ -32,7 +32,7 @@ def mine(whole: qmd.Index) -> qmd.Index:
     return whole.limited(["mine"])
 
 
-#: What may be called within limits, and what may not; a new method belongs in one of them.
+#: The methods that a restricted index allows, by rule. A new method belongs in one of these sets.
 SEEN = {
     "authors",
     "backlinks",
@@ -119,7 +119,7 @@ WRITES: dict[str, Callable[[qmd.Index], object]] = {
     "set_update_command": lambda index: index.set_update_command("mine", "true"),
     "update": lambda index: index.update(),
 }
-#: Of the models, and of the index's life: no collection is in it.
+#: Methods about models and the life of the index, which concern no collection.
 NEITHER = {"close", "embed_texts", "limited", "models", "pullable", "release_models"}
 
 

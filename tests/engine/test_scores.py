@@ -1,4 +1,4 @@
-"""What scores mean: how likely a document answers, on one scale for all searches."""
+"""Scores estimate how likely a document answers the query, on one scale for all searches."""
 
 from __future__ import annotations
 

@@ -240,7 +240,8 @@ def test_search_full_returns_the_whole_text(library: qmd.Index) -> None:
 
 
 def test_common_words_do_not_change_order_or_scores(index: qmd.Index, notes: Notes) -> None:
-    # Above 4,000 documents common terms are planned for; the answer is that of scoring everything.
+    # Common terms are planned for if there are more than 4,000 documents. The results must equal those of
+    # scoring all.
     common = "system data value report"
     files = {f"{n}.md": f"# Item {n}\n\n{common} word{n % 50} extra{n % 7}" for n in range(4200)}
     index.add_collection(str(notes(files)), "notes")

@@ -1,4 +1,4 @@
-"""Source formats through an index: what is found, where it comes from, and what is left out with a reason."""
+"""Source formats in an index: found text, anchors, and reasons if a part is left out."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_mailbox_messages_are_documents(index: qmd.Index, notes: Notes) -> None:
     assert "\nFrom here on it stays." in index.get("box.mbox#one@example.com").text
     (report,) = index.update()
     assert (report.unchanged, report.added, report.removed) == (2, 0, 0)
-    # The second message is deleted, and a new one arrives.
+    # Delete the second message and add a new one.
     first = MAILS.partition("From bob")[0]
     new = MAILS.replace("one@", "three@").replace("stork", "crane").partition("From bob")[0]
     (folder / "box.mbox").write_text(first + new, encoding="utf-8")
@@ -135,7 +135,7 @@ def test_pdf_pages_are_anchors(index: qmd.Index, notes: Notes) -> None:
     pytest.importorskip("pypdfium2")
     folder = notes({})
     (folder / "a.pdf").write_bytes(pdf("The heron flies.", "The ibis walks.", "", "The crane sleeps."))
-    # A pattern is enough: a PDF file is not text.
+    # A pattern is enough, because a PDF file cannot be read as text.
     index.add_collection(str(folder), pattern="**/*.pdf")
     assert found(index, "ibis") == ("a.pdf", Anchor(3, "page", 2))
     assert index.get("a.pdf:p2").text.strip() == "The ibis walks."

@@ -1,4 +1,4 @@
-"""The titles of notes: where they come from, and that the name of a file is found as one."""
+"""Titles of notes: their sources, and file names that are found like titles."""
 
 from __future__ import annotations
 

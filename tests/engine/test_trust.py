@@ -1,4 +1,4 @@
-"""What a project's own `.qmd/index.yml` may do: all inside the project, the rest when it is approved."""
+"""The permissions of a project's `.qmd/index.yml`: all inside the project, the rest if approved."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import qmd
 from tests.conftest import Notes
 
-#: Asks for one of each kind.
+#: Asks for one permission of each kind.
 ASKING = """\
 collections:
   site:
@@ -34,7 +34,7 @@ def other(notes: Notes) -> Path:
 
 @pytest.fixture
 def project(notes: Notes, other: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout that nothing was said of; the working folder."""
+    """A project without approvals, as the working folder."""
     folder = notes({"a.md": "# Site\n\ninside herring", ".qmd/index.yml": ASKING.format(other=other)}, "site")
     monkeypatch.chdir(folder)
     return folder
@@ -42,7 +42,7 @@ def project(notes: Notes, other: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def opened(project: Path, environ: dict[str, str]) -> Open:
-    """Opens the index that a command in the project uses."""
+    """Open the index that commands in the project use."""
 
     def open_index(**variables: str) -> qmd.Index:
         return qmd.open_index(environ=environ | variables)
@@ -96,7 +96,7 @@ def test_open_index_follows_approvals_of_other_processes(opened: Open) -> None:
         beside.trust.revoke()
         assert index.search("outside").hits == ()
         assert index.documents() == beside.documents()
-        # What was indexed stays, so that approving anew costs nothing.
+        # The documents stay in the index, so that a second approval does not read them again.
         approve(beside)
         assert len(index.search("outside").hits) == 1
 
@@ -184,7 +184,7 @@ def test_set_update_command_approves_until_it_is_cleared(project: Path, opened: 
         assert (project / "typed.md").exists()
         index.set_update_command("site", None)
         assert index.collection("site").update is None
-        # Back by another hand: it is not what the user typed last.
+        # Another program has restored the command: the user did not set it last.
         write(project, f'collections: {{site: {{path: ., update: "{command}"}}}}')
         assert index.collection("site").update is None
         assert left_out(index) == [("update", "site")]
@@ -269,7 +269,7 @@ def test_index_of_a_checkout_needs_approval_for_its_configuration(project: Path,
     with apsw.Connection(str(project / ".qmd" / "index.sqlite")) as db:
         ((text,),) = db.execute("SELECT value FROM meta WHERE key = 'config copy'")
         copy = json.loads(text)
-        # Under other names than their keys, so that taking out by name would miss them.
+        # The names differ from the keys, so that removing by name would miss them.
         copy["collections"]["site"]["name"], copy["collections"]["other"]["name"] = "other", "site"
         db.execute("UPDATE meta SET value = ? WHERE key = 'config copy'", (json.dumps(copy),))
     with opened() as index:

@@ -1,4 +1,4 @@
-"""Half characters: Python has texts that no file, no index and no terminal can hold."""
+"""Lone surrogates: texts in Python that no file, index or terminal can contain."""
 
 from __future__ import annotations
 

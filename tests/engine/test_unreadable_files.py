@@ -1,4 +1,4 @@
-"""Files that cannot be read: what is said about them, and when they are read again."""
+"""Files that cannot be read: the reasons, and when they are read again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same from Python as from the command line: models, doctor, cleanup."""
+"""Models, doctor and cleanup in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of files get into the index by themselves, whatever program makes them."""
+"""The watcher indexes changes of files, whichever program makes them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_watcher_finds_a_saved_file_of_every_editor(
         save(root / "a.md", "delta")
         seen.until_found("delta", "a.md")
         until(lambda: seen.current)
-        # Only the file itself was scanned, and nothing else that the editor wrote.
+        # The watcher scanned only the file itself, and no other file of the editor.
         assert {path for path, _ in seen.diary.changes} == {"a.md"}
         assert all(report.unchanged <= 1 for report in seen.diary.scans[1:])
 
@@ -105,7 +105,7 @@ def test_watcher_removes_documents_deleted_before_others_appear(index: qmd.Index
     index.add_collection(str(root))
     with watched(index) as seen:
         shutil.rmtree(root / "old")
-        # An empty folder may be a mistake: nothing is removed, and the index is not said to be current.
+        # An empty folder may be a mistake, so nothing is removed and the index is not reported as current.
         until(lambda: any("nothing was removed" in message for message in seen.diary.messages))
         until(lambda: not seen.current)
         notes({"new/c.md": "bravo\n"})
@@ -266,7 +266,7 @@ def test_watcher_ignores_folders_that_cannot_hold_documents(index: qmd.Index, no
         notes({"node_modules/7/x.md": "delta\n", "drafts/d.md": "delta\n", "image.png": "x"})
         notes({"e.md": "echo\n"})
         seen.until_found("echo", "e.md")
-        until(lambda: len(seen.diary.scans) > scans)  # a scan ends after its documents can be found
+        until(lambda: len(seen.diary.scans) > scans)  # the scan ends after its documents are found
         assert (seen.found("delta"), len(seen.diary.scans)) == ([], scans + 1)
 
 
@@ -303,7 +303,7 @@ def test_watcher_indexes_ten_thousand_files(index: qmd.Index, notes: Notes) -> N
         notes({f"{number % 50}/{number}.md": f"bravo {number}\n" for number in range(10_000)})
         until(lambda: index.status().total_documents == 10_001)
         until(lambda: seen.folders == 51 and seen.current)
-        # More changes than the system keeps in its queue.
+        # Make more changes than the system can queue.
         with Path("/proc/sys/fs/inotify/max_queued_events").open() as limit:
             files = int(limit.read())
         for number in range(files):
@@ -313,7 +313,7 @@ def test_watcher_indexes_ten_thousand_files(index: qmd.Index, notes: Notes) -> N
 
 
 class Limited(Inotify):
-    """A system with few watches."""
+    """A notifier of a system with few watches."""
 
     def add(self, folders: Iterable[str], *, place: bool = False) -> None:
         wanted = [*folders]
@@ -361,7 +361,7 @@ def test_watcher_works_with_recursive_watches(index: qmd.Index, notes: Notes) ->
 
 def test_full_scan_finds_changes_without_events(index: qmd.Index, notes: Notes) -> None:
     class Deaf(Inotify):
-        """A system that reports nothing."""
+        """A notifier that reports nothing."""
 
         def wait(self, seconds: float) -> list[object]:  # type: ignore[override]
             super().wait(seconds)

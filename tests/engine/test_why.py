@@ -1,4 +1,4 @@
-"""`Index.why` says of words what the full-text index says of them, and ranks nothing itself."""
+"""`Index.why` explains a search with the terms of the full-text index, and does not rank itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILES = {
     "performance.md": "# Performance\n\nMeasuring performance of running things.",
     "cafe/read.md": "# Read\n\nnothing else",
 }
-#: Queries of one term each, as the grammar has them.
+#: Queries of one term each, by the grammar.
 TERMS = [
     "agent",
     "agents",
