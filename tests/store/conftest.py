@@ -1,4 +1,4 @@
-"""The stores that the conformance suite is run on: SQLite, Milvus Lite embedded, and a Milvus Lite served."""
+"""The stores that the conformance suite tests: SQLite, Milvus Lite embedded, and Milvus Lite served."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.store.material import Opens
 
 @pytest.fixture(params=["sqlite", *milvus.KINDS])
 def kind(request: pytest.FixtureRequest) -> str:
-    """Which store a test runs on."""
+    """The kind of store under test."""
     return str(request.param)
 
 
 @pytest.fixture
 def url(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> str | None:
-    """Its address, None for SQLite."""
+    """The address of the store, or None for SQLite."""
     match kind:
         case "lite":
             return f"milvus://{tmp_path}/index.db"
@@ -32,7 +32,7 @@ def url(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> str | None
 
 @pytest.fixture
 def opens(url: str | None, tmp_path: Path) -> Iterator[Opens]:
-    """Opens the store under test, as often as wanted."""
+    """Open the store under test, any number of times."""
     opened: list[Store] = []
 
     def open_() -> Store:
@@ -52,7 +52,7 @@ def store(opens: Opens) -> Store:
 
 @pytest.fixture
 def oracle(tmp_path: Path) -> Iterator[Store]:
-    """A SQLite store to compare with."""
+    """A SQLite store for comparison."""
     opened = open_store(str(tmp_path / "oracle.sqlite"), None, {})
     yield opened
     opened.close()

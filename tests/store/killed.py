@@ -1,6 +1,6 @@
-"""Changes an index in Milvus and dies in the middle: run as `python -m tests.store.killed URL WRITES`.
+"""A program that changes an index in Milvus and is killed: `python -m tests.store.killed URL WRITES`.
 
-The process ends itself with SIGKILL in place of its WRITES-th call that writes; after fewer, it ends well.
+The process kills itself in place of its WRITES-th writing call. If there are fewer calls, it exits normally.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from qmd.store.base import Store
 from qmd.store.opening import open_store
 from tests.store.material import TEXTS, changed, config, embed_leased, fill
 
-#: The next run on the same machine lets go of what this one held.
+#: The next run on the same machine releases the leases of this worker.
 WORKER = "machine/worker"
 WRITING = ("upsert", "delete", "create_collection", "create_index", "load_collection", "drop_collection")
 
 
 def begin(store: Store) -> None:
-    """The index before."""
+    """Make the index before the change."""
     fill(store)
     embed_leased(store, WORKER)
 
 
 def change(store: Store) -> None:
-    """A run that adds, changes, moves and removes documents, and embeds what is new."""
+    """Add, change, move and remove documents, and embed the new texts."""
     store.collections.sync(config("a", "b"))
     store.documents.apply(
         "a",

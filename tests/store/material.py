@@ -17,10 +17,10 @@ from qmd.types import Collection, Config, Fingerprint, SourceText
 DIMENSION = 16
 EMBEDDER = "fingerprint-1"
 
-#: Opens the store under test, the same one at every call.
+#: Opens the store under test, the same one at each call.
 Opens = Callable[..., Store]
 
-#: How it was found, the document, its score.
+#: (how it was found, the document, its score)
 Row = tuple[str, str, float]
 
 TEXTS = {
@@ -68,12 +68,12 @@ QUERIES = (
 
 
 def config(*names: str, digest: str = "1") -> Config:
-    """A configuration with these collections."""
+    """Return a configuration with these collections."""
     return Config("/c/index.yml", digest, {name: Collection(name, f"/files/{name}") for name in names})
 
 
 def changed(path: str, text: str, title: str | None = None, version: int = 1, **more: str) -> DocumentChange:
-    """A file with this text, and its fields and links."""
+    """Return the change of a file with this text, and its fields and links."""
     extracted = extract(text, path)
     source = SourceText(
         text,
@@ -86,7 +86,7 @@ def changed(path: str, text: str, title: str | None = None, version: int = 1, **
 
 
 def fill(store: Store, texts: dict[str, str] = TEXTS, collection: str = "a") -> None:
-    """Index texts, counted."""
+    """Index texts and update the statistics."""
     store.collections.sync(config("a", "b"))
     store.documents.apply(collection, [changed(path, text) for path, text in texts.items()], [])
     store.documents.refresh_statistics()
@@ -98,14 +98,14 @@ def everything(*collections: str) -> Scope:
 
 
 def vector(seed: str) -> NDArray[np.float32]:
-    """A direction that belongs to a text."""
+    """Return the unit vector of a text."""
     number = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:4], "big")
     values = np.random.default_rng(number).normal(size=DIMENSION).astype(np.float32)
     return np.asarray(values / np.linalg.norm(values), dtype=np.float32)
 
 
 def embed(store: Store, embedder: str = EMBEDDER, scope: Scope | None = None, batch: int = 5) -> int:
-    """Give every text without vectors some: a chunk for each 40 characters. Returns how many texts."""
+    """Embed every text without vectors, with a chunk for each 40 characters; return the number of texts."""
     after = done = 0
     while found := store.pending.texts(embedder, scope or everything(), after, batch):
         after = found[-1].content
@@ -115,7 +115,7 @@ def embed(store: Store, embedder: str = EMBEDDER, scope: Scope | None = None, ba
 
 
 def embed_leased(store: Store, worker: str, limit: int = 5, seconds: float = 600) -> int:
-    """The same as `qmd embed` does it: what is left from before is let go of, and texts are leased."""
+    """Embed like `qmd embed`: release earlier leases, then lease texts."""
     store.pending.release(worker)
     done = 0
     while found := store.pending.lease(EMBEDDER, everything(), worker, limit, seconds):
@@ -127,7 +127,7 @@ def embed_leased(store: Store, worker: str, limit: int = 5, seconds: float = 600
 
 
 def embedded(found: Iterable[Pending]) -> list[Embedded]:
-    """Texts with a vector for each 40 characters, and a token for each character."""
+    """Return texts with a vector for each 40 characters and a token for each character."""
     items = []
     for item in found:
         size = len(item.text)
@@ -154,12 +154,12 @@ def dense_rows(store: Store, query: NDArray[np.float32], scope: Scope, limit: in
 
 
 def assert_alike(got: Sequence[Row], wanted: Sequence[Row]) -> None:
-    """The same rows in the same order up to ties, scores within 1e-3."""
+    """Check that rows have the same order up to ties, and scores within 1e-3."""
     assert [row[2] for row in got] == [_near(row[2]) for row in wanted], (got, wanted)
     for rows, others in ((got, wanted), (wanted, got)):
         last = rows[-1][2] if rows else 0.0
         for row in rows:
-            # Of several that tie at the end, each store may take another.
+            # If several rows tie at the end, each store may return another one.
             if abs(row[2] - last) > 1e-3:
                 assert any(row[:2] == other[:2] and abs(row[2] - other[2]) <= 1e-3 for other in others), (
                     row,

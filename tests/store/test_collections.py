@@ -46,7 +46,7 @@ def test_sync_with_another_configuration_drops_documents_only_if_allowed(store: 
     }
     store.collections.sync(other, drop=True)
     assert {name: each.documents for name, each in store.collections.stats().items()} == {"b": 0, "c": 0}
-    # Nothing is lost by this one, so the index is its own from now on.
+    # No documents would be lost, so the index belongs to this configuration from now on.
     store.documents.apply("b", [changed("x.md", "in b")], [])
     store.collections.sync(replace(config("b", digest="3"), path="/e/index.yml"))
     store.collections.sync(replace(config("c", digest="4"), path="/e/index.yml"))
@@ -73,7 +73,7 @@ def test_rename_keeps_documents_ids_and_vectors(store: Store) -> None:
     assert (after.id, after.file) == (before.id, "z/ops/deploy.md")
     assert store.pending.count(EMBEDDER, everything("z")) == 0
     assert lexical_rows(store, store.lexical.search(parse("deploy"), everything("z"), 5))
-    # Its old name is free again, for other documents.
+    # The old name is free for other documents.
     store.collections.sync(config("a", "z", digest="3"))
     store.documents.apply("a", [changed("ops/deploy.md", "another")], [])
     assert len(list(store.documents.listing())) == len(TEXTS) + 1

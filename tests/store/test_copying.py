@@ -1,4 +1,4 @@
-"""Everything in one store taken to another."""
+"""Copying a whole store into another."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def filled(tmp_path: Path) -> Iterator[Store]:
-    """A store with all there can be in one: a shared text, vectors, answers."""
+    """A store with data of every kind: a shared text, vectors, cached answers."""
     with closing(open_store(str(tmp_path / "source.sqlite"), None, {})) as store:
         fill(store)
         store.documents.apply(
@@ -40,7 +40,7 @@ def config() -> Config:
 
 
 def told(store: Store) -> dict[str, object]:
-    """What a store says, in words that do not depend on its kind."""
+    """Return the data of a store, in a form that does not depend on its kind."""
     (made,) = store.vector_sets.all()
     similar = store.vectors.search(made.fingerprint, vector("x"), everything(), 5)
     files = {
@@ -65,7 +65,7 @@ def test_copy_answers_like_its_source(filled: Store, opens: Opens, config: Confi
     assert told(store) == told(filled)
     again = copying.copy(filled, store, config)
     assert (again.documents, again.removed, again.chunks) == (0, 0, 0)
-    # And back again.
+    # Copy back.
     with closing(open_store(str(tmp_path / "back.sqlite"), None, {})) as back:
         copying.copy(store, back, config)
         assert told(back) == told(filled)
@@ -109,7 +109,7 @@ def test_copy_reports_a_source_that_changes_meanwhile(filled: Store, opens: Open
         copying.copy(filled, opens(), config, meddle)
 
 
-# -- through the program -----------------------------------------------------------------------------------
+# -- through the Python API --------------------------------------------------------------------------------
 
 
 def test_copy_store_refuses_impossible_copies(tmp_path: Path, notes: Notes, environ: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""A process that is killed while it writes to Milvus: nothing is half there, and the next one goes on."""
+"""A process that is killed while it writes to Milvus: the index stays consistent and is completed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _QUERIES = ("deploy", "pelicans", "数据库 备份", '"on call"', "perform")
 
 
 def _killed(url: str, writes: int, *more: str) -> bool:
-    """Whether the process was killed before it came to its end."""
+    """Run the process; return whether it was killed before its end."""
     command = [sys.executable, "-m", "tests.store.killed", url, str(writes), *more]
     done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
@@ -71,7 +71,7 @@ def _assert_whole_and_resumable(url: str, before: Store, after: Store) -> None:
 
 
 def begin_and_change(store: Store, *, again: bool) -> None:
-    """What the next run does: all of it, or only what is left."""
+    """Do the work of the next run: everything, or the rest if `again`."""
     if again and not list(store.documents.listing()):
         begin(store)
     elif again:
@@ -81,7 +81,7 @@ def begin_and_change(store: Store, *, again: bool) -> None:
 
 @pytest.fixture
 def states(tmp_path: Path) -> tuple[Store, Store]:
-    """The index before and after, on SQLite."""
+    """The index before and after the change, on SQLite."""
     before, after = (open_store(str(tmp_path / f"{name}.sqlite"), None, {}) for name in ("before", "after"))
     begin(before)
     begin(after)
@@ -122,7 +122,7 @@ def test_killed_write_to_a_server_is_completed_by_the_next_run(
 
 
 def test_collections_not_loaded_by_the_server_are_loaded(served: str) -> None:
-    """As after the process that served a file was killed, and another one has taken its place."""
+    """The server that served the file was killed, and another one has replaced it."""
     from pymilvus import MilvusClient
 
     store = open_store("", served, {})

@@ -38,7 +38,7 @@ def test_apply_reports_changes_and_updates_the_manifest(store: Store) -> None:
     assert store.documents.apply("a", second, ["gone.md"]) == Applied(added=1, updated=1)
     assert store.documents.manifest("a") == {each.path: each.fingerprint for each in second}
 
-    # Saved anew without a change: only what tells the file from a changed one is other.
+    # The file was saved without a change, so only its fingerprint differs.
     saved = replace(second[0], fingerprint=Fingerprint(9, 9, 9))
     assert store.documents.apply("a", [saved], ["z.md"]) == Applied(removed=1)
     assert store.documents.manifest("a")["x.md"] == Fingerprint(9, 9, 9)
@@ -67,7 +67,7 @@ def test_error_after_apply_returned_is_raised_by_the_next_call(tmp_path: Path) -
     large = [changed("large.md", front_matter + " ".join(f"word{number}" for number in range(50_000)))]
     log = tmp_path / "index.sqlite-wal"
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    # As on a full disk. The commit writes the log.
+    # As on a full disk: the commit cannot write the log.
     resource.setrlimit(resource.RLIMIT_FSIZE, (log.stat().st_size + 4_096, limits[1]))
     try:
         store.documents.apply("a", large, [], wait=False)
@@ -160,7 +160,7 @@ def test_hostile_texts_are_stored_and_found(store: Store) -> None:
 
     assert found("x" * 200_000) == found("x" * 128) == found("x" * 500 + "*") == ["word.md"]
     assert found('"before ' + "x" * 300 + ' after"') == ["word.md"]
-    assert found("x" * 127) == ["word.md"]  # a longer word
+    assert found("x" * 127) == ["word.md"]  # that of a longer word
     assert found("数据 aardvark") == found('"数据数据"') == ["han.md"]
     assert found("walrus") == ["line.md"]
     assert found("heading 99999") == ["headings.md"]
@@ -169,7 +169,7 @@ def test_hostile_texts_are_stored_and_found(store: Store) -> None:
     assert found("okapi") == ["marks.md"]
     assert found("📅") == found("💻") == found("👩\u200d💻") == ["symbols.md"]
     assert found("badger") == ["controls.md"]
-    assert found("\ud800badger\udfff") == ["controls.md"]  # half characters are no letters
+    assert found("\ud800badger\udfff") == ["controls.md"]  # lone surrogates are not part of words
     for path, text in HOSTILE.items():
         document = store.documents.find("a", path)
         assert document is not None

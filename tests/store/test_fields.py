@@ -59,7 +59,7 @@ def test_searches_filter_by_author_and_dates(store: Store) -> None:
     document = store.documents.find("a", "1.md")
     assert document is not None
     assert (document.author, document.date) == ("Ana Gómez", "2024-05-01")
-    # Another author of the same text costs no vectors, and is what counts from then on.
+    # Another author of the same text needs no new vectors, and applies immediately.
     store.documents.apply("a", [changed("1.md", "pelican one", author="Petra", date="2024-05-01")], [])
     assert store.pending.count(EMBEDDER, everything()) == 0
     assert (found(author="petra"), found(author="ana gómez")) == (["a/1.md"], [])
@@ -113,7 +113,7 @@ def fill_fields(store: Store, *, many: bool = False) -> None:
 
 
 def told_of_fields(store: Store) -> dict[str, object]:
-    """What a store says of fields and links, without ids."""
+    """Return the fields and links of a store, without ids."""
     files = {document.id: document.file for document in store.documents.listing()}
     ids = [*files]
     names = ("budget", "plan", "q1 plan", "target 4999", "https://a.org", "nothing")

@@ -1,4 +1,4 @@
-"""Filters on authors and dates are applied in the store, before any cut, and cost no document its place."""
+"""The store applies filters on authors and dates before any limit, so no document loses its place."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from qmd.types import Chunk, Collection, Config, Document, Fingerprint, SourceTe
 
 EMBEDDER = "test"
 COLLECTIONS = ("one", "two", "three")
-#: A filter lets more of them through than are listed one by one, or fewer.
+#: So many documents that some filters pass more of them than are listed one by one.
 DOCUMENTS = MAX_LISTED + 700
-#: Common words, so that a query has many matches, and each document's own.
+#: Common words, so that a query has many matches. Each document also has a word of its own.
 WORDS = ("heron", "kestrel", "falcon", "osprey", "harrier", "buzzard", "merlin", "kite")
 
 FILTERS = [
@@ -41,7 +41,7 @@ FILTERS = [
 
 
 class Case(Struct, frozen=True):
-    """Collections, and the filters of a search in them."""
+    """Collections and filters of a search."""
 
     collections: tuple[str, ...]
     filters: dict[str, str]
@@ -55,14 +55,14 @@ class Case(Struct, frozen=True):
 
 
 class Library(Struct, frozen=True):
-    """A store whose documents are known: by id, with the vectors of their texts by content."""
+    """A store with known documents by id, and the vectors of their texts by hash."""
 
     store: SqliteStore
     documents: dict[int, Document]
     vectors: dict[str, NDArray[np.float32]]
 
     def passing(self, case: Case) -> set[int]:
-        """The documents that pass, told without the store."""
+        """Return the documents that pass, computed without the store."""
         author, after, before = (case.filters.get(name) for name in ("author", "after", "before"))
         return {
             number
@@ -79,7 +79,7 @@ def _folded(name: str) -> str:
 
 
 def changed(number: int, text: str) -> DocumentChange:
-    """A document of a number: `Ann` and `ANN` write most, `é` in two forms little."""
+    """Return the document of a number: `Ann` and `ANN` wrote most, `é` in two forms few."""
     author = ("Ann", "ANN", "Bob", "")[number % 4]
     if number % 100 == 7:
         author = "é" if number % 200 == 7 else "e\u0301"
@@ -99,7 +99,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     for at, name in enumerate(COLLECTIONS):
         batch = []
         for number in range(at, DOCUMENTS, len(COLLECTIONS)):
-            # Every tenth text is that of another document too, by another author.
+            # Every tenth text also belongs to another document, by another author.
             own = number if number % 10 else number - number % 40
             words = [word for place, word in enumerate(WORDS) if own * 2654435761 >> place & 1]
             batch.append(changed(number, f"{' '.join(words)} {'heron ' * (own % 7)} own{own} parrot\n"))
@@ -113,7 +113,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
         for each in waiting[at : at + 500]:
             matrix = chance.standard_normal((2, 16)).astype(np.float32)
             matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
-            # As the store keeps them.
+            # Rounded as in the store.
             vectors[hashes[each.text]] = matrix.astype(np.float16).astype(np.float32)
             chunks = [Chunk(number, 0, 1, 1, 1) for number in range(2)]
             batch.append(Embedded(each.content, chunks, matrix, [[1], [2]]))
@@ -129,7 +129,7 @@ CASES += [Case((), {"author": "Ann"}), Case(("two",), {"before": "2001"})]
 
 @pytest.fixture(scope="module")
 def unfiltered(library: Library) -> dict[str, list[tuple[int, float]]]:
-    """Queries, and all that they find."""
+    """Queries and all their results without filters."""
     queries = ("kestrel", "heron falcon merlin", "own40 heron", "parrot", "kestrel -heron", "parr", "own4*")
     found = {
         text: library.store.lexical.search(parse(text), Scope(COLLECTIONS), DOCUMENTS) for text in queries
@@ -205,7 +205,7 @@ def test_text_of_two_authors_is_found_for_each(tmp_path: Path) -> None:
     assert authors(Scope(("one",))) == [["Ann", "Bob"]] * 2
     assert authors(by("ann")) == [["Ann"]] * 2
     assert authors(by("BOB")) == [["Bob"]] * 2
-    # Only the author changes: the same text, and nothing to be searched anew.
+    # Only the author changes. The text is the same, so it is not indexed again.
     assert (
         store.documents.apply(
             "one", [DocumentChange("Ann.md", Fingerprint(1, 2, 1), text, "Eve", day)], []

@@ -1,4 +1,4 @@
-"""Leases on texts: who embeds what, so that nothing is done twice and nothing is left."""
+"""Leases of texts: no text is embedded twice, and none is left out."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_embedded_text_is_not_leased_again(store: Store) -> None:
     store.vectors.add(MODEL, [Embedded(items[0].content, [chunk], VECTOR, [[1]])])
     store.pending.release("a")
     assert items[0].title not in leased(store, "b", limit=10)
-    # Another model has not seen it.
+    # Another model has not embedded it.
     assert items[0].title in {item.title for item in store.pending.lease("other", NOTES, "b", 10, 60.0)}
 
 

@@ -1,4 +1,4 @@
-"""Search by words in every store."""
+"""Lexical search in every store."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_lexical_search_follows_changes_and_removals(store: Store, oracle: Store
         edited = changed("ops/deploy.md", "nothing of that any more, but pelicans", version=2)
         each.documents.apply("a", [edited, changed("new.md", "pelicans deploy")], ["meetings/march.md"])
     for query in ("deploy", "pelicans", "search page", "的"):
-        # Statistics are those of now, counted or not.
+        # The statistics are always up to date, whether they have been recounted or not.
         for _ in range(2):
             got, wanted = (each.lexical.search(parse(query), everything(), 9) for each in (store, oracle))
             assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))

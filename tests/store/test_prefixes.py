@@ -1,4 +1,4 @@
-"""Beginnings of words in a large SQLite index."""
+"""Prefixes of words in a large SQLite index."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BAKED = [f"{number}.md" for number in range(8)]
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """Three long documents have the beginning `ba` in their path, others more often in their text."""
+    """A store with the prefix `ba` in the paths of long documents, and more often in other texts."""
     store = SqliteStore(str(tmp_path_factory.mktemp("large") / "index.sqlite"))
     texts = {f"{number}.md": f"kilo {number}" for number in range(COMMON_FROM)}
     texts |= dict.fromkeys(NAMED, "kilo " + "more " * 5_000)

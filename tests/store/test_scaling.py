@@ -1,4 +1,4 @@
-"""A small change costs as much in a large index as in a small one: counted in SQLite's own steps."""
+"""A small change takes as many steps in a large index as in a small one, counted by SQLite."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tests.store.material import EMBEDDER, changed, embedded, everything, fill
 pytestmark = pytest.mark.slow
 
 SMALL, LARGE = 300, 3_000
-#: A look at every document would be ten times as much.
+#: If every document were read, there would be ten times as many.
 GROWTH = 2.0
 
 
 @pytest.fixture
 def steps() -> Iterator[Callable[[], int]]:
-    """How many steps SQLite's machine took since it was last asked."""
+    """Return the steps of SQLite's virtual machine since the last call."""
     counted = 0
 
     def count(event: dict[str, Any]) -> None:
         nonlocal counted
-        # FTS5's own statements go on counting from one use to the next.
+        # FTS5's own statements keep counting between their uses.
         if "'documents_fts_" not in event["sql"]:
             counted += event["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"]
 
@@ -58,7 +58,7 @@ def move(store: Store) -> None:
 
 
 def lease_and_embed(store: Store) -> None:
-    # The first lease looks for what is not embedded, the next ones go on from there.
+    # The first lease looks for texts without vectors, and later ones continue there.
     found = store.pending.lease(EMBEDDER, everything(), "worker", 5, 60)
     store.vectors.add(VectorSet(EMBEDDER, "model"), embedded(found))
 

@@ -1,4 +1,4 @@
-"""The whole program on every store: the same answers as on SQLite, to all that can be asked."""
+"""The Python API on every store: the same answers as on SQLite."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def sqlite(tmp_path: Path, environ: dict[str, str]) -> Iterator[qmd.Index]:
 
 
 def _assert_alike(got: qmd.SearchResponse, wanted: qmd.SearchResponse) -> None:
-    """The same documents in the same order, scores within 1e-3, and the same stages."""
+    """Check that both have the same documents in the same order, scores within 1e-3, and the same stages."""
     assert [(hit.file, hit.snippet) for hit in got.hits] == [(hit.file, hit.snippet) for hit in wanted.hits]
     assert [hit.score for hit in got.hits] == pytest.approx([hit.score for hit in wanted.hits], abs=1e-3)
     assert _ran(got) == _ran(wanted)
@@ -171,7 +171,7 @@ def test_missing_milvus_extra_is_named_in_the_error(tmp_path: Path, environ: dic
 
 @contextmanager
 def _running(script: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that has printed a line, and ends when its standard input does."""
+    """Start a process and wait for its first line. It ends when its standard input does."""
     process = subprocess.Popen(
         [sys.executable, "-c", script, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

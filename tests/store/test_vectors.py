@@ -1,4 +1,4 @@
-"""Search by vectors, and the vectors themselves, in every store."""
+"""Vector search and vectors in every store."""
 
 from __future__ import annotations
 
@@ -178,21 +178,21 @@ def test_partly_embedded_text_is_found_stays_pending_and_is_resumed(store: Store
     assert store.pending.count(EMBEDDER, everything()) == 1
     (left,) = store.pending.sizes(EMBEDDER, everything())
     assert left == whole.chunks[chunks - 30].start
-    # What is embedded is found, and nothing of it twice.
+    # The embedded part is found, and each chunk only once.
     last = vector(long.text[whole.chunks[-1].start :])
     assert dense_rows(store, last, everything(), 5)[0][1] == "a/long.md"
     assert store.vector_sets.activate(EMBEDDER, everything()) is None
     assert store.upkeep.faults(lambda _: None) == []
 
-    # It stays the worker's until it is complete; then it is resumed from there, by whoever.
+    # The worker keeps the text until it is complete. Then any worker resumes it from there.
     assert store.pending.lease(EMBEDDER, everything(), "b", 10, 600) == []
     store.pending.release("a")
     (resumed,) = store.pending.lease(EMBEDDER, everything(), "b", 10, 600)
     assert resumed.embedded_from == chunks - 30
-    # Chunks that are there already, or that would leave a gap, are left out.
+    # Chunks that exist already, or that would leave a gap, are ignored.
     store.vectors.add(made, [part(chunks - 40, chunks - 20), part(3, 9)])
     assert state() == (chunks - 40, 41, 41)
-    # Another document with the same text has as much of it.
+    # Another document with the same text has the same vectors.
     store.documents.apply("b", [changed("copy.md", long.text)], [])
     assert dense_rows(store, last, everything("b"), 5)[0][1] == "b/copy.md"
     store.vectors.add(made, [part(0, chunks - 40)])

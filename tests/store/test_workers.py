@@ -56,11 +56,11 @@ def test_two_workers_never_hold_the_same_text(store: Store, opens: Opens) -> Non
     first = store.pending.lease(EMBEDDER, everything(), "one", 5, 600)
     second = other.pending.lease(EMBEDDER, everything(), "two", 5, 600)
     assert (len(first), len(second)) == (5, 5)
-    # What it holds is not given to it again.
+    # A worker does not get the texts that it has leased again.
     assert other.pending.lease(EMBEDDER, everything(), "two", 0, 600) == []
     assert {each.hash for each in first}.isdisjoint(each.hash for each in second)
     assert len(store.pending.lease(EMBEDDER, everything(), "three", 50, 600)) == len(TEXTS) - 10
-    # What is held is free again once it was released, embedded, or held for too long.
+    # A text is free again if it is released, embedded, or leased for too long.
     other.pending.release("two")
     again = store.pending.lease(EMBEDDER, everything(), "four", 50, -1)
     assert {each.hash for each in again} == {each.hash for each in second}
@@ -103,7 +103,7 @@ def test_open_store_continues_after_another_dropped_vectors(store: Store, opens:
     other = opens()
     assert other.vectors.search(EMBEDDER, vector("x"), everything(), 3)
     store.vector_sets.drop(everything(), EMBEDDER)
-    with suppress(StoreError):  # what was known of the store is out of date once
+    with suppress(StoreError):  # the cached state of the store is outdated once
         other.vectors.search(EMBEDDER, vector("x"), everything(), 3)
     assert other.vectors.search(EMBEDDER, vector("x"), everything(), 3) == []
     assert embed(store) == len(TEXTS)
@@ -114,7 +114,7 @@ def test_sync_rewrites_a_configuration_copy_of_another_version(store: Store, ope
     config = Config("/c/index.yml", "1", {"a": Collection("a", "/files/a")}, archive="/posts")
     store.collections.sync(config)
     assert opens().collections.config_copy(config.path, "1") == config
-    # The same bytes of the file, read by a version that knows more of what they say.
+    # The same bytes of the file, read by a version that knows more settings.
     newer = replace(config, store="milvus://localhost:19530/")
     store.collections.sync(newer)
     assert opens().collections.config_copy(config.path, "1") == newer
