@@ -1,4 +1,4 @@
-"""What is said if the package of the default model is not installed."""
+"""The error if the package of the default model is not installed."""
 
 from __future__ import annotations
 

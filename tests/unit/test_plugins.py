@@ -1,4 +1,4 @@
-"""The tables of parts: built-in ones, and those of packages."""
+"""Tables of built-in parts, and parts of plugins."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def leftovers(cache_dir, before):
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Installs a package for this process; see `install`."""
+    """Install a package for this process; see `install`."""
     modules = set(sys.modules)
 
     def forget() -> None:

@@ -1,4 +1,4 @@
-"""No regular expression of the program takes more than linear time."""
+"""Every regular expression of the program takes linear time."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from qmd.text.regex import LazyPattern
 from tests.regexes import Steps, attacks
 
 pytestmark = pytest.mark.slow
-#: Expressions in tuples that are only matched at a place.
+#: Expressions in tuples that are only matched at a position.
 _MATCHED = ("qmd.text.blocks._ALL.0", "qmd.text.blocks._ONLY_FENCES.0")
 
 
 def _patterns() -> Iterator[tuple[str, re.Pattern[str], bool]]:
-    """Yield the expressions that modules keep, and whether they are searched for, not only matched."""
+    """Yield (name, expression, whether it is searched for instead of matched) of all modules."""
     for info in pkgutil.walk_packages(qmd.__path__, "qmd."):
         if info.name.startswith(("qmd.text.", "qmd.sources.", "qmd.web.")) and not info.ispkg:
             module = importlib.import_module(info.name)

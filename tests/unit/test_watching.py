@@ -1,4 +1,4 @@
-"""The pure parts of watching: when a burst is over, and which file systems are remote."""
+"""The pure functions of the watcher: debouncing, and detection of remote file systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that tests run in processes of their own, and a way to run them."""
+"""Functions that tests run in other processes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from qmd.types import Collection
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Spawned, not forked: such a process shares nothing with the test but the files.
+# Spawned, not forked: the process shares only files with the test.
 SPAWN = multiprocessing.get_context("spawn")
 NOBODY = 65_534
 
 
 def in_process(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The result, or the exception, of calling `function` in a new process."""
+    """Call a function in a new process; return its result or raise its exception."""
     with ProcessPoolExecutor(max_workers=1, mp_context=SPAWN) as pool:
         return pool.submit(function, *args, **kwargs).result()
 
@@ -40,15 +40,15 @@ def edit_for_ever(path: str, barrier: Barrier) -> None:
 
 
 def add_with_a_full_disk(path: str, name: str) -> None:
-    """Files cannot grow beyond 40 bytes here, as if the disk were full."""
+    """Add a collection while files cannot grow beyond 40 bytes, as on a full disk."""
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (40, hard))
     editing.add_collection(path, Collection(name, f"/data/{name}"))
 
 
 def add_as_nobody(path: str, name: str) -> None:
-    """The super-user may write everywhere, so rights are given up first."""
-    # Nothing is left to import once the rights to read it may be gone.
+    """Add a collection as an unprivileged user, because root may write everywhere."""
+    # Everything is imported first, because the unprivileged user may not be allowed to read it.
     import filelock
 
     assert filelock

@@ -33,7 +33,7 @@ def text_of(path: str) -> str:
 
 
 def changes(path: str) -> list[str]:
-    """The lines by which the file differs from the example."""
+    """Return the lines that differ from the example."""
     lines = ndiff(EXAMPLE.splitlines(), text_of(path).splitlines())
     return [line for line in lines if line.startswith(("+ ", "- "))]
 

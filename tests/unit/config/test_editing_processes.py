@@ -1,4 +1,4 @@
-"""Changes by several processes, and by processes that are stopped or cannot write."""
+"""Edits by several processes, and by processes that are killed or cannot write."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that every user can reach; the test's own is its user's alone."""
+    """A folder that every user can reach, unlike the test's own."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     yield folder
@@ -43,7 +43,7 @@ def test_concurrent_add_collection_keeps_all_collections(tmp_path: Path) -> None
     names = ["one", "two", "three"]
     barrier = SPAWN.Barrier(4)
     processes = [SPAWN.Process(target=add_when_all_are_there, args=(path, name, barrier)) for name in names]
-    # Nobody can begin before all are there.
+    # No process can start before all are ready.
     with locked(path):
         for process in processes:
             process.start()
@@ -75,7 +75,7 @@ def test_killed_edit_leaves_a_whole_file_and_no_lock(tmp_path: Path) -> None:
         process.start()
         barrier.wait()
         first = load(path).digest
-        # A reader meanwhile sees one file or the other, never a part: load would fail.
+        # A reader sees either file, never a part of one: otherwise load would fail.
         until(lambda first=first: load(path).digest != first, process.is_alive)
         process.kill()
         process.join()

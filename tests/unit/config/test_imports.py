@@ -1,4 +1,4 @@
-"""What the modules of the start-up path may load."""
+"""The modules that the start-up path may import."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HEAVY = ("pathlib", "yaml", "filelock", "platformdirs", "hashlib", "json", "urll
 
 def loaded_by(module: str) -> set[str]:
     code = f"import {module}, sys; print(*sys.modules)"
-    # -S: what site packages load by themselves is not ours to count.
+    # -S: modules that site packages import by themselves do not count.
     found = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)
     return {name.split(".")[0] for name in found.stdout.split()}
 

@@ -1,4 +1,4 @@
-"""The file of pins and marks: read as it is written, bounded, and replaced atomically."""
+"""The file of pins and marks: it can be read back, is limited, and is replaced atomically."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_marks_file_can_be_read_back_with_and_without_the_parser(written: list[E
     data = marks_file._written(tuple(written))
     fast = marks_file.parse(data, "marks")
     assert [*map(_ordered, fast)] == [*map(_ordered, written)]
-    # A comment behind a value is YAML, but not what `_written` writes.
+    # A comment after a value is YAML, but `_written` never writes one.
     slow = marks_file.parse(data + b"  # by hand\n" if written else data, "marks")
     assert slow == fast
 

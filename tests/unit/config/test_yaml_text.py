@@ -1,4 +1,4 @@
-"""Editing in key_path, on the text alone. What the file means afterwards is read with the real reader."""
+"""Edits of YAML text at a path of keys. The result is parsed to check its values."""
 
 from __future__ import annotations
 
@@ -233,6 +233,6 @@ def test_edit_leaves_everything_else_unchanged(document: tuple[str, list[str]], 
 
 
 def test_put_takes_linear_time_for_many_blank_lines() -> None:
-    # A pattern that could divide blank lines in many ways would never come back from this.
+    # If a pattern could divide blank lines in many ways, this would never end.
     before = "a: 1\n" + "\n" * 5_000 + "...\n"
     assert put(before, ("b",), "x") == before.replace("a: 1\n", 'a: 1\nb: "x"\n')

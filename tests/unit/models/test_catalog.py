@@ -44,7 +44,7 @@ def card(spec: str) -> ModelCard:
             "openai:nomic-embed-text@http://localhost:11434/v1",
             ("search_query: {text}", "search_document: {text}"),
         ),
-        # https://huggingface.co/BAAI/bge-large-en-v1.5, and bge-m3 that wants none
+        # https://huggingface.co/BAAI/bge-large-en-v1.5; bge-m3 needs no prompt
         ("openai:bge-large-en-v1.5@http://localhost:11434/v1", BGE),
         ("openai:bge-m3@http://localhost:11434/v1", ("{text}", "{text}")),
     ],

@@ -21,7 +21,7 @@ def source(path: Path) -> SourceFile:
 def read_source(
     file: SourceFile, *, encoding: str | None = None, max_bytes: int = MAX_BYTES
 ) -> tuple[SourceText, Fingerprint]:
-    """Read a file as a collection without formats does."""
+    """Read a file like a collection without formats."""
     raw, fingerprint = read_raw(file, encoding, max_bytes)
     ((_, found),) = registry.extract(registry.Readers().of(file.path), raw)
     return to_source(found, raw.decoding), fingerprint
@@ -142,7 +142,7 @@ def test_few_nul_bytes_are_read_as_spaces(tmp_path: Path, encoding: str | None) 
         random.Random(2).randbytes(4000).replace(b"\0", b""),
         b"\xef\xbb\xbf\xff\xff",
         b"\xff\xfe\x00",
-        "数据库".encode("gb18030"),  # or Cyrillic, or Japanese, or Korean
+        "数据库".encode("gb18030"),  # it could be Cyrillic, Japanese or Korean as well
     ],
 )
 def test_binary_file_is_refused(tmp_path: Path, data: bytes) -> None:

@@ -177,7 +177,7 @@ def test_walk_leaves_out_files_that_are_not_regular(tmp_path: Path) -> None:
 
 
 def make_deep(root: Path, name: str) -> None:
-    """A folder `name` in which a path grows too long for the system to open."""
+    """Make a folder `name` in which a path becomes too long for the system to open."""
     descriptor = os.open(root, os.O_RDONLY)
     for part in [name, *["d" * 200] * 25]:
         os.mkdir(part, dir_fd=descriptor)

@@ -1,4 +1,4 @@
-"""A scan of some paths finds what a scan of everything finds there."""
+"""A scan of some paths finds the same files there as a full scan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who wrote a document, and when."""
+"""Author and date of a document."""
 
 from __future__ import annotations
 

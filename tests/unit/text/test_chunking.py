@@ -9,7 +9,7 @@ from qmd.types import Chunk
 
 
 def words(text: str) -> list[tuple[int, int]]:
-    """One token a word or a mark."""
+    """Return a token for each word and punctuation mark."""
     return [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]
 
 

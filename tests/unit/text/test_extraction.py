@@ -108,7 +108,7 @@ def test_sections_include_their_subsections() -> None:
     )
 
 
-#: Maps that hold the one before ten times: more than 10^7 values in 600 characters.
+#: Each map contains the previous one ten times: more than 10^7 values in 600 characters.
 MANY_TIMES = "a0: &a0 {x: 1}\n" + "\n".join(
     f"a{n}: &a{n} {{{', '.join(f'k{m}: *a{n - 1}' for m in range(10))}}}" for n in range(1, 8)
 )

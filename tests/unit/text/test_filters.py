@@ -1,4 +1,4 @@
-"""The three spellings of a filter."""
+"""The three notations of a filter."""
 
 from __future__ import annotations
 

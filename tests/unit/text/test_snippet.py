@@ -1,4 +1,4 @@
-"""Which part of a text is shown, and where it is cut."""
+"""The choice of the snippet, and where it is cut."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_snippet_cuts_a_long_line_between_words() -> None:
 
 
 class Counting(Highlighter):
-    """A highlighter that counts the work done with it: characters searched, and characters glanced at."""
+    """A highlighter that counts its work: characters searched, and characters glanced at."""
 
     searched = glanced = 0
 

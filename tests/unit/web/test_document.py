@@ -1,4 +1,4 @@
-"""What the page shows of a document."""
+"""Documents on the web page."""
 
 from __future__ import annotations
 

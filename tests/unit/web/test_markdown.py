@@ -1,4 +1,4 @@
-"""Markdown as the page shows it."""
+"""Rendered Markdown on the web page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qmd.web.embeds import part
 from qmd.web.markdown import Context, Embedded, render
 from qmd.web.rendered import Rendered
 
-#: Parts of tags and formulas that somebody could try to smuggle in.
+#: Parts of tags and formulas for attempts to inject HTML.
 PIECES = [
     *(
         "<a href=",
@@ -202,7 +202,7 @@ def test_hit_line_is_marked_in_the_smallest_block() -> None:
     assert '<tr id="hit" class="hit-line">' in shown(text, hit=9)
     assert '<div id="hit" class="hit-line code">' in shown(text, hit=12)
     assert '<div id="hit" class="hit-line math"' in shown(text, hit=16)
-    # The anchor of a heading stays, because links lead to it.
+    # The heading keeps its anchor, because links lead to it.
     assert '<h1 class="hit-line" id="h-title"><span id="hit"></span>Title' in shown(text, hit=1)
     assert '<ul class="hit-line"' not in shown(text, hit=6)
     assert shown(text, hit=6).count('id="hit"') == shown(text, hit=99).count('id="hit"') == 1
@@ -251,7 +251,8 @@ def test_rendered_text_never_contains_executable_html(text: str) -> None:
         assert tag not in html
     assert 'href="javascript:' not in html
     assert 'src="javascript:' not in html
-    # Of what looks like a tag, only what nh3 has written is one, and it writes no such attributes.
+    # Only nh3 writes tags, and it never writes such attributes. Everything else that resembles a tag is
+    # escaped.
     for tag in re.findall(r"<[^>]*>", html):
         assert not re.search(r"\s(on\w+|style)=", re.sub(r'"[^"]*"', '""', tag))
 

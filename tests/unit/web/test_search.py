@@ -1,4 +1,4 @@
-"""What the page makes of queries, filters and snippets."""
+"""Queries, filters and snippets on the web page."""
 
 from __future__ import annotations
 
