@@ -1,4 +1,4 @@
-"""The archive's search finds what a plain reading of the lines finds."""
+"""The archive's search finds the lines that a plain comparison finds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from qmd.engine.archive.matching import CONTEXT, Needle, Text
 from qmd.engine.archive.posts import read_name
 
-#: Letters whose case or composition is not simple, beside simple ones.
+#: Letters with unusual case or composition, and some usual ones.
 LETTERS = st.sampled_from("aAbBéÉßẞİıſσςΣe\u0301Å中文字\u212a\n\n \r")
 TEXTS = st.text(LETTERS, max_size=60) | st.text(max_size=60)
 QUERIES = (st.text(LETTERS, min_size=1, max_size=3) | st.text(min_size=1, max_size=3)).filter(str.strip)

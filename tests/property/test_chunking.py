@@ -19,7 +19,7 @@ PLAIN_LINES = ("# One", "## Two", "###### Six", "- item", "", "word", "one two t
 PLAIN = st.lists(st.sampled_from(PLAIN_LINES), max_size=60).map("\n".join)
 
 
-# Words, pieces that take in a space, characters, words behind an empty token.
+# Words; pieces that include a space; characters; words after an empty token.
 TOKENIZERS = (r"\w+|[^\w\s]", r"\s?\w{1,3}|\s?[^\w\s]", r"(?s:.)", r"\b(?=\w)|\w+|[^\w\s]")
 
 
@@ -36,7 +36,7 @@ def cases(draw: st.DrawFn) -> tuple[str, list[tuple[int, int]], int, int, int]:
 
 
 def count(offsets: list[tuple[int, int]], start: int, end: int) -> int:
-    """How many tokens have a part in [start, end)."""
+    """Return the number of tokens with a part in [start, end)."""
     starts = [span[0] for span in offsets]
     ends = [span[1] for span in offsets]
     return bisect_left(starts, end) - min(bisect_right(ends, start), bisect_left(starts, start))

@@ -1,4 +1,4 @@
-"""Dates as texts, and the filters of a query, on anything that can be typed."""
+"""Dates as text, and the filters of arbitrary queries."""
 
 from __future__ import annotations
 

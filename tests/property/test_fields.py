@@ -1,4 +1,4 @@
-"""Every store selects the documents that a predicate means, for any documents and any predicate."""
+"""Every store selects the documents that a predicate matches, for arbitrary documents and predicates."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def opened(path: str, url: str | None) -> Iterator[Store]:
 
 
 def select(store: Store, documents: list[tuple[object, ...]], predicates: list[Predicate]) -> None:
-    """Replace the documents of a store, and compare what predicates select."""
+    """Replace the documents of a store, and compare the selections of predicates."""
     expected = index(store, documents)
     ids = {each.path: each.id for each in store.documents.listing()}
     for predicate in predicates:
@@ -112,7 +112,7 @@ def index(store: Store, documents: list[tuple[object, ...]]) -> dict[str, dict[s
     for number, (path, (given_fields, date, author, title)) in enumerate(zip(PATHS, documents, strict=True)):
         fields: Mapping[str, tuple[Value, ...]] = given_fields  # type: ignore[assignment]
         source = SourceText("heron", hashlib.sha256(b"heron").hexdigest(), str(title), fields=fields)
-        # Another version each time, as another scan would find it.
+        # Each call has a new version, as a later scan would find.
         index.version += 1_000_000_000  # type: ignore[attr-defined]
         stamp = Fingerprint(10**number, index.version, number)  # type: ignore[attr-defined]
         collection = COLLECTIONS[number % 2]

@@ -1,4 +1,4 @@
-"""The formats that programs read, and the lines of a terminal: whatever the documents hold."""
+"""The formats for programs and the lines of a terminal, for arbitrary documents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from qmd.cli.terminal import width_of
 from qmd.engine.documents.library import Page, Skipped
 from qmd.types import Document, Hit, Snippet
 
-#: Any text, with what needs care in CSV, XML and JSON more often than chance would have it.
+#: Arbitrary text, with characters special in CSV, XML and JSON more often than random text has.
 TEXTS = st.one_of(
     st.text(),
     st.text(alphabet="ab ,\"'\n\r\t<>&;]#%|\\\x00\x08\x1b\x7f\x85\u2028\ufeff\ufffe数🎉"),
@@ -66,12 +66,12 @@ LISTINGS = st.lists(st.fixed_dictionaries({"name": TEXTS, "value": VALUES})).map
 
 
 def in_csv(text: str) -> str:
-    """The text as a CSV field, with an apostrophe before what a spreadsheet takes for a formula."""
+    """Return the text of a CSV field, with an apostrophe if a spreadsheet would take it for a formula."""
     return f"'{text}" if text[:1] in tuple("=+-@\t\r") else text
 
 
 def in_xml(text: str) -> str:
-    """What XML 1.0 can hold of a text."""
+    """Return the characters of a text that XML 1.0 can contain."""
     return "".join(
         char
         for char in text

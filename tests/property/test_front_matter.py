@@ -1,4 +1,4 @@
-"""Front matter that is read without the YAML parser means what it means in YAML."""
+"""Front matter that is read without the YAML parser has the same values as in YAML."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ENTRIES = st.one_of(
 @example(f"{'ß' * 60}: a key that folding makes too long")
 def test_plain_front_matter_has_the_values_of_yaml(text: str) -> None:
     read = front_matter.read(text)
-    # A comment makes it a case for the parser, and changes no value.
+    # A comment makes the reader use the parser, and does not change a value.
     parsed = front_matter.read(f"{text}\n# a comment\n")
 
     assert (read.fields, read.omitted) == (parsed.fields, parsed.omitted)

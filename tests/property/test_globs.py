@@ -1,4 +1,4 @@
-"""Globs mean what they mean to wcmatch, and no glob makes matching slow."""
+"""Globs match like those of wcmatch, and matching is fast for any glob."""
 
 from __future__ import annotations
 

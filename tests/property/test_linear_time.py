@@ -1,4 +1,4 @@
-"""Reading and rendering a text takes steps in proportion to its length, whatever it repeats."""
+"""Reading and rendering take a number of steps proportional to the length of the text, for any repetition."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _PARTS = st.lists(st.sampled_from([*_MARKS, *_LINES]), min_size=1, max_size=4).m
 
 
 class Counted(str):
-    """A text that counts the characters that are searched in it."""
+    """A text that counts the characters searched in it."""
 
     __slots__ = ()
     searched = 0
@@ -69,7 +69,7 @@ HTML = [
 
 
 def _steps(read: Callable[[str], object], text: str) -> int:
-    """Return the lines of Python that run, and the characters that are searched."""
+    """Return the number of lines of Python that run, plus the characters searched."""
     lines = 0
 
     def trace(frame: FrameType, event: str, argument: object) -> object:

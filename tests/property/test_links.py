@@ -1,4 +1,4 @@
-"""Links: the fast paths give what the full ones give."""
+"""Links: the fast paths have the results of the full ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measures equal those of trec_eval (through `ir-measures`) for arbitrary lists and judgements."""
+"""The measures equal those of trec_eval (through `ir-measures`) for arbitrary rankings and judgements."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_metrics_equal_trec_eval(ranked: list[str], grades: dict[str, int], k: i
     run = [ir_measures.ScoredDoc("q", name, float(-rank)) for rank, name in enumerate(ranked)]
     for measure, ours in MEASURES.items():
         theirs = ir_measures.calc_aggregate([measure @ k], qrels, run)[measure @ k] if qrels and run else 0.0
-        # NaN is the mean of no query: trec_eval leaves one out for which nothing is judged.
+        # trec_eval leaves out queries without judgements. If there is no other, the mean is NaN.
         assert ours(ranked, grades, k) == pytest.approx(0.0 if math.isnan(theirs) else theirs, abs=1e-9)
 
 

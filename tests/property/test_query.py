@@ -1,4 +1,4 @@
-"""The lexical grammar and the tokenizer on anything that can be typed."""
+"""The lexical grammar and the tokenizer, for arbitrary text."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def test_spans_cover_the_words_they_come_from(text: str) -> None:
 @settings(max_examples=300)
 @given(text=TYPED | ANYTHING, query=TYPED)
 @example(text="\u03000", query="0")  # a mark that belongs to no word
-@example(text="eing, oeds, vying, only and an", query="e o a vie")  # stems that are no beginnings, or short
+@example(
+    text="eing, oeds, vying, only and an", query="e o a vie"
+)  # stems that are not prefixes of their words, or short
 @example(text="banana b", query="b b*")
 def test_highlighter_finds_exactly_the_spans_of_query_terms(text: str, query: str) -> None:
     marker = Highlighter(parse(query).terms)
@@ -111,7 +113,7 @@ def test_text_in_quotes_finds_itself(text: str) -> None:
 
 
 def test_fold_takes_bounded_time_for_many_marks() -> None:
-    """Normalising sorts marks, by the square of their number."""
+    """Normalisation sorts marks in time quadratic in their number."""
     sortable = [each for each in map(chr, range(0x110000)) if unicodedata.combining(each)]
     for mark in sortable:
         for start in ("a", "ก", "か"):
@@ -131,7 +133,7 @@ def test_terms_of_long_words_are_cut_alike_in_texts_and_queries(word: str, more:
 
 
 def test_symbols_are_neither_letters_digits_nor_punctuation() -> None:
-    """None is a letter, a digit or punctuation, which words and grammar are made of."""
+    """Symbols must not be letters, digits or punctuation, which words and the grammar consist of."""
     for symbol in re.findall(f"[{tokens.SYMBOLS}]", "".join(map(chr, range(0x110000)))):
         assert unicodedata.category(symbol) in {"So", "Sm", "Sc", "Sk", "Cn"}, hex(ord(symbol))
         assert tokens.terms(f"a{symbol}b") == ["a", symbol, "b"]

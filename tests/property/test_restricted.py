@@ -1,4 +1,4 @@
-"""A restricted index answers as an index that holds the visible collections only, to the last digit."""
+"""A restricted index answers exactly like an index that contains only the visible collections."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from qmd.text.query import parse
 from tests.store.material import changed, config, everything
 
 VISIBLE, HIDDEN = ("a", "c"), ("b", "d")
-#: Few words, so that documents and queries share them; several begin alike.
+#: Few words, so that documents and queries share them. Several have the same prefix.
 WORDS = (
     "milestones hunter hunters hunter2 hunter3 hunted heron heronry water deploy deployment deploying the of "
     "部署服务 备份数据库"
@@ -57,7 +57,8 @@ REFERENCES = (
     "a/0.md, b/0.md, 1.md, none.md",
 )
 
-#: Filters, alone or beside a word; some name fields, values and documents that only hidden ones may have.
+#: Filters alone or with a word. Some name fields, values and documents that may only be in hidden
+#: collections.
 FILTERS = (
     "[status]",
     "[status:draft]",
@@ -115,7 +116,7 @@ folders = st.dictionaries(
 libraries = st.fixed_dictionaries(dict.fromkeys((*VISIBLE, *HIDDEN), folders))
 
 
-# Shrinking would take minutes: an example makes two indexes and asks them hundreds of questions.
+# Shrinking would take minutes, because an example makes two indexes and asks them hundreds of questions.
 @pytest.mark.slow
 @settings(
     max_examples=4,
@@ -128,21 +129,21 @@ def test_restricted_index_answers_like_an_index_without_hidden_collections(
     environ: dict[str, str], files: dict[str, dict[str, str]], again: bool
 ) -> None:
     if again:
-        # The very texts that may be seen, among those that may not.
+        # Visible texts also occur in a hidden collection.
         files["b"] = {**files["a"], **files["b"]}
     with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
         root = Path(folder)
         _write(root, files)
         whole = opened.enter_context(qmd.open_index(root / "whole.sqlite", environ=environ))
         alone = opened.enter_context(qmd.open_index(root / "alone.sqlite", environ=environ))
-        # Hidden collections lie between the visible ones, and before them in the order of indexing.
+        # Hidden collections are indexed before and between the visible ones.
         for name in ("b", "a", "d", "c"):
             whole.add_collection(str(root / name), name)
         for name in ("a", "c"):
             alone.add_collection(str(root / name), name)
         whole.embed()
         alone.embed()
-        # Answers of the whole index must not come out of a cache that both share.
+        # The restricted index must not reuse an answer that the whole index has cached.
         whole.query("milestones hunter2", limit=None)
         restricted = whole.limited(VISIBLE)
         for got, wanted in zip(_answers(restricted, files), _answers(alone, files), strict=True):
@@ -159,7 +160,7 @@ def _write(root: Path, files: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def _answers(index: qmd.Index, files: Mapping[str, Mapping[str, str]]) -> Iterator[object]:
-    """All that can be asked of an index: every answer, or error, without what time and place make of it."""
+    """Yield the answer or error of every operation, without times and paths."""
     for query in QUERIES:
         for limit, names in ((None, ()), (None, ("a",)), (1, ())):
             more: dict[str, Any] = {"limit": limit, "collections": names, "explain": True, "full": True}
@@ -188,7 +189,7 @@ def _answers(index: qmd.Index, files: Mapping[str, Mapping[str, str]]) -> Iterat
 
 
 def _answers_on_fields(index: qmd.Index) -> Iterator[object]:
-    """All that can be asked about fields, filters and links."""
+    """Yield the answers about fields, filters and links."""
     more: dict[str, Any] = {"facets": FIELDS, "limit": None, "explain": True}
     for query in (*FILTERS, *QUERIES):
         yield query, "search", _told(lambda: index.search(query, **more))  # noqa: B023 - called at once
@@ -217,7 +218,7 @@ def _told(ask: Callable[[], Any]) -> object:
 
 
 def _timeless(value: Any) -> Any:
-    """A value without times, and without the numbers that an index gives to documents."""
+    """Return a value without times and ids."""
     if isinstance(value, dict):
         left_out = ("milliseconds", "id")
         return {key: _timeless(each) for key, each in value.items() if key not in left_out}
@@ -232,12 +233,12 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-# -- large indexes, in which searches do not look at everything --------------------------------------------
+# -- large indexes, in which searches do not score all documents -------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Store]]:
-    """(a store with much that may not be seen, a store with what may), each beyond 4,000 documents."""
+    """Two stores of more than 4,000 documents: with many hidden documents, and with only the visible ones."""
     draw = random.Random(7)
     words = [f"w{number}" for number in range(400)]
     weights = [1 / (number + 1) for number in range(len(words))]
@@ -308,7 +309,7 @@ def test_whole_index_keeps_its_own_statistics(large: tuple[Store, Store]) -> Non
 
 
 def test_hidden_documents_do_not_change_statistics(large: tuple[Store, Store]) -> None:
-    """A change elsewhere is not seen, one in a visible collection is."""
+    """Changes of hidden collections have no effect on statistics, and changes of visible ones do."""
     whole, _ = large
     within = Scope(("c",), population=("c",))
     before = whole.lexical.search(parse("w1"), within, 5)

@@ -1,4 +1,4 @@
-"""The terms of a text, which indexing finds faster than the words they are made from."""
+"""Indexing finds the terms of a text faster than by its words, and they are the same."""
 
 from __future__ import annotations
 
