@@ -1,4 +1,4 @@
-"""Agents that speak MCP on the raw wire: lines on the pipes of a real process, or HTTP on its port."""
+"""MCP clients that write raw messages: lines on the pipes of a real process, or HTTP requests to its port."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INITIALIZE = {
 
 
 class Agent:
-    """One client and its server over stdio."""
+    """A client and its server over stdio."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdin is not None
@@ -46,7 +46,7 @@ class Agent:
         self.write(json.dumps(message).encode() + b"\n")
 
     def receive(self) -> Message:
-        """The next line, which must be a message."""
+        """Return the next line. The test fails if it is no message."""
         while b"\n" not in self._unread:
             assert select.select([self._stdout], [], [], PATIENCE)[0], "no answer"
             read = os.read(self._stdout.fileno(), 1 << 20)
@@ -58,7 +58,7 @@ class Agent:
         return message
 
     def ask(self, method: str, params: Message | None = None) -> Message:
-        """A request's answer, which must be the next message."""
+        """Send a request and return its answer. The test fails if another message comes first."""
         self._next += 1
         self.send({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params or {}})
         answer = self.receive()
@@ -79,7 +79,7 @@ class Agent:
         return self.result("tools/call", name=tool, arguments=arguments)
 
     def text(self, tool: str, **arguments: Any) -> str:
-        """The text of a call that must succeed, and that answers with nothing else."""
+        """Return the text of a tool call. The test fails if the call fails or has other content."""
         result = self.call(tool, **arguments)
         assert "isError" not in result, result
         (block,) = result["content"]
@@ -87,7 +87,7 @@ class Agent:
         return text
 
     def failure(self, tool: str, **arguments: Any) -> str:
-        """The text of a call that must fail."""
+        """Return the text of a failed tool call. The test fails if the call succeeds."""
         result = self.call(tool, **arguments)
         assert result["isError"] is True, result
         (block,) = result["content"]
@@ -95,13 +95,13 @@ class Agent:
         return text
 
     def greet(self, **changes: Any) -> Message:
-        """Initialize; returns what the server says of itself."""
+        """Initialize the session; return what the server says about itself."""
         result = self.result("initialize", **INITIALIZE | changes)
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return result
 
     def hang_up(self) -> tuple[int, list[Message]]:
-        """Close stdin; returns the exit code, and the messages that still came."""
+        """Close stdin; return the exit code and the remaining messages."""
         self._stdin.close()
         rest = self._unread + self._stdout.read()
         code = self.process.wait(PATIENCE)
@@ -116,7 +116,7 @@ StartAgent = Callable[..., Agent]
 
 @contextmanager
 def agents() -> Iterator[StartAgent]:
-    """Starts servers, and ends those that still run."""
+    """Start servers; at the end, stop those that still run."""
     processes: list[subprocess.Popen[bytes]] = []
 
     def start(
@@ -163,7 +163,7 @@ class Site:
     def request(
         self, method: str = "POST", path: str = "/mcp", body: bytes | None = None, **headers: str
     ) -> tuple[int, dict[str, str], bytes]:
-        """(status, headers, body) of one request. Headers are named with `_` for `-`."""
+        """Return (status, headers, body) of a request. Names of headers have `_` in place of `-`."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         given = {"content-type": "application/json", "accept": "application/json"}
         given |= {name.replace("_", "-"): value for name, value in headers.items()}
@@ -184,7 +184,7 @@ class Site:
 
 @contextmanager
 def site_of(user: User, *args: str, command: tuple[str, ...] = ("mcp",), **environ: str) -> Iterator[Site]:
-    """A server of a user over HTTP, at any port."""
+    """Serve a user's index over HTTP, at any free port."""
     with agents() as start:
         process = start(user, "--http", "--port", "0", *args, command=command, **environ).process
         assert process.stdout is not None

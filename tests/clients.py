@@ -19,7 +19,7 @@ from tests.waiting import PATIENCE
 
 
 class Answer(Struct, frozen=True):
-    """One response; header names are small."""
+    """A response; names of headers are in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -35,7 +35,7 @@ class Answer(Struct, frozen=True):
         return self.body.decode()
 
     def detail(self, status: int) -> str:
-        """The detail of an error, which must have that status and the form of all errors."""
+        """Return the detail of an error. The test fails if it has another status or form."""
         assert self.status == status, self
         told = self.json
         assert set(told) == {"detail", "status_code"}
@@ -45,7 +45,7 @@ class Answer(Struct, frozen=True):
 
 
 class Client:
-    """A client of the server at a port."""
+    """A client of the server at a port of this machine."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -60,7 +60,10 @@ class Client:
         key: str | None = None,
         **headers: str,
     ) -> Answer:
-        """One request, with `fields` as JSON or a body as it is. Headers are named with `_` for `-`."""
+        """Send a request with `fields` as JSON, or with `body` as it is.
+
+        Names of headers have `_` in place of `-`.
+        """
         if fields is not None:
             body = json.dumps(fields).encode()
         given = {"content-type": "application/json"} if body is not None else {}
@@ -77,13 +80,13 @@ class Client:
             connection.close()
 
     def ok(self, method: str, path: str, fields: Any = None, **more: Any) -> Any:
-        """The answer to a request that must succeed."""
+        """Return the answer to a request. The test fails if the request does."""
         answer = self.ask(method, path, fields, **more)
         assert answer.status == 200, answer
         return answer.json
 
     def mcp(self, method: str, *, key: str | None = None, **params: Any) -> Answer:
-        """One message to `/mcp`."""
+        """Send a message to `/mcp`."""
         message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         return self.ask("POST", "/mcp", message, key=key, accept="application/json")
 
@@ -91,7 +94,7 @@ class Client:
         return self.ok("POST", path, fields)
 
     def refused(self, status: int, path: str, /, **fields: Any) -> str:
-        """The detail of a post that must fail."""
+        """Return the detail of an error. The test fails if the request succeeds or has another status."""
         return self.ask("POST", path, fields).detail(status)
 
 
@@ -103,14 +106,18 @@ class Server(Client):
         self.process = process
 
     def end(self) -> int:
-        """Ask it to end; returns its exit code."""
+        """Stop the server; return its exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(PATIENCE)
 
 
 @contextmanager
 def server_of(user: User, *args: str, files: int | None = None, **environ: str) -> Iterator[Server]:
-    """A server of a user, at any port; its log is `server.log`. `files`: how many it may open."""
+    """Run a server of a user at any free port, with its log in `server.log`.
+
+    Args:
+        files: The number of files that it may open, if limited.
+    """
     command = [sys.executable, "-m", "qmd", "server", "--port", "0", *args]
     if files is not None:
         command = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *command]

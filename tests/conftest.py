@@ -1,4 +1,4 @@
-"""What all tests share: folders of documents, and an index that no other test sees."""
+"""Fixtures of all tests: folders of documents, and an index for each test."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TESTS = Path(__file__).parent
 
 @pytest.fixture(scope="session")
 def model_cache() -> str:
-    """Where the default model is prepared, once for all runs of the tests."""
+    """The cache of the default model, which is prepared once for all runs of the tests."""
     folder = Path(tempfile.gettempdir()) / "qmd-tests-cache"
     folder.mkdir(exist_ok=True)
     return str(folder)
@@ -30,7 +30,7 @@ def model_cache() -> str:
 
 @pytest.fixture
 def environ(tmp_path: Path, model_cache: str) -> dict[str, str]:
-    """Variables of a user of whom nothing is known."""
+    """Environment variables of a user without configuration, index or approvals."""
     return {
         "HOME": str(tmp_path / "home"),
         "XDG_CACHE_HOME": model_cache,
@@ -41,7 +41,7 @@ def environ(tmp_path: Path, model_cache: str) -> dict[str, str]:
 
 @pytest.fixture
 def notes(tmp_path: Path) -> Notes:
-    """Writes files: `notes({"a.md": "text"})` or `notes(folder="other", files={...})`; returns the folder."""
+    """Write files: `notes({"a.md": "text"})` or `notes(folder="other", files={...})`; return the folder."""
 
     def write(files: dict[str, str], folder: str = "notes") -> Path:
         root = tmp_path / folder
@@ -64,7 +64,7 @@ def index(tmp_path: Path, environ: dict[str, str]) -> Iterator[qmd.Index]:
 
 @pytest.fixture(scope="session")
 def make_user(tmp_path_factory: pytest.TempPathFactory, model_cache: str) -> MakeUser:
-    """Makes users who have notes, and no index."""
+    """Make users who have notes but no index."""
     models = Path(model_cache) / "qmd" / "models"
     models.mkdir(parents=True, exist_ok=True)
 
@@ -76,30 +76,31 @@ def make_user(tmp_path_factory: pytest.TempPathFactory, model_cache: str) -> Mak
 
 @pytest.fixture(scope="session")
 def milvus_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """The port of a Milvus that other programs use too."""
+    """The port of a Milvus server, which other programs can use too."""
     with milvus.server_of(tmp_path_factory.mktemp("served") / "data") as port:
         yield port
 
 
 @pytest.fixture
 def served(milvus_port: int) -> str:
-    """The address of an empty database on it."""
+    """The address of an empty database on the Milvus server."""
     return milvus.new_database(milvus_port)
 
 
 def pytest_configure() -> None:
-    # How long an example takes depends on what else the machine does.
+    # The time of an example depends on the load of the machine, so there is no deadline.
     unhurried: Any = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
     settings.register_profile("qmd", **unhurried)
     settings.register_profile("quick", **unhurried, max_examples=25)
     settings.load_profile("qmd")
-    # Run in the background, a shell has us ignore Ctrl-C, and the programs that tests interrupt inherit that.
+    # A shell ignores Ctrl-C in programs that it runs in the background, and the programs that tests interrupt
+    # would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # The programs that tests start compile the package once, not at every start.
+    # Bytecode is kept, so that the programs that tests start compile the package only once.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
-#: Markers that follow from the folder of a test, and from a fixture.
+#: Markers that tests get by their folder, and by a fixture.
 BY_FOLDER = {"judges": "judges", "models": "models", "neighbours": "neighbours", "web": "browser"}
 BY_FIXTURE = {
     "milvus_port": "milvus",
@@ -121,12 +122,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(str(marker))
         if item.get_closest_marker("milvus") and not milvus.INSTALLED:
             item.add_marker(pytest.mark.skip(reason="the extra 'milvus' is not installed"))
-        # One worker runs a group. Modules have fixtures of their own, and the judges an installation.
-        # Slow tests are in no group, so that they can be spread evenly.
+        # A group runs in one process, because modules have fixtures with the scope of a module, and the
+        # judges one installation. Slow tests are in no group, so that they are spread evenly.
         if folder in ("judges", "neighbours", "web"):
             item.add_marker(pytest.mark.xdist_group(folder))
         elif not item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.xdist_group(item.module.__name__))
     if hasattr(config, "workerinput"):
-        # A slow test that starts last is waited for by all other workers.
+        # A slow test that starts last would keep all other processes waiting.
         items.sort(key=lambda item: not item.get_closest_marker("slow"))

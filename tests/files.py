@@ -83,9 +83,12 @@ def pdf(
     bookmarks: Sequence[tuple[str, int]] = (),
     fields: Sequence[tuple[str, str, int]] = (),
 ) -> bytes:
-    """A PDF with a line of text on each page, or lines by their distance from the bottom of its 792 points.
+    """Return a PDF with the given pages.
 
-    Bookmarks have a title and the number of their page from 1, fields of its form a name and value before it.
+    Args:
+        pages: A line of text for each page, or lines by their distance from the bottom of its 792 points.
+        bookmarks: (title, page number from 1).
+        fields: (name, value, page number from 1) of form fields.
     """
     objects = ["", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>", "", ""]
     widgets: dict[int, list[int]] = {}
@@ -120,7 +123,7 @@ def pdf(
 
 
 def nested_forms(depth: int) -> bytes:
-    """A PDF of a page with a form that has the next form twice, and so on."""
+    """Return a PDF with a form that draws the next form twice, and so on, `depth` times."""
     text = "BT /F1 12 Tf 72 700 Td (heron) Tj ET"
     font = "/Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >>"
     objects = [
@@ -150,7 +153,7 @@ def _of_objects(objects: list[str]) -> bytes:
 
 
 def xlsx(cells: str) -> bytes:
-    """A workbook of one sheet with these cells in its first row."""
+    """Return a workbook of one sheet with these cells in its first row."""
     office, package = "http://schemas.openxmlformats.org/", "http://schemas.openxmlformats.org/package/2006/"
     links, main = f"{office}officeDocument/2006/relationships", f"{office}spreadsheetml/2006/main"
     relation = f'<Relationship Id="r1" Type="{links}/{{}}" Target="{{}}"/>'
@@ -171,7 +174,7 @@ def xlsx(cells: str) -> bytes:
 
 
 def epub(chapters: dict[str, str]) -> bytes:
-    """A book with these bodies of chapters by name."""
+    """Return an EPUB with chapters by name."""
     data = io.BytesIO()
     items = "".join(f'<item id="{name}" href="{name}.xhtml"/>' for name in chapters)
     spine = "".join(f'<itemref idref="{name}"/>' for name in chapters)

@@ -13,10 +13,10 @@ _PAGE = 4096
 
 
 def endless_tables(path: Path) -> None:
-    """Make an index file whose list of tables has no end.
+    """Make an index file whose list of tables never ends.
 
-    The list is a tree of pages. Here each page leads a hundred times to the next, and the last to one row,
-    which SQLite accepts any number of times: that of an index which it made itself.
+    The list is a B-tree. Each page of it refers to the next page a hundred times, and the last to one row.
+    SQLite accepts the row any number of times, because it equals that of an index which SQLite made itself.
     """
     with apsw.Connection(str(path)) as db:
         db.execute(f"PRAGMA page_size={_PAGE}; PRAGMA application_id={APPLICATION_ID}")
@@ -24,7 +24,7 @@ def endless_tables(path: Path) -> None:
         table, index = db.execute("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema").fetchall()
     db.close()
     data = bytearray(path.read_bytes())
-    first = len(data) // _PAGE + 1  # page 1 leads to the row of the table, and to the others
+    first = len(data) // _PAGE + 1  # page 1 refers to the row of the table, and to the other pages
     data[100:_PAGE] = _page(100, b"\x05", [struct.pack(">IB", first, 1)], first + 2)[100:]
     data += _page(0, b"\r", [_row(1, table)]) + _page(0, b"\r", [_row(2, index)])
     for following in (*range(first + 3, first + 10), first + 1):
@@ -34,7 +34,7 @@ def endless_tables(path: Path) -> None:
 
 
 def _page(start: int, kind: bytes, cells: list[bytes], last: int | None = None) -> bytes:
-    """Return a page of a tree; `last` is the last page that it leads to."""
+    """Return a page of a B-tree. `last` is the last page that it refers to."""
     content = b"".join(cells)
     places = [_PAGE - len(content) + at * len(cells[0]) for at in range(len(cells))]
     head = kind + struct.pack(">HHHB", 0, len(cells), places[0], 0)
@@ -44,7 +44,7 @@ def _page(start: int, kind: bytes, cells: list[bytes], last: int | None = None) 
 
 
 def _row(number: int, values: tuple[str | int | None, ...]) -> bytes:
-    """Return a row of a table, in SQLite's format of records."""
+    """Return a row of a table in SQLite's record format."""
     kinds, body = b"", b""
     for value in values:
         if isinstance(value, str):

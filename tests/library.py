@@ -1,4 +1,4 @@
-"""Three collections that the servers' tests read."""
+"""Three collections for the tests of servers."""
 
 from __future__ import annotations
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("pymilvus", "milvus_lite"))
-#: The kinds of store beside SQLite, as parameters of the fixture `kind`.
+#: The stores other than SQLite, as parameters of the fixture `kind`.
 KINDS = [pytest.param(kind, marks=pytest.mark.milvus) for kind in ("lite", "server")]
 
-#: Serves a folder on loopback and prints the port; ends with its standard input.
+#: Serve a folder on loopback and print the port, until standard input ends.
 _SERVER = """
 import sys
 from milvus_lite.adapter.grpc.server import start_server_in_thread
@@ -32,7 +32,7 @@ _databases = count(1)
 
 @contextmanager
 def server_of(folder: Path) -> Iterator[int]:
-    """Serve a folder of data. Gives the port."""
+    """Serve a folder of data and yield the port."""
     process = subprocess.Popen(
         [sys.executable, "-c", _SERVER, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -42,7 +42,7 @@ def server_of(folder: Path) -> Iterator[int]:
 
 
 def new_database(port: int) -> str:
-    """Make an empty database on a server. Returns its address."""
+    """Make an empty database on a server; return its address."""
     from pymilvus import MilvusClient
 
     from qmd.store.milvus.client import CHANNEL

@@ -1,4 +1,4 @@
-"""A model server on loopback: OpenAI's interface with small honest models, and the faults of real ones."""
+"""A model server on loopback with the interface of OpenAI: small models that really compute, and failures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def as_json(value: Any, status: int = 200, **headers: str) -> Reply:
 
 
 def embedding(text: str, dimension: int = DIMENSION) -> list[float]:
-    """Which words a text has, hashed to so many numbers: texts with words in common are near."""
+    """Return a vector with the words of a text hashed to dimensions: texts with common words are near."""
     vector = [0.01] * dimension
     for term in terms(text):
         vector[sum(ord(letter) * 31**at for at, letter in enumerate(term)) % dimension] += 1.0
@@ -36,9 +36,10 @@ def overlap(query: str, passage: str) -> float:
 
 
 class Server(Struct):
-    """What was asked, and how to answer: `faults` come first, one a request, then what the path is for.
+    """The requests so far, and how to answer the next ones.
 
-    None among the faults is a request without one; what is asked of a `slow` path is never answered.
+    One of `faults` answers each request first; None stands for the usual answer. Requests to a path in `slow`
+    are never answered.
     """
 
     url: str = ""
@@ -55,7 +56,7 @@ class Server(Struct):
         fault = self.faults.pop(0) if self.faults else None
         if fault is not None:
             return fault()
-        # A proxy is asked for the whole URL.
+        # A proxy gets the whole URL.
         if path in self.slow:
             return self.never()
         match path.removeprefix("http://models.example.com"):
@@ -80,11 +81,11 @@ class Server(Struct):
         return as_json({"error": {"message": f"no such path: {path}"}}, 404)
 
     def asked(self, path: str) -> list[dict[str, Any]]:
-        """The bodies of the requests to a path."""
+        """Return the bodies of the requests to a path."""
         return [body for asked, _, body in self.requests if asked == path]
 
     def never(self) -> Reply:
-        """Not to answer while the test runs."""
+        """Do not answer while the test runs."""
         self.released.wait()
         return as_json({})
 
@@ -106,7 +107,7 @@ def serving() -> Iterator[Server]:
                 self.end_headers()
                 self.wfile.write(content)
             except OSError:
-                pass  # nobody waits any more
+                pass  # the client has given up
             self.close_connection = True
 
         def log_message(self, format: str, *args: Any) -> None: ...

@@ -1,4 +1,4 @@
-"""Packages that add parts to qmd, as an installer leaves them behind."""
+"""Packages with plugins, as an installer writes them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def install(folder: Path, package: str, group: str, parts: dict[str, str], code: str) -> Path:
-    """Put a package with one module into a folder for PYTHONPATH. `parts` are its entry points by name."""
+    """Write a package with one module into a folder for PYTHONPATH. `parts` are its entry points by name."""
     module = package.replace("-", "_")
     info = folder / f"{module}-1.0.dist-info"
     info.mkdir(parents=True)

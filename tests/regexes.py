@@ -1,4 +1,4 @@
-"""Regular expressions matched step by step, as `re` does, to count the steps."""
+"""A matcher of regular expressions that works like `re` and counts its steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from re import _constants as ops  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
-#: More repetitions than these are bounded, and count as these.
+#: Repetitions above this count are limited, and count as this many.
 _FEW = 8
 _CATEGORIES = {
     ops.CATEGORY_DIGIT: r"\d",
@@ -27,14 +27,14 @@ Continue = Callable[[int], bool]
 
 
 class Steps:
-    """Counts the steps of one expression on texts."""
+    """A counter of the steps of an expression."""
 
     def __init__(self, pattern: re.Pattern[str]) -> None:
         self.nodes: Nodes = list(parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG))
         self.flags = pattern.flags
 
     def count(self, text: str, *, search: bool) -> int:
-        """Return the steps of trying to match at the beginning, or of finding all matches."""
+        """Return the steps of matching at the beginning, or of finding all matches."""
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 20_000))
         self.text, self.steps, self.groups = text, 0, dict[int, tuple[int, int]]()
         at = 0
@@ -138,7 +138,7 @@ class Steps:
 
 
 def fits(op: Any, value: Any, character: str, flags: int) -> bool:
-    """Tell whether a node for one character matches it."""
+    """Return whether a node for one character matches it."""
     if flags & re.I and op in (ops.LITERAL, ops.NOT_LITERAL, ops.IN):
         forms = {character, character.lower(), character.upper()}
         return any(fits(op, value, form[0], flags & ~re.I) for form in forms)
@@ -158,7 +158,7 @@ def fits(op: Any, value: Any, character: str, flags: int) -> bool:
 
 
 def attacks(pattern: re.Pattern[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield (prefix, part to repeat, suffix) of texts that an expression may take long for."""
+    """Yield (prefix, part to repeat, suffix) of texts that an expression may be slow for."""
     nodes: Nodes = list(parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG))
     parts = {("", _sample(nodes[:end], pattern.flags)) for end in range(1, len(nodes) + 1)}
     parts |= set(_repeated(nodes, "", pattern.flags))
@@ -168,7 +168,7 @@ def attacks(pattern: re.Pattern[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _repeated(nodes: Nodes, before: str, flags: int) -> Iterator[tuple[str, str]]:
-    """Yield what can be repeated, with a text that leads to it, and without."""
+    """Yield the parts that can be repeated, with a text before each that leads to it, and without."""
     for index, (op, value) in enumerate(nodes):
         here = before + _sample(nodes[:index], flags)
         inner: list[Any] = []
@@ -189,7 +189,7 @@ def _repeated(nodes: Nodes, before: str, flags: int) -> Iterator[tuple[str, str]
 
 
 def _sample(nodes: Nodes, flags: int) -> str:
-    """Return a text that nodes match, if conditions do not forbid it."""
+    """Return a text that the nodes match, except if lookarounds forbid it."""
     text = ""
     for op, value in nodes:
         if op in _REPEATS:

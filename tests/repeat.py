@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-#: If more tests fail than this, something is broken, and none is repeated.
+#: If more tests fail than this, something is broken, so none is repeated.
 MOST = 10
 
 

@@ -1,4 +1,4 @@
-"""Users of the command line: each with a home folder of their own, and some notes in three languages."""
+"""Users of the command line: each has a home folder and notes in three languages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from qmd.cli.app import app
 
-#: Real notes, under names that need care in a shell, a URL, a CSV field, an XML attribute or a glob.
+#: Notes with names that need escaping in a shell, a URL, a CSV field, an XML attribute or a glob.
 FILES = {
     "deploy.md": "# Deploying the service\n\nDeploy with `make deploy`. The cache decides performance.\n\n"
     "## Rollback\n\nRun `make rollback` to return to the last release.\n",
@@ -32,7 +32,10 @@ FILES = {
 
 
 class User(Struct):
-    """Someone at a shell: `run` starts the real program, `invoke` and `call` call it in this process."""
+    """A user of the command line.
+
+    `run` starts the real program; `invoke` and `call` call it in this process.
+    """
 
     home: Path
     notes: Path
@@ -55,7 +58,7 @@ class User(Struct):
 
     def invoke(self, *args: str, input: str | bytes | None = None, **environ: str) -> Result:
         ours = {**self.environ, **environ}
-        # None takes away what the tests themselves are run with.
+        # None removes variables of the environment in which the tests run.
         foreign = {
             name: None for name in os.environ if name.startswith(("QMD_", "XDG_")) and name not in ours
         }
@@ -64,19 +67,19 @@ class User(Struct):
     def call(
         self, *args: str, stdin: bytes = b"", cwd: Path | None = None, **environ: str
     ) -> subprocess.CompletedProcess[str]:
-        """Do as `run`, which takes half a second more, in this process."""
+        """Do the same as `run` in this process, which saves half a second."""
         with contextlib.chdir(cwd or self.home):
             result = self.invoke(*args, input=stdin, **environ)
         return subprocess.CompletedProcess(args, result.exit_code, result.stdout, result.stderr)
 
     def on_terminal(self, answer: str, *args: str, cwd: Path | None = None) -> str:
-        """What a command shows on a terminal where `answer` is typed."""
+        """Return the output of a command on a terminal, where `answer` is typed."""
         import pty
         import termios
 
         ours, theirs = pty.openpty()
         flags = termios.tcgetattr(theirs)
-        flags[3] &= ~termios.ECHO  # what is typed is not shown
+        flags[3] &= ~termios.ECHO  # typed text is not echoed
         termios.tcsetattr(theirs, termios.TCSANOW, flags)
         os.write(ours, answer.encode())
         with subprocess.Popen(
@@ -89,7 +92,7 @@ class User(Struct):
         ) as process:
             os.close(theirs)
             seen = b""
-            # Reading fails when the other end is closed.
+            # Reading fails if the other end is closed.
             with contextlib.suppress(OSError):
                 while data := os.read(ours, 65536):
                     seen += data
@@ -98,7 +101,7 @@ class User(Struct):
         return seen.decode().replace("\r\n", "\n")
 
     def ok(self, *args: str, input: str | None = None) -> str:
-        """The output of a command that must succeed."""
+        """Return the output of a command. The test fails if the command does."""
         result = self.invoke(*args, input=input)
         assert result.exit_code == 0, result.output
         return result.stdout
@@ -108,7 +111,7 @@ MakeUser = Callable[[str], User]
 
 
 def make_home(home: Path, models: Path) -> User:
-    """Make a user who has the notes, no index, and the prepared models."""
+    """Make a user who has the notes and the prepared models, but no index."""
     notes = home / "notes"
     for path, text in FILES.items():
         file = notes / path
@@ -126,7 +129,7 @@ def make_home(home: Path, models: Path) -> User:
         "XDG_CONFIG_HOME": str(home / "config"),
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         "PYTHONUTF8": "1",
-        # Servers watch in the tests of watching only.
+        # Servers watch only in the tests of watching.
         "QMD_WATCH": "0",
         "TERM": "xterm-256color",
         "TZ": "UTC",

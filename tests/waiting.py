@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-#: A test that waits longer than this for an answer has failed, in seconds.
+#: If an answer takes longer than this, the test has failed, in seconds.
 PATIENCE = 120
 _PAUSE = 0.01
 
 
 def until(condition: Callable[[], object], alive: Callable[[], object] = lambda: True) -> None:
-    """Wait until a condition holds, if nothing can be waited for but a look now and then.
+    """Wait until a condition holds, if it can only be checked now and then.
 
     Args:
-        condition: Asked every hundredth of a second.
-        alive: Whether it can still come true. The test fails as soon as it cannot.
+        condition: Called every hundredth of a second.
+        alive: Whether it can still become true. The test fails as soon as it cannot.
     """
     deadline = time.monotonic() + PATIENCE
     while not condition():

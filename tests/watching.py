@@ -15,12 +15,12 @@ from qmd.engine.watching.notify import Notifier, open_notifier
 from qmd.engine.watching.watcher import Listener, Timing, Watcher
 from tests.waiting import until
 
-#: Short times, so that a test waits for little.
+#: Short times, so that tests are fast.
 FAST = Timing(scan_quiet=0.02, scan_longest=0.2, embed_quiet=0.05, embed_longest=0.2, check=0.05, retry=0.1)
 
 
 class Diary(Listener):
-    """Remembers what a watcher did."""
+    """A listener that records the actions of a watcher."""
 
     def __init__(self) -> None:
         self.changes: list[tuple[str, str]] = []
@@ -54,7 +54,7 @@ class Watched:
 
     @property
     def current(self) -> bool:
-        """Whether the index has all changes that were noticed."""
+        """Whether the index contains all changes that were noticed."""
         return self.watcher.state is not None and self.watcher.state.current
 
     @property
@@ -62,7 +62,7 @@ class Watched:
         return 0 if self.watcher.state is None else self.watcher.state.folders
 
     def found(self, word: str) -> list[str]:
-        """The paths of the documents with a word."""
+        """Return the paths of the documents with a word."""
         return sorted(hit.path for hit in self.index.search(word, limit=1000).hits)
 
     def until_found(self, word: str, *paths: str) -> None:
@@ -77,7 +77,10 @@ def watched(
     notifier: Callable[[], Notifier | None] = open_notifier,
     embed: bool = False,
 ) -> Iterator[Watched]:
-    """Watch an index until the end of the context. Without `embed`, its collections are not embedded."""
+    """Watch an index until the end of the context.
+
+    Unless `embed` is set, its collections are not embedded.
+    """
     if not embed:
         no_embedding(index)
     stopped = threading.Event()

@@ -1,4 +1,4 @@
-"""What a command may import: starting costs little because most of the program is left alone."""
+"""The modules that a command may import. Start-up is fast because most of the program is not imported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from qmd.engine.parts import Part
 #: Beyond the standard library. msgspec imports typing_extensions if that is installed, and decimal.
 SEARCH_MAY_IMPORT = {"qmd", "click", "apsw", "Stemmer", "msgspec", "typing_extensions"}
 HELP_MAY_IMPORT = {"qmd", "click"}
-#: Of the standard library: what a search has no use for and would pay for.
+#: Modules of the standard library that a search does not need and that are slow to import.
 HEAVY = {
     "asyncio",
     "concurrent.futures",
@@ -44,7 +44,7 @@ HEAVY = {
     "xml",
     "zipfile",
 }
-#: Of our own: what embedding, reading files and looking after an index take.
+#: Modules of qmd for embedding, reading files and maintaining an index.
 OTHER_WORK = (
     *(
         "qmd.models.e5",
@@ -55,7 +55,7 @@ OTHER_WORK = (
     ),
     *("qmd.store.sqlite.backup", "qmd.store.sqlite.integrity"),
 )
-#: The command ends its process itself: here it is let back, to be asked what it imported.
+#: The command ends its process with `os._exit`, so that is replaced to print the imported modules first.
 _CODE = """
 import json, os, sys
 os._exit = sys.exit
@@ -89,7 +89,7 @@ def imported_by(home: Path, *args: str, code: str = _CODE) -> set[str]:
         "XDG_CACHE_HOME": str(home / "cache"),
         "XDG_CONFIG_HOME": str(home / "config"),
     }
-    # -S: what site packages load by themselves is not ours to count.
+    # -S: modules that site packages import by themselves do not count.
     found = subprocess.run(
         [sys.executable, "-S", "-c", code, *args], capture_output=True, text=True, env=environ, check=False
     )
@@ -100,13 +100,13 @@ def imported_by(home: Path, *args: str, code: str = _CODE) -> set[str]:
 
 def third_party(modules: set[str]) -> set[str]:
     names = {module.partition(".")[0] for module in modules} - set(sys.stdlib_module_names)
-    # Extensions compiled by Cython register helpers under names of their own.
+    # Extensions compiled by Cython register helper modules under names of their own.
     return {name for name in names if not name.startswith(("_cython", "cython_runtime"))}
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where one folder is indexed."""
+    """A home folder with an index of one file."""
     home = tmp_path_factory.mktemp("home")
     notes = home / "notes"
     notes.mkdir()

@@ -1,4 +1,4 @@
-"""Where processes are started: in one module, which keeps modules of the working folder out of them."""
+"""Only one module starts processes, because it keeps modules of the working folder out of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import qmd
 
 ROOT = Path(qmd.__file__).parent
-#: What starts processes or names the interpreter, as modules, or as attributes of modules.
+#: Names that start a process or name the interpreter, as modules or as attributes of modules.
 STARTERS = {
     *("subprocess", "multiprocessing", "pty", "webbrowser", "pdb", "runpy", "anyio.to_process"),
     *("asyncio.subprocess", "concurrent.futures.process"),
@@ -29,12 +29,12 @@ NAMES = {
     *("launch", "edit", "echo_via_pager"),
 }
 MODULES = {"os", "sys", "asyncio", "concurrent.futures", "futures", "anyio", "click"}
-#: Constants and types, which start nothing.
+#: Constants and types, which start no process.
 HARMLESS = {
     *("subprocess.DEVNULL", "subprocess.PIPE", "subprocess.Popen", "subprocess.TimeoutExpired"),
     *("multiprocessing.connection.Connection", "multiprocessing.connection.wait"),
 }
-#: The one module, and the page that is opened in the user's browser.
+#: The module that starts processes, and the browser that `qmd open` starts.
 ALLOWED = {
     ("processes.py", "subprocess"),
     ("processes.py", "multiprocessing"),
@@ -43,7 +43,7 @@ ALLOWED = {
 
 
 def starters(tree: ast.AST) -> Iterator[str]:
-    """The names in a module by which it could start processes."""
+    """Yield the names in a module with which it could start a process."""
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             node.body.clear()
@@ -63,7 +63,7 @@ def starters(tree: ast.AST) -> Iterator[str]:
 
 
 def found(path: Path) -> set[tuple[str, str]]:
-    """The starters in a file, but not those that it may have."""
+    """Return the starters in a file, except those that are allowed."""
     place = path.relative_to(ROOT).as_posix()
     names = starters(ast.parse(path.read_text(encoding="utf-8")))
     pairs = {(place, name) for name in names}

@@ -1,4 +1,4 @@
-"""The home of somebody who has everything that the pages of docs/ speak of."""
+"""The home folder of a user who has everything that the pages of docs/ mention."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ author: ann
 
 The quarterly planning and its budget. See [[ops]] and [[nowhere]].
 """
-#: Documents by path in the home. The number gives the holidays the docid #a1b2c3.
+#: Documents by path in the home folder. The number gives holidays.md the docid #a1b2c3.
 FILES = {
     "notes/a.md": "# A\n\nFirst.\n",
     "notes/b.md": "# B\n\nSecond.\n",
@@ -75,7 +75,7 @@ _PROJECT = "collections: {app: {path: ., update: make docs}}\n"
 _QMD = """#!/bin/sh
 exec "{python}" -m qmd "$@"
 """
-#: Nothing is fetched: packages and extras that a page names must exist, and folders are installed.
+#: Downloads nothing: checks that packages and extras exist, and installs folders.
 _PIP = """#!{python}
 import os, re, sys
 from importlib.metadata import metadata
@@ -92,7 +92,7 @@ assert extra is None or extra in metadata(name).get_all("Provides-Extra")
 
 
 def furnish(user: User) -> None:
-    """Write the files and programs of a user's home, who has no index."""
+    """Write the files and programs of a user's home folder, without an index."""
     shutil.rmtree(user.notes)
     for path, text in FILES.items():
         file = user.home / path
@@ -111,7 +111,7 @@ def furnish(user: User) -> None:
         "XDG_CONFIG_HOME": str(user.home / ".config"),
         "PATH": f"{user.home / 'bin'}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": f"{user.home / 'site'}{os.pathsep}{user.environ['PYTHONPATH']}",
-        # It opens nothing.
+        # The browser: it opens nothing.
         "BROWSER": "true",
         "CLAUDE_CONFIG_DIR": "",
         "CODEX_HOME": "",
@@ -119,7 +119,7 @@ def furnish(user: User) -> None:
 
 
 def index(user: User) -> None:
-    """Index and embed the user's files, in two indexes, and back these up."""
+    """Index and embed the user's files in two indexes, and back these up."""
     for name in COLLECTIONS:
         user.ok("collection", "add", str(user.home / name), "--name", name)
     user.ok("collection", "add", str(user.home / "afdian"), "--name", "archive")

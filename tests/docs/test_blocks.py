@@ -21,20 +21,21 @@ from tests.waiting import PATIENCE
 pytestmark = [pytest.mark.slow, pytest.mark.models]
 
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-#: Blocks that other tests run: by page, a language and the beginning of the block.
+#: Blocks that other tests run, by page: the language and the start of the block.
 ELSEWHERE = {
-    "tutorial.md": ("sh", ""),  # tests/edge/cli/test_tutorial.py, with what it prints
+    "tutorial.md": ("sh", ""),  # tests/edge/cli/test_tutorial.py, which compares the output too
     "http.md": ("sh", "curl "),  # tests/edge/http/test_docs.py
     "integrations.md": ("python", ""),  # tests/neighbours
     "plugins.md": ("python", '"""Contacts'),  # the package that is installed here
 }
-#: Each block of this page begins with the same files and index. On other pages blocks follow one another.
+#: Every block of this page starts with the same files and index. On other pages each block continues the one
+#: before.
 SEPARATE = "cli.md"
 _FENCE = re.compile(
     r"^(?:<!-- not run: (?P<reason>[^>]+?) -->\n\n)?```(?P<language>\w*)\n(?P<code>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-#: Of a line of a shell: quoted texts, and then whatever only a shell understands.
+#: Quoted text in a line of a shell, and characters with a meaning for the shell.
 _QUOTED = re.compile(r"\$?'[^']*'|\"[^\"]*\"")
 _SHELL = re.compile(r"[|<>$;&`\\*]")
 #: Commands that start servers, read from standard input or replace the process's files.
@@ -42,7 +43,7 @@ _APART = re.compile(r"qmd( --index \w+)? (open|server|mcp|watch|restore|archive 
 
 
 class Block(Struct, frozen=True):
-    """A block of commands. `reason` is why it is not run."""
+    """A block of commands. `reason` is given if it is not run."""
 
     page: str
     line: int
@@ -76,13 +77,13 @@ BLOCKS = {
 
 
 def words(line: str, folder: Path) -> list[str]:
-    """The arguments of a command as bash splits them."""
+    """Return the arguments of a command as bash splits them."""
     plain = re.sub(r"\$'([^']*)'", lambda match: shlex.quote(match[1].replace("\\n", "\n")), line)
     return [re.sub("^~(?=/)", str(folder), word) for word in shlex.split(plain)][1:]
 
 
 def run(user: User, block: Block) -> None:
-    """Run a block. Commands alone are called in this process, which is faster."""
+    """Run a block. If it has only commands of qmd, they are called in this process, which is faster."""
     lines = [re.sub(r"\s+# .*", "", line) for line in block.code.splitlines()]
     simple = all(
         line.startswith("qmd ") and not _SHELL.search(_QUOTED.sub("", line)) and not _APART.match(line)
@@ -94,7 +95,7 @@ def run(user: User, block: Block) -> None:
             assert result.exit_code == 0, f"{line}\n{result.output}"
         return
     command = [sys.executable, "-c"] if block.language == "python" else ["bash", "-eu", "-c"]
-    # The first argument is what somebody types into a launcher.
+    # The first argument is the text of a launcher.
     done = subprocess.run(
         [*command, any_port(block.code), "page", "backup"],
         stdin=subprocess.DEVNULL,
@@ -109,7 +110,7 @@ def run(user: User, block: Block) -> None:
 
 
 def any_port(code: str) -> str:
-    """Commands with servers at ports that are free, because tests run side by side."""
+    """Replace ports by free ones, because several tests run simultaneously."""
     code = re.sub(r" --port \d+", "", code)
     return re.sub(
         r"^(qmd (?:--index \w+ )?(?:open|server|mcp --http))(?! (?:stop|status))\b",
@@ -124,7 +125,7 @@ Begin = Callable[[Block], User]
 
 @pytest.fixture(scope="module")
 def prepared(make_user: MakeUser) -> tuple[User, Path]:
-    """A user, and a folder with two states of their home: `empty` without an index, and `indexed`."""
+    """A user, and a folder with two states of their home: `empty` has no index, `indexed` has one."""
     user = make_user("documented")
     home.furnish(user)
     states = user.home.with_name(f"{user.home.name}-states")
@@ -136,14 +137,14 @@ def prepared(make_user: MakeUser) -> tuple[User, Path]:
 
 @pytest.fixture
 def begin(prepared: tuple[User, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
-    """Puts the home into the state that a page begins with: without an index if it first makes one."""
+    """Put the home folder into the state in which a page starts: without an index if the page makes one."""
     user, states = prepared
 
     def start(block: Block) -> User:
         new = re.match(r"(pip .*\n)?(qmd (add|collection add)|cd ~/code|import qmd)", block.code)
         shutil.rmtree(user.home)
         shutil.copytree(states / ("empty" if new else "indexed"), user.home, symlinks=True)
-        # Only in a project is there something to trust.
+        # Only a project has settings to approve.
         monkeypatch.chdir(user.home / "code" / "site" if "qmd trust" in block.code else user.home)
         if block.code.startswith("qmd keys remove"):
             user.ok("keys", "add", "agent")

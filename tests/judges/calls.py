@@ -1,4 +1,4 @@
-"""The judges, and the calls that they make."""
+"""The judges, and the tool calls that they make."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.waiting import PATIENCE
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "judges.sh"
 
-#: A call of each tool. All but the last answer with DOCUMENT, as `check` demands.
+#: A call of each tool. All answers except the last have DOCUMENT, which `check` requires.
 CALLS: dict[str, dict[str, Any]] = {
     "search": {"query": "rollback"},
     "vsearch": {"query": "return to the last release", "limit": 3},
@@ -34,13 +34,13 @@ ROLLBACK = "5: ## Rollback\n6: \n7: Run `make rollback` to return to the last re
 
 
 class Judges(Struct, frozen=True):
-    """The folder that npm filled, and the user in whose name its programs run."""
+    """The folder of the npm packages, and the user for whom their programs run."""
 
     folder: Path
     user: User
 
     def run(self, script: str | Path, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        """Run a script of one of the packages, or of ours, with the Node that came with them."""
+        """Run a script of a package or of tests/judges with the installed Node."""
         (node,) = self.folder.glob("node_modules/node-*/bin/node")
         return subprocess.run(
             [node, self.folder / "node_modules" / script, *args],
@@ -55,7 +55,7 @@ class Judges(Struct, frozen=True):
 
 
 def check(tool: str, result: dict[str, Any]) -> None:
-    """Whether a client that made one of CALLS was told what is true."""
+    """Check the result that a client got for one of CALLS."""
     assert "isError" not in result, result
     content = result["content"]
     match tool:

@@ -1,10 +1,10 @@
-"""Commands and requests, and what tobi/qmd 2.8.3 and ours answer to them."""
+"""Commands and requests, with the answers of tobi/qmd 2.8.3 and of qmd."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-#: The files of both programs.
+#: The files that both programs index.
 FILES = {
     "notes/deploy.md": "# Deploying\n\nDeploy with make. The cache decides performance.\n",
     "notes/journal/a.md": "# Monday\n\nThe multi-agent plan: src/lib/i18n.ts and user@example.com.\n",
@@ -19,14 +19,17 @@ FILES = {
 
 
 class Answer(NamedTuple):
-    """What a command answers: its exit code, and a pattern in what it prints."""
+    """The answer to a command: its exit code, and a pattern of its output."""
 
     code: int
     pattern: str = ""
 
 
 class Case(NamedTuple):
-    """A command line, and what both programs answer. `said` is on the page; "" for what is the same."""
+    """A command line with the answers of both programs.
+
+    `said` is the text of the page about a difference, "" if there is none.
+    """
 
     line: str
     peer: Answer
@@ -42,7 +45,7 @@ def differs(said: str, line: str, peer: Answer, ours: Answer) -> Case:
     return Case(line, peer, ours, said)
 
 
-#: In this order, because later commands see what earlier ones have made.
+#: The order matters, because later commands use the results of earlier ones.
 CASES = [
     same("collection add notes --name notes"),
     same("collection add talks"),
@@ -85,7 +88,7 @@ CASES = [
     same("cleanup"),
     same("--index work collection add talks --name talks"),
     same("mcp stop"),
-    # Other sides of these would download models, or wait for a client.
+    # Other cases of these commands would download models or wait for a client.
     *(same(f"{command} --help", 0, "qmd") for command in ("embed", "bench", "mcp", "pull", "skill")),
     differs("exit code 1 for wrong usage", "nonsense", Answer(1), Answer(2)),
     differs(
@@ -171,7 +174,7 @@ LEX = [{"type": "lex", "query": "performance"}]
 
 
 class Request(NamedTuple):
-    """A request, and what both programs answer: the status, and a pattern in the body."""
+    """A request with the answers of both programs: the status, and a pattern of the body."""
 
     method: str
     path: str

@@ -1,6 +1,6 @@
-"""Judges from outside: programs that others wrote for all MCP servers, put to ours.
+"""Judges: clients and checkers of MCP servers that others wrote.
 
-`scripts/judges.sh` installs them from npm. Where it cannot, these tests are skipped, unless `QMD_JUDGES` is
+`scripts/judges.sh` installs them from npm. If it cannot, these tests are skipped, unless `QMD_JUDGES` is
 `required`.
 """
 
@@ -53,6 +53,6 @@ def site(seer: User) -> Iterator[Site]:
 
 @pytest.fixture(scope="session")
 def settings(seer: User, site: Site) -> dict[str, Any]:
-    """Both servers as agents' settings name them: `stdio` and `http`."""
+    """Both servers in the settings of agents: `stdio` and `http`."""
     command = {"command": sys.executable, "args": ["-m", "qmd", "mcp"], "env": seer.environ}
     return {"stdio": command, "http": {"type": "http", "url": site.url}}

@@ -1,4 +1,4 @@
-"""The protocol's own conformance suite, over HTTP, in every revision that it knows."""
+"""The conformance suite of the protocol, over HTTP, in every revision that it knows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KNOWN = Path(__file__).with_name("known_failures.yml")
 
 
 def known() -> dict[tuple[str, str], str]:
-    """(scenario, check) to the message with which it fails."""
+    """Return the known failures: (scenario, check) to the message."""
     entries = KNOWN.read_text(encoding="utf-8").partition("\nserver:\n")[2]
     lines = [line for line in entries.splitlines() if not line.startswith("  #")]
     found = [re.fullmatch(r"  - (\S+):(\S+) # (.+)", line) for line in lines]

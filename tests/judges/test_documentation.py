@@ -1,4 +1,4 @@
-"""docs/mcp.md says what is so."""
+"""docs/mcp.md agrees with the server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.waiting import PATIENCE
 
 PAGE = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
 URL = f"http://127.0.0.1:{MCP_PORT}{MCP}"
-#: Nothing of these is asked of the server but what it lists, and one search with two results.
+#: The server lists its tools and runs one search with two results.
 REQUESTS: list[dict[str, Any]] = [
     {"id": 1, "method": "initialize", "params": INITIALIZE},
     {"method": "notifications/initialized"},
@@ -31,7 +31,7 @@ REQUESTS: list[dict[str, Any]] = [
 
 
 def answers(user: User) -> dict[int, Any]:
-    """The results of REQUESTS, by id."""
+    """Return the results of REQUESTS by id."""
     lines = "".join(json.dumps({"jsonrpc": "2.0", **request}) + "\n" for request in REQUESTS)
     done = subprocess.run(
         [sys.executable, "-m", "qmd", "mcp"],
@@ -46,7 +46,7 @@ def answers(user: User) -> dict[int, Any]:
 
 
 def count(judges: Judges, *values: object) -> list[int]:
-    """The tokens of texts, and of other values as JSON without blanks."""
+    """Return the number of tokens of each text, or of other values as compact JSON."""
     texts = [
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         for value in values
@@ -62,13 +62,13 @@ def blocks(language: str) -> list[str]:
 
 
 def variables(folder: Path) -> set[str]:
-    """The environment variables that the sources in a folder name."""
+    """Return the environment variables that the sources in a folder name."""
     sources = [file.read_text(encoding="utf-8") for file in folder.rglob("*.py")]
     return {name for source in sources for name in re.findall(r"QMD_[A-Z_]+", source)}
 
 
 def servers(value: object) -> Iterator[dict[str, Any]]:
-    """What agents' settings hold of servers, however deep."""
+    """Yield the servers in the settings of agents, at any depth."""
     if isinstance(value, dict):
         if "command" in value or "url" in value:
             yield value

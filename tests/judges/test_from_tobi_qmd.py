@@ -1,4 +1,4 @@
-"""docs/from-tobi-qmd.md says what is so: each command on it is run with tobi/qmd 2.8.3 and with ours."""
+"""docs/from-tobi-qmd.md agrees with tobi/qmd 2.8.3 and qmd: both run each command on it."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ class Duel(Struct):
 
     @contextmanager
     def serving(self) -> Iterator[tuple[Client, Client]]:
-        """Clients of the HTTP servers of the peer and of ours."""
+        """Serve both indexes over HTTP; return clients of the peer and of qmd."""
         program = self.peer / "node_modules/@tobilu/qmd/dist/cli/qmd.js"
         commands = ([self.node, program], [sys.executable, "-m", "qmd"])
         ports = free_port(), free_port()
         running = [
             subprocess.Popen(
                 [*command, "mcp", "--http", "--port", str(port)],
-                cwd=user.home,  # there is no project in it
+                cwd=user.home,  # a folder without a project
                 env={**user.environ, "PWD": str(user.home)},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -108,7 +108,7 @@ def duel(make_user: MakeUser, judges: Judges, tmp_path_factory: pytest.TempPathF
             file = user.home / "lib" / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
-        # tobi/qmd takes this for the current folder.
+        # tobi/qmd uses this variable as the current folder.
         user.environ |= {"NO_COLOR": "1", "PWD": str(user.home / "lib")}
     (node,) = judges.folder.glob("node_modules/node-*/bin/node")
     yield Duel(node, Path(done.stdout.strip()), *users)
@@ -116,12 +116,12 @@ def duel(make_user: MakeUser, judges: Judges, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture(scope="module")
 def answers(duel: Duel) -> list[tuple[Answer, Answer]]:
-    """What both programs answer to all cases."""
+    """The answers of both programs to all cases."""
     return [duel.ask(case.line) for case in CASES]
 
 
 def spans(text: str) -> list[str]:
-    """The commands that a text names, without the arguments that stand for others."""
+    """Return the commands that a text names, without placeholders."""
     known = {*names(), *ALIASES, "skills"}
     found = []
     for span in re.findall(r"`([^`\n]+)`", text):
@@ -134,7 +134,7 @@ def spans(text: str) -> list[str]:
 def test_migration_page_commands_are_run_with_both_programs() -> None:
     compared = PAGE[PAGE.index("## The same") : PAGE.index("## Over HTTP")]
     compared = compared.replace("`collection` (`", "`collection` (").replace("`context` (`", "`context` (")
-    # What is new here has no counterpart.
+    # A command that is new in qmd has no counterpart.
     lines = [line for line in compared.splitlines() if not line.startswith("| | ")]
     run = [case.line for case in CASES]
     missing = [name for name in spans("\n".join(lines)) if not any(_runs(line, name) for line in run)]
@@ -191,7 +191,7 @@ def test_migrate_reads_an_index_of_tobi_qmd(duel: Duel, answers: list[tuple[Answ
     duel.user.run("migrate", str(index), **environ)
     assert "All talks" in (target / "config" / "qmd" / "index.yml").read_text(encoding="utf-8")
     assert "Nothing to take over" in duel.user.run("migrate", str(index), **environ).stdout
-    # In its own place both programs share index.yml.
+    # At the default path both programs share index.yml.
     shared = {key: duel.other.environ[key] for key in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME")}
     assert "Both programs read the same" in duel.user.run("migrate", **shared).stdout
     assert (index.read_bytes(), config.read_bytes()) == before

@@ -1,4 +1,4 @@
-"""MCP Inspector: what it shows of the server, in both eras of the protocol, over both transports."""
+"""MCP Inspector: its view of the server, with both kinds of handshake, over both transports."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ INSPECTOR = "@modelcontextprotocol/inspector/clients/cli/build/index.js"
 
 
 class Inspector:
-    """Its command line, at one of the servers."""
+    """The command line of MCP Inspector, connected to one of the servers."""
 
     def __init__(self, judges: Judges, settings: Path, server: str, era: str) -> None:
         self._judges = judges
         self._target = ["--config", str(settings), "--server", server, "--protocol-era", era]
 
     def run(self, method: str, *options: str) -> tuple[dict[str, Any], str]:
-        """(result, stderr) of a request that must succeed."""
+        """Return (result, stderr) of a request. The test fails if the request does."""
         asked = ["--format", "json", "--method", method, *options]
         done = self._judges.run(INSPECTOR, *self._target, *asked)
         assert done.returncode == 0, done.stdout + done.stderr

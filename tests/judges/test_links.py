@@ -1,4 +1,4 @@
-"""Links between notes, beside those that a parser of CommonMark and a second resolver find."""
+"""Links between notes, compared with a CommonMark parser and a second resolver."""
 
 from __future__ import annotations
 

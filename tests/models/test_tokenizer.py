@@ -13,7 +13,7 @@ from qmd.models.e5.embedder import E5Embedder
 from qmd.models.e5.tokenizer import UNKNOWN, Tokenizer
 from tests.models.oracle import Oracle
 
-# Ids of XLM-RoBERTa's published tokenizer, without <s> and </s>.
+# Token ids of XLM-RoBERTa's published tokenizer, without <s> and </s>.
 PUBLISHED = {
     "Hello world": [35378, 8999],
     "Hello world!": [35378, 8999, 38],
@@ -23,7 +23,7 @@ PUBLISHED = {
 }
 
 
-#: Letters of many scripts, marks, compatibility forms, controls and spaces, met more often than by chance.
+#: Letters of many scripts, marks, compatibility forms, controls and spaces, which random text rarely has.
 MIXED = st.text(
     alphabet="aeE ,.-数据库が\u3099ｶﾞﾞ한\u1112\u1161\u11ab\u0301\u0323\u0345\u20dd"
     "½¨～Ａ１㍿ﬁ\u00a0\u200b\x07\x00\t▁ไม่ำअ़न्ع🎉𓀀\ufffd",

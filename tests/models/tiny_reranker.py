@@ -1,4 +1,4 @@
-"""Writes a reranker of a few kilobytes: BERT of one layer with random weights and a ranking head, as GGUF."""
+"""Write a reranker of a few kilobytes: BERT of one layer with random weights and a ranking head, as GGUF."""
 
 from __future__ import annotations
 

@@ -28,14 +28,14 @@ def seer(make_user: MakeUser) -> User:
     shutil.copytree(ROOT / "examples" / "notes", user.notes)
     user.ok("collection", "add", str(user.notes), "--name", "notes")
     user.ok("embed", "-q")
-    # These programs find qmd as one that is installed beside them.
+    # These programs import the installed qmd.
     del user.environ["PYTHONPATH"]
     return user
 
 
 @pytest.fixture(scope="session")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python with the programs and qmd."""
+    """A Python with these programs and qmd."""
     with FileLock(tmp_path_factory.getbasetemp().parent / "neighbours.lock"):
         done = subprocess.run(
             ["sh", ROOT / "scripts" / "neighbours.sh"],

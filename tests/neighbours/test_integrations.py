@@ -23,7 +23,7 @@ def run(user: User, *command: str | Path) -> str:
         command,
         capture_output=True,
         encoding="utf-8",
-        # Other plugins of the environment may need more than is installed.
+        # Other plugins in the environment may need packages that are not installed.
         env=user.environ
         | {"LLM_USER_PATH": str(user.home / "llm"), "LLM_LOAD_PLUGINS": "qmd-python,llm-echo"},
         cwd=user.home,
@@ -35,7 +35,7 @@ def run(user: User, *command: str | Path) -> str:
 
 
 def called(user: User, python: Path, tool: str, name: str, **arguments: Any) -> str:
-    """The output of a tool that a model calls, whose answer is the prompt."""
+    """Return the output of a tool. The model calls it and answers with the prompt."""
     prompt = json.dumps({"tool_calls": [{"name": name, "arguments": arguments}], "prompt": ""})
     printed = run(user, python.with_name("llm"), "-m", "echo", "-T", tool, "--no-log", prompt)
     decoder = json.JSONDecoder()
@@ -87,5 +87,5 @@ def test_retrievers_of_the_integrations_page_find_passages(
     (tmp_path / "recipe.py").write_text(recipe, encoding="utf-8")
     warnings = "error::DeprecationWarning:__main__"
     printed = run(seer, python, "-W", warnings, tmp_path / "recipe.py").splitlines()
-    # How many there are depends on whether the reranker was ready in time.
+    # The number of passages depends on whether the reranker was ready in time.
     assert re.fullmatch(r"notes/ops/backup\.md 1\d( \d\.\d\d)?", printed[0])

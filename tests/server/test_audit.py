@@ -1,4 +1,4 @@
-"""The audit log: changes, refused requests, and no text of documents or queries."""
+"""The audit log: changes and refused requests, without text of documents or queries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ def told(
     status: int | None = 200,
     source: str = "127.0.0.1",
 ) -> None:
-    """Have a request watched that is answered with a status; None: it is not answered."""
+    """Pass a request through the audit.
+
+    Args:
+        status: The status of the answer, or None if there is no answer.
+    """
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         scope[SCOPE_KEY] = Key("laptop", "")

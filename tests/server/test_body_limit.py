@@ -17,7 +17,7 @@ def scope(**headers: str) -> Scope:
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers with the body it was sent."""
+    """Answer with the body of the request."""
     message = await receive()
     assert message["more_body"] is False
     await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -25,7 +25,7 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def answer(bodies: BodyLimit, parts: Iterable[bytes], **headers: str) -> tuple[int, bytes]:
-    """What a client is answered that sends its body in parts and stays."""
+    """Return the answer to a client that sends its body in parts and stays connected."""
     sent: list[Message] = []
 
     async def run() -> None:

@@ -12,7 +12,7 @@ import pytest
 from qmd.errors import BusyError
 from qmd.server import discovery
 
-#: Advertises a server, prints a line, and waits to be killed.
+#: Advertise a server, print a line, and wait to be killed.
 _SERVER = """
 import os, sys
 from qmd.server import discovery

@@ -1,4 +1,4 @@
-"""The index of a server: opening, concurrent calls, and freeing of idle models."""
+"""The index of a server: opening, concurrent calls, and idle models."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.waiting import PATIENCE, until
 
 
 class Clock:
-    """Time that passes when told to."""
+    """A clock that a test moves."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -34,7 +34,7 @@ class Clock:
 
 @pytest.fixture
 def opened(tmp_path: Path, environ: dict[str, str], notes: Notes) -> Iterator[qmd.Index]:
-    # A number of threads that no other test uses: a process shares its models by cache and threads.
+    # No other test uses this number of threads, and models are shared by cache and threads.
     environ["QMD_THREADS"] = "3"
     with qmd.open_index(tmp_path / "index.sqlite", environ=environ) as index:
         index.add_collection(str(notes({"a.md": "# A\n\nRivers and lakes.\n"})))
@@ -134,7 +134,7 @@ def test_index_host_frees_idle_models(opened: qmd.Index) -> None:
         clock.now += 200
         assert host.release_idle_models() == 100
         assert opened.model_provider.embedder is model()
-        # What needs no models does not keep them.
+        # A call that needs no models does not keep them in memory.
         await host.call(count)
         clock.now += 100
         assert host.release_idle_models() == 300

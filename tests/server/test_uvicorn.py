@@ -1,4 +1,4 @@
-"""The inner names of uvicorn that the server uses. `pyproject.toml` allows the versions that have them."""
+"""The internal names of uvicorn that the server uses. `pyproject.toml` allows the versions that have them."""
 
 from __future__ import annotations
 

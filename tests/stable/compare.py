@@ -1,7 +1,7 @@
-"""Whether programs that know an interface of an earlier version can use that of a later one.
+"""Compatibility of an interface with an earlier version of it.
 
-What programs give may become more, and what they are given must stay what they know. So arguments may be
-added if they can be left out, fields of answers may be added, and nothing may be removed or change its type.
+A program may send less than a new interface takes, and receive more than it knows. So arguments may be added
+if they are optional, fields of answers may be added, and nothing may be removed or change its type.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 Schema = dict[str, Any]
 
-#: Limits of what a program gives, and whether a greater number allows less.
+#: Limits of values that a program sends, and whether a greater number allows less.
 _LIMITS = {
     "minimum": True,
     "minLength": True,
@@ -23,7 +23,7 @@ _LIMITS = {
 
 
 def broken_commands(old: Schema, new: Schema) -> Iterator[str]:
-    """Describe the commands that can no longer be typed."""
+    """Describe the commands that can no longer be used."""
     for name, command in old.items():
         if name not in new:
             yield f"qmd {name}: there is no such command"
@@ -37,7 +37,7 @@ def broken_commands(old: Schema, new: Schema) -> Iterator[str]:
 
 
 def broken_endpoints(old: Schema, new: Schema) -> Iterator[str]:
-    """Describe the requests that are no longer understood, and the answers that are others."""
+    """Describe the requests that are no longer accepted, and the answers that have changed."""
     for name, endpoint in old.items():
         if name not in new:
             yield f"{name}: there is no such endpoint"
@@ -62,7 +62,7 @@ def broken_endpoints(old: Schema, new: Schema) -> Iterator[str]:
 
 
 def broken_tools(old: Schema, new: Schema) -> Iterator[str]:
-    """Describe the calls of tools that are no longer understood, and the results that are others."""
+    """Describe the tool calls that are no longer accepted, and the results that have changed."""
     for name, tool in old.items():
         if name not in new:
             yield f"{name}: there is no such tool"
@@ -72,7 +72,7 @@ def broken_tools(old: Schema, new: Schema) -> Iterator[str]:
 
 
 def broken_outputs(old: Schema, new: Schema) -> Iterator[str]:
-    """Describe the JSON of commands that is another."""
+    """Describe the JSON output of commands that has changed."""
     for heading, schema in old.items():
         if heading not in new:
             yield f"{heading}: has no schema"
@@ -81,13 +81,13 @@ def broken_outputs(old: Schema, new: Schema) -> Iterator[str]:
 
 
 def broken(old: Schema, new: Schema, at: str, *, given: bool) -> Iterator[str]:
-    """Describe where a value by one schema is none by the other.
+    """Describe the values that are valid by one schema but not by the other.
 
     Args:
         old: The schema that a program knows.
-        new: The schema of now.
+        new: The current schema.
         at: The path of the value, for the descriptions.
-        given: Whether the program gives the value. Otherwise it receives it.
+        given: Whether the program sends the value. Otherwise it receives it.
     """
     less, more = (old, new) if given else (new, old)
     if (kinds := _kinds(more)) and (not _kinds(less) or _kinds(less) - kinds):
@@ -117,7 +117,7 @@ def broken(old: Schema, new: Schema, at: str, *, given: bool) -> Iterator[str]:
 
 
 def _kinds(schema: Schema) -> set[str]:
-    """The types of the values of a schema; empty if it allows all."""
+    """Return the types of the values of a schema; empty if it allows all."""
     if "anyOf" in schema:
         each = [_kinds(alternative) for alternative in schema["anyOf"]]
         return set().union(*each) if all(each) else set()

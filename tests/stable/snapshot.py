@@ -1,7 +1,6 @@
-"""What users' programs and indexes rely on, as data: `python -m tests.stable.snapshot` keeps it.
+"""The interfaces and indexes that users rely on, as data: `python -m tests.stable.snapshot` writes it.
 
-Each version that kept such data has a folder here, named after it. Later versions are compared with all of
-them.
+Each version with such data has a folder, named after it. Later versions are compared with all of them.
 """
 
 from __future__ import annotations
@@ -26,19 +25,19 @@ from tests.edge.cli.test_help import ALL
 
 HERE = Path(__file__).parent
 MAKER = HERE.parents[1] / "tools" / "make_python_docs.py"
-#: The place of the notes in the kept index.yml.
+#: The path of the notes in the stored index.yml.
 NOTES = "/home/ann/notes"
 Schema = dict[str, Any]
 
 
 def python() -> str:
-    """The public names of Python, as source without bodies."""
+    """Return the public names of Python, as source without bodies."""
     stub: str = runpy.run_path(str(MAKER))["stub"]()
     return stub
 
 
 def interfaces() -> Schema:
-    """The commands and their JSON, the endpoints, and the tools."""
+    """Return the commands and their JSON, the endpoints, and the tools."""
     return {"commands": _commands(), "json": _outputs(), "http": _endpoints(), "mcp": _tools()}
 
 
@@ -59,7 +58,7 @@ def _commands() -> Schema:
 
 
 def _outputs() -> Schema:
-    """The schemas of docs/formats.md by heading."""
+    """Return the schemas of docs/formats.md by heading."""
     sections = re.split(r"^##+ (.+)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     found = {}
     for heading, text in zip(sections[::2], sections[1::2], strict=True):
@@ -101,7 +100,10 @@ def _content(value: Schema) -> Schema:
 
 
 def _inlined(schema: Any, document: Schema, inside: tuple[str, ...] = ()) -> Any:
-    """A schema with its references resolved. A reference to a schema that it is in becomes anything."""
+    """Return a schema with its references resolved.
+
+    A recursive reference becomes a schema that allows anything.
+    """
     if isinstance(schema, list):
         return [_inlined(each, document, inside) for each in schema]
     if not isinstance(schema, dict):
@@ -128,7 +130,7 @@ def _tools() -> Schema:
 
 
 def make_index(folder: Path) -> None:
-    """Index the notes in a folder, beside which the index and its configuration are made."""
+    """Index the notes in a folder. The index and its configuration are made beside them."""
     with tempfile.TemporaryDirectory() as home:
         environ = {"HOME": home, "XDG_CONFIG_HOME": home}
         with qmd.open_index(folder / "index.sqlite", environ=environ) as index:
@@ -150,7 +152,7 @@ if __name__ == "__main__":
     (kept / "python.txt").write_text(python(), encoding="utf-8")
     text = json.dumps(interfaces(), indent=1, sort_keys=True, ensure_ascii=False)
     (kept / "interfaces.json").write_text(text + "\n", encoding="utf-8")
-    # The index remembers where it was made.
+    # The index stores the path at which it was made.
     made = Path("/tmp/qmd-stable")
     try:
         shutil.copytree(HERE / "notes", made / "notes")

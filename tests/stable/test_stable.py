@@ -1,4 +1,4 @@
-"""What was promised in docs/stability.md holds for what was kept of each version."""
+"""The promises of docs/stability.md hold for the data of each version."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_interfaces_stay_compatible_with_earlier_versions(
 
 
 def python_broken(old: str, new: str) -> list[str]:
-    """What the source of a program for the old names trips over with the new ones."""
+    """Return the changes that break a program written for the old names."""
     before, after = (
         griffe.visit("qmd", filepath=Path(f"{name}.py"), code=code)
         for name, code in (("old", old), ("new", new))
@@ -145,7 +145,7 @@ def test_index_of_an_earlier_version_is_searched_and_migrated(
         assert first("query", "怎么撤销一个版本") == "notes/笔记/发布.md"
         assert index.search("dump tag:ops after:2026-03").hits[0].context == "How we run things"
         assert [link.to for link in index.links("backup.md")] == ["notes/sign-in.md"]
-        # The texts are those that were indexed, so nothing is embedded again.
+        # The texts are unchanged, so they are not embedded again.
         (report,) = index.update()
         assert (report.added, report.updated, report.removed) == (0, 0, 0)
         assert index.missing_vectors().texts == 0

@@ -42,7 +42,7 @@ NOTES = {
     "arabic.md": "# النسخ الاحتياطي\n\nاحفظ نسخة احتياطية من الملفات كل يوم.\n",
     "sub/old.md": "# Old backup\n\nAn older note about the backup of 2019.\n",
 }
-#: A notebook with a long text in its second cell.
+#: A notebook with a long second cell.
 NOTEBOOK = {
     "nbformat": 4,
     "metadata": {},
@@ -75,7 +75,7 @@ def browser() -> Iterator[Browser]:
 
 @contextmanager
 def watched(browser: Browser, server: Server, **options: Any) -> Iterator[tuple[BrowserContext, list[str]]]:
-    """A context of the browser, and its console messages, errors, dialogs and foreign requests."""
+    """Open a context of the browser; record console messages, errors, dialogs and requests to other hosts."""
     context = browser.new_context(base_url=f"http://127.0.0.1:{server.port}", **options)
     complaints: list[str] = []
     context.on("console", lambda message: complaints.append(f"console: {message.text}"))
@@ -97,7 +97,7 @@ def watched(browser: Browser, server: Server, **options: Any) -> Iterator[tuple[
 
 @pytest.fixture(scope="session")
 def writer(make_user: MakeUser) -> User:
-    """A user with notes that are indexed, and a picture beside them."""
+    """A user with indexed notes, and a picture beside them."""
     user = make_user("web")
     notes = user.home / "wiki"
     for name, text in NOTES.items():
@@ -123,7 +123,7 @@ def server(writer: User) -> Iterator[Server]:
 
 @pytest.fixture
 def open_page(browser: Browser, server: Server) -> Iterator[OpenPage]:
-    """Opens pages. Afterwards nothing may have complained."""
+    """Open pages. At the end, the test fails if the browser recorded a complaint."""
     contexts = []
 
     def open_page(path: str = "/", **options: Any) -> Page:
@@ -133,7 +133,7 @@ def open_page(browser: Browser, server: Server) -> Iterator[OpenPage]:
         page = context.new_page()
         page.goto(path)
         if page.locator("[autofocus]").count():
-            # The browser does it at the first paint, which can come after the page is loaded.
+            # The browser reports it at the first paint, which can be after the page is loaded.
             expect(page.locator("[autofocus]")).to_be_focused()
         return page
 

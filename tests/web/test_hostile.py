@@ -1,4 +1,4 @@
-"""Hostile notes in a real browser: nothing in them runs, loads anything or breaks the page."""
+"""Hostile notes in a real browser: they run nothing, load nothing and do not break the page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.clients import Server, server_of
 from tests.users import MakeUser
 from tests.web.conftest import watched
 
-#: HTML and addresses that run something in a page which does not escape them.
+#: HTML and addresses that run code if a page does not escape them.
 HTML = (
     "<script>alert(1)</script>",
     "<ScRiPt src=//example.org/x.js></ScRiPt>",
@@ -101,7 +101,7 @@ MARKDOWN = (
 
 
 def notes() -> dict[str, str]:
-    """One note for each vector, in its text, title and fields, and notes whose names are vectors."""
+    """Return a note for each vector, in its text, title and fields, and notes whose names are vectors."""
     found: dict[str, str] = {}
     for number, vector in enumerate((*HTML, *MARKDOWN)):
         line = json.dumps(" ".join(vector.split()))
@@ -129,7 +129,7 @@ def server(make_user: MakeUser) -> Iterator[Server]:
         yield server
 
 
-#: Looks for what the browser would run: handlers, scripts that are not ours, and addresses of code.
+#: Looks for everything that the browser would run: handlers, foreign scripts and addresses of code.
 _LOOK = """() => {
   const found = [];
   for (const element of document.querySelectorAll('*')) {

@@ -1,4 +1,4 @@
-"""Jobs on the page of upkeep, which several tabs show."""
+"""Jobs on the upkeep page, in several tabs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.web.conftest import watched
 
 @pytest.fixture
 def tabs(browser: Browser, make_user: MakeUser) -> Iterator[tuple[Page, Page]]:
-    """Two tabs of upkeep, in whose server embedding takes as long as the test."""
+    """Two tabs of the upkeep page of a server whose embedding takes as long as the test."""
     user = make_user("jobs")
     user.ok("collection", "add", str(user.notes))
     with serving() as models:

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.clients import Server
 from tests.web.conftest import OpenPage, watched
 
-#: Rules of axe that it leaves out if they are not named.
+#: Rules of axe that are off by default.
 AXE = {"rules": {"label-content-name-mismatch": {"enabled": True}}}
 
 
@@ -20,7 +20,7 @@ def hits(page: Page) -> list[str]:
 
 
 def settle(page: Page) -> None:
-    """Wait until the search by meaning has answered, so that the list does not change any more."""
+    """Wait until the vector search has answered, so that the list no longer changes."""
     expect(page.locator("#facets[data-filled]")).to_be_attached()
 
 
@@ -54,7 +54,7 @@ def test_chinese_results_are_found_and_highlighted(open_page: OpenPage) -> None:
     expect(page.locator(".count")).to_contain_text("条结果")
 
 
-#: The texts of a page that are its own: not those of documents, nor names, commands and addresses.
+#: The texts of the page itself, without documents, names, commands and addresses.
 OWN_TEXTS = """() => {
   const foreign = `.prose, .title, .doctitle, .snippet, .outline, .links, .tags, .brand,
     bdi, code, pre, kbd, time, script, svg`;
@@ -154,7 +154,7 @@ def test_facets_and_chips_become_typed_filters(open_page: OpenPage) -> None:
 
 
 def test_active_mode_is_marked(open_page: OpenPage) -> None:
-    # Nothing has vectors here, so words alone can be searched.
+    # Nothing has vectors here, so only words can be searched.
     page = open_page("/?q=backup&mode=both")
     mode = page.get_by_role("navigation", name="Search by").locator("[aria-current]")
     expect(mode).to_have_text("Words")
@@ -177,7 +177,7 @@ def test_document_is_rendered_with_its_links(open_page: OpenPage) -> None:
     expect(page.locator("#hit mark")).to_have_text("xylophone")
     expect(page.locator("#hit")).to_be_in_viewport()
     expect(page.locator(".prose img")).to_have_count(1)
-    page.locator(".prose img").scroll_into_view_if_needed()  # a browser may load it only then
+    page.locator(".prose img").scroll_into_view_if_needed()  # the browser may load it only if it is visible
     expect(page.locator(".prose img")).to_have_js_property("naturalWidth", 1)
     expect(page.locator(".properties")).to_contain_text("draft")
     expect(page.locator(".outline")).to_contain_text("Restoring")
@@ -237,7 +237,7 @@ def test_anchors_of_the_source_file_are_displayed_and_linked(open_page: OpenPage
 
 
 def test_pages_say_how_current_the_index_is(open_page: OpenPage) -> None:
-    # Servers do not watch in tests, so it is the time of the scan, unless that has only just ended.
+    # Servers of tests do not watch, so the page shows the time of the scan, unless that has just ended.
     for path in ("/", "/?q=backup&mode=words", "/read/wiki/deploy.md", "/upkeep"):
         page = open_page(path)
         expect(
@@ -290,7 +290,7 @@ def test_why_page_explains_a_missing_document(open_page: OpenPage) -> None:
     ],
 )
 def test_axe_finds_nothing(open_page: OpenPage, path: str, scheme: str) -> None:
-    # axe itself is a script that the policy of the page would refuse.
+    # axe is a script, which the security policy of the page would refuse.
     page = open_page(path, color_scheme=scheme, bypass_csp=True)
     found = Axe().run(page, options=AXE).response["violations"]
     assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []

@@ -1,4 +1,4 @@
-"""Notes in notes, media, formulas and HTML in a real browser."""
+"""Embedded notes, media, formulas and HTML in a real browser."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def test_embedded_notes_media_formulas_and_html_are_displayed(browser: Browser, 
         )
         assert page.locator("math mfrac").first.evaluate("it => it.getBoundingClientRect().height") > 0
         expect(page.locator(".prose kbd").first).to_have_text("Ctrl")
-        # The note is shown in the note, and the outer one in it, but not a third time.
+        # The note is embedded, and the outer one in it, but not a third time.
         embeds = page.locator("section.embed")
         expect(embeds).to_have_count(2)
         expect(embeds.first).to_contain_text("The second part")
         expect(embeds.first).not_to_contain_text("A block")
         page.get_by_text("More", exact=True).first.click()
         expect(page.get_by_text("Folded text").first).to_be_visible()
-        # A change of the inner note is shown, although the outer one is the same.
+        # A change of the inner note is shown although the outer one has not changed.
         (folder / "inner.md").write_text(INNER.replace("second part", "changed part"), encoding="utf-8")
         user.ok("update")
         page.reload()

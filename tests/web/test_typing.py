@@ -1,4 +1,4 @@
-"""Searching while one types: beginnings of words, the step by meaning, and a server that is gone."""
+"""Searching while typing: prefixes, the vector step, and a server that has stopped."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.web.test_page import hits
 from tests.web.test_page import settle as both_steps
 
 DOCS = Path(__file__).parents[2] / "docs"
-#: Words of the notes, each with a note of its own; one is the beginning of another.
+#: Words with a note each. One is a prefix of another.
 WORDS = ("needlemarker", "naïveté", "quaternion", "quater")
 
 
 @pytest.fixture(scope="module")
 def typist(make_user: MakeUser) -> User:
-    """A user with 50 embedded notes: sections of real documents, and one for each word."""
+    """A user with 50 embedded notes: sections of docs/, and one note for each word."""
     user = make_user("typing")
     notes = user.home / "vault"
     notes.mkdir()
@@ -80,7 +80,7 @@ def test_note_with_the_unfinished_word_stays_first(page: Page) -> None:
 
 
 def listed(server: Server, query: str, **more: object) -> list[tuple[str, int]]:
-    """The files that a step shows, with their scores in percent."""
+    """Return the files that a search step lists, with their scores in percent."""
     answer = server.ask("GET", f"/?{urlencode({'q': query, 'live': 1, 'scores': 1, **more})}")
     files = re.findall(r'data-file="([^"]+)"', answer.text)
     return list(zip(files, map(int, re.findall(r"<b>(\d+) %</b>", answer.text)), strict=True))
