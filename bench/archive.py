@@ -1,11 +1,11 @@
-"""What a search of a whole archive costs: 20,000 posts of 5 kB, in one process, as the server runs it.
+"""Time and memory of a search of a whole archive: 20,000 posts of 5 kB, in one process.
 
     python bench/archive.py [--posts N] [--bytes N] [--json OUT]
 
-The posts are generated: Chinese characters by a fixed rule, with some Latin words, in one tenth of them names
-with accents. `first` is the first search of a process, which reads every file; `warm` the median of the
-searches after it, by kind of query; `changed` a search after one file has changed. `peak` is the most memory
-that the process held.
+The posts are generated: Chinese characters by a fixed rule, with some Latin words, a tenth of them names with
+accents. `first` is the first search of a process, which reads every file; `warm` is the median of later
+searches, by kind of query; `changed` is a search after one file has changed. `peak` is the peak memory of the
+process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from common import median, table, write_json
 SEED = 20
 AUTHORS = 10
 ROUNDS = 9
-#: Kinds of queries: what stands in few posts or in none, in Latin letters, and in nearly every line.
+#: Queries by kind: for words in few or no posts, in Latin letters, and in nearly every line.
 QUERIES = {
     "rare": "稀有的话",
     "absent": "没有这样的话",
@@ -56,21 +56,21 @@ def generate(data: Path, posts: int, size: int) -> None:
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Milliseconds that a call takes."""
+    """Return the milliseconds that a call takes."""
     began = time.perf_counter()
     work()
     return (time.perf_counter() - began) * 1000
 
 
 def peak() -> float:
-    """The most memory that this process held, in MB."""
+    """Return the peak memory of this process, in MB."""
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most / 1e6 if sys.platform == "darwin" else most / 1024
 
 
 def measure(data: Path) -> dict[str, float]:
-    """The figures, in milliseconds and MB."""
-    # Everything that the server of an archive imports counts into its memory.
+    """Return the figures in milliseconds and MB."""
+    # Import everything that the server of an archive imports, because it counts into the memory.
     import qmd.mcp.archive
     import qmd.mcp.http
     import qmd.mcp.stdio  # noqa: F401
@@ -91,8 +91,8 @@ def measure(data: Path) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--posts", type=int, default=20_000)
-    parser.add_argument("--bytes", type=int, default=5_000, help="of a post")
-    parser.add_argument("--json", type=Path, help="write the figures here")
+    parser.add_argument("--bytes", type=int, default=5_000, help="bytes of a post (5000)")
+    parser.add_argument("--json", type=Path, help="write the result to this file")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         generate(Path(folder), args.posts, args.bytes)

@@ -1,14 +1,14 @@
-"""What scores are worth: fit the calibrated scale, and test it, through the public API.
+"""Fit the calibrated scale of scores, and test it, through the public API.
 
     python bench/calibration.py FOLDER... [--work DIR] [--every N] [--fit] [--json OUT] [--plot SVG]
 
 Each collection is asked its own questions, the same questions with the relevant documents filtered out
 (near), and questions of the other collections (far). AUC is the probability that the best hit of an answered
 question scores more than that of an unanswered one. ECE is the expected calibration error in ten bins of the
-best hits: own questions count as much as near (a twentieth of it) and far ones together.
+best hits: own questions have the same weight as near ones (a twentieth of it) and far ones together.
 
-`--fit` prints the constants of `qmd.ranking.calibration`. The collections that the constants come from were
-the open ones; with `--fit`, each is judged by constants that were fitted on the others.
+`--fit` prints the constants of `qmd.ranking.calibration`, which were fitted on the public collections. With
+`--fit`, each collection is judged by constants fitted on the others.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ import qmd
 from quality import prepared
 
 MODES = ("search", "vsearch", "query without reranking", "query")
-#: The signals of each mode, of which the regression has the values and the leads. The second regression of a
-#: mode is for documents that have hardly a word of the query.
+#: The signals of each mode, whose values and leads the regression uses. The second regression of a mode is
+#: for documents that have hardly any words of the query.
 SIGNALS: dict[str, tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = {
     "search": ((("words",), ()),),
     "vsearch": ((("meaning",), ("meaning",)),),
     "query without reranking": ((("words",), ("meaning",)), (("meaning",), ("meaning",))),
     "query": ((("words", "title"), ("meaning", "rerank")), (("rerank",), ("meaning", "rerank"))),
 }
-#: What own, near and far questions weigh, and how much less each next hit does.
+#: Weights of own, near and far questions, and the factor of each next hit.
 WEIGHTS = {"own": 1.0, "near": 0.05, "far": 1.0}
 DEPTH, DECAY = 5, 2.0
 FAR = 8
@@ -46,7 +46,7 @@ BINS = 10
 
 
 class Row(Struct, frozen=True):
-    """One hit: its question, its rank from 0, whether it is relevant, its score and what it comes from."""
+    """A hit: its question, its rank from 0, whether it is relevant, its score and its signals."""
 
     collection: str
     kind: str
@@ -60,7 +60,10 @@ class Row(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True):
-    """The measures of a mode, of one collection or all. `kept` are the shares that score 0.5 or more."""
+    """The measures of a mode, for one collection or all.
+
+    `kept` are the fractions with a score of 0.5 or more.
+    """
 
     mode: str
     collection: str
@@ -132,7 +135,7 @@ def gathered(
 
 
 def _hits(index: qmd.Index, text: str, options: dict[str, Any]) -> Iterator[Row]:
-    """Ask one question in every mode; `question` is the path of the hit."""
+    """Ask one question in every mode. `question` identifies it in the hits."""
     common: dict[str, Any] = {"limit": DEPTH, "explain": True, **options}
     responses = {
         "search": index.search(text, **common),
@@ -147,7 +150,7 @@ def _hits(index: qmd.Index, text: str, options: dict[str, Any]) -> Iterator[Row]
 
 
 def judged_by_others(rows: Sequence[Row], mode: str) -> Iterator[Row]:
-    """Return the rows of a mode with the scores of a fit on the other collections; print the fit on all."""
+    """Return the rows of a mode with scores of a fit on the other collections. Print the fit on all."""
     rest = [row for row in rows if row.mode == mode]
     for values, leads in SIGNALS[mode]:
         wanted = {*values, *leads}
@@ -180,7 +183,7 @@ def _inputs(row: Row, values: Sequence[str], leads: Sequence[str]) -> list[float
 
 
 def _weights(rows: Sequence[Row]) -> np.ndarray[Any, Any]:
-    """Let each collection count the same, its kinds of questions by `WEIGHTS`, and lower hits less."""
+    """Return weights: each collection counts the same, questions by `WEIGHTS`, and lower hits less."""
     counts: dict[tuple[str, str], int] = {}
     for row in rows:
         counts[row.collection, row.kind] = counts.get((row.collection, row.kind), 0) + 1
@@ -237,7 +240,7 @@ def _auc(high: np.ndarray[Any, Any], low: np.ndarray[Any, Any]) -> float:
 
 
 def reliability(rows: Sequence[Row]) -> list[dict[str, float]]:
-    """Return, of each bin of scores, its weight, its mean score and the share of relevant hits."""
+    """Return the weight, mean score and fraction of relevant hits of each bin of scores."""
     scores = np.array([row.score for row in rows])
     relevant = np.array([float(row.relevant) for row in rows])
     weights = _weights(rows) / _weights(rows).sum()
@@ -254,7 +257,7 @@ def reliability(rows: Sequence[Row]) -> list[dict[str, float]]:
 
 
 def _plot(diagrams: dict[str, list[dict[str, float]]], path: Path) -> None:
-    """Draw the reliability diagrams: the nearer to the diagonal, the more a score means what it says."""
+    """Draw the reliability diagrams. On the diagonal a score equals the probability of relevance."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -289,13 +292,15 @@ def _report(results: Sequence[Result]) -> str:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Fit and test the calibrated scale of scores.")
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
-    parser.add_argument("--work", type=Path, default=Path("bench-work"), help="where indexes are kept")
-    parser.add_argument("--every", type=int, default=1, help="take each Nth question (1)")
+    parser.add_argument("--work", type=Path, default=Path("bench-work"), help="folder of the indexes")
+    parser.add_argument("--every", type=int, default=1, help="use each Nth question (1)")
     parser.add_argument(
-        "--fit", action="store_true", help="print new constants, and judge each fit by others"
+        "--fit",
+        action="store_true",
+        help="print new constants; judge each collection by constants of the others",
     )
-    parser.add_argument("--json", type=Path, help="where the result is kept")
-    parser.add_argument("--plot", type=Path, help="where the reliability diagrams are drawn (SVG)")
+    parser.add_argument("--json", type=Path, help="write the result to this file")
+    parser.add_argument("--plot", type=Path, help="write the reliability diagrams to this SVG file")
     return parser.parse_args()
 
 

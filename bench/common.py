@@ -1,4 +1,4 @@
-"""What the benchmarks share: evaluation collections, statistics, tables, the machine."""
+"""Shared code of the benchmarks: evaluation collections, statistics, tables, the machine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PACKAGES = (
 
 
 class EvalDocument(Struct, frozen=True):
-    """One document of a corpus."""
+    """A document of a corpus."""
 
     id: str
     title: str
@@ -44,12 +44,12 @@ class EvalDocument(Struct, frozen=True):
 
     @property
     def markdown(self) -> str:
-        """The document as a Markdown file: its title, where it has one, as a heading."""
+        """The document as a Markdown file, with its title as a heading if it has one."""
         return f"# {self.title}\n\n{self.text}" if self.title else self.text
 
 
 class EvalCollection(Struct, frozen=True):
-    """A retrieval collection in BEIR layout. `qrels`: query → document → grade."""
+    """A retrieval collection in BEIR layout. `qrels` maps query and document to the grade."""
 
     name: str
     documents: tuple[EvalDocument, ...]
@@ -59,7 +59,7 @@ class EvalCollection(Struct, frozen=True):
 
 
 def read_collection(folder: Path) -> EvalCollection:
-    """Read `corpus.jsonl[.gz]`, `queries.jsonl[.gz]` (those that are judged) and `qrels.tsv`."""
+    """Read `corpus.jsonl[.gz]`, `queries.jsonl[.gz]` (only queries with judgements) and `qrels.tsv`."""
     corpus = _either(folder, "corpus.jsonl")
     documents = tuple(
         EvalDocument(str(row["_id"]), str(row.get("title") or "").strip(), str(row.get("text") or ""))
@@ -80,7 +80,7 @@ def read_collection(folder: Path) -> EvalCollection:
 
 
 def write_files(documents: Sequence[EvalDocument], folder: Path) -> dict[str, str]:
-    """One Markdown file a document, named by number so that names say nothing; returns file name → id."""
+    """Write a Markdown file for each document, with a number as its name; return file name → id."""
     folder.mkdir(parents=True, exist_ok=True)
     names: dict[str, str] = {}
     for number, document in enumerate(documents):
@@ -91,7 +91,7 @@ def write_files(documents: Sequence[EvalDocument], folder: Path) -> dict[str, st
 
 
 def word_counts(folders: Sequence[Path]) -> Counter[str]:
-    """How often each word stands in the corpora of some collections: lower case, letters and digits."""
+    """Return how often each word occurs in the corpora of collections: lower case, letters and digits."""
     words = re.compile(r"[A-Za-z][A-Za-z0-9]+")
     counts: Counter[str] = Counter()
     for folder in folders:
@@ -101,7 +101,7 @@ def word_counts(folders: Sequence[Path]) -> Counter[str]:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The nearest-rank percentile; 0 where there are no values."""
+    """Return the nearest-rank percentile, or 0 if there are no values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
@@ -111,14 +111,14 @@ def median(values: Sequence[float]) -> float:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     lines = [f"| {' | '.join(headers)} |", f"|{'---|' * len(headers)}"]
     lines += [f"| {' | '.join(_cell(value) for value in row)} |" for row in rows]
     return "\n".join(lines)
 
 
 def machine() -> dict[str, Any]:
-    """What a result depends on; nothing that names this machine."""
+    """Return everything that a result depends on, without the name of this machine."""
     import qmd
 
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
@@ -134,7 +134,7 @@ def machine() -> dict[str, Any]:
 
 
 def write_json(path: Path | None, result: dict[str, Any]) -> None:
-    """Keep a result with what it depends on."""
+    """Write a result and everything it depends on."""
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps({"machine": machine(), **result}, ensure_ascii=False, indent=1)
@@ -142,7 +142,7 @@ def write_json(path: Path | None, result: dict[str, Any]) -> None:
 
 
 def say(message: str) -> None:
-    """A line of progress, apart from the results."""
+    """Print a line of progress to stderr, apart from the results."""
     print(message, file=sys.stderr, flush=True)
 
 

@@ -33,12 +33,12 @@ from qmd.models.base import Embedder
 from qmd.models.registry import load
 
 SEED = 20261122
-#: Processes that are busy beside the embedder.
+#: Number of busy processes beside the embedder.
 BUSY = 2
 
 
 class Recorder:
-    """Stands in for a model's onnxruntime session, and keeps what it is asked to run."""
+    """A stand-in for a model's onnxruntime session, which records its inputs."""
 
     def __init__(self, session: Any) -> None:
         self.session = session
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def chunks(collection: EvalCollection, embedder: Embedder, count: int) -> list[str]:
-    """Some chunks of documents, drawn by chance."""
+    """Return a random sample of chunks of documents."""
     documents = list(collection.documents)
     random.Random(SEED).shuffle(documents)
     found: list[str] = []
@@ -76,9 +76,9 @@ def chunks(collection: EvalCollection, embedder: Embedder, count: int) -> list[s
 
 
 def compare(embedder: Any, passages: list[str], rounds: int) -> dict[str, Any]:
-    """Texts to vectors, and the model alone on the same batches, in turns."""
+    """Time the way from texts to vectors, and the model alone on the same batches, in turns."""
     embedder.embed_documents(passages[:20])
-    session = embedder.__dict__["_session"]  # where the embedder keeps its session once it is open
+    session = embedder.__dict__["_session"]  # the attribute of the embedder's session
     recorder = Recorder(session)
     embedder.__dict__["_session"] = recorder
     embedder.embed_documents(passages)
@@ -110,7 +110,7 @@ def compare(embedder: Any, passages: list[str], rounds: int) -> dict[str, Any]:
 
 
 def beside_others(embedder: Any, passages: list[str], rounds: int) -> dict[str, Any]:
-    """Waiting threads that sleep and ones that spin, in turns: alone, and beside busy processes."""
+    """Time waiting threads that sleep and ones that spin, in turns: alone and beside busy processes."""
     embedder.embed_documents(passages[:1])
     session = embedder.__dict__["_session"]
     sessions = {"sleeping": session, "spinning": _spinning(session)}
@@ -139,7 +139,7 @@ def beside_others(embedder: Any, passages: list[str], rounds: int) -> dict[str, 
 
 
 def _spinning(session: Any) -> Any:
-    """The same model and options as a session's, but for what threads do while they wait."""
+    """Return a session with the same model and options, except for what waiting threads do."""
     import onnxruntime
 
     ours, options = session.get_session_options(), onnxruntime.SessionOptions()
@@ -151,7 +151,7 @@ def _spinning(session: Any) -> Any:
 
 @contextmanager
 def busy_processes(count: int) -> Iterator[None]:
-    """So many processes that never wait."""
+    """Run `count` processes that never wait."""
     started = [subprocess.Popen([sys.executable, "-I", "-S", "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
@@ -167,8 +167,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--chunks", type=int, default=1000)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--busy", action="store_true", help="beside other processes that are busy")
-    parser.add_argument("--cache", type=Path, help="where the prepared model is kept (nowhere)")
+    parser.add_argument("--busy", action="store_true", help="measure beside busy processes")
+    parser.add_argument("--cache", type=Path, help="folder of the prepared model (temporary)")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 

@@ -1,4 +1,4 @@
-"""A user whose index the faults of `faults.py` happen to: files, commands, and what must be so afterwards."""
+"""The user whose index the faults of `faults.py` damage: files, commands, and checks of the index."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ QUERIES = (*_COMMON, "word1 word2", "heron -stone", '"river stone"', "word9*", "
 
 
 class User:
-    """Someone with a home folder, files in `notes`, and an index that they reach by the command alone."""
+    """A user with a home folder, files in `notes`, and an index that only commands change."""
 
     def __init__(self, home: Path, chance: random.Random, index: Path | None = None) -> None:
         self.home = home
@@ -40,7 +40,7 @@ class User:
             "PYTHONPATH": str(SOURCE),
         }
         (home / "cache" / "qmd").mkdir(parents=True)
-        # Models are prepared once, for all users.
+        # Models are prepared once for all users.
         models = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "qmd" / "models"
         models.mkdir(parents=True, exist_ok=True)
         (home / "cache" / "qmd" / "models").symlink_to(models)
@@ -57,7 +57,7 @@ class User:
         path = (folder or self.notes) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = " ".join(self.chance.choices(_WORDS + 20 * _COMMON, k=words))
-        # Digits at the end, so that a text of the same length is easily made.
+        # Digits at the end, so that another text of the same length can be written.
         last = f"{self.chance.randrange(10**8):08d}"
         path.write_text(f"# {name} {self.chance.random()}\n\n{lines}\n{last}\n", encoding="utf-8")
         return path
@@ -65,7 +65,7 @@ class User:
     # -- commands ------------------------------------------------------------------------------------------
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """Start a command in a process group of its own."""
+        """Start a command without waiting for its end."""
         return subprocess.Popen(
             [sys.executable, "-m", "qmd", *arguments],
             env=self.environ,
@@ -76,7 +76,10 @@ class User:
         )
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end; whatever happens, it must say so as a command does."""
+        """Run a command to its end.
+
+        The run fails if the command crashes or prints anything but its usual errors.
+        """
         done = subprocess.run(
             [sys.executable, "-m", "qmd", *arguments],
             env=self.environ,
@@ -95,13 +98,16 @@ class User:
         return done
 
     def ok(self, *arguments: str) -> str:
-        """The output of a command that must succeed."""
+        """Return the output of a command. The run fails if the command does."""
         done = self.run(*arguments)
         assert done.returncode == 0, f"qmd {' '.join(arguments)}: {done.stderr[-2000:]}"
         return done.stdout
 
     def refused(self, *arguments: str) -> str:
-        """What a command that must fail says, which is a line and a hint."""
+        """Return the error of a command, which must be a line and a hint.
+
+        The run fails if the command succeeds.
+        """
         done = self.run(*arguments)
         assert done.returncode == 1, f"qmd {' '.join(arguments)}: {done.stdout[-500:]}"
         lines = [line for line in done.stderr.splitlines() if not line.startswith("note: ")]
@@ -109,22 +115,22 @@ class User:
         return done.stderr
 
     def seconds(self, *arguments: str) -> float:
-        """How long a command takes."""
+        """Return how long a command takes, in seconds."""
         began = time.monotonic()
         self.ok(*arguments)
         return time.monotonic() - began
 
-    # -- what must be so -----------------------------------------------------------------------------------
+    # -- checks --------------------------------------------------------------------------------------------
 
     def held(self) -> dict[str, str]:
-        """Display path → hash of the text, of all that the index holds."""
+        """Return the hash of each text in the index by display path."""
         import qmd
 
         with qmd.open_index(self.index, config=self.config, environ=self.environ) as index:
             return {document.file: document.hash for document in index.documents()}
 
     def answers(self, queries: Sequence[str] = QUERIES) -> list[list[tuple[str, float]]]:
-        """The answers of full-text search, in full."""
+        """Return all results of lexical searches."""
         import qmd
 
         with qmd.open_index(self.index, config=self.config, environ=self.environ) as index:
@@ -132,7 +138,7 @@ class User:
             return [sorted((hit.file, round(hit.score, 6)) for hit in each.hits) for each in found]
 
     def vector_answers(self, queries: Sequence[str] = QUERIES) -> list[list[tuple[str, float]]]:
-        """The answers of search by meaning, in full."""
+        """Return all results of vector searches."""
         import qmd
 
         with qmd.open_index(self.index, config=self.config, environ=self.environ) as index:
@@ -140,10 +146,11 @@ class User:
             return [sorted((hit.file, round(hit.score, 3)) for hit in each.hits) for each in found]
 
     def sound(self) -> None:
-        """The file is whole by SQLite's check, and by the doctor's."""
+        """Check that the file is intact, by SQLite's check and by the doctor's."""
         from qmd.store.sqlite.store import SqliteStore
 
-        # A copy with its log, as another process would find them: on a full disk nothing can be opened.
+        # Check a copy with its log, as another process would find it, because nothing can be opened on a full
+        # disk.
         with tempfile.TemporaryDirectory() as folder:
             copy = os.path.join(folder, "copy.sqlite")
             for ending in ("", "-wal"):
@@ -159,7 +166,7 @@ class User:
             assert not faults, faults
 
     def fresh(self) -> User:
-        """Another user, with the same files and configuration, who indexed them at one go."""
+        """Return another user with the same files and configuration, who has indexed them in one run."""
         home = self.home.with_name(self.home.name + "-fresh")
         shutil.rmtree(home, ignore_errors=True)
         other = User(home, random.Random(0))
@@ -168,7 +175,10 @@ class User:
         return other
 
     def lost(self, *, vectors: bool = False) -> int:
-        """Documents that a fresh index of the same files has and this one lacks; all else must be equal."""
+        """Return the number of documents that a fresh index of the same files has and this one lacks.
+
+        Everything else must be equal.
+        """
         other = self.fresh()
         mine, theirs = self.held(), other.held()
         lost = [path for path, digest in theirs.items() if mine.get(path) != digest]
@@ -182,7 +192,7 @@ class User:
 
 
 def missing(user: User, files: Sequence[Path], collection: str = "notes") -> int:
-    """How many of these files' texts cannot be found in the index at this moment."""
+    """Return the number of these files whose texts are missing in the index."""
     held = user.held()
     wanted: dict[str, Any] = {
         f"{collection}/{path.relative_to(user.notes)}": hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,11 +1,11 @@
-"""Faults, brought about on purpose: what is lost, and whether the commands say what is wrong.
+"""Faults, caused on purpose: whether documents are lost, and whether the commands report the fault.
 
     python bench/faults.py [--rounds 100] [--seconds 60] [--only FAULT...] [--seed N] [--json OUT]
 
-Each fault happens to a user of the real command, a number of times. After each time the index is checked, the
-work is done again, and the index is compared with a fresh one of the same files: documents, texts, answers.
-Disks are mounted, which only root may do; without that permission those faults are left out. The exit code is
-1 where a document was lost, or anything was otherwise than it must be.
+Each fault happens to a user of the real command in several rounds. After each round the index is checked, the
+work is repeated, and the index is compared with a fresh one of the same files: documents, texts, results.
+Some faults mount a disk. If this process may not do that, because it does not run as root, they are left out.
+The exit code is 1 if a document was lost or another check failed.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from common import say, table, write_json
 from fault_user import User, missing
 
 FILES = 200
-#: Of these nothing changes but the index around them.
+#: Files that never change, unlike the index around them.
 STABLE = range(0, FILES, 5)
 PAGE = 4096
 
 
 class Result(Struct):
-    """What became of a fault. `wrong` says what was otherwise than it must be; `notes` are figures."""
+    """The result of a fault. `wrong` lists failed checks; `notes` are figures."""
 
     fault: str
     rounds: int = 0
@@ -50,7 +50,7 @@ class Result(Struct):
 
 
 class Options(Struct, frozen=True):
-    """How often, how long, and where."""
+    """The number of rounds, the time limit, the seed and the folder."""
 
     rounds: int
     seconds: float
@@ -59,14 +59,14 @@ class Options(Struct, frozen=True):
 
 
 class NotPermittedError(Exception):
-    """The fault cannot be brought about here."""
+    """The fault needs a permission that this process does not have."""
 
 
 # -- kill -9 -------------------------------------------------------------------------------------------------
 
 
 def killed(user: User, result: Result, options: Options) -> None:
-    """Commands that are killed at any moment of their work, one kind after the other."""
+    """Kill commands at any moment of their work, each kind in turn."""
     files = _indexed(user)
     other = user.home / "other"
     for number in range(40):
@@ -80,7 +80,7 @@ def killed(user: User, result: Result, options: Options) -> None:
         prepare(user)
         arguments = work(user)
         if kind not in lasting:
-            # How long it takes is learnt once, on the same work.
+            # The duration is measured once, on the same work.
             lasting[kind] = user.seconds(*arguments)
             prepare(user)
             arguments = work(user)
@@ -96,7 +96,7 @@ def killed(user: User, result: Result, options: Options) -> None:
         user.sound()
         result.lost += missing(user, [files[number] for number in STABLE])
         _finish(user, kind, arguments)
-        # Vectors by a fresh index take long: they are compared now and then.
+        # Vectors of a fresh index take long, so they are compared in some rounds only.
         result.lost += user.lost(vectors=turn % 20 == 2)
         say(f"kill -9: {kind}, {turn + 1} of {options.rounds}: {result.lost} lost")
 
@@ -161,13 +161,13 @@ _WORKS: dict[str, tuple[Callable[[User], None], Callable[[User], tuple[str, ...]
 
 
 def _finish(user: User, kind: str, arguments: tuple[str, ...]) -> None:
-    """Do the killed work again, as a user would."""
+    """Repeat the killed work, as a user would."""
     if kind not in ("rename", "remove") or f"  {arguments[2]}:" in user.config.read_text(encoding="utf-8"):
         user.ok(*arguments)
     for path in user.index.parent.glob("*-replaced-*"):
         path.unlink()
     said = user.ok("update")
-    # A collection that was renamed need not be read again.
+    # A renamed collection must not be read again.
     assert kind != "rename" or " new" not in said, said
     user.ok("embed", "-q")
     user.sound()
@@ -177,7 +177,7 @@ def _finish(user: User, kind: str, arguments: tuple[str, ...]) -> None:
 
 
 def full_disk(user: User, result: Result, options: Options) -> None:
-    """A disk that fills up under each command that writes."""
+    """Fill up the disk under each command that writes."""
     with _disk(user, "6m") as disk:
         _indexed(user)
         user.ok("embed", "-q")
@@ -216,7 +216,7 @@ def full_disk(user: User, result: Result, options: Options) -> None:
 
 
 def read_only(user: User, result: Result, options: Options) -> None:
-    """A folder that cannot be written: reading goes on, writing is refused, nothing changes."""
+    """Make the folder read-only: reading works, writing is refused, and nothing changes."""
     with _disk(user, "20m") as disk:
         files = _indexed(user)
         user.ok("embed", "-q")
@@ -225,7 +225,7 @@ def read_only(user: User, result: Result, options: Options) -> None:
         user.write("one.md", folder=user.home / "other")
         for left_behind in (False, True):
             if left_behind:
-                # A process that was killed leaves a write-ahead log.
+                # A killed process leaves a write-ahead log.
                 _leave_log(user)
             before = {path.name: path.read_bytes() for path in disk.iterdir()}
             subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
@@ -265,7 +265,7 @@ def _leave_log(user: User) -> None:
 
 
 def clock_back(user: User, result: Result, options: Options) -> None:
-    """Files and scans of the future, after which the clock goes back."""
+    """Set times of files and scans in the future, after which the clock goes back."""
     import apsw
 
     files = _indexed(user)
@@ -278,7 +278,8 @@ def clock_back(user: User, result: Result, options: Options) -> None:
         now = time.time()
         for path in user.chance.sample(files, 40):
             text = path.read_bytes()
-            # As many bytes, another text, in the same file; only the time tells, and it goes either way.
+            # Another text of the same length in the same file, so that only the time differs, in either
+            # direction.
             path.write_bytes(text[:-9] + b"%08d\n" % user.chance.randrange(10**8))
             moment = now + user.chance.choice([-4e9, -3600, 3600, 4e9]) * user.chance.random()
             os.utime(path, (moment, moment))
@@ -292,7 +293,7 @@ def clock_back(user: User, result: Result, options: Options) -> None:
 
 
 def damaged(user: User, result: Result, options: Options) -> None:
-    """Bytes of the index that change on the disk: at its beginning, in any page, in runs or whole."""
+    """Change bytes of the index on disk: at its beginning, or in any page, some bytes or the whole page."""
     from qmd.errors import StoreError
 
     _indexed(user)
@@ -339,7 +340,7 @@ def _with_damage(good: bytes, chance: random.Random, *, at_start: bool) -> bytes
 
 
 def _put(user: User, data: bytes) -> None:
-    """Have these bytes as the index, as after a start of the machine."""
+    """Replace the index by these bytes, as after a restart of the machine."""
     for ending in ("-wal", "-shm"):
         Path(f"{user.index}{ending}").unlink(missing_ok=True)
     user.index.write_bytes(data)
@@ -398,7 +399,7 @@ print(done)
 
 
 def at_once(user: User, result: Result, options: Options) -> None:
-    """Eight processes that read and four that write, on one index, for a while."""
+    """Run eight processes that read and four that write on one index."""
     _indexed(user)
     folders = [user.home / f"w{number}" for number in range(4)]
     for folder in folders:
@@ -448,7 +449,7 @@ def main() -> int:
     given = _arguments()
     results = [_bring_about(name, given) for name in FAULTS if not given.only or name in given.only]
     rows = [[each.fault, each.rounds, each.lost, len(each.wrong), f"{each.seconds:.0f}"] for each in results]
-    print(table(["fault", "rounds", "lost documents", "otherwise wrong", "seconds"], rows))
+    print(table(["fault", "rounds", "lost documents", "failed checks", "seconds"], rows))
     for result in results:
         print(f"{result.fault}: {result.notes}")
         for wrong in result.wrong:
@@ -479,7 +480,7 @@ def _bring_about(name: str, given: argparse.Namespace) -> Result:
 
 
 def _indexed(user: User) -> list[Path]:
-    """Write the notes, and index them."""
+    """Write the notes and index them."""
     files = [user.write(f"{number}.md") for number in range(FILES)]
     user.ok("collection", "add", "-q", str(user.notes))
     return files
@@ -487,12 +488,12 @@ def _indexed(user: User) -> list[Path]:
 
 @contextmanager
 def _disk(user: User, size: str) -> Iterator[Path]:
-    """A disk of a size, on which the user's index is from now on."""
+    """Mount a disk of a size, and put the user's index on it."""
     disk = user.home / "disk"
     disk.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(disk)]
     if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode != 0:
-        raise NotPermittedError("a disk cannot be mounted here")
+        raise NotPermittedError("this process may not mount a disk")
     user.index = disk / "index.sqlite"
     user.environ["QMD_INDEX_PATH"] = str(user.index)
     try:
@@ -502,7 +503,7 @@ def _disk(user: User, size: str) -> Iterator[Path]:
 
 
 def _fill(path: Path) -> None:
-    """Take all room there is."""
+    """Fill the disk."""
     try:
         with path.open("wb", buffering=0) as file:
             while True:
@@ -512,12 +513,14 @@ def _fill(path: Path) -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Faults, brought about on purpose.")
-    parser.add_argument("--rounds", type=int, default=100, help="of kill -9 and of damage; fewer of others")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of many processes at once")
+    parser = argparse.ArgumentParser(description="Faults, caused on purpose.")
+    parser.add_argument(
+        "--rounds", type=int, default=100, help="rounds of kill -9 and of damage; fewer of others (100)"
+    )
+    parser.add_argument("--seconds", type=float, default=60.0, help="duration of concurrent processes (60)")
     parser.add_argument("--only", nargs="+", choices=list(FAULTS))
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
-    parser.add_argument("--work", type=Path, help="where homes are made; by default a temporary folder")
+    parser.add_argument("--work", type=Path, help="folder of the users (temporary)")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 

@@ -1,13 +1,13 @@
-"""What fields and filters cost in an index of 100,000 documents, beside the same index without fields.
+"""Costs of fields and filters in an index of 100,000 documents, compared with an index without fields.
 
     python bench/fields.py --english FOLDER... --cjk FOLDER [--documents 100000] [--before SOURCE]
                            [--rounds 3] [--work DIR] [--json OUT]
 
 The documents are those of `synthetic.py` as files, once as they are and once with front matter of ten fields:
 two with few values, one that 1% of the documents have, a number, a date, tags, and four with many values.
-They are indexed and searched by processes in turns: with fields, without fields, and with `--before` (the
-`src` folder of an earlier version) the files with fields by that version. Then, in this process, searches
-with and without filters in turns: medians of processor milliseconds.
+Processes index and search them in turns: with fields, without fields, and, if `--before` is given (the `src`
+folder of an earlier version), the files with fields by that version. Then searches with and without filters
+run in this process in turns: medians of milliseconds of processor time.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from processes import Cost, Program, alternating
 from qmd.store.values import DocumentChange
 
 SEED = 20261122
-#: A search without a filter, and with one that keeps 1% and half of the documents.
+#: Selectivities: a search without a filter, and with filters that keep 1% and half of the documents.
 FILTERS = {"none": {}, "1% (rare=yes)": {"where": "rare=yes"}, "half (half=0)": {"where": "half=0"}}
 _SEARCHES = 10  # as processes
 
 
 class Variant(Struct):
-    """A program, the files that it indexes, and what its runs took."""
+    """A program, the files that it indexes, and the costs of its runs."""
 
     program: Program
     folder: Path
@@ -78,7 +78,7 @@ def front_matter(number: int, chance: random.Random) -> str:
 
 
 def write(folder: Path, documents: Iterable[DocumentChange], *, fields: bool) -> Path:
-    """Write the documents as files, unless that was done before. Return the folder."""
+    """Write the documents as files, unless they exist already; return the folder."""
     if not folder.exists():
         chance = random.Random(SEED)
         part = folder.with_suffix(".part")
@@ -95,7 +95,7 @@ def write(folder: Path, documents: Iterable[DocumentChange], *, fields: bool) ->
 
 
 def variants(options: argparse.Namespace, documents: Callable[[], Iterator[DocumentChange]]) -> list[Variant]:
-    """Return what is compared, the first with what the others are compared with."""
+    """Return the variants. The others are compared with the first."""
     size, work = options.documents, options.work.resolve()
     fielded = write(work / f"fielded-{size}", documents(), fields=True)
     plain = write(work / f"plain-{size}", documents(), fields=False)
@@ -135,7 +135,7 @@ def milliseconds(call: Callable[[], object]) -> float:
 
 
 def searches(program: Program, queries: list[str]) -> list[list[Any]]:
-    """Return what searches with filters and the list of fields take in this process."""
+    """Measure searches with filters and the list of fields in this process."""
     with qmd.open_index(environ=program.environ) as index:
         for query in queries[:5]:
             index.search(query)
@@ -152,7 +152,7 @@ def searches(program: Program, queries: list[str]) -> list[list[Any]]:
 def main() -> None:
     parser = synthetic.parser()
     parser.add_argument("--before", type=Path, help="the src folder of an earlier version")
-    parser.add_argument("--rounds", type=int, default=3, help="how often each variant indexes")
+    parser.add_argument("--rounds", type=int, default=3, help="number of times that each variant indexes (3)")
     options = parser.parse_args()
     english = synthetic.Vocabulary.of(word_counts(options.english))
     cjk = synthetic.Vocabulary.of(synthetic.chinese_counts(options.cjk))

@@ -1,15 +1,15 @@
-"""Source formats over real files: completeness, time, and what cannot be read.
+"""Source formats on real files: completeness, time, and files that cannot be read.
 
     python bench/formats.py FOLDER... [--json OUT]
 
-The folders hold files of any built-in format, such as checkouts of py-pdf/sample-files, jsvine/pdfplumber,
+The folders contain files of any built-in format, such as checkouts of py-pdf/sample-files, jsvine/pdfplumber,
 microsoft/markitdown and IDPF/epub3-samples (zipped as EPUB). For each format:
 
-- files, those that could not be read by reason, and pages (or cells, slides, sheets, chapters);
-- completeness: the share of the distinct words that a second, simpler reader finds which are in our text;
-- time: processor time a page of our reader, and of its library alone where it has one.
+- files, unreadable files by reason, and pages (or cells, slides, sheets, chapters);
+- completeness: the fraction of the distinct words of a second, simpler reader that are in our text;
+- time: processor time a page of our reader, and of its library alone if it has one.
 
-Each file goes through the child processes that `qmd update` uses. Their cost is measured over 1,000 pages of
+Each file goes through the child processes that `qmd update` uses. Their cost is measured with 1,000 pages of
 PDF: the processor time of all processes, compared with two processes that only call pypdfium2, in turns.
 """
 
@@ -42,9 +42,9 @@ from qmd.types import Fingerprint, SourceFile
 
 _WORD = re.compile(r"\w{3,}")
 _TAG = re.compile(rb"<[awx]?:?t(?:\s[^>]*)?>([^<]*)</[awx]?:?t>")
-#: Files of which fewer words than this share are found are listed.
+#: A file is listed if less than this fraction of its words is found.
 _COMPLETE = 0.98
-#: How often the time of 1,000 pages is measured.
+#: Number of measurements of the time of 1,000 pages.
 _ROUNDS = 3
 _PDFIUM_ALONE = """
 import sys, pypdfium2
@@ -59,7 +59,7 @@ for path in sys.argv[1:]:
 
 
 class Result(Struct):
-    """What became of the files of a format."""
+    """The results for the files of a format."""
 
     format: str
     files: int = 0
@@ -71,7 +71,7 @@ class Result(Struct):
     incomplete: dict[str, float] = field(default_factory=dict)
     ours: float = 0.0  #: Processor time in seconds
     alone: float = 0.0
-    timed: int = 0  #: Pages whose time both readers were measured on
+    timed: int = 0  #: Pages for which both readers were timed
 
 
 def main() -> None:
@@ -137,7 +137,7 @@ def _thousand(paths: list[Path], readers: registry.Readers) -> dict[str, Any]:
 
 
 def _spent(work: Callable[[], object]) -> float:
-    """Return the processor time of this process and of the child processes that ended."""
+    """Return the processor time of this process and of its finished child processes."""
 
     def now() -> float:
         times = os.times()
@@ -149,7 +149,7 @@ def _spent(work: Callable[[], object]) -> float:
 
 
 def _run_alone(paths: list[Path]) -> None:
-    """Let two processes get the text of all pages, each of half of the files."""
+    """Extract the text of all pages in two processes, each with half of the files."""
     halves = [paths[::2], paths[1::2]]
     started = [subprocess.Popen([sys.executable, "-c", _PDFIUM_ALONE, *map(str, half)]) for half in halves]
     for process in started:
@@ -179,7 +179,7 @@ def _source(path: Path) -> SourceFile:
 
 
 def _compare(result: Result, path: Path, text: str) -> None:
-    """Add the share of the words of a second reader that are in our text."""
+    """Add the fraction of a second reader's words that are in our text."""
     second = SECOND.get(result.format)
     if second is None:
         return
@@ -190,7 +190,7 @@ def _compare(result: Result, path: Path, text: str) -> None:
         return
     if not expected:
         return
-    # Compared without spaces, because the two may divide words at other places.
+    # Compared without spaces, because the readers may divide words in different places.
     ours = "".join(text.casefold().split())
     share = sum(word in ours for word in expected) / len(expected)
     result.compared += 1

@@ -1,11 +1,11 @@
-"""How soon changes of files are found, what watching costs, and how searches fare meanwhile.
+"""Time until changed files are found, costs of watching, and searches meanwhile.
 
     python bench/freshness.py --corpus FOLDER [--files 7425] [--idle 600] [--saves 40] [--json OUT]
 
-A corpus of so many files (copies with another first line, if the folder has fewer) is served by `qmd server`,
-which watches. Files are saved in a second, small collection, whose texts are embedded, until a search finds
-their only word, and until `vsearch` finds them. Then the watcher is left alone, and its processor time and
-writes are read from /proc. Last, searches go on while 5,000 files change and everything is embedded.
+`qmd server` serves and watches a corpus of `--files` files. If the folder has fewer, copies with another
+first line are added. Files are saved in a second, small collection, which is embedded, until a search finds
+their only word and until `vsearch` finds them. Then the watcher is idle, and its processor time and writes
+are read from /proc. Finally, searches run while 5,000 files change and everything is embedded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from common import SOURCE, percentile, say, table, write_json
 from qmd import open_index
 
 CHANGES = 5_000
-#: Seconds of searches when nothing else happens, and while texts are embedded after the burst.
+#: Seconds of searches while idle, and while texts are embedded after the burst.
 QUIET, AFTER = 20.0, 20.0
 PATIENCE = 600.0
 TOPICS = [
@@ -45,7 +45,7 @@ TOPICS = [
 
 
 class Serving:
-    """A server of an index of its own, which watches two collections."""
+    """A server of its own index, which watches two collections."""
 
     def __init__(self, work: Path, corpus: Path) -> None:
         self.corpus, self.live = corpus, work / "live"
@@ -90,7 +90,7 @@ class Serving:
         return watcher is not None and watcher.current and watcher.embedding == "idle"
 
     def search(self, kind: str, query: str) -> tuple[list[str], float]:
-        """Return the files found, and the milliseconds it took."""
+        """Return the found files, and the milliseconds of the search."""
         body = json.dumps({"query": query}).encode()
         request = urllib.request.Request(f"{self.url}/{kind}", body, {"content-type": "application/json"})
         started = time.perf_counter()
@@ -116,7 +116,7 @@ def until(condition: Callable[[], object], pause: float = 0.02) -> None:
 
 
 def copy_corpus(source: Path, target: Path, count: int) -> None:
-    """Fill a folder with so many files, 500 a folder."""
+    """Fill a folder with `count` files, 500 in each subfolder."""
     texts = [file.read_text(encoding="utf-8") for file in sorted(source.rglob("*.md"))]
     for number in range(count):
         file = target / f"{number // 500}" / f"{number}.md"
@@ -126,7 +126,7 @@ def copy_corpus(source: Path, target: Path, count: int) -> None:
 
 
 def save_to_word(serving: Serving, saves: int) -> list[float]:
-    """Return the milliseconds from saving a file to finding its only word, for each save."""
+    """Return the milliseconds from saving a file until a search finds its only word, for each save."""
     times = []
     for number in range(saves):
         word = f"word{secrets.token_hex(6)}"
@@ -139,7 +139,7 @@ def save_to_word(serving: Serving, saves: int) -> list[float]:
 
 
 def save_to_meaning(serving: Serving, saves: int) -> list[float]:
-    """Return the milliseconds from saving a file to finding it by `vsearch`, for each save."""
+    """Return the milliseconds from saving a file until `vsearch` finds it, for each save."""
     times = []
     for number in range(saves):
         name = f"meaning {secrets.token_hex(4)}.md"
@@ -161,7 +161,7 @@ def cost(pid: int) -> tuple[float, int]:
 
 
 def idle(serving: Serving, seconds: float) -> dict[str, float]:
-    """Return what the server costs while nothing happens."""
+    """Return the costs of the idle server."""
     until(serving.is_idle)
     time.sleep(10)
     before, written = cost(serving.process.pid)
@@ -181,7 +181,7 @@ def searches(serving: Serving, words: list[str], stop: Callable[[], bool]) -> li
 
 
 def burst(serving: Serving, words: list[str]) -> dict[str, Any]:
-    """Return how long searches take while nothing happens, and while many files change and are embedded."""
+    """Measure searches while idle, and while many files change and are embedded."""
     end = time.monotonic() + QUIET
     searches(serving, words, lambda: time.monotonic() > end - QUIET / 2)
     quiet = searches(serving, words, lambda: time.monotonic() > end)
@@ -214,13 +214,13 @@ def burst(serving: Serving, words: list[str]) -> dict[str, Any]:
 
 
 def self_found(serving: Serving, path: str) -> bool:
-    """Return whether a changed file is found by its new word."""
+    """Return whether a search finds a changed file by its new word."""
     hits = serving.index.search("burstword", collections=["corpus"], limit=CHANGES + 1).hits
     return any(hit.path == path for hit in hits)
 
 
 def common_words(corpus: Path) -> list[str]:
-    """Return words that many files have, but not the most frequent ones."""
+    """Return words that many files have, without the most frequent ones."""
     counts = Counter(
         word
         for file in sorted(corpus.rglob("*.md"))[:2_000]

@@ -1,12 +1,12 @@
-"""Fuzzing of all that reads what others wrote: generated inputs, for as long as is wanted.
+"""Fuzzing of all readers of untrusted input with generated inputs, for any time.
 
     python bench/fuzz.py [--minutes 10] [--targets NAME...] [--seed N] [--json OUT]
 
-Each target of `fuzz_targets` gets its minutes, in rounds of hypothesis with a seed each, which is printed. An
-input fails where something is raised that is no error of ours, where what must hold does not, or where it
-takes longer than the `patience` of its target. Failures are shown with the smallest input that was found,
-once for each place in the program. The exit code is 1 where there was one. `fuzz_formats.py` tries the
-readers of source formats.
+Each target of `fuzz_targets` is tried for `--minutes`, in rounds of hypothesis with a seed each, which is
+printed. An input fails if it raises an error other than a `QmdError`, if a check of the result fails, or if
+it takes longer than the `patience` of its target. Each failure is printed with the smallest input found, once
+for each place in the program. The exit code is 1 if there was a failure. `fuzz_formats.py` tries the readers
+of source formats.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from msgspec import Struct, field, to_builtins
 from common import say, table, write_json
 from fuzz_targets import TARGETS, Target
 
-#: Inputs of a round: after each the clock is looked at, and a failure is met again by its seed.
+#: Inputs of a round. After each round the clock is checked, and its seed reproduces a failure.
 ROUND = 500
 _SHOWN = 1_000
 
 
 class Failure(Struct):
-    """A place in the program that an input brought to fail."""
+    """A place in the program at which an input failed."""
 
     place: str
     error: str
@@ -41,7 +41,7 @@ class Failure(Struct):
 
 
 class Result(Struct):
-    """What became of a target."""
+    """The result of a target."""
 
     target: str
     seed: int
@@ -73,7 +73,7 @@ def main() -> int:
 
 
 def fuzz(target: Target, seconds: float, first_seed: int) -> Result:
-    """Try a target for so long, in rounds that begin with the seeds `first_seed`, `first_seed` + 1, ..."""
+    """Try a target for some seconds, in rounds with the seeds `first_seed`, `first_seed` + 1, ..."""
     result = Result(target.name, first_seed)
     last: list[Any] = [None]
     began = time.monotonic()
@@ -105,7 +105,7 @@ def fuzz(target: Target, seconds: float, first_seed: int) -> Result:
 
 
 def _beside(path: Path, results: list[Result]) -> dict[str, Any]:
-    """The results by target, with those that the file has of others."""
+    """Return the results by target, together with those of other targets in the file."""
     kept = json.loads(path.read_text(encoding="utf-8"))["targets"] if path.exists() else {}
     new = {each.target: to_builtins(each) for each in results}
     return {each.name: (kept | new)[each.name] for each in TARGETS if each.name in kept | new}
@@ -134,7 +134,7 @@ def _note(result: Result, error: Exception, number: int, value: Any) -> None:
 
 
 def _place(error: Exception) -> str:
-    """The last line of ours that the error went through."""
+    """Return the last line of qmd that raised the error."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
@@ -144,10 +144,12 @@ def _place(error: Exception) -> str:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Fuzzing of all that reads what others wrote.")
-    parser.add_argument("--minutes", type=float, default=10.0, help="for each target")
+    parser = argparse.ArgumentParser(description="Fuzzing of all readers of untrusted input.")
+    parser.add_argument("--minutes", type=float, default=10.0, help="minutes of each target (10)")
     parser.add_argument("--targets", nargs="+", choices=[target.name for target in TARGETS])
-    parser.add_argument("--seed", type=int, default=random.randrange(1_000_000), help="of the first round")
+    parser.add_argument(
+        "--seed", type=int, default=random.randrange(1_000_000), help="seed of the first round (random)"
+    )
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 

@@ -3,11 +3,11 @@
     python bench/fuzz_formats.py FOLDER... [--formats NAME...] [--minutes 10 | --files N] [--seed N]
                                   [--json OUT]
 
-The folders hold real files of any built-in formats. The formats take turns. A file gets flipped bytes, a cut,
-pieces that are left out or repeated, or a part of another file; in an archive, members are changed like this,
-left out or exchanged. Files are read as a scan reads them. It is a failure if anything is raised, or a result
-breaks a rule that the index relies on. Files that are refused are counted by reason; "too slow" and "too
-large" say that a limit ended the reading. The exit code is 1 if there was a failure.
+The folders contain real files of any built-in formats, which take turns. A file is mutated by flipped bytes,
+a cut, parts that are left out or repeated, or a part of another file. In an archive, members are mutated like
+this, left out or swapped. Files are read as a scan reads them. It is a failure if an error is raised, or if a
+result breaks a rule of the index. Refused files are counted by reason; "too slow" and "too large" mean that a
+limit ended the reading. The exit code is 1 if there was a failure.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LARGEST = 500_000
 
 
 class Result(Struct):
-    """What became of the files of a format."""
+    """The results for the files of a format."""
 
     format: str
     seeds: list[Path] = field(default_factory=list)
@@ -120,7 +120,7 @@ def _seeds(folders: Sequence[Path]) -> list[Result]:
 
 
 def _try(result: Result, seeds: Sequence[int]) -> None:
-    """Read a mutated file for each seed, all of them together."""
+    """Read a mutated file for each seed, all in one call."""
     readers = registry.Readers([registry.ALL])
     with tempfile.TemporaryDirectory() as folder:
         files = []
@@ -147,7 +147,7 @@ def _try(result: Result, seeds: Sequence[int]) -> None:
 
 
 def _broken(outcome: Outcome) -> str:
-    """Return which rule a result breaks; "" if it is as the index needs it."""
+    """Return the rule that a result breaks, or "" if it is valid."""
     if outcome.error is not None:
         message = outcome.error.message
         return "" if "\n" not in message and len(message) < 500 else f"the message is {message!r}"
@@ -163,7 +163,7 @@ def _broken(outcome: Outcome) -> str:
 
 
 def mutated(data: bytes, other: bytes, chance: random.Random) -> bytes:
-    """Return changed bytes; of an archive, often with changed members."""
+    """Return mutated bytes. If they are an archive, often its members are mutated."""
     if data[:2] == b"PK" and chance.random() < 0.7:
         with suppress(zipfile.BadZipFile, NotImplementedError, RuntimeError):
             return _archive(data, chance)
@@ -173,7 +173,7 @@ def mutated(data: bytes, other: bytes, chance: random.Random) -> bytes:
 
 
 def _archive(data: bytes, chance: random.Random) -> bytes:
-    """Change some members, leave some out, and exchange the contents of some."""
+    """Mutate some members, leave some out, and swap the contents of some."""
     archive = zipfile.ZipFile(io.BytesIO(data))
     members = {name: archive.read(name) for name in archive.namelist()}
     names = list(members)
@@ -236,10 +236,12 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--formats", nargs="+", help="the names of the formats (default: all)")
-    parser.add_argument("--minutes", type=float, default=10.0, help="for all formats together")
+    parser.add_argument("--minutes", type=float, default=10.0, help="minutes of all formats together (10)")
     parser.add_argument("--files", type=int, default=0, help="stop after this many files instead")
-    parser.add_argument("--group", type=int, default=40, help="how many files are read together")
-    parser.add_argument("--seed", type=int, default=random.randrange(1_000_000), help="of the first file")
+    parser.add_argument("--group", type=int, default=40, help="number of files that are read together (40)")
+    parser.add_argument(
+        "--seed", type=int, default=random.randrange(1_000_000), help="seed of the first file (random)"
+    )
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 

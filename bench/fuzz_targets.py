@@ -1,4 +1,4 @@
-"""What `fuzz.py` tries: for each reader, what its inputs look like and what must hold of its answers."""
+"""The targets of `fuzz.py`: for each reader, its inputs and the checks of its results."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ Check = Callable[[Any], None]
 
 
 class Target(Struct, frozen=True):
-    """A reader. `prepared` gives, for as long as it is open, what tries one of the `inputs`."""
+    """A reader of untrusted input. `prepared` yields a function that tries one of the `inputs`."""
 
     name: str
     inputs: st.SearchStrategy[Any]
     prepared: Callable[[], AbstractContextManager[Check]]
-    #: No input may take longer, in seconds; each is small.
+    #: The seconds that an input may take. All inputs are small.
     patience: float = 10.0
 
 
 def _refused(error: QmdError) -> None:
-    """A refusal says what is wrong."""
+    """Check that a refusal has a message."""
     assert error.message.strip()
 
 
@@ -73,7 +73,7 @@ _CHARSETS = (
 
 @st.composite
 def _bytes(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> bytes:
-    """A text in some charset, often with some bytes of it changed; or bytes that are none."""
+    """Draw a text in some charset, often with some bytes changed, or arbitrary bytes."""
     if draw(st.integers(0, 9)) == 0:
         return draw(st.binary(max_size=300))
     data = draw(texts).encode(draw(st.sampled_from(_CHARSETS)), "replace")
@@ -83,7 +83,7 @@ def _bytes(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> bytes:
     return data
 
 
-# -- the reader of Markdown ----------------------------------------------------------------------------------
+# -- Markdown files ------------------------------------------------------------------------------------------
 
 _NAMES = ("a.md", "Notes.md", ".md", "a.org", "run.py", "no suffix", "\u202e.md", "a\nb.md")
 _ENCODINGS = (None, None, "gb18030", "utf-16", "no such charset", "base64", "idna", "punycode", "\0")
@@ -132,7 +132,7 @@ def _reading() -> Iterator[Check]:
 
 # -- the chunker ---------------------------------------------------------------------------------------------
 
-# Words, pieces that take in a space, characters, words behind an empty token.
+# Words; pieces that include a space; characters; words after an empty token.
 _TOKENIZERS = (r"\w+|[^\w\s]", r"\s?\w{1,3}|\s?[^\w\s]", r"(?s:.)", r"\b(?=\w)|\w+|[^\w\s]")
 
 
@@ -141,7 +141,7 @@ def _chunkings(draw: st.DrawFn) -> tuple[str, str | None, int, int, int, int]:
     text = draw(TEXTS).replace("\r\n", "\n").replace("\r", "\n")
     pattern = draw(st.sampled_from((None, *_TOKENIZERS)))
     repeat = draw(st.sampled_from([1, 1, 1, 3])) if pattern else 1  # byte-level tokens share characters
-    # A character may be some tokens of the real tokenizer.
+    # A character may be several tokens of the real tokenizer.
     target = draw(st.integers(2 * repeat if pattern else 8, 80))
     return text, pattern, repeat, target, draw(st.integers(0, target - 1)), draw(st.integers(1, target))
 
@@ -183,13 +183,13 @@ def _chunking() -> Iterator[Check]:
 
 
 def _tokens_in(offsets: Sequence[tuple[int, int]], start: int, end: int) -> int:
-    """How many tokens have a part in [start, end)."""
+    """Return the number of tokens with a part in [start, end)."""
     starts = [span[0] for span in offsets]
     ends = [span[1] for span in offsets]
     return bisect_left(starts, end) - min(bisect_right(ends, start), bisect_left(starts, start))
 
 
-# -- the grammar of queries ----------------------------------------------------------------------------------
+# -- queries -------------------------------------------------------------------------------------------------
 
 _TYPED = st.text(alphabet="ab数据 検\"-*():^{}+'~\x00\n“”@./_:AÉ한ไทย½", max_size=60)
 _PIECES = st.sampled_from(
@@ -234,7 +234,7 @@ def _parsing() -> Iterator[Check]:
     db.close()
 
 
-# -- the reader and the editor of index.yml ------------------------------------------------------------------
+# -- index.yml -----------------------------------------------------------------------------------------------
 
 _YAML = (
     "collections:", "  notes:", "    path: ~/notes", '    pattern: "**/*.md"', "    # of mine",
@@ -317,16 +317,16 @@ def _configuring() -> Iterator[Check]:
 
 
 def _unknown(config: Config) -> list[str]:
-    """The unknown keys of a configuration, without their lines."""
+    """Return the unknown keys of a configuration, without their lines."""
     return [unknown.key for unknown in config.unknown_keys]
 
 
 def _comments(data: bytes) -> list[bytes]:
-    """The lines that are comments alone, or look so."""
+    """Return the lines that are, or resemble, comments."""
     return [line.strip() for line in re.split(rb"\r\n?|\n", data) if line.strip().startswith(b"#")]
 
 
-# -- the arguments of MCP's tools ----------------------------------------------------------------------------
+# -- arguments of MCP tools ----------------------------------------------------------------------------------
 
 _ANY_TEXT = st.text(st.characters(codec=None), max_size=40)
 _JSON = st.recursive(
@@ -371,8 +371,8 @@ _OF_TOOLS = {
 
 @st.composite
 def _calls(draw: st.DrawFn) -> tuple[str, Any]:
-    """A tool, and arguments: those that it has, some of them wrong, now and then others."""
-    # Those that run no model come more often: they are a hundred times faster.
+    """Draw a tool and arguments: usually known ones with right or wrong values, sometimes unknown ones."""
+    # Tools without a model are drawn more often, because they are a hundred times faster.
     name = draw(st.sampled_from(["search"] * 4 + ["get"] * 4 + ["multi_get"] * 4 + [*_OF_TOOLS]))
     if draw(st.integers(0, 9)) == 0:
         return name, draw(st.one_of(st.none(), st.dictionaries(_ANY_TEXT, _JSON, max_size=4)))

@@ -1,9 +1,9 @@
-"""What the core install puts on the disk: this environment's files of qmd's dependencies, theirs included.
+"""Disk space of the core install: the files of qmd's dependencies in this environment, with theirs.
 
     python bench/install_size.py [--json OUT]
 
-Run it in an environment that has the dependencies of `pyproject.toml`. The package that carries the default
-model's weights is counted apart. Byte-compiled files are left out.
+Run it in an environment that has the dependencies of `pyproject.toml`. The package with the weights of the
+default model is counted separately. Bytecode is left out.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def canonical(requirement: str) -> str:
-    """The name that a requirement begins with."""
+    """Return the name at the start of a requirement."""
     match = _NAME.match(requirement)
     assert match is not None, requirement
     return re.sub(r"[-_.]+", "-", match.group()).lower()

@@ -1,11 +1,11 @@
-"""Whether ranking gains by links: documents that many others link to, moved up.
+"""Effect of links on ranking: documents with many incoming links are moved up.
 
     python bench/link_ranking.py FOLDER [--modes search,query] [--work DIR] [--json OUT]
 
 FOLDER is a collection in BEIR layout whose ids are the paths of Markdown files that link to each other, such
-as `tidb_docs_zh`. Each of the first 100 results is moved up by a share of the logarithm of the number of
-documents that link to it, at most by as many places as are tried. Scores have ties, so they are not used.
-The measure is nDCG@10, over the queries and over every second one; a query that fails has found nothing.
+as `tidb_docs_zh`. Each of the first 100 results is moved up by a number of places that is proportional to the
+logarithm of its incoming links, up to the maximum under test. Scores have ties, so they are not used. The
+measure is nDCG@10 over all queries and over every second one. If a query fails, it counts as without results.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from common import read_collection, say, table, write_json  # isort: skip  (puts
 import qmd
 from qmd.ranking.metrics import ndcg
 
-#: By how many places the document that most others link to is moved up.
+#: The places that the document with the most incoming links moves up.
 PLACES = (-2, 0, 0.5, 1, 2, 5, 10)
 
 

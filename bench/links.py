@@ -1,10 +1,10 @@
-"""The links between the notes of Obsidian vaults, beside those that other programs find in the same files.
+"""Links between the notes of Obsidian vaults, compared with the links that other programs find.
 
     python bench/links.py VAULT... [--obsidiantools PYTHON] [--json OUT]
 
-`markdown-it-py` parses the notes again, and with `--obsidiantools` so does that package, which PYTHON is an
-interpreter with. What they find is resolved here by the rules of Obsidian, written down a second time. Each
-link from one note to another counts once. Every difference is listed with its line.
+`markdown-it-py` parses the notes again. If `--obsidiantools` is given, so does that package; PYTHON is an
+interpreter that has it. Their links are resolved here by the rules of Obsidian, in a second implementation.
+Each link from one note to another counts once. Every difference is listed with its line.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ print(json.dumps({
 
 
 def by_qmd(vault: Path) -> Edges:
-    """Return the links in an index of the vault."""
+    """Return the links in qmd's index of the vault."""
     import qmd
 
     with tempfile.TemporaryDirectory() as folder:
@@ -58,10 +58,10 @@ def by_qmd(vault: Path) -> Edges:
 
 
 def by_markdown_it(vault: Path) -> Found:
-    """Return the targets that a parser of CommonMark sees."""
+    """Return the targets that a CommonMark parser finds."""
     from markdown_it import MarkdownIt
 
-    # A name with underscores is not emphasized, and a bar in a table belongs to the link.
+    # A name with underscores is not emphasized, and a bar in a table is part of the link.
     parser = MarkdownIt("commonmark").disable("emphasis")
 
     def targets(text: str) -> Iterator[tuple[str, bool]]:
@@ -92,7 +92,7 @@ def notes(vault: Path) -> dict[str, str]:
 
 
 def resolved(vault: Path, found: Found) -> Edges:
-    """Return the notes that links lead to, by the rules of Obsidian and then by alias."""
+    """Return the notes that links resolve to, by the rules of Obsidian and then by alias."""
     import yaml
 
     paths = {path.casefold().removesuffix(".md"): path for path in found}
@@ -109,7 +109,7 @@ def resolved(vault: Path, found: Found) -> Edges:
     def target_of(source: str, target: str, wiki: bool) -> str | None:
         if "://" in target or target.startswith(("#", "mailto:")):
             return None
-        # In a table the bar is written with a backslash.
+        # In a table the bar is escaped with a backslash.
         name = unquote(target).split("#")[0].rstrip("\\ ").strip().casefold().removesuffix(".md")
         folder = posixpath.dirname(source).casefold()
         relative = posixpath.normpath(posixpath.join(folder, name))
@@ -130,7 +130,7 @@ def resolved(vault: Path, found: Found) -> Edges:
 
 
 def differences(vault: Path, edges: Iterable[tuple[str, str]]) -> list[str]:
-    """Return (source, target) with the first line of the source that names the target."""
+    """Return (source, target) with the first line in the source that names the target."""
     texts = notes(vault)
     lines = []
     for source, to in sorted(edges):
@@ -143,7 +143,7 @@ def differences(vault: Path, edges: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def compare(vault: Path, python: str | None) -> dict[str, Any]:
-    """Return the number of links in both, and the links in one only, for each other program."""
+    """Return the number of common links, and the other links, for each other program."""
     ours = by_qmd(vault)
     others = {"markdown-it-py": by_markdown_it(vault)}
     if python:

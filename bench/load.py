@@ -1,11 +1,11 @@
-"""The HTTP server under load, side by side with tobi/qmd where its paths are given.
+"""The HTTP server under load, compared with tobi/qmd if its paths are given.
 
     python bench/load.py --vocabulary FOLDER... [--node NODE --peer QMD_JS] [--work DIR] [--json OUT]
 
-Load: wrk with 16 connections for 60 seconds, `POST /search` of ours and `POST /query` of theirs (a typed
-lexical search, not reranked) in an index of 38,000 small generated files, with queries of one to three words
-that stand in them, each program in turns. Meanwhile: what a client waits for `/search` while 10,000 more
-files are indexed, against what it waits otherwise. Warm: `qmd query` as a process, answered by the running
+Load: wrk with 16 connections for 60 seconds sends `POST /search` to our server and `POST /query` (a typed
+lexical search, not reranked) to theirs, with an index of 38,000 small generated files and queries of one to
+three words from these, each program in turns. Meanwhile: how long a client waits for `/search` while 10,000
+more files are indexed, and while the server is idle. Warm: `qmd query` as a process, answered by the running
 server and by itself.
 """
 
@@ -35,10 +35,10 @@ from speed import SEED, generate_small_files
 HOST = "127.0.0.1"
 LIMIT = 10
 CONNECTIONS = 16
-#: Seconds that a server may take until it listens, and a request until it is answered.
+#: Seconds in which a server must listen, and in which it must answer.
 _PATIENCE = 120.0
 
-#: Asks one query after another, and tells the figures as JSON.
+#: Requests one query after another, and prints the figures as JSON.
 _SCRIPT = """
 local bodies = {}
 for line in io.lines("%(bodies)s") do bodies[#bodies + 1] = line end
@@ -60,14 +60,14 @@ end
 
 
 class Side(Struct, frozen=True):
-    """A program, the arguments that have it serve, and how its lexical search is asked for."""
+    """A program, its arguments for serving, and the form of its lexical search."""
 
     program: Program
     arguments: tuple[str, ...]
     path: str
 
     def body(self, query: str) -> bytes:
-        """A request's body."""
+        """Return the body of a request."""
         if self.path == "/search":
             return json.dumps({"query": query, "limit": LIMIT}).encode()
         typed = [{"type": "lex", "query": query}]
@@ -110,13 +110,13 @@ def main() -> None:
 
 
 def load(sides: Sequence[Side], queries: Sequence[str], options: argparse.Namespace) -> dict[str, Any]:
-    """What each program's server answers under load, in turns."""
+    """Measure the answers of each program's server under load, in turns."""
     found: dict[str, list[dict[str, Any]]] = {side.program.name: [] for side in sides}
     by_name = {side.program.name: side for side in sides}
     for program in alternating([side.program for side in sides], options.rounds):
         side = by_name[program.name]
         with serving(side) as port:
-            for query in queries:  # what is read once is not measured
+            for query in queries:  # the first reading of a file is not measured
                 ask(port, side, query)
             found[program.name].append(pressed(side, port, queries, options))
         say(f"{program.name}: {found[program.name][-1]}")
@@ -133,7 +133,7 @@ def load(sides: Sequence[Side], queries: Sequence[str], options: argparse.Namesp
 
 
 def pressed(side: Side, port: int, queries: Sequence[str], options: argparse.Namespace) -> dict[str, Any]:
-    """One run of wrk."""
+    """Run wrk once."""
     bodies, script = options.work / "bodies.txt", options.work / "wrk.lua"
     bodies.write_bytes(b"\n".join(side.body(query) for query in queries) + b"\n")
     script.write_text(_SCRIPT % {"bodies": bodies, "path": side.path}, encoding="utf-8")
@@ -150,7 +150,7 @@ def pressed(side: Side, port: int, queries: Sequence[str], options: argparse.Nam
 def meanwhile(
     side: Side, queries: Sequence[str], more: Path, options: argparse.Namespace
 ) -> dict[str, dict[str, float]]:
-    """Milliseconds that one client waits for `/search`, alone and while more files are indexed."""
+    """Measure the milliseconds that a client waits for `/search`, while idle and while files are indexed."""
     with serving(side) as port:
         for query in queries:
             ask(port, side, query)
@@ -180,7 +180,7 @@ def meanwhile(
 def warm(
     side: Side, queries: Sequence[str], files: Sequence[Path], options: argparse.Namespace
 ) -> dict[str, float]:
-    """Seconds of `qmd query` as a process: by itself, and answered by the server, whose model is loaded."""
+    """Measure `qmd query` as a process, in seconds: alone, and answered by a running server."""
     folder = options.work / "embedded"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -201,7 +201,7 @@ def warm(
 
 
 def ask(port: int, side: Side, query: str) -> float:
-    """Search once; returns the seconds that it took."""
+    """Search once; return the seconds."""
     began = time.perf_counter()
     _post(port, side.path, side.body(query))
     return time.perf_counter() - began
@@ -221,7 +221,7 @@ def _post(port: int, path: str, body: bytes) -> None:
 
 @contextmanager
 def serving(side: Side) -> Iterator[int]:
-    """The program, serving at a port."""
+    """Run the server of a program at a port."""
     with socket.socket() as free:
         free.bind((HOST, 0))
         port: int = free.getsockname()[1]
@@ -254,17 +254,21 @@ def _wait_rows(found: dict[str, Any]) -> list[list[object]]:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="The HTTP server under load, beside tobi/qmd.")
+    parser = argparse.ArgumentParser(description="The HTTP server under load, compared with tobi/qmd.")
     parser.add_argument(
         "--vocabulary", type=Path, nargs="+", required=True, help="collections whose words are used"
     )
-    parser.add_argument("--files", type=int, default=38_000, help="how many files are generated (38000)")
-    parser.add_argument("--more", type=int, default=10_000, help="how many are indexed meanwhile (10000)")
-    parser.add_argument("--embedded", type=int, default=200, help="how many are embedded for `query` (200)")
+    parser.add_argument("--files", type=int, default=38_000, help="number of generated files (38000)")
+    parser.add_argument(
+        "--more", type=int, default=10_000, help="number of files that are indexed meanwhile (10000)"
+    )
+    parser.add_argument(
+        "--embedded", type=int, default=200, help="number of embedded files for `query` (200)"
+    )
     parser.add_argument("--queries", type=int, default=200)
-    parser.add_argument("--seconds", type=int, default=60, help="how long the load lasts (60)")
+    parser.add_argument("--seconds", type=int, default=60, help="duration of the load (60)")
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--runs", type=int, default=15, help="how often `query` is run each way (15)")
+    parser.add_argument("--runs", type=int, default=15, help="number of `query` processes of each kind (15)")
     parser.add_argument("--ours", default="", help="the command that runs qmd (this source tree)")
     parser.add_argument("--node", type=Path, help="the Node that runs tobi/qmd")
     parser.add_argument("--peer", type=Path, help="tobi/qmd's dist/cli/qmd.js")

@@ -1,12 +1,12 @@
-"""Whether `query` finds the page that answers, in PDF, DOCX and HTML files and in the same text as Markdown.
+"""Whether `query` finds the page with the answer, in PDF, DOCX and HTML files and as Markdown.
 
     python bench/pages.py CHECKOUTS [--json OUT] [--keep FOLDER] [--misses]
 
 `page_questions.json` has the questions, and the repositories, commits and files that they are about.
-CHECKOUTS holds a folder `owner/name` for each repository, with at least these files. An answer is a page of
-a PDF (`file:12`), a section of a DOCX file (`file#beginning of its main heading`) or an HTML file. A
-question is answered if a hit is in one of its answers: the first (Hit@1), or one of the first three (Hit@3).
-A document is one hit, so the third measure is whether one of its three best passages is in an answer.
+CHECKOUTS has a folder `owner/name` for each repository, with at least these files. An answer is a page of a
+PDF (`file:12`), a section of a DOCX file (`file#beginning of its main heading`) or an HTML file. A question
+is answered if a hit is in one of its answers: the first hit (Hit@1), or one of the first three (Hit@3). A
+document is one hit, so the third measure is whether one of its three best passages is in an answer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from common import say, table, write_json
 QUESTIONS = Path(__file__).with_name("page_questions.json")
 _HEADING = re.compile(r"# (.+)")
 _FORMATS = ["pdf", "docx", "html"]
-#: The place of a hit: its file, and the page or main heading in it, if any.
+#: The place of a hit: its file, and the page or main heading if it has one.
 _Place = tuple[str, str]
 
 
@@ -107,7 +107,7 @@ def _report(
 
 
 def _copy(checkouts: Path, sources: Sequence[dict[str, Any]], folder: Path) -> None:
-    """Copy the files of the questions, so that nothing else of the repositories is indexed."""
+    """Copy only the files of the questions, so that nothing else of the repositories is indexed."""
     for source in sources:
         root = checkouts / source["repository"]
         for pattern in source["files"]:
@@ -141,7 +141,7 @@ def _found(
 
 
 def _rank(question: dict[str, Any], places: Sequence[_Place]) -> int:
-    """Return the rank of the first place that answers a question; 4 if none does."""
+    """Return the rank of the first place that answers a question, or 4 if none does."""
     answers = [_split(answer) for answer in question["answers"]]
     for rank, (path, inner) in enumerate(places, 1):
         if any(path == file and _same(path, inner, wanted) for file, wanted in answers):
@@ -159,7 +159,7 @@ def _split(answer: str) -> _Place:
 
 
 def _main_heading(lines: Sequence[str], line: int) -> str:
-    """Return the main heading that a line is below."""
+    """Return the main heading above a line."""
     for text in reversed(lines[:line]):
         if match := _HEADING.match(text):
             return match[1]
@@ -169,7 +169,7 @@ def _main_heading(lines: Sequence[str], line: int) -> str:
 def _check(
     questions: Sequence[dict[str, Any]], texts: dict[str, list[str]], starts: dict[str, list[int]]
 ) -> None:
-    """Stop if an answer is no place of the documents."""
+    """Stop if an answer does not exist in the documents."""
     for question in questions:
         for file, inner in map(_split, question["answers"]):
             headings = [match[1] for line in texts.get(file, ()) if (match := _HEADING.match(line))]
@@ -178,7 +178,7 @@ def _check(
                 inner in pages if file.endswith(".pdf") else any(each.startswith(inner) for each in headings)
             )
             if file not in texts or (inner and not known):
-                raise SystemExit(f"{question['query']}: there is no {inner or 'text'} in {file}")
+                raise SystemExit(f"{question['query']}: {file} has no {inner or 'text'}")
 
 
 def _options() -> argparse.Namespace:

@@ -1,10 +1,10 @@
-"""Whether the best hit of a search shows the passage that answers the question, through the public API.
+"""Whether the best hit of a search shows the passage with the answer, through the public API.
 
     python bench/passages.py FOLDER [--modes search,vsearch,query] [--work DIR] [--json OUT]
 
 FOLDER has `files/` (long documents) and `queries.jsonl[.gz]`: questions, each with its `file` and
 `references`, the spans of characters that answer it (`start_index`, `end_index`). A snippet shows the answer
-if it shares at least 40 characters or half of a span with it; a line is right if a span has a part of it.
+if it contains at least 40 characters or half of a span. A line is right if it contains a part of a span.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from common import percentile, say, table, write_json  # isort: skip  (puts src/
 import qmd
 
 MODES = ("search", "vsearch", "query")
-#: Characters that a snippet shares with the answer to show it.
+#: Characters of the answer that a snippet must contain to show it.
 SHOWN = 40
 
 
@@ -36,7 +36,7 @@ class Question(Struct, frozen=True):
 
 
 class Result(Struct):
-    """Shares of the questions whose best hit is the right file, shows an answer, and names its line."""
+    """Fractions of the questions whose best hit is the right file, shows an answer, and names its line."""
 
     mode: str
     questions: int
@@ -77,7 +77,7 @@ def read(folder: Path) -> tuple[dict[str, str], list[Question]]:
 
 
 def prepared(folder: Path, work: Path, *, vectors: bool) -> qmd.Index:
-    """Return the index of the files, made or brought up to date."""
+    """Return the index of the files, created or updated."""
     if not work.exists():
         work.mkdir(parents=True)
         shutil.copytree(folder / "files", work / "files")
@@ -147,11 +147,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--modes", default="search,vsearch,query", type=lambda value: value.split(","))
-    parser.add_argument(
-        "--work", type=Path, default=Path("bench-work/passages"), help="where the index is kept"
-    )
-    parser.add_argument("--every", type=int, default=1, help="take each Nth question (1)")
-    parser.add_argument("--json", type=Path, help="where the result is kept")
+    parser.add_argument("--work", type=Path, default=Path("bench-work/passages"), help="folder of the index")
+    parser.add_argument("--every", type=int, default=1, help="use each Nth question (1)")
+    parser.add_argument("--json", type=Path, help="write the result to this file")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""Programs run and measured as processes: wall time, processor time, peak memory."""
+"""Programs that are run and measured as processes: wall time, processor time, peak memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from common import SOURCE
 
-# A child inherits its parent's peak memory, so a small process of its own starts and awaits each program.
+# A child inherits its parent's peak memory, so a small process starts each program and waits for it.
 _LAUNCHER = """
 import json, os, sys, time
 quiet = os.open(os.devnull, os.O_RDWR)
@@ -29,7 +29,7 @@ _KIB = 1 if sys.platform == "darwin" else 1024
 
 
 class Cost(Struct, frozen=True):
-    """What one run took: seconds, processor seconds, bytes at the peak."""
+    """The costs of a run: seconds, processor seconds, bytes of peak memory."""
 
     wall: float
     cpu: float
@@ -45,7 +45,7 @@ class Program(Struct, frozen=True):
 
     @property
     def environ(self) -> Mapping[str, str]:
-        """The variables that it runs with: no settings but its own, no index but its own."""
+        """Its environment variables: only its own settings and index."""
         kept = {
             name: value
             for name, value in os.environ.items()
@@ -59,7 +59,7 @@ class Program(Struct, frozen=True):
         }
 
     def run(self, *arguments: str) -> Cost:
-        """Run a command of the program to its end; raises `SystemExit` where it fails."""
+        """Run a command of the program to its end; raise `SystemExit` if it fails."""
         self.state.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(
             [sys.executable, "-I", "-S", "-c", _LAUNCHER, *self.command, *arguments],
@@ -78,7 +78,7 @@ class Program(Struct, frozen=True):
         return Cost(wall, cpu, memory * _KIB)
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """Start a command of the program that goes on, with pipes for stdin and stdout."""
+        """Start a command of the program that keeps running, with pipes for stdin and stdout."""
         return subprocess.Popen(
             [*self.command, *arguments],
             env=self.environ,
@@ -89,22 +89,22 @@ class Program(Struct, frozen=True):
         )
 
     def index_size(self) -> int:
-        """Bytes of the index on disk."""
+        """Return the bytes of the index on disk."""
         return sum(path.stat().st_size for path in (self.state / "cache" / "qmd").glob("*.sqlite*"))
 
 
 def ours(state: Path, command: tuple[str, ...] = ()) -> Program:
-    """This program, by the given command or as its source tree has it."""
+    """Return this program, with the given command or that of its source tree."""
     return Program("qmd-python", command or (sys.executable, "-m", "qmd"), state)
 
 
 def peer(node: Path, script: Path, state: Path) -> Program:
-    """tobi/qmd, by its `dist/cli/qmd.js` and the Node that runs it."""
+    """Return tobi/qmd, with its `dist/cli/qmd.js` and Node."""
     return Program("tobi/qmd", (str(node), str(script)), state)
 
 
 def alternating(programs: Sequence[Program], rounds: int) -> list[Program]:
-    """A B, B A, A B ...: neither always runs on what the other left behind."""
+    """Yield programs as A B, B A, A B, ..., so that neither always runs after the other."""
     order: list[Program] = []
     for number in range(rounds):
         order += programs if number % 2 == 0 else reversed(programs)

@@ -3,10 +3,10 @@
     python bench/quality.py FOLDER... [--modes search,vsearch,query] [--ranking tuned|contract]
                             [--no-rerank] [--work DIR] [--json OUT]
 
-Each collection becomes a folder of Markdown files and an index in `--work`. Both are used again while the
-corpus is the same, so that its vectors, which take minutes, are made once; the terms are indexed anew when
-a module of qmd that was loaded while they were made has changed. nDCG@10, R@100 and RR@10 are those of
-`ir-measures`; a query that fails counts as nothing found, and is reported.
+Each collection becomes a folder of Markdown files and an index in `--work`. Both are reused while the corpus
+is the same, because its vectors take minutes. The terms are indexed again if a module of qmd that was loaded
+while they were made has changed. nDCG@10, R@100 and RR@10 are those of `ir-measures`. If a query fails, it
+counts as without results and is reported.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ LIMIT = 100
 
 
 class Result(Struct):
-    """One collection in one mode. Latencies in milliseconds; `measures` are means over all judged queries."""
+    """One collection in one mode.
+
+    Latencies are in milliseconds; `measures` are means over all judged queries.
+    """
 
     collection: str
     mode: str
@@ -80,7 +83,7 @@ def main() -> None:
 
 
 def prepared(collection: EvalCollection, work: Path, *, vectors: bool) -> qmd.Index:
-    """The collection's index, made or brought up to date."""
+    """Return the index of a collection, created or updated."""
     stamp = work / "corpus"
     if work.exists() and (not stamp.exists() or stamp.read_text() != collection.digest):
         shutil.rmtree(work)
@@ -92,7 +95,7 @@ def prepared(collection: EvalCollection, work: Path, *, vectors: bool) -> qmd.In
     terms = work / "terms.json"
     made_by = json.loads(terms.read_text()) if terms.exists() else {}
     if not made_by or made_by != _digests(made_by):
-        # Dropping a collection keeps its texts and their vectors: only the terms are made again.
+        # A removed collection keeps its texts and their vectors, so only the terms are made again.
         if index.config.collections:
             index.remove_collection("eval")
         started = time.perf_counter()
@@ -114,7 +117,7 @@ def measure(
     mode: str,
     options: argparse.Namespace,
 ) -> Result:
-    """Ask every query, and judge the answers."""
+    """Run every query and judge the results."""
     import ir_measures
     from ir_measures import RR, R, Success, nDCG
 
@@ -131,7 +134,7 @@ def measure(
         except qmd.QmdError as error:
             result.errors[query] = str(error)
             continue
-        if number:  # the first one loads the models
+        if number:  # the first query loads the models
             times.append(1000 * (time.perf_counter() - started))
         for stage in response.stages:
             if stage.status in ("failed", "timed_out"):
@@ -177,7 +180,7 @@ def _ask(index: qmd.Index, mode: str, text: str, options: argparse.Namespace) ->
 
 
 def _forget_answers(index: qmd.Index) -> None:
-    """Empty the cache of rerank scores, so that what is measured is this code."""
+    """Empty the cache of rerank scores, so that the reranker is measured."""
     import apsw
 
     db = apsw.Connection(index.locations.index)
@@ -187,9 +190,9 @@ def _forget_answers(index: qmd.Index) -> None:
 
 
 def _digests(modules: Iterable[str]) -> dict[str, str]:
-    """Return the digest of the source of each module; "" for one that does not exist any more."""
+    """Return the digest of the source of each module, or "" if it no longer exists."""
     found: dict[str, str] = {}
-    root = Path(qmd.__file__).parent.parent  # also of an installed version
+    root = Path(qmd.__file__).parent.parent  # in an installed version, too
     for name in modules:
         place = root.joinpath(*name.split("."))
         file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
@@ -198,7 +201,7 @@ def _digests(modules: Iterable[str]) -> dict[str, str]:
 
 
 class _Progress:
-    """Says how far embedding is, every thirty seconds."""
+    """A callback that prints the progress of embedding every thirty seconds."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -230,11 +233,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--modes", default="search", type=lambda value: value.split(","))
     parser.add_argument("--ranking", choices=("tuned", "contract"))
     parser.add_argument("--no-rerank", dest="rerank", action="store_false")
-    parser.add_argument("--candidates", type=int, default=30, help="how many are reranked (30)")
-    parser.add_argument("--work", type=Path, default=Path("bench-work"), help="where indexes are kept")
-    parser.add_argument("--json", type=Path, help="where the result is kept")
-    parser.add_argument("--every", type=int, default=1, help="of the queries of `query`, take each Nth (1)")
-    parser.add_argument("--per-query", action="store_true", help="keep each query's nDCG@10")
+    parser.add_argument("--candidates", type=int, default=30, help="number of reranked candidates (30)")
+    parser.add_argument("--work", type=Path, default=Path("bench-work"), help="folder of the indexes")
+    parser.add_argument("--json", type=Path, help="write the result to this file")
+    parser.add_argument("--every", type=int, default=1, help="use each Nth query in the mode `query` (1)")
+    parser.add_argument("--per-query", action="store_true", help="write each query's nDCG@10, too")
     options = parser.parse_args()
     unknown = [mode for mode in options.modes if mode not in MODES]
     if unknown:

@@ -1,4 +1,4 @@
-"""Write the result tables of `bench/README.md` and of pages in `docs` anew, from `bench/results/`."""
+"""Write the result tables of `bench/README.md` and of pages in `docs` from `bench/results/`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def _put(page: Path, name: str, text: str) -> None:
-    """Put a text between the marks of this name."""
+    """Replace the text between the marks of this name."""
     begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
     before, _, rest = page.read_text(encoding="utf-8").partition(begin)
     _, _, after = rest.partition(end)
@@ -249,12 +249,12 @@ def faults() -> str:
         [name, each["rounds"], each["lost"], len(each["wrong"]), _noted(each["notes"])]
         for name, each in _load("faults.json").get("faults", {}).items()
     ]
-    heads = ["fault", "rounds", "lost documents", "otherwise wrong", "of these"]
+    heads = ["fault", "rounds", "lost documents", "failed checks", "of these"]
     return table(heads, rows) if rows else ""
 
 
 def _noted(notes: dict[str, int]) -> str:
-    """Figures in words; commands that ended before they could be killed are counted together."""
+    """Return figures in words. Commands that ended before they could be killed are counted together."""
     killed = sum(count for name, count in notes.items() if name.endswith(": killed"))
     if killed:
         return f"{killed} killed at work"

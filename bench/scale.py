@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def files(options: argparse.Namespace, queries: dict[str, list[str]]) -> dict[str, Any]:
-    """Index a folder of Markdown as a process, and search it."""
+    """Index a folder of Markdown with a process, and search it."""
     import qmd
 
     state = options.work / "files"
@@ -103,7 +103,7 @@ def files(options: argparse.Namespace, queries: dict[str, list[str]]) -> dict[st
 
 
 def _share_out(source: Path, target: Path, most: int) -> tuple[Path, Path]:
-    """Links to at most so many of the Markdown files, one in a hundred of them in a folder of their own."""
+    """Link to at most `count` of the Markdown files, one in a hundred of them in a folder of its own."""
     shutil.rmtree(target, ignore_errors=True)
     found = sorted(_markdown(source))
     random.Random(SEED).shuffle(found)
@@ -132,7 +132,7 @@ def _config_of(program: Program) -> Path:
 def growth(
     options: argparse.Namespace, english: Vocabulary, cjk: Vocabulary, queries: dict[str, list[str]]
 ) -> list[dict[str, Any]]:
-    """Build one index after the other, each measured in a process of its own."""
+    """Build the indexes one after the other, and measure each in a process of its own."""
     rows = []
     for size in options.sizes:
         command = [sys.executable, __file__, *sys.argv[1:], "--one-size", str(size)]
@@ -143,7 +143,7 @@ def growth(
 
 
 def one_size(options: argparse.Namespace) -> dict[str, Any]:
-    """An index of so many documents, and what searching it takes (milliseconds)."""
+    """Build an index and measure its searches, in milliseconds."""
     import resource
 
     import qmd
@@ -155,7 +155,7 @@ def one_size(options: argparse.Namespace) -> dict[str, Any]:
     options.work.mkdir(parents=True, exist_ok=True)
     location = options.work / f"growth-{count}.sqlite"
     row: dict[str, Any] = {"documents": count}
-    # In a process of its own, so that what it takes is not taken for what a search takes.
+    # In a process of its own, so that its memory does not count for the search.
     with ProcessPoolExecutor(1) as pool:
         row |= pool.submit(build, location, count, english, cjk).result()
     asked = {
@@ -195,7 +195,7 @@ def one_size(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def build(location: Path, count: int, english: Vocabulary, cjk: Vocabulary) -> dict[str, Any]:
-    """Put so many documents with vectors into an index; returns seconds and bytes."""
+    """Put `size` documents with vectors into an index; return seconds and bytes."""
     import qmd
 
     for old in location.parent.glob(f"{location.stem}.*"):
@@ -216,7 +216,7 @@ def _vectors(count: int) -> Matrix:
 def _fill(
     index: Any, fingerprint: str, vectors: Matrix, english: Vocabulary, cjk: Vocabulary
 ) -> dict[str, Any]:
-    """One document a vector; returns the seconds that documents and vectors took."""
+    """Store one document for each vector; return the seconds for documents and for vectors."""
     from qmd.store.values import Embedded, Scope, VectorSet
     from qmd.types import Chunk
 
@@ -251,7 +251,7 @@ def _fill(
 
 
 def _documents(english: Vocabulary, cjk: Vocabulary) -> Iterator[Any]:
-    """Documents whose title is their number, a fifth of them Chinese."""
+    """Return documents with their number as title, a fifth of them Chinese."""
     from qmd.store.values import DocumentChange
     from qmd.types import Fingerprint, SourceText
 
@@ -273,7 +273,7 @@ def _latencies(name: str, work: Any, queries: Sequence[str]) -> dict[str, float]
 
 
 def plot(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """Milliseconds over documents, both in powers of ten."""
+    """Plot milliseconds over the number of documents, both in powers of ten."""
     import matplotlib
 
     matplotlib.use("svg")

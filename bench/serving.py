@@ -1,12 +1,11 @@
-"""What a call of a tool costs over MCP, side by side with tobi/qmd where its paths are given.
+"""Costs of a tool call over MCP, compared with tobi/qmd if its paths are given.
 
     python bench/serving.py --vocabulary FOLDER... [--node NODE --peer QMD_JS] [--work DIR] [--json OUT]
 
-In an index of 38,000 small generated files, with queries of one to three words that stand in them. Overhead:
-the same search in process, over stdio and over HTTP, in turns; `over` is what a call took longer than the
-search in process, the median over all queries. Load: `search` over HTTP with one client, then with four at
-once, each program in turns; ratios are ours over theirs, of medians. Every query is asked once before it is
-measured.
+The index has 38,000 small generated files, and the queries are one to three words from these. Overhead: the
+same search in process, over stdio and over HTTP, in turns; `over` is the median additional time of a call.
+Load: `search` over HTTP with one client, then with four, each program in turns; ratios are ours to theirs, of
+medians. Every query runs once before it is measured.
 """
 
 from __future__ import annotations
@@ -38,34 +37,34 @@ HOST = "127.0.0.1"
 LIMIT = 10
 CLIENTS = 4
 MEASURES = ("p50", "p95", "calls_per_second", "cpu_ms_per_call")
-#: The revision that both programs speak without a handshake.
+#: A revision that both programs speak without a handshake.
 MODERN = "2026-07-28"
 _META = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
     "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-#: Seconds that a server may take until it listens.
+#: Seconds in which a server must listen.
 _PATIENCE = 60.0
 
 Ask = Callable[[str], float]
 
 
 class Caller(Struct, frozen=True):
-    """How a program's lexical search is called: the tool, and its arguments for a query."""
+    """How to call a program's lexical search: the tool, and its arguments for a query."""
 
     tool: str
     arguments: Callable[[str], dict[str, Any]]
 
     def message(self, query: str, meta: dict[str, Any] | None = None) -> bytes:
-        """The request, as a line."""
+        """Return a request as a line."""
         params = {"name": self.tool, "arguments": self.arguments(query)} | ({"_meta": meta} if meta else {})
         request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         return json.dumps(request).encode() + b"\n"
 
 
 OURS = Caller("search", lambda query: {"query": query, "limit": LIMIT})
-#: Without reranking and with a type, so that the peer needs no model, as ours does not.
+#: Typed and without reranking, so that neither program needs a model.
 PEER = Caller(
     "query", lambda query: {"searches": [{"type": "lex", "query": query}], "limit": LIMIT, "rerank": False}
 )
@@ -80,7 +79,7 @@ class Site(Struct, frozen=True):
 
     @contextmanager
     def client(self, revision: str = MODERN) -> Iterator[Ask]:
-        """A client with a connection of its own; each call gives its seconds."""
+        """A client with a connection of its own. Each call returns its seconds."""
         connection = http.client.HTTPConnection(HOST, self.port, timeout=_PATIENCE)
         headers = {
             "content-type": "application/json",
@@ -107,7 +106,7 @@ class Site(Struct, frozen=True):
 
 
 class Load(Struct):
-    """What one program did in all rounds: seconds of each call, calls a second, processor seconds a call."""
+    """The figures of a program: seconds of each call, calls a second, processor seconds a call."""
 
     calls: list[float] = field(default_factory=list)
     rates: list[float] = field(default_factory=list)
@@ -148,7 +147,7 @@ def main() -> None:
 
 
 def found_queries(program: Program, files: Sequence[Path], count: int) -> list[str]:
-    """Queries of words from the files that find something: those of function words alone do not."""
+    """Return queries of words in the files that have results. Queries of only function words have none."""
     import qmd
 
     with qmd.open_index(environ=program.environ) as index:
@@ -157,7 +156,7 @@ def found_queries(program: Program, files: Sequence[Path], count: int) -> list[s
 
 
 def overhead(program: Program, queries: Sequence[str], rounds: int) -> dict[str, Any]:
-    """Milliseconds of a search in process and over each transport; `over` is what a call took longer."""
+    """Measure a search in process and over each transport, in milliseconds; `over` is the difference."""
     import qmd
 
     with ExitStack() as stack:
@@ -173,7 +172,7 @@ def overhead(program: Program, queries: Sequence[str], rounds: int) -> dict[str,
         for turn in range(rounds + 1):
             for name in list(ways) if turn % 2 else reversed(ways):
                 taken = [1000 * ways[name](query) for query in queries]
-                if turn:  # the first is not measured
+                if turn:  # the first call is not measured
                     times[name] += taken
     inside = times["in process"]
     return {
@@ -190,7 +189,7 @@ def overhead(program: Program, queries: Sequence[str], rounds: int) -> dict[str,
 def load(
     sides: Sequence[tuple[Program, Caller]], queries: Sequence[str], rounds: int
 ) -> dict[str, dict[str, Any]]:
-    """Search over HTTP with one client, then with four, with each program in turns."""
+    """Measure search over HTTP with one client, then with four, with each program in turns."""
     with ExitStack() as stack:
         sites = {program.name: stack.enter_context(serving(program, caller)) for program, caller in sides}
         done = {name: Load() for name in sites}
@@ -216,7 +215,7 @@ def load(
 
 
 def rate(site: Site, queries: Sequence[str]) -> float:
-    """Calls a second that four clients are answered, each with its share of the queries, twice."""
+    """Return the calls a second of four clients, each with its share of the queries, twice."""
 
     def work(part: Sequence[str]) -> None:
         with site.client() as ask:
@@ -232,7 +231,7 @@ def rate(site: Site, queries: Sequence[str]) -> float:
 
 @contextmanager
 def serving(program: Program, caller: Caller) -> Iterator[Site]:
-    """The program, serving over HTTP."""
+    """Run the HTTP server of a program."""
     with socket.socket() as free:
         free.bind((HOST, 0))
         port: int = free.getsockname()[1]
@@ -247,7 +246,7 @@ def serving(program: Program, caller: Caller) -> Iterator[Site]:
 
 @contextmanager
 def stdio(program: Program) -> Iterator[Ask]:
-    """A client of our program over stdio, after the handshake."""
+    """Run our program over stdio; yield a client after the handshake."""
     with _started(program, "mcp") as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -307,7 +306,7 @@ def _timed(work: Callable[[], object]) -> float:
 
 
 def _processor_seconds(process: subprocess.Popen[bytes]) -> float:
-    """Of all threads of a running process; 0 where the system has no /proc."""
+    """Return the processor seconds of all threads of a process, or 0 if the system has no /proc."""
     path = Path(f"/proc/{process.pid}/stat")
     if not path.exists():
         return 0.0
@@ -324,11 +323,11 @@ def _load_rows(found: dict[str, Any]) -> list[list[object]]:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Calls over MCP, side by side with tobi/qmd.")
+    parser = argparse.ArgumentParser(description="Costs of calls over MCP, compared with tobi/qmd.")
     parser.add_argument(
         "--vocabulary", type=Path, nargs="+", required=True, help="collections whose words are used"
     )
-    parser.add_argument("--files", type=int, default=38_000, help="how many files are generated (38000)")
+    parser.add_argument("--files", type=int, default=38_000, help="number of generated files (38000)")
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--ours", default="", help="the command that runs qmd (this source tree)")

@@ -1,13 +1,13 @@
-"""Speed of indexing and searching, side by side with tobi/qmd where its paths are given.
+"""Speed of indexing and searching, compared with tobi/qmd if its paths are given.
 
     python bench/speed.py --collection FOLDER [--vocabulary FOLDER...] [--files FOLDER...]
                           [--node NODE --peer QMD_JS] [--index INDEX] [--work DIR] [--json OUT]
 
 Corpora: the documents of `--collection` (BEIR layout) as files; 38,000 small generated files with the word
-statistics of `--vocabulary`; copies of the folders given by `--files`. On each, as processes, in turns: cold
-index, update without a change, update after an edit of 1% of the files, search. Ratios are ours over
-theirs, of medians. In process, ours alone: search and, with the index that `quality.py --modes vsearch` kept
-(`--index`), vsearch and query with and without reranking, each query once.
+statistics of `--vocabulary`; copies of the folders given by `--files`. Processes work on each in turns: cold
+index, update without a change, update after an edit of 1% of the files, search. Ratios are ours to theirs, of
+medians. In process, only ours: search, and if `--index` names the index that `quality.py --modes vsearch`
+left, vsearch and query with and without reranking, each query once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SEED = 20261122
 
 
 class Measured(Struct):
-    """One kind of work on one corpus: every run of every program."""
+    """One kind of work on one corpus, with every run of every program."""
 
     corpus: str
     work: str
@@ -51,7 +51,7 @@ class Measured(Struct):
         self.runs.setdefault(program.name, []).append(cost)
 
     def summary(self) -> dict[str, Any]:
-        """Medians by program, and ours over theirs."""
+        """Return the medians of each program, and the ratio of ours to theirs."""
         found: dict[str, Any] = {"corpus": self.corpus, "work": self.work}
         for name, costs in self.runs.items():
             found[name] = {
@@ -117,7 +117,7 @@ def compare(name: str, folder: Path, options: argparse.Namespace) -> list[Measur
 
 
 def in_process(collection: EvalCollection, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Latencies of warm searches, each query once, nothing from the cache of rerank scores."""
+    """Measure warm searches, each query once, without cached rerank scores."""
     import apsw
 
     import qmd
@@ -158,7 +158,7 @@ def in_process(collection: EvalCollection, options: argparse.Namespace) -> list[
 
 
 def generate_small_files(folder: Path, count: int, vocabulary: Sequence[Path], seed: int = SEED) -> None:
-    """`count` files like the pages of tldr, about 500 bytes each, in folders of 1,000."""
+    """Write `count` files like the pages of tldr, about 500 bytes each, in folders of 1,000."""
     counts = word_counts(vocabulary)
     words, weights = list(counts), list(itertools.accumulate(counts.values()))
     chance = random.Random(seed)
@@ -178,7 +178,7 @@ def generate_small_files(folder: Path, count: int, vocabulary: Sequence[Path], s
 
 
 def _corpora(options: argparse.Namespace) -> list[tuple[str, Path]]:
-    """Each corpus, made anew: what is measured edits it."""
+    """Yield each corpus, newly written, because the measurement edits it."""
     made: list[tuple[str, Path]] = []
     root = options.work / "corpora"
     shutil.rmtree(root, ignore_errors=True)
@@ -207,7 +207,7 @@ def _programs(options: argparse.Namespace) -> list[Program]:
 
 
 def neighbours(files: Sequence[Path], chance: random.Random, count: int) -> list[str]:
-    """One to three words that stand next to each other in some file."""
+    """Return queries of one to three adjacent words of some file."""
     queries: list[str] = []
     for file in chance.sample(files, min(count, len(files))):
         text = file.read_text(encoding="utf-8")
@@ -233,12 +233,12 @@ def _process_table(summaries: Sequence[dict[str, Any]]) -> str:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Speed, side by side with tobi/qmd.")
-    parser.add_argument("--collection", type=Path, help="many small documents, in BEIR layout")
+    parser = argparse.ArgumentParser(description="Speed, compared with tobi/qmd.")
+    parser.add_argument("--collection", type=Path, help="a collection of small documents, in BEIR layout")
     parser.add_argument(
         "--vocabulary", type=Path, nargs="*", default=[], help="collections whose words are used"
     )
-    parser.add_argument("--generated", type=int, default=38_000, help="how many files are generated (38000)")
+    parser.add_argument("--generated", type=int, default=38_000, help="number of generated files (38000)")
     parser.add_argument("--files", type=Path, nargs="*", default=[], help="folders of Markdown")
     parser.add_argument("--ours", default="", help="the command that runs qmd (this source tree)")
     parser.add_argument("--node", type=Path, help="the Node that runs tobi/qmd")
@@ -247,7 +247,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--in-process-only", action="store_true")
     parser.add_argument("--in-process-queries", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--queries", type=int, default=12, help="searches as processes, two rounds each (12)")
+    parser.add_argument(
+        "--queries", type=int, default=12, help="number of searches as processes, in two rounds (12)"
+    )
     parser.add_argument("--work", type=Path, default=Path("bench-work") / "speed")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()

@@ -2,10 +2,10 @@
 
     python bench/synthetic.py --english FOLDER... --cjk FOLDER [--documents 100000] [--work DIR] [--json OUT]
 
-The documents are made of words drawn as often as the collections' corpora have them (which is Zipf's law), a
-fifth of them Chinese; so are the queries. They go through the store, as files would, but never touch the disk
-as files. Everything is seeded. Two kinds of queries: *selective*, one to three of the rarer words, and
-*questions*, four to eight words of which at least half are very common, between question words.
+The documents and the queries consist of words drawn by their frequency in the collections (which follows
+Zipf's law), a fifth of them Chinese. They go through the store like files, but are never files on disk. All
+random numbers are seeded. There are two kinds of queries: *selective*, one to three of the rarer words, and
+*questions*, four to eight words between question words, at least half of them very common.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from qmd.store.values import DocumentChange
 from qmd.types import Collection, Fingerprint, SourceText
 
 SEED = 20261122
-#: Bytes of a document, about.
+#: Approximate bytes of a document.
 SIZE = 2_500
 _BATCH = 400
 _QUESTIONS = (
@@ -43,7 +43,7 @@ _QUESTIONS = (
 
 
 class Vocabulary(Struct, frozen=True):
-    """Words with how often they occur, most frequent first."""
+    """Words with their frequencies, most frequent first."""
 
     words: list[str]
     counts: list[int]
@@ -54,7 +54,7 @@ class Vocabulary(Struct, frozen=True):
         return cls([word for word, _ in ranked], [count for _, count in ranked])
 
     def sampler(self, chance: random.Random) -> Callable[[int], list[str]]:
-        """Draws words by frequency."""
+        """A source of random words by frequency."""
         cumulated = list(itertools.accumulate(self.counts))
         return lambda count: chance.choices(self.words, cum_weights=cumulated, k=count)
 
@@ -90,7 +90,7 @@ def main() -> None:
 
 @contextmanager
 def new_store(location: Path) -> Iterator[SqliteStore]:
-    """Yield the store of a new index with one collection, which is at its place once it is complete."""
+    """Yield the store of a new index with one collection. The file gets its name when it is complete."""
     part = location.with_suffix(".part")
     for leftover in location.parent.glob(part.name + "*"):
         leftover.unlink()
@@ -106,14 +106,14 @@ def new_store(location: Path) -> Iterator[SqliteStore]:
 
 
 def batches(english: Vocabulary, cjk: Vocabulary, documents: int) -> Iterator[list[DocumentChange]]:
-    """Yield the documents in batches of the size of a scan's."""
+    """Yield the documents in batches as large as those of a scan."""
     source = generated(english, cjk, documents)
     while batch := list(itertools.islice(source, _BATCH)):
         yield batch
 
 
 def build(location: Path, english: Vocabulary, cjk: Vocabulary, documents: int) -> dict[str, Any]:
-    """Put the documents into an index through its store; returns seconds, bytes of text, bytes on disk."""
+    """Put the documents into an index through its store; return seconds, bytes of text, bytes on disk."""
     seconds = cpu_seconds = size = 0.0
     with new_store(location) as store:
         for batch in batches(english, cjk, documents):
@@ -136,7 +136,7 @@ def build(location: Path, english: Vocabulary, cjk: Vocabulary, documents: int) 
 
 
 def selective(english: Vocabulary, cjk: Vocabulary, count: int) -> list[str]:
-    """One to three words of middling to low frequency, a fifth of the queries Chinese."""
+    """Return queries of one to three words of medium to low frequency, a fifth of them Chinese."""
     chance = random.Random(SEED + 1)
     rare = [word for word, n in zip(english.words, english.counts, strict=True) if 3 <= n <= 60]
     runs = [word for word, n in zip(cjk.words, cjk.counts, strict=True) if 2 < len(word) < 7 and 2 <= n <= 20]
@@ -147,7 +147,7 @@ def selective(english: Vocabulary, cjk: Vocabulary, count: int) -> list[str]:
 
 
 def questions(english: Vocabulary, count: int) -> list[str]:
-    """Questions of very common words and some content words."""
+    """Return questions of very common words and some rarer ones."""
     chance = random.Random(SEED + 2)
     words = [word for word in english.words if len(word) > 3]
     common, content = words[:150], words[150:5_000]
@@ -163,7 +163,7 @@ def questions(english: Vocabulary, count: int) -> list[str]:
 
 
 def latencies(index: Any, kind: str, queries: Sequence[str], limit: int) -> dict[str, Any]:
-    """Milliseconds of `search`, and of the store's part in it, each query once after a few others."""
+    """Measure `search` and the store's part of it, in milliseconds, each query once after a few others."""
     from qmd.store.values import Scope
     from qmd.text.query import parse
 
@@ -192,7 +192,7 @@ def latencies(index: Any, kind: str, queries: Sequence[str], limit: int) -> dict
 
 
 def chinese_counts(folder: Path) -> Counter[str]:
-    """How often each run of Chinese characters stands in a collection, runs cut at punctuation."""
+    """Return how often each run of Chinese characters occurs in a collection. Punctuation ends a run."""
     runs = re.compile(r"[\u4e00-\u9fff]{1,12}")
     counts: Counter[str] = Counter()
     for document in read_collection(folder).documents:
@@ -201,7 +201,7 @@ def chinese_counts(folder: Path) -> Counter[str]:
 
 
 def generated(english: Vocabulary, cjk: Vocabulary, count: int) -> Iterator[DocumentChange]:
-    """Yield documents, the same ones each time."""
+    """Yield documents, the same ones in each run."""
     chance = random.Random(SEED)
     words, runs = english.sampler(chance), cjk.sampler(chance)
     length = sum(len(word) * n for word, n in zip(english.words, english.counts, strict=True))
@@ -223,23 +223,27 @@ def generated(english: Vocabulary, cjk: Vocabulary, count: int) -> Iterator[Docu
 
 
 def _timed(work: Callable[[], object]) -> tuple[float, float]:
-    """(milliseconds, milliseconds of this thread's processor time)."""
+    """Return (milliseconds, milliseconds of this thread's processor time) of a call."""
     wall, cpu = time.perf_counter(), time.thread_time()
     work()
     return 1000 * (time.perf_counter() - wall), 1000 * (time.thread_time() - cpu)
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the options that benches of these documents share."""
+    """Return the options that benchmarks of these documents share."""
     found = argparse.ArgumentParser(description="Lexical search in a large synthetic index.")
     found.add_argument(
         "--english", type=Path, nargs="+", required=True, help="collections whose words are used"
     )
-    found.add_argument("--cjk", type=Path, required=True, help="a Chinese collection")
+    found.add_argument("--cjk", type=Path, required=True, help="a Chinese collection whose words are used")
     found.add_argument("--documents", type=int, default=100_000)
-    found.add_argument("--queries", type=int, default=205, help="of each kind; the first five only warm up")
-    found.add_argument("--limits", type=int, nargs="+", default=[10], help="how many hits are asked for")
-    found.add_argument("--fresh", action="store_true", help="build the index anew")
+    found.add_argument(
+        "--queries", type=int, default=205, help="queries of each kind; the first five warm up (205)"
+    )
+    found.add_argument(
+        "--limits", type=int, nargs="+", default=[10], help="limits on the number of hits (10)"
+    )
+    found.add_argument("--fresh", action="store_true", help="build a new index")
     found.add_argument("--work", type=Path, default=Path("bench-work"))
     found.add_argument("--json", type=Path)
     return found

@@ -1,10 +1,10 @@
-"""Exact vector search over 100,000 chunks: speed against reading the matrix, recall against float32.
+"""Exact vector search over 100,000 chunks: speed relative to reading the matrix, recall relative to float32.
 
     python bench/vectors.py [--chunks 100000] [--dimension 384] [--work DIR] [--json OUT]
 
-Clustered unit vectors go into an index through the store: 1% of them in a second collection. *Reading the
-matrix* is the sum over its int8 bytes taken as int64, in blocks as the store has them: the least that a scan
-of everything can take. Both are timed in turns, in this process. Recall@10 is against float32 brute force.
+Clustered unit vectors go into an index through the store, 1% of them in a second collection. *Reading the
+matrix* is the sum over its int8 bytes as int64, in blocks as in the store. No full scan can be faster. Both
+are timed in turns, in this process. Recall@10 is relative to float32 brute force.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main() -> None:
     options = _options()
     chance = np.random.default_rng(SEED)
     vectors = clustered(chance, options.chunks, options.dimension)
-    # Queries lie near documents, but further off than these from each other.
+    # Queries are near documents, but further away than these are from each other.
     picked = chance.integers(0, options.chunks, options.queries + 5)
     noise = chance.standard_normal((len(picked), options.dimension)).astype(np.float32)
     queries = unit(vectors[picked] + noise * (0.7 / options.dimension**0.5))
@@ -74,7 +74,10 @@ def measured(
     offset: int,
     embedder: str = EMBEDDER,
 ) -> dict[str, Any]:
-    """Search and reading in turns; recall of the first ten. The document `n.md` has vector n − `offset`."""
+    """Measure searching and reading in turns, and the recall of the first ten.
+
+    The document `n.md` has vector n − `offset`.
+    """
     codes = np.rint(vectors * (127 / np.abs(vectors).max(axis=1, keepdims=True))).astype(np.int8)
     blocks = [codes[at : at + _BLOCK].view(np.int64) for at in range(0, len(codes), _BLOCK)]
     for query in queries[:5]:
@@ -105,7 +108,7 @@ def measured(
 
 
 def clustered(chance: np.random.Generator, count: int, dimension: int) -> Matrix:
-    """Unit vectors around 500 centres, which themselves share a direction, as those of E5 do."""
+    """Return unit vectors around 500 centres. The centres have a common direction, like vectors of E5."""
     common = chance.standard_normal(dimension)
     centres = 2.0 * common + chance.standard_normal((500, dimension))
     own = chance.standard_normal((count, dimension), dtype=np.float32)
@@ -118,7 +121,7 @@ def unit(rows: Matrix) -> Matrix:
 
 
 def build(location: Path, vectors: Matrix) -> SqliteStore:
-    """One document a vector, the last 1% of them in a collection of their own."""
+    """Store one document for each vector, the last 1% of them in a collection of their own."""
     root = location.parent
     config = str(location.with_suffix(".yml"))
     parsed = None
@@ -141,7 +144,7 @@ def build(location: Path, vectors: Matrix) -> SqliteStore:
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, float, Any]:
-    """(milliseconds, milliseconds of processor, answer)."""
+    """Return (milliseconds, milliseconds of processor time, answer) of a call."""
     wall, cpu = time.perf_counter(), time.thread_time()
     answer = work()
     return 1000 * (time.perf_counter() - wall), 1000 * (time.thread_time() - cpu), answer

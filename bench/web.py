@@ -47,7 +47,7 @@ QUERIES = (
     "压缩 文件",
     "network interface",
 )
-#: Remembers for every key when the list was next changed and painted.
+#: Records, for every key, when the list was next changed and painted.
 _WATCH = """
 window.keys = []; window.shift = 0;
 addEventListener('keydown', () => { window.pressed = performance.now(); }, true);
@@ -76,7 +76,7 @@ _OPENED = """[
 
 
 def corpus(source: Path, documents: int, folder: Path) -> int:
-    """Write the documents of the benchmark. Return their number."""
+    """Write the documents of the benchmark; return their number."""
     texts = [path.read_text(encoding="utf-8", errors="replace") for path in sorted(source.rglob("*.md"))]
     if not texts:
         sys.exit(f"no Markdown files in {source}")
@@ -94,7 +94,10 @@ def corpus(source: Path, documents: int, folder: Path) -> int:
 
 @contextmanager
 def served(home: Path, folder: Path) -> Iterator[tuple[str, int, float]]:
-    """Index a folder and serve it. Yield the address of the page, the process, and seconds of indexing."""
+    """Index a folder and serve it.
+
+    Yield the address of the page, the process, and the seconds of indexing.
+    """
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("QMD_", "XDG_"))}
     environ |= {name: str(home / name) for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")}
     qmd = [sys.executable, "-m", "qmd"]
@@ -118,7 +121,7 @@ def served(home: Path, folder: Path) -> Iterator[tuple[str, int, float]]:
 
 
 def processor_time(url: str, pid: int) -> dict[str, Any]:
-    """Return the milliseconds of processor time that requests take, without the browser."""
+    """Return the milliseconds of processor time of requests, without a browser."""
     connection = http.client.HTTPConnection(url.removeprefix("http://"))
     stat = Path(f"/proc/{pid}/stat")
 
@@ -190,7 +193,7 @@ def measure(url: str, chromium: str) -> dict[str, Any]:
         for query in (QUERIES[0], *QUERIES):  # the first time warms up
             page = browser.new_page()
             page.add_init_script(_WATCH)
-            # By words alone: the model is not what is measured.
+            # By words only, because the model is not measured.
             page.goto(f"{url}/?mode=words")
             sent = page.evaluate(_SENT)
             for character in query:
@@ -198,7 +201,7 @@ def measure(url: str, chromium: str) -> dict[str, Any]:
                     before = page.evaluate("window.keys.length")
                     page.keyboard.press("Space" if character == " " else character)
                     if character != " ":
-                        # The policy of the page refuses `wait_for_function`.
+                        # The security policy of the page refuses `wait_for_function`.
                         while page.evaluate("window.keys.length") == before:
                             page.wait_for_timeout(5)
                 else:
@@ -225,9 +228,9 @@ def measure(url: str, chromium: str) -> dict[str, Any]:
     }
 
 
-#: Seconds to wait for results of gno. Its page does not say so if a query has none.
+#: Seconds to wait for results of gno, because its page does not say if a query has none.
 _PATIENCE = 60.0
-#: Remembers when Enter was pressed, and when results are first painted after it.
+#: Records when Enter was pressed, and when results are first painted after it.
 _WATCH_GNO = """
 addEventListener('keydown', (event) => {
   if (event.key === 'Enter') window.pressed = performance.now();
