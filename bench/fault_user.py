@@ -22,6 +22,15 @@ _WORDS = [f"word{number}" for number in range(600)]
 _COMMON = ["heron", "river", "stone", "数据库", "备份"]
 QUERIES = (*_COMMON, "word1 word2", "heron -stone", '"river stone"', "word9*", "数据库 word77")
 
+FILES = 200
+#: Files that never change, unlike the index around them.
+STABLE = range(0, FILES, 5)
+#: Commands that only read.
+READING = (
+    ("search", "heron"), ("vsearch", "heron"), ("query", "heron"), ("ls", "notes"), ("get", "notes/5.md"),
+    ("multi-get", "notes/1*.md"), ("status",), ("why", "notes/5.md", "heron"),
+)  # fmt: skip
+
 
 class User:
     """A user with a home folder, files in `notes`, and an index that only commands change."""
@@ -189,6 +198,13 @@ class User:
                 other.ok("embed", "-q")
                 assert self.vector_answers() == other.vector_answers()
         return len(lost)
+
+
+def index_notes(user: User) -> list[Path]:
+    """Write the notes and index them."""
+    files = [user.write(f"{number}.md") for number in range(FILES)]
+    user.ok("collection", "add", "-q", str(user.notes))
+    return files
 
 
 def missing(user: User, files: Sequence[Path], collection: str = "notes") -> int:
