@@ -74,7 +74,7 @@ def speed() -> str:
         "processor time, ours / theirs",
         "peak memory, ours / theirs",
     ]
-    return "### Beside tobi/qmd 2.8.3, as processes\n\n" + table(heads, rows)
+    return "### Compared with tobi/qmd 2.8.3, as processes\n\n" + table(heads, rows)
 
 
 def in_process() -> str:
@@ -94,7 +94,7 @@ def serving() -> str:
         [name, *(f"{row[key]:.2f}" for key in ("p50", "p95", "over"))]
         for name, row in result["overhead"].items()
     ]
-    heads = ["`search`, milliseconds", "p50", "p95", "over the search in process, p50"]
+    heads = ["`search`, milliseconds", "p50", "p95", "additional to the search in process, p50"]
     rows = [
         [name, *(_two(row[key]) for key in ("p50", "p95", "cpu_ms_per_call", "calls_per_second"))]
         for name, row in result["load"].items()
@@ -233,7 +233,7 @@ def embedding() -> str:
             ),
         ]
         for place, name in (
-            ("alone", "no processes of ours beside it"),
+            ("alone", "no busy processes beside it"),
             ("busy", "two busy processes beside it"),
         )
     ]
@@ -276,11 +276,11 @@ def freshness() -> str:
         ("from saving a file to finding it by word, ms", [_p50_p95(each["word_ms"]) for each in found]),
         ("from saving a file to finding it by meaning, ms", [_p50_p95(each["meaning_ms"]) for each in found]),
         ("processor while idle, % of a core", [each["idle"]["percent_of_a_core"] for each in found]),
-        ("over so many seconds", [each["idle"]["seconds"] for each in found]),
+        ("seconds of that", [each["idle"]["seconds"] for each in found]),
         ("bytes written to disk meanwhile", [each["idle"]["bytes_written"] for each in found]),
-        ("a search, nothing else going on, ms", [_p50_p95(each["burst"]["quiet_ms"]) for each in found]),
-        ("a search, 5,000 files changing, ms", [_p50_p95(each["burst"]["busy_ms"]) for each in found]),
-        ("p95 over p95 when quiet", [each["burst"]["p95_ratio"] for each in found]),
+        ("a search while idle, ms", [_p50_p95(each["burst"]["quiet_ms"]) for each in found]),
+        ("a search while 5,000 files change, ms", [_p50_p95(each["burst"]["busy_ms"]) for each in found]),
+        ("ratio of the p95", [each["burst"]["p95_ratio"] for each in found]),
     ]
     sizes = [f"{each['files']:,} files" for each in found]
     return table(["p50 / p95", *sizes], [[name, *values] for name, values in rows]) if found else ""
@@ -331,7 +331,7 @@ def pages() -> str:
         for kind, result in found.items()
         for text, name in (("files", "the files"), ("markdown", "the same text as Markdown"))
     ]
-    heads = ["questions about", "questions", "asked of", "Hit@1", "Hit@3"]
+    heads = ["questions about", "questions", "searched", "Hit@1", "Hit@3"]
     return table(heads, rows) if rows else ""
 
 
