@@ -35,7 +35,7 @@ NOT_RUN = {
     "store": "it needs a Milvus server; see tests/edge/cli/test_stores.py",
     "store copy": "it needs a Milvus server; see tests/edge/cli/test_stores.py",
     "mcp": "a server that runs until it is stopped; see tests/edge/mcp/test_daemon.py",
-    "server": "a server that runs until it is stopped; see tests/edge/cli/test_remote_models.py",
+    "server": "a server that runs until it is stopped; see tests/edge/http/test_lifecycle.py",
 }
 
 
