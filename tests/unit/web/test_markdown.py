@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from qmd.text.highlight import Highlighter
@@ -241,6 +241,7 @@ def test_headings_have_unique_anchors() -> None:
     ]
 
 
+@example('<img src="javascript:x')
 @given(
     st.text(alphabet=st.sampled_from("<>\"'&[]()!`*_#-=|~$^%:/\\ \n\tajvscriptonerror{}0123"), max_size=200)
     | st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
@@ -249,11 +250,10 @@ def test_rendered_text_never_contains_executable_html(text: str) -> None:
     html = shown(text, "script").lower()
     for tag in ("<script", "<iframe", "<object", "<svg", "<style", "<form", "<input"):
         assert tag not in html
-    assert 'href="javascript:' not in html
-    assert 'src="javascript:' not in html
     # Only nh3 writes tags, and it never writes such attributes. Everything else that resembles a tag is
     # escaped.
     for tag in re.findall(r"<[^>]*>", html):
+        assert not re.search(r'(href|src)="javascript:', tag)
         assert not re.search(r"\s(on\w+|style)=", re.sub(r'"[^"]*"', '""', tag))
 
 
