@@ -20,9 +20,6 @@ from qmd.store.sqlite.scope_filter import collection_ids
 from qmd.store.values import Scope
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from qmd.store.values import Floats
 
 SLOTS = 1024
@@ -50,19 +47,13 @@ def decode(vectors: Sequence[bytes]) -> Floats:
     return np.frombuffer(b"".join(vectors), np.float16).reshape(len(vectors), -1).astype(np.float32)
 
 
-def quantize(vectors: Floats) -> tuple[NDArray[np.int8], Floats]:
-    """Return int8 codes with shape (n, dimension) and the scale of each row with shape (n,)."""
+def append(db: apsw.Connection, embedder: int, collection: int, ids: list[int], vectors: Floats) -> None:
+    """Append vectors of chunks to a collection's blocks. The last block is filled first."""
     import numpy as np
 
     peaks = np.abs(vectors).max(axis=1)
     scales = np.where(peaks > 0, peaks / 127.0, 1.0).astype(np.float32)
     codes = np.rint(vectors / scales[:, None]).astype(np.int8)
-    return codes, scales
-
-
-def append(db: apsw.Connection, embedder: int, collection: int, ids: list[int], vectors: Floats) -> None:
-    """Append vectors of chunks to a collection's blocks. The last block is filled first."""
-    codes, scales = quantize(vectors)
     row = db.execute(
         "SELECT id, ids, scales, codes FROM vectors_vec WHERE embedder_id = ? AND collection_id = ? "
         "AND slots < ? ORDER BY id LIMIT 1",
