@@ -13,6 +13,7 @@ import click
 from qmd.cli.commands import WITH_INDEX_FILE, Table, names
 from qmd.cli.session import Session, pass_session
 from qmd.cli.terminal import say, shell_words
+from qmd.text.similar import nearest
 
 _CONTEXT: dict[str, Any] = {
     "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -196,10 +197,8 @@ def intended_as_text(argument: str, ctx: click.Context | None = None) -> str | N
 
 def did_you_mean(given: str, names: Iterable[str]) -> str:
     """Return `. Did you mean 'x'?` for the nearest name, or an empty string if none is near."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(given, list(names), n=1)
-    return f". Did you mean '{close[0]}'?" if close else ""
+    close = nearest(given, [*names])
+    return f". Did you mean '{close}'?" if close else ""
 
 
 def fail(message: str) -> NoReturn:

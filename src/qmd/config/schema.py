@@ -20,6 +20,7 @@ from qmd.config.validate import nfc, validate_collection_name, validate_encoding
 from qmd.config.yaml_nodes import Entry, Node, broken
 from qmd.errors import UsageError
 from qmd.text import dates
+from qmd.text.similar import nearest
 from qmd.types import DEFAULT_PATTERN, Collection, Config, Models, UnknownKey
 
 #: tobi/qmd accepts all these spellings; the first that is present is used.
@@ -147,7 +148,7 @@ class _Section:
         for section in self._sections:
             for key, entry in section.entries.items():
                 if key not in section._known:
-                    yield UnknownKey(entry.key.line, section._prefix + key, _nearest(key, section._known))
+                    yield UnknownKey(entry.key.line, section._prefix + key, nearest(key, section._known))
 
 
 def _model(models: _Section, role: str) -> str | None:
@@ -267,12 +268,3 @@ def _remote(section: _Section) -> bool:
             section.fail(entry.value, f"models: unknown key {key!r}; the only key is 'remote'")
     remote: str | None = models.choice("remote")
     return remote != "deny"
-
-
-def _nearest(key: str, known: set[str]) -> str | None:
-    """Return the known key most similar to `key`; None if none is similar."""
-    # Imported on use, because most files have no unknown keys.
-    from difflib import get_close_matches
-
-    close = get_close_matches(key[:100], known, n=1)
-    return close[0] if close else None

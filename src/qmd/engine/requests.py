@@ -15,6 +15,7 @@ from qmd.errors import CollectionNotFoundError, UsageError
 from qmd.text import filters
 from qmd.text.dates import MAX_DAYS
 from qmd.text.predicates import Predicate, both, comparisons
+from qmd.text.similar import did_you_mean
 from qmd.types import Config, Ranking, ScoreScale, SortOrder, TypedSearch
 
 DEFAULT_LIMIT = 10
@@ -254,9 +255,6 @@ def collections_of(config: Config, names: Sequence[str]) -> tuple[str, ...]:
 def unknown_collection(config: Config, name: str) -> CollectionNotFoundError:
     """Return the error for a name that no collection has. Its hint lists a similar name, and all names."""
     require_unicode(name)
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, config.collections, n=1)
-    suggestion = f"did you mean '{close[0]}'? " if close else ""
     names = ", ".join(config.collections) or "none yet: see 'qmd collection add'"
+    suggestion = did_you_mean(name, config.collections)
     return CollectionNotFoundError(f"Collection not found: {name}", f"{suggestion}known collections: {names}")

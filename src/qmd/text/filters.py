@@ -32,6 +32,7 @@ from qmd.text.predicates import (
     field_name,
 )
 from qmd.text.regex import lazy
+from qmd.text.similar import did_you_mean
 
 MAX_DEPTH = 16
 MAX_NODES = 256
@@ -327,12 +328,9 @@ def _comparison(node: dict[str, Any], operator: Any, where: str) -> Predicate:
         raise UsageError(f"{where}.field: must be the name of a field, not {_shown(field)}")
     field = field_name(field)
     if operator not in OPERATORS:
-        from difflib import get_close_matches
-
-        near = get_close_matches(str(operator), (*OPERATORS, "and", "or", "not"), n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        known = ", ".join((*OPERATORS, "and", "or", "not"))
-        raise UsageError(f"{where}.operator: unknown: {_shown(operator)}", f"{hint}operators: {known}")
+        known = (*OPERATORS, "and", "or", "not")
+        hint = f"{did_you_mean(str(operator), known)}operators: {', '.join(known)}"
+        raise UsageError(f"{where}.operator: unknown: {_shown(operator)}", hint)
     if operator == "exists":
         wanted = node.get("value", True)
         if not isinstance(wanted, bool):

@@ -11,7 +11,7 @@ from heapq import nlargest
 _SIMILAR = 0.66
 #: Names that are compared character by character: those that share the most pairs of characters.
 _COMPARED = 200
-#: Characters of a path that count, from its end: about as many as a file name can have.
+#: Characters of a name that count; of a path those at its end. About as many as a file name can have.
 _LONGEST = 300
 
 
@@ -19,7 +19,7 @@ def nearest(name: str, names: Collection[str]) -> str | None:
     """Return the most similar of some names; None if none is similar."""
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(name, names, n=1)), None)
+    return next(iter(get_close_matches(name[:_LONGEST], names, n=1)), None)
 
 
 def did_you_mean(name: str, names: Collection[str]) -> str:

@@ -30,6 +30,9 @@ from qmd.types.configuration import (
     ScoreScale as ScoreScale,
 )
 from qmd.types.configuration import (
+    Secret as Secret,
+)
+from qmd.types.configuration import (
     UnknownKey as UnknownKey,
 )
 from qmd.types.content import (
@@ -110,4 +113,3 @@ from qmd.types.search import (
 from qmd.types.search import (
     Window as Window,
 )
-from qmd.types.secret import Secret as Secret

@@ -17,6 +17,13 @@ ScoreScale = Literal["calibrated", "raw"]
 EmbedMode = Literal["auto", "manual"]
 
 
+class Secret(str):
+    """A key or password. Its `repr`, which logs and tracebacks show, does not contain it."""
+
+    def __repr__(self) -> str:
+        return "Secret(...)"
+
+
 class Collection(Struct, frozen=True):
     """A folder of documents, as defined in the configuration."""
 

@@ -6,6 +6,8 @@ import io
 import re
 from typing import Any
 
+import odfdo
+
 from qmd.sources.formats.archive import open_zip, read_member
 from qmd.sources.formats.base import DAMAGED, ENCRYPTED, RawFile, Unreadable
 from qmd.sources.formats.writing import Writer, properties
@@ -23,8 +25,6 @@ _TITLE = re.compile(r"^# (.+)", re.M)
 
 
 def extract(file: RawFile) -> Extracted:
-    import odfdo
-
     archive = open_zip(file.data)
     try:
         manifest = read_member(archive, "META-INF/manifest.xml")

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
+import pypdfium2
+
 from qmd.sources.formats.base import DAMAGED, ENCRYPTED, SCAN, TOO_LARGE, RawFile, Unreadable
 from qmd.sources.formats.pdf_page import Page, read_page
 from qmd.sources.formats.writing import Fields, Writer, properties
@@ -43,8 +45,6 @@ _NUMBERING = re.compile(r"\A[\d.\s]+")
 
 
 def extract(file: RawFile) -> Extracted:
-    import pypdfium2
-
     if b"%PDF-" not in file.data[:1024]:
         raise Unreadable(DAMAGED, "not a PDF file")
     try:
@@ -84,8 +84,6 @@ def extract(file: RawFile) -> Extracted:
 
 def _pages(document: Any) -> tuple[list[Page], list[int]]:
     """Return the pages, and the numbers of those that cannot be read."""
-    import pypdfium2
-
     pages: list[Page] = []
     broken: list[int] = []
     length = 0

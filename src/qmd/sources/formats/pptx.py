@@ -6,6 +6,8 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import pptx
+
 from qmd.sources.formats.archive import open_zip
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
 from qmd.sources.formats.writing import Writer, core_properties, table
@@ -21,8 +23,6 @@ _DEPTH = 20
 
 
 def extract(file: RawFile) -> Extracted:
-    import pptx
-
     if not any(path.startswith("ppt/") for path in open_zip(file.data).namelist()):
         raise Unreadable(DAMAGED, "not a presentation")
     presentation = pptx.Presentation(io.BytesIO(file.data))

@@ -27,6 +27,7 @@ from qmd.text import dates, front_matter
 from qmd.text.links import MAX_LINKS
 from qmd.text.outline import one_line
 from qmd.text.predicates import Value, field_name
+from qmd.text.similar import did_you_mean
 from qmd.types import Collection, Extracted
 
 #: The name that stands for all formats.
@@ -232,12 +233,9 @@ def check_names(formats: Sequence[str]) -> None:
     for name in formats:
         if name == ALL or _suffixes_of(name):
             continue
-        from difflib import get_close_matches
-
         others, broken = _of_packages()
         known = [ALL, *BUILTIN, *others]
-        close = get_close_matches(name, known, n=1)
-        suggestion = f"did you mean '{close[0]}'? " if close else ""
+        suggestion = did_you_mean(name, known)
         reasons = "".join(f"; {error.message}" for error in broken)
         raise UsageError(f"there is no format '{name}'", f"{suggestion}formats: {', '.join(known)}{reasons}")
 

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from qmd.errors import StoreError
 from qmd.store.milvus import lite
 from qmd.store.milvus.address import Address
+from qmd.store.milvus.failures import failure, kinds
 from qmd.store.milvus.schema import Table, complete, create, table
 
 #: Numbers are `int` or `float`, texts are `str`.
@@ -174,8 +175,6 @@ class Client:
         return True
 
     def _load(self, name: str) -> None:
-        from qmd.store.milvus.failures import kinds
-
         try:
             complete(self._connected(), name, table(name), embedded=self.embedded)
         except kinds():
@@ -318,8 +317,6 @@ class Client:
     @contextmanager
     def errors(self) -> Iterator[None]:
         """Translate errors of Milvus into `StoreError`."""
-        from qmd.store.milvus.failures import failure, kinds
-
         try:
             yield
         except kinds() as error:
@@ -338,8 +335,6 @@ def _conditions(field: str, values: Iterable[int | str], where: str) -> Iterator
 
 def _retry(work: Callable[[], object]) -> None:
     """Retry work that fails if another process does the same at the same time."""
-    from qmd.store.milvus.failures import kinds
-
     for pause in _PAUSES:
         try:
             work()
