@@ -1,3 +1,3 @@
 """The version, alone in its file so that reading it imports nothing."""
 
-__version__ = "1.0.0"
+__version__ = "1.1.0"
