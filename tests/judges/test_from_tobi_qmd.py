@@ -184,9 +184,8 @@ def test_migrate_reads_an_index_of_tobi_qmd(duel: Duel, answers: list[tuple[Answ
         done = duel.user.run("migrate", "--json", str(index), *config_option, "--dry-run", **environ)
         assert done.returncode == 0, done.stderr
         report = json.loads(done.stdout)
-        actions = {each["name"]: (each["action"], each["documents"]) for each in report["collections"]}
-        assert actions["texts"] == ("added", 7)
-        assert actions["talks"] == ("added", 1)
+        actions = {each["name"]: each["action"] for each in report["collections"]}
+        assert actions["texts"] == actions["talks"] == "added"
     assert "All talks" not in done.stdout
     duel.user.run("migrate", str(index), **environ)
     assert "All talks" in (target / "config" / "qmd" / "index.yml").read_text(encoding="utf-8")

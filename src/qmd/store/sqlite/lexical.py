@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 import apsw
 from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.ranking import bm25
 from qmd.store import base
@@ -238,13 +239,15 @@ class _Search(Struct):
 
     def _frequency(self, term: Term) -> int:
         """Return the number of documents with a term; for common terms of the whole index, the last count."""
-        if self.population is None and len(term.tokens) == 1 and not term.prefix:
+        # Other spellings of a single word do not count, for any population.
+        single = len(term.tokens) == 1 and not term.prefix
+        if self.population is None and single:
             for counts in ("documents FROM common_terms", "doc FROM documents_terms"):
                 count: int | None = self.db.execute(f"SELECT {counts} WHERE term = ?", term.tokens).get
                 if count is not None:
                     return count
             return 0
-        return self._count(expression(term))
+        return self._count(expression(replace(term, alternatives=()) if single else term))
 
     def _count(self, match: str) -> int:
         """Return the number of matching documents of the population."""
