@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from qmd.config.index_yml import digest, parse, read_bytes
+from qmd.config.validate import require_unicode
 from qmd.errors import ConfigError, ConflictError
 from qmd.store import base
 from qmd.types import Config
@@ -59,6 +60,7 @@ class StoredCollections(base.Collections):
         """Delete the digest, so that the next `sync` compares everything."""
 
     def sync(self, config: Config, *, drop: bool = False) -> None:
+        require_unicode(config.path)
         stored, packed = self._config(strong=True)
         # The copy of a version with other configuration fields differs, and is replaced.
         if stored == config.digest and packed is not None and _unpack(packed, config.path) == config:

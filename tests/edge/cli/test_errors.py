@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -117,6 +118,14 @@ def test_failed_command_has_exit_code_one(user: User, args: tuple[str, ...]) -> 
     assert result.stdout == ""
     assert result.stderr.startswith("Error: ")
     assert len(result.stderr.splitlines()) <= 3
+
+
+def test_configuration_in_a_folder_that_is_not_unicode_is_a_usage_error(user: User, tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"notes\xff")
+    environ = {"QMD_CONFIG_DIR": str(folder), "QMD_INDEX_PATH": str(tmp_path / "index.sqlite")}
+    done = user.run("collection", "add", str(tmp_path), "--name", "x", **environ)
+    assert done.returncode == 2
+    assert "contains half a character" in done.stderr
 
 
 def test_broken_configuration_is_an_error_with_file_and_line(user: User) -> None:
