@@ -34,6 +34,19 @@ _PACKAGES = (
     "uvicorn",
 )
 
+#: The folders of `qmd` that decide what is found, and in which order.
+_RANKING = (
+    "engine/embedding",
+    "engine/indexing",
+    "engine/retrieval",
+    "models",
+    "ranking",
+    "sources",
+    "store",
+    "text",
+    "types",
+)
+
 
 class EvalDocument(Struct, frozen=True):
     """A document of a corpus."""
@@ -79,14 +92,17 @@ def read_collection(folder: Path) -> EvalCollection:
     return EvalCollection(folder.resolve().name, documents, queries, qrels, digest)
 
 
+def file_names(documents: Sequence[EvalDocument]) -> dict[str, str]:
+    """Return the name of each document's file, a number, and the id of the document."""
+    return {f"{number:06d}.md": document.id for number, document in enumerate(documents)}
+
+
 def write_files(documents: Sequence[EvalDocument], folder: Path) -> dict[str, str]:
-    """Write a Markdown file for each document, with a number as its name; return file name → id."""
+    """Write a Markdown file for each document; return `file_names`."""
     folder.mkdir(parents=True, exist_ok=True)
-    names: dict[str, str] = {}
-    for number, document in enumerate(documents):
-        name = f"{number:06d}.md"
+    names = file_names(documents)
+    for name, document in zip(names, documents, strict=True):
         (folder / name).write_text(document.markdown, encoding="utf-8", errors="replace", newline="\n")
-        names[name] = document.id
     return names
 
 
@@ -125,12 +141,25 @@ def machine() -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "qmd": qmd.__version__,
+        "code": code_state(),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),
         "memory_gb": round(memory),
         "packages": {name: found for name in _PACKAGES if (found := _version(name))},
     }
+
+
+def code_state() -> str:
+    """Return a digest of the code that rankings depend on, to tell whether results can be compared."""
+    import qmd
+
+    root = Path(qmd.__file__).parent
+    digest = hashlib.sha256()
+    for file in sorted(file for part in _RANKING for file in (root / part).rglob("*") if file.is_file()):
+        if file.suffix != ".pyc":
+            digest.update(f"{file.relative_to(root).as_posix()}\0".encode() + file.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def write_json(path: Path | None, result: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -84,13 +84,26 @@ def main() -> None:
 
 def prepared(collection: EvalCollection, work: Path, *, vectors: bool) -> qmd.Index:
     """Return the index of a collection, created or updated."""
+
+    def write(files: Path) -> None:
+        names = write_files(collection.documents, files)
+        (work / "names.json").write_text(json.dumps(names), encoding="utf-8")
+
+    return indexed(work, collection.digest, write, vectors=vectors)
+
+
+def indexed(work: Path, digest: str, write: Callable[[Path], None], *, vectors: bool) -> qmd.Index:
+    """Return the index of the files that `write` writes into a folder, created or updated.
+
+    It is created again if the digest of the files has changed.
+    """
+    name = work.name
     stamp = work / "corpus"
-    if work.exists() and (not stamp.exists() or stamp.read_text() != collection.digest):
+    if work.exists() and (not stamp.exists() or stamp.read_text() != digest):
         shutil.rmtree(work)
     if not work.exists():
-        names = write_files(collection.documents, work / "files")
-        (work / "names.json").write_text(json.dumps(names), encoding="utf-8")
-        stamp.write_text(collection.digest)
+        write(work / "files")
+        stamp.write_text(digest)
     index = qmd.open_index(work / "index.sqlite", progress=say)
     terms = work / "terms.json"
     made_by = json.loads(terms.read_text()) if terms.exists() else {}
@@ -100,13 +113,13 @@ def prepared(collection: EvalCollection, work: Path, *, vectors: bool) -> qmd.In
             index.remove_collection("eval")
         started = time.perf_counter()
         report = index.add_collection(str(work / "files"), "eval")
-        say(f"{collection.name}: {report.added} documents in {time.perf_counter() - started:.1f} s")
+        say(f"{name}: {report.added} documents in {time.perf_counter() - started:.1f} s")
         for path, reason in report.problems:
             say(f"  {path}: {reason}")
         terms.write_text(json.dumps(_digests(name for name in [*sys.modules] if name.split(".")[0] == "qmd")))
     if vectors and index.status().needs_embedding:
-        embedded = index.embed(on_progress=_Progress(collection.name))
-        say(f"{collection.name}: {embedded.chunks} chunks in {embedded.seconds:.0f} s ({embedded.model})")
+        embedded = index.embed(on_progress=_Progress(name))
+        say(f"{name}: {embedded.chunks} chunks in {embedded.seconds:.0f} s ({embedded.model})")
     return index
 
 
