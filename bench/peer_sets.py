@@ -149,7 +149,7 @@ PEER_SETS = {
         "git clone https://github.com/dial481/locomo-audit (CC BY-NC 4.0)",
         locomo,
         ("R@5", "R@10", "MRR", "all@5", "all@10"),
-        {"categories 1 to 4": ("1", "2", "3", "4"), "all": ()},
+        {"categories 1 to 4": ("1", "2", "3", "4"), "all categories": ()},
     ),
     "vault": PeerSet(
         "",

@@ -63,11 +63,14 @@ def main() -> None:
     if not data.exists():
         raise SystemExit(f"peers.py: there is no {data}. Get it here: {peer_set.source}")
     try:
-        files, answered = run(peer_set, data, options)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        corpora = [*peer_set.read(data)]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        reason = f"{type(error).__name__}: {error}"
         raise SystemExit(
-            f"peers.py: cannot read {data} as {options.benchmark}: {error!r}. Get it here: {peer_set.source}"
+            f"peers.py: {data} is not the data of {options.benchmark} ({reason}). "
+            f"Get it here: {peer_set.source}"
         ) from error
+    files, answered = run(corpora, options)
     results = [*summed(options.benchmark, peer_set, files, answered)]
     rows = [
         [each.subset, each.mode, each.questions, *each.measures.values(), each.failures] for each in results
@@ -77,15 +80,15 @@ def main() -> None:
     write_json(options.json, {"setting": setting, "results": [to_builtins(result) for result in results]})
 
 
-def run(peer_set: PeerSet, data: Path, options: argparse.Namespace) -> tuple[int, list[Answered]]:
+def run(corpora: Sequence[Corpus], options: argparse.Namespace) -> tuple[int, list[Answered]]:
     """Ask all questions; return the number of files and the answers."""
     files = 0
     answered: list[Answered] = []
     numbers = count()
-    for corpus in peer_set.read(data):
+    for corpus in corpora:
         asked = [
             (number, each)
-            for number, each in zip(numbers, corpus.questions, strict=False)
+            for each, number in zip(corpus.questions, numbers, strict=False)
             if not number % options.sample
         ]
         if not asked:

@@ -1,58 +1,90 @@
-"""Write the result tables of `bench/README.md` and of pages in `docs` from `bench/results/`."""
+"""Write the result tables of `bench/README.md`, `README.md` and pages in `docs` from `bench/results/`.
+
+    python bench/report.py [--check]
+
+`--check` writes nothing. It fails if a page or the plot is not that of the results, or if results about
+quality are of different states of the code.
+"""
 
 from __future__ import annotations
 
-import json
+import argparse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from common import table
+from common import code_state, table
+from report_docs import faults, formats, freshness, fuzz, fuzz_formats, pages, web
+from report_quality import (
+    PEERS,
+    PLOT,
+    peers,
+    plot,
+    plot_digest,
+    quality,
+    short_quality,
+    state,
+    states,
+    two_digits,
+)
+from report_quality import load as _load
 
 _HERE = Path(__file__).resolve().parent
 _DOCS = _HERE.parent / "docs"
-_ORDER = ("scifact", "claude_docs", "code_chunks", "tldr_zh2en", "tidb_docs_zh", "qmd_own")
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="fail if something is not current")
+    if parser.parse_args().check:
+        raise SystemExit(_check())
+    for page, text in current():
+        page.write_text(text, encoding="utf-8")
+    if not plot_is_current():
+        plot()
+
+
+def _check() -> int:
+    """Print what is not current, and return the exit status."""
+    stale = [page.name for page, text in current() if page.read_text(encoding="utf-8") != text]
+    stale += [] if plot_is_current() else [PLOT.name]
+    if stale:
+        print(f"Not current: {', '.join(stale)}. Run python bench/report.py.")
+    print(state())
+    if [*states()] != [code_state()]:
+        print(f"The code is now `{code_state()}`.")
+    return int(bool(stale) or len(states()) > 1)
+
+
+def plot_is_current() -> bool:
+    return PLOT.exists() and plot_digest() in PLOT.read_text(encoding="utf-8")
+
+
+def current() -> Iterator[tuple[Path, str]]:
+    """Yield each page, and its text with the tables of the current results."""
     sections = (quality, speed, in_process, serving, load, synthetic, vectors, scale, embedding, install_size)
-    parts = [text for section in sections if (text := section())]
-    _put(_HERE / "README.md", "results", "\n\n".join(parts))
-    for name, text in (("faults", faults()), ("fuzz", fuzz())):
-        if text:
-            _put(_DOCS / "reliability.md", name, text)
-    if text := web():
-        _put(_DOCS / "web.md", "results", text)
-    if text := freshness():
-        _put(_DOCS / "freshness.md", "results", text)
-    for name, text in (("pages", pages()), ("formats", formats()), ("fuzz", fuzz_formats())):
-        if text:
-            _put(_DOCS / "source-formats.md", name, text)
+    parts = {
+        _HERE / "README.md": {"results": "\n\n".join(text for section in sections if (text := section()))},
+        _HERE.parent / "README.md": {"quality": short_quality()},
+        _DOCS / "benchmarks.md": {"state": state(), **{name: peers(name) for name in PEERS}},
+        _DOCS / "reliability.md": {"faults": faults(), "fuzz": fuzz()},
+        _DOCS / "web.md": {"results": web()},
+        _DOCS / "freshness.md": {"results": freshness()},
+        _DOCS / "source-formats.md": {"pages": pages(), "formats": formats(), "fuzz": fuzz_formats()},
+    }
+    for page, texts in parts.items():
+        text = page.read_text(encoding="utf-8")
+        for name, part in texts.items():
+            text = _put(text, name, part) if part else text
+        yield page, text
 
 
-def _put(page: Path, name: str, text: str) -> None:
+def _put(page: str, name: str, text: str) -> str:
     """Replace the text between the marks of this name."""
     begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
-    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    before, _, rest = page.partition(begin)
     _, _, after = rest.partition(end)
-    page.write_text(f"{before}{begin}\n{text}\n\n{end}{after}", encoding="utf-8")
-
-
-def quality() -> str:
-    found = [_load(f"quality-{name}.json") for name in _ORDER]
-    by_name = {
-        (row["collection"], row["mode"]): row for result in found if result for row in result["results"]
-    }
-    rows = []
-    for name in _ORDER:
-        row: list[object] = [name]
-        for mode in ("search", "vsearch", "query"):
-            measures = by_name.get((name, mode), {}).get("measures")
-            row.append(f"{measures['nDCG@10']:.3f} / {measures['R@100']:.3f}" if measures else "-")
-        hits = by_name.get((name, "search"), {}).get("measures")
-        row.append(f"{hits['Success@3']:.3f}" if hits else "-")
-        rows.append(row)
-    heads = ["collection", "search", "vsearch", "query", "Hit@3 of search"]
-    return "### Quality: nDCG@10 / Recall@100\n\n" + table(heads, rows)
+    return f"{before}{begin}\n{text}\n\n{end}{after}"
 
 
 def speed() -> str:
@@ -65,7 +97,12 @@ def speed() -> str:
         memory = f"{mine['memory_mb']:.0f} MB" + (f" / {theirs['memory_mb']:.0f} MB" if theirs else "")
         ratio = each.get("ratio", {})
         rows.append(
-            [each["corpus"], each["work"], *(_two(ratio.get(k)) for k in ("seconds", "cpu_seconds")), memory]
+            [
+                each["corpus"],
+                each["work"],
+                *(two_digits(ratio.get(k)) for k in ("seconds", "cpu_seconds")),
+                memory,
+            ]
         )
     heads = [
         "corpus",
@@ -96,7 +133,7 @@ def serving() -> str:
     ]
     heads = ["`search`, milliseconds", "p50", "p95", "additional to the search in process, p50"]
     rows = [
-        [name, *(_two(row[key]) for key in ("p50", "p95", "cpu_ms_per_call", "calls_per_second"))]
+        [name, *(two_digits(row[key]) for key in ("p50", "p95", "cpu_ms_per_call", "calls_per_second"))]
         for name, row in result["load"].items()
     ]
     load_heads = [
@@ -153,8 +190,8 @@ def vectors() -> str:
         [
             row["scope"],
             f"{row['chunks']:,}",
-            _two(row["ratio"]),
-            _two(row["cpu_ratio"]),
+            two_digits(row["ratio"]),
+            two_digits(row["cpu_ratio"]),
             f"{row['recall']:.3f}",
         ]
         for row in result["search"]
@@ -244,156 +281,11 @@ def embedding() -> str:
     )
 
 
-def faults() -> str:
-    rows = [
-        [name, each["rounds"], each["lost"], len(each["wrong"]), _noted(each["notes"])]
-        for name, each in _load("faults.json").get("faults", {}).items()
-    ]
-    heads = ["fault", "rounds", "lost documents", "failed checks", "of these"]
-    return table(heads, rows) if rows else ""
-
-
-def _noted(notes: dict[str, int]) -> str:
-    """Return figures in words. Commands that ended before they could be killed are counted together."""
-    killed = sum(count for name, count in notes.items() if name.endswith(": killed"))
-    if killed:
-        return f"{killed} killed at work"
-    return ", ".join(f"{count:,} {name}" for name, count in notes.items()) or "-"
-
-
-def fuzz() -> str:
-    rows = [
-        [name, f"{each['inputs']:,}", f"{each['seconds']:.0f}", len(each["failures"])]
-        for name, each in _load("fuzz.json").get("targets", {}).items()
-    ]
-    return table(["reader", "inputs", "seconds", "failures"], rows) if rows else ""
-
-
-def freshness() -> str:
-    found = [result for size in (7_425, 38_000) if (result := _load(f"freshness-{size}.json"))]
-    rows: list[tuple[str, list[object]]] = [
-        ("watches used", [each["watches"] for each in found]),
-        ("from saving a file to finding it by word, ms", [_p50_p95(each["word_ms"]) for each in found]),
-        ("from saving a file to finding it by meaning, ms", [_p50_p95(each["meaning_ms"]) for each in found]),
-        ("processor while idle, % of a core", [each["idle"]["percent_of_a_core"] for each in found]),
-        ("seconds of that", [each["idle"]["seconds"] for each in found]),
-        ("bytes written to disk meanwhile", [each["idle"]["bytes_written"] for each in found]),
-        ("a search while idle, ms", [_p50_p95(each["burst"]["quiet_ms"]) for each in found]),
-        ("a search while 5,000 files change, ms", [_p50_p95(each["burst"]["busy_ms"]) for each in found]),
-        ("ratio of the p95", [each["burst"]["p95_ratio"] for each in found]),
-    ]
-    sizes = [f"{each['files']:,} files" for each in found]
-    return table(["p50 / p95", *sizes], [[name, *values] for name, values in rows]) if found else ""
-
-
-def web() -> str:
-    found = [result for size in (7_425, 38_000) if (result := _load(f"web-{size}.json"))]
-    if not found:
-        return ""
-    opened = [(each["page_without_a_document_ms"], each["document_of_100_kB_ms"]) for each in found]
-    rows: list[list[object]] = [
-        [
-            "from a key to the painted list, ms, p50 / p95",
-            *(_p50_p95(each["key_to_list_ms"]) for each in found),
-        ],
-        ["the server's processor time for it, ms", *(each["processor_ms"]["key"] for each in found)],
-        *(
-            [f"{name}, painted {when}, ms", *(f"{each[at][kind]['first_painted']:.0f}" for each in opened)]
-            for at, name in enumerate(("a page without a document", "a document of 100 kB"))
-            for kind, when in (
-                ("after_another_page", "after another page"),
-                ("first_visit", "on a first visit"),
-            )
-        ),
-        ["bytes sent before results", *(f"{each['sent_before_results']['bytes']:,}" for each in found)],
-        ["layout shift", *(each["layout_shift"] for each in found)],
-    ]
-    text = table(["", *(f"{each['documents']:,} documents" for each in found)], rows)
-    for each in found:
-        if gno := each.get("gno"):
-            index = gno["index_seconds"] / each["index_seconds"]
-            shown = gno["enter_to_list_ms"]["p50"] / each["key_to_list_ms"]["p50"]
-            size = gno["sent_before_results"]["bytes"] / each["sent_before_results"]["bytes"]
-            text += (
-                f"\n\nIn the same run over {each['documents']:,} documents, gno (gmickel/gno 1.35.0, "
-                f"from its source) took {index:,.0f} times as long to index. It searches when Enter is "
-                f"pressed, and its list was painted after {shown:,.0f} times the time that qmd takes after a "
-                f"key (medians, by words). Its page is {size:,.0f} times as large."
-            )
-    return text
-
-
-def pages() -> str:
-    found = _load("pages.json").get("results", {})
-    measures = ("hit_at_1", "hit_at_3")
-    rows = [
-        [kind, result["questions"], name, *(result[text][measure] for measure in measures)]
-        for kind, result in found.items()
-        for text, name in (("files", "the files"), ("markdown", "the same text as Markdown"))
-    ]
-    heads = ["questions about", "questions", "searched", "Hit@1", "Hit@3"]
-    return table(heads, rows) if rows else ""
-
-
-def formats() -> str:
-    result = _load("formats.json")
-    rows = [
-        [
-            *(name, each["files"], f"{each['pages']:,}", _counts(each["unread"])),
-            "-" if each["words"] is None else f"{100 * each['words']:.1f}%",
-            *(_two(each[key]) for key in ("ms_a_page", "ms_a_page_of_the_library_alone")),
-        ]
-        for name, each in sorted(result.get("formats", {}).items())
-    ]
-    if not rows:
-        return ""
-    heads = ["format", "files", "pages", "not read", "words", "ms a page", "library alone"]
-    pdf = result["pdf_pages_in_child_processes"]
-    text = (
-        f"{pdf['pages']:,} pages of PDF in child processes took {pdf['ratio']:.2f} times the processor time "
-        "that pypdfium2 alone takes in two processes."
-    )
-    return f"{table(heads, rows)}\n\n{text}"
-
-
-def fuzz_formats() -> str:
-    result = _load("fuzz-formats.json")
-    rows = [
-        [name, each["real_files"], f"{each['files']:,}", f"{each['read']:,}", _counts(each["refused"])]
-        for name, each in result.get("formats", {}).items()
-    ]
-    if not rows:
-        return ""
-    memory = result["memory"]
-    text = (
-        f"{result['seconds']:,} seconds. The parent process had up to {memory['parent_mb']:,} MB, "
-        f"the largest child {memory['largest_child_mb']:,} MB."
-    )
-    return table(["format", "real files", "damaged files", "read", "refused"], rows) + f"\n\n{text}"
-
-
-def _counts(numbers: dict[str, int]) -> str:
-    return ", ".join(f"{number:,} {name}" for name, number in numbers.items()) or "-"
-
-
-def _p50_p95(times: dict[str, float]) -> str:
-    return f"{times['p50']:,.0f} / {times['p95']:,.0f}"
-
-
 def install_size() -> str:
     result = _load("install-size.json")
     if not result:
         return ""
     return f"### Core install\n\nWithout the default model's weights: {result['total_mb']:.0f} MB."
-
-
-def _load(name: str) -> dict[str, Any]:
-    path = _HERE / "results" / name
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-
-
-def _two(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
 
 
 if __name__ == "__main__":

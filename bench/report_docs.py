@@ -1,0 +1,142 @@
+"""The parts of `report.py` for pages in `docs`: reliability, freshness, the web page, source formats."""
+
+from __future__ import annotations
+
+from common import table
+from report_quality import load, two_digits
+
+
+def faults() -> str:
+    rows = [
+        [name, each["rounds"], each["lost"], len(each["wrong"]), _noted(each["notes"])]
+        for name, each in load("faults.json").get("faults", {}).items()
+    ]
+    heads = ["fault", "rounds", "lost documents", "failed checks", "of these"]
+    return table(heads, rows) if rows else ""
+
+
+def _noted(notes: dict[str, int]) -> str:
+    """Return figures in words. Commands that ended before they could be killed are counted together."""
+    killed = sum(count for name, count in notes.items() if name.endswith(": killed"))
+    if killed:
+        return f"{killed} killed at work"
+    return ", ".join(f"{count:,} {name}" for name, count in notes.items()) or "-"
+
+
+def fuzz() -> str:
+    rows = [
+        [name, f"{each['inputs']:,}", f"{each['seconds']:.0f}", len(each["failures"])]
+        for name, each in load("fuzz.json").get("targets", {}).items()
+    ]
+    return table(["reader", "inputs", "seconds", "failures"], rows) if rows else ""
+
+
+def freshness() -> str:
+    found = [result for size in (7_425, 38_000) if (result := load(f"freshness-{size}.json"))]
+    rows: list[tuple[str, list[object]]] = [
+        ("watches used", [each["watches"] for each in found]),
+        ("from saving a file to finding it by word, ms", [_p50_p95(each["word_ms"]) for each in found]),
+        ("from saving a file to finding it by meaning, ms", [_p50_p95(each["meaning_ms"]) for each in found]),
+        ("processor while idle, % of a core", [each["idle"]["percent_of_a_core"] for each in found]),
+        ("seconds of that", [each["idle"]["seconds"] for each in found]),
+        ("bytes written to disk meanwhile", [each["idle"]["bytes_written"] for each in found]),
+        ("a search while idle, ms", [_p50_p95(each["burst"]["quiet_ms"]) for each in found]),
+        ("a search while 5,000 files change, ms", [_p50_p95(each["burst"]["busy_ms"]) for each in found]),
+        ("ratio of the p95", [each["burst"]["p95_ratio"] for each in found]),
+    ]
+    sizes = [f"{each['files']:,} files" for each in found]
+    return table(["p50 / p95", *sizes], [[name, *values] for name, values in rows]) if found else ""
+
+
+def web() -> str:
+    found = [result for size in (7_425, 38_000) if (result := load(f"web-{size}.json"))]
+    if not found:
+        return ""
+    opened = [(each["page_without_a_document_ms"], each["document_of_100_kB_ms"]) for each in found]
+    rows: list[list[object]] = [
+        [
+            "from a key to the painted list, ms, p50 / p95",
+            *(_p50_p95(each["key_to_list_ms"]) for each in found),
+        ],
+        ["the server's processor time for it, ms", *(each["processor_ms"]["key"] for each in found)],
+        *(
+            [f"{name}, painted {when}, ms", *(f"{each[at][kind]['first_painted']:.0f}" for each in opened)]
+            for at, name in enumerate(("a page without a document", "a document of 100 kB"))
+            for kind, when in (
+                ("after_another_page", "after another page"),
+                ("first_visit", "on a first visit"),
+            )
+        ),
+        ["bytes sent before results", *(f"{each['sent_before_results']['bytes']:,}" for each in found)],
+        ["layout shift", *(each["layout_shift"] for each in found)],
+    ]
+    text = table(["", *(f"{each['documents']:,} documents" for each in found)], rows)
+    for each in found:
+        if gno := each.get("gno"):
+            index = gno["index_seconds"] / each["index_seconds"]
+            shown = gno["enter_to_list_ms"]["p50"] / each["key_to_list_ms"]["p50"]
+            size = gno["sent_before_results"]["bytes"] / each["sent_before_results"]["bytes"]
+            text += (
+                f"\n\nIn the same run over {each['documents']:,} documents, gno (gmickel/gno 1.35.0, "
+                f"from its source) took {index:,.0f} times as long to index. It searches when Enter is "
+                f"pressed, and its list was painted after {shown:,.0f} times the time that qmd takes after a "
+                f"key (medians, by words). Its page is {size:,.0f} times as large."
+            )
+    return text
+
+
+def pages() -> str:
+    found = load("pages.json").get("results", {})
+    measures = ("hit_at_1", "hit_at_3")
+    rows = [
+        [kind, result["questions"], name, *(result[text][measure] for measure in measures)]
+        for kind, result in found.items()
+        for text, name in (("files", "the files"), ("markdown", "the same text as Markdown"))
+    ]
+    heads = ["questions about", "questions", "searched", "Hit@1", "Hit@3"]
+    return table(heads, rows) if rows else ""
+
+
+def formats() -> str:
+    result = load("formats.json")
+    rows = [
+        [
+            *(name, each["files"], f"{each['pages']:,}", _counts(each["unread"])),
+            "-" if each["words"] is None else f"{100 * each['words']:.1f}%",
+            *(two_digits(each[key]) for key in ("ms_a_page", "ms_a_page_of_the_library_alone")),
+        ]
+        for name, each in sorted(result.get("formats", {}).items())
+    ]
+    if not rows:
+        return ""
+    heads = ["format", "files", "pages", "not read", "words", "ms a page", "library alone"]
+    pdf = result["pdf_pages_in_child_processes"]
+    text = (
+        f"{pdf['pages']:,} pages of PDF in child processes took {pdf['ratio']:.2f} times the processor time "
+        "that pypdfium2 alone takes in two processes."
+    )
+    return f"{table(heads, rows)}\n\n{text}"
+
+
+def fuzz_formats() -> str:
+    result = load("fuzz-formats.json")
+    rows = [
+        [name, each["real_files"], f"{each['files']:,}", f"{each['read']:,}", _counts(each["refused"])]
+        for name, each in result.get("formats", {}).items()
+    ]
+    if not rows:
+        return ""
+    memory = result["memory"]
+    text = (
+        f"{result['seconds']:,} seconds. The parent process had up to {memory['parent_mb']:,} MB, "
+        f"the largest child {memory['largest_child_mb']:,} MB."
+    )
+    return table(["format", "real files", "damaged files", "read", "refused"], rows) + f"\n\n{text}"
+
+
+def _counts(numbers: dict[str, int]) -> str:
+    return ", ".join(f"{number:,} {name}" for name, number in numbers.items()) or "-"
+
+
+def _p50_p95(times: dict[str, float]) -> str:
+    return f"{times['p50']:,.0f} / {times['p95']:,.0f}"

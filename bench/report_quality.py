@@ -1,0 +1,189 @@
+"""The parts of `report.py` about quality: our collections, and the benchmarks of peers with a plot."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from common import table
+
+RESULTS = Path(__file__).resolve().parent / "results"
+PLOT = RESULTS.parent.parent / "docs" / "images" / "peers.svg"
+#: Our collections, in the order of the tables. The README has those with a text.
+COLLECTIONS = {
+    "scifact": "claims and abstracts, English",
+    "claude_docs": "questions over documentation",
+    "code_chunks": "questions over code",
+    "tidb_docs_zh": "Chinese documentation",
+    "tldr_zh2en": "Chinese questions, English pages",
+    "qmd_own": "",
+}
+PEERS = ("locomo", "vault", "gno", "longmemeval", "scifact")
+#: The panels of the plot: a benchmark, the subset of its questions, and the measure.
+_PANELS = (
+    ("locomo", "all categories", "R@5", "LoCoMo"),
+    ("vault", "all", "nDCG@5", "Obsidian vault"),
+    ("gno", "general", "nDCG@10", "gno, five languages"),
+    ("scifact", "all", "nDCG@10", "SciFact"),
+)
+_MODES = ("search", "vsearch", "query")
+
+
+def quality() -> str:
+    measured = _measured()
+    rows = []
+    for name in COLLECTIONS:
+        row: list[object] = [name]
+        for mode in _MODES:
+            measures = measured.get((name, mode))
+            row.append(f"{measures['nDCG@10']:.3f} / {measures['R@100']:.3f}" if measures else "-")
+        hits = measured.get((name, "search"))
+        row.append(f"{hits['Success@3']:.3f}" if hits else "-")
+        rows.append(row)
+    heads = ["collection", "search", "vsearch", "query", "Hit@3 of search"]
+    return f"### Quality: nDCG@10 / Recall@100\n\n{table(heads, rows)}\n\n{state()}"
+
+
+def short_quality() -> str:
+    """Return the table of the README."""
+    measured = _measured()
+    rows = [
+        [f"{name}: {text}", *(_short(measured.get((name, mode), {}).get("nDCG@10")) for mode in _MODES)]
+        for name, text in COLLECTIONS.items()
+        if text
+    ]
+    return table(["collection", *(f"`{mode}`" for mode in _MODES)], rows)
+
+
+def _measured() -> dict[tuple[str, str], dict[str, float]]:
+    rows = [row for name in COLLECTIONS for row in load(f"quality-{name}.json").get("results", ())]
+    return {(row["collection"], row["mode"]): row["measures"] for row in rows}
+
+
+def peers(benchmark: str) -> str:
+    """Return a table for each subset of a benchmark: our results, then what others publish."""
+    ours = load(f"peers-{benchmark}.json").get("results", ())
+    theirs = [row for row in published() if row["benchmark"] == benchmark]
+    names = list(dict.fromkeys(name for row in (*ours, *theirs) for name in row["measures"]))
+    texts = []
+    for subset in dict.fromkeys(row["subset"] for row in (*ours, *theirs)):
+        rows = [
+            (f"qmd `{_shown(row['mode'])}`", row, "`bench/peers.py`")
+            for row in ours
+            if row["subset"] == subset
+        ]
+        rows += [(row["system"], row, _link(row["source"])) for row in theirs if row["subset"] == subset]
+        body = [
+            [name, f"{row['questions']:,}", *(_short(row["measures"].get(each)) for each in names), source]
+            for name, row, source in rows
+        ]
+        head = "program" if subset == "all" else subset
+        texts.append(table([head, "questions", *names, "source"], body))
+    return "\n\n".join(texts)
+
+
+def state(files: Sequence[Path] | None = None) -> str:
+    """Say whether the results about quality were measured with one state of the code."""
+    groups = states(files)
+    if len(groups) == 1:
+        [(code, _)] = groups.items()
+        return f"All results about quality are of one state of the code (`{code}`)."
+    said = "; ".join(f"`{code}`: {', '.join(names)}" for code, names in groups.items())
+    return f"These results are of {len(groups)} states of the code: {said}."
+
+
+def states(files: Sequence[Path] | None = None) -> dict[str, list[str]]:
+    """Return the names of the results about quality by the digest of the code that was measured."""
+    if files is None:
+        kinds = ("quality-*", "peers-*", "passages", "calibration")
+        files = [file for kind in kinds for file in sorted(RESULTS.glob(f"{kind}.json"))]
+    groups: dict[str, list[str]] = {}
+    for file in files:
+        result = json.loads(file.read_text(encoding="utf-8"))
+        if isinstance(result, dict):  # not what others publish
+            groups.setdefault(result["machine"].get("code", "unknown"), []).append(file.stem)
+    return groups
+
+
+def published() -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads((RESULTS / "peers-published.json").read_text(encoding="utf-8"))
+    return rows
+
+
+def plot_digest() -> str:
+    """Return a digest of what the plot shows, which its file contains."""
+    return hashlib.sha256(json.dumps(_bars()).encode()).hexdigest()
+
+
+def plot() -> None:
+    """Draw the benchmarks as bars, ours in a darker colour."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams.update({"svg.hashsalt": "qmd", "font.size": 9})
+    from matplotlib import pyplot
+
+    panels = _bars()
+    figure, all_axes = pyplot.subplots(2, 2, figsize=(10, 5.6), layout="constrained")
+    for axes, (title, bars) in zip(all_axes.flat, panels, strict=True):
+        names, values = [name for name, _ in bars], [value for _, value in bars]
+        colours = ["#2b6cb0" if name.startswith("qmd ") else "#b8c2cc" for name in names]
+        drawn = axes.barh(range(len(bars)), values, color=colours)
+        axes.bar_label(drawn, [_short(value) for value in values], padding=3)
+        axes.set_yticks(range(len(bars)), names)
+        axes.invert_yaxis()
+        axes.set_xlim(0, 1.08)
+        axes.set_title(title, loc="left", fontsize=10)
+        axes.spines[["top", "right"]].set_visible(False)
+    metadata = {"Date": None, "Description": plot_digest()}
+    figure.savefig(PLOT, metadata=metadata, bbox_inches="tight")
+
+
+def _bars() -> list[tuple[str, list[tuple[str, float]]]]:
+    panels = []
+    for benchmark, subset, measure, title in _PANELS:
+        ours = [row for row in load(f"peers-{benchmark}.json").get("results", ()) if row["subset"] == subset]
+        most = max((row["questions"] for row in ours), default=0)
+        bars = [(_bar(row, most), row["measures"][measure]) for row in ours]
+        bars += [
+            (re.sub(r" \(.*\)", "", row["system"]), row["measures"][measure])
+            for row in published()
+            if (row["benchmark"], row["subset"]) == (benchmark, subset) and measure in row["measures"]
+        ]
+        panels.append((f"{title}: {measure}", sorted(bars, key=lambda bar: -bar[1])))
+    return panels
+
+
+def _bar(row: dict[str, Any], most: int) -> str:
+    """Return the name of one of our bars, with the number of questions if it is only a sample of them."""
+    sample = f" ({row['questions']:,} questions)" if row["questions"] < most else ""
+    return f"qmd {_shown(row['mode'])}{sample}"
+
+
+def _shown(mode: str) -> str:
+    return mode.replace("query-no-rerank", "query --no-rerank")
+
+
+def _link(source: str) -> str:
+    """Return a link with a short text: the repository, and the number of an issue or the name of a file."""
+    _, _, rest = source.partition("github.com/")
+    owner, repository, *more = re.split(r"[/#]", rest)
+    last = f" #{more[-1]}" if more[:1] == ["issues"] else f" {more[-1]}" if len(more) > 1 else ""
+    return f"[{owner}/{repository}{last}]({source})"
+
+
+def load(name: str) -> dict[str, Any]:
+    path = RESULTS / name
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def _short(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}".lstrip("0")
+
+
+def two_digits(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
