@@ -39,29 +39,44 @@ def quality() -> str:
     for name in COLLECTIONS:
         row: list[object] = [name]
         for mode in _MODES:
-            measures = measured.get((name, mode))
+            measures = measured.get((name, mode), {}).get("measures")
             row.append(f"{measures['nDCG@10']:.3f} / {measures['R@100']:.3f}" if measures else "-")
-        hits = measured.get((name, "search"))
+        hits = measured.get((name, "search"), {}).get("measures")
         row.append(f"{hits['Success@3']:.3f}" if hits else "-")
         rows.append(row)
     heads = ["collection", "search", "vsearch", "query", "Hit@3 of search"]
-    return f"### Quality: nDCG@10 / Recall@100\n\n{table(heads, rows)}\n\n{state()}"
+    return f"### Quality: nDCG@10 / Recall@100\n\n{table(heads, rows)}\n\n{_samples(measured)}{state()}"
 
 
 def short_quality() -> str:
     """Return the table of the README."""
     measured = _measured()
     rows = [
-        [f"{name}: {text}", *(_short(measured.get((name, mode), {}).get("nDCG@10")) for mode in _MODES)]
+        [f"{name}: {text}", *(_short(_ndcg(measured.get((name, mode)))) for mode in _MODES)]
         for name, text in COLLECTIONS.items()
         if text
     ]
-    return table(["collection", *(f"`{mode}`" for mode in _MODES)], rows)
+    text = table(["collection", *(f"`{mode}`" for mode in _MODES)], rows)
+    return f"{text}\n\n{_samples(measured)}".rstrip()
 
 
-def _measured() -> dict[tuple[str, str], dict[str, float]]:
+def _measured() -> dict[tuple[str, str], dict[str, Any]]:
     rows = [row for name in COLLECTIONS for row in load(f"quality-{name}.json").get("results", ())]
-    return {(row["collection"], row["mode"]): row["measures"] for row in rows}
+    return {(row["collection"], row["mode"]): row for row in rows}
+
+
+def _ndcg(row: dict[str, Any] | None) -> float | None:
+    return row["measures"]["nDCG@10"] if row else None
+
+
+def _samples(measured: dict[tuple[str, str], dict[str, Any]]) -> str:
+    """Say for which collections `query` was asked only a sample of the questions, if any."""
+    said = [
+        f"{row['queries']} of the {every['queries']:,} questions of {name}"
+        for (name, mode), row in measured.items()
+        if mode == "query" and (every := measured.get((name, "search"))) and row["queries"] < every["queries"]
+    ]
+    return f"`query` was asked {', '.join(said)}. " if said else ""
 
 
 def peers(benchmark: str) -> str:
