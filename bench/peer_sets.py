@@ -26,11 +26,15 @@ class Question(Struct, frozen=True):
 
 
 class Corpus(Struct, frozen=True):
-    """Files (text by path) that are indexed together, and questions about them."""
+    """Files (text by path) that are indexed together, and questions about them.
+
+    An index is used again if `digest` is the same; without one, it is made from the files.
+    """
 
     name: str
     files: dict[str, str]
     questions: tuple[Question, ...]
+    digest: str = ""
 
 
 class PeerSet(Struct, frozen=True):
@@ -134,7 +138,7 @@ def scifact(folder: Path) -> Iterator[Corpus]:
         for query, text in collection.queries.items()
         if (grades := collection.qrels[query])
     )
-    yield Corpus("", files, tuple(questions))
+    yield Corpus("", files, tuple(questions), collection.digest)
 
 
 def _markdown(folder: Path) -> dict[str, str]:

@@ -109,7 +109,7 @@ def _opened(corpus: Corpus, work: Path, modes: Sequence[str]) -> qmd.Index:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8", errors="replace", newline="\n")
 
-    digest = hashlib.sha256(json.dumps(corpus.files, sort_keys=True).encode()).hexdigest()
+    digest = corpus.digest or hashlib.sha256(json.dumps(corpus.files, sort_keys=True).encode()).hexdigest()
     return indexed(work / corpus.name, digest, write, vectors=[*modes] != ["search"])
 
 

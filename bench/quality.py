@@ -27,6 +27,7 @@ from msgspec import Struct, field, to_builtins
 import qmd
 from common import (
     EvalCollection,
+    file_names,
     percentile,
     read_collection,
     say,
@@ -86,10 +87,11 @@ def prepared(collection: EvalCollection, work: Path, *, vectors: bool) -> qmd.In
     """Return the index of a collection, created or updated."""
 
     def write(files: Path) -> None:
-        names = write_files(collection.documents, files)
-        (work / "names.json").write_text(json.dumps(names), encoding="utf-8")
+        write_files(collection.documents, files)
 
-    return indexed(work, collection.digest, write, vectors=vectors)
+    index = indexed(work, collection.digest, write, vectors=vectors)
+    (work / "names.json").write_text(json.dumps(file_names(collection.documents)), encoding="utf-8")
+    return index
 
 
 def indexed(work: Path, digest: str, write: Callable[[Path], None], *, vectors: bool) -> qmd.Index:

@@ -145,3 +145,19 @@ def test_missing_and_wrong_data_say_where_to_get_it(tmp_path: Path) -> None:
     assert wrong.returncode == 1
     assert "is not the data of longmemeval (KeyError: 'question_id')" in wrong.stderr
     assert "https://huggingface.co/datasets/xiaowu0162/longmemeval-cleaned" in wrong.stderr
+
+
+def test_scifact_shares_the_index_of_quality(tmp_path: Path) -> None:
+    collection = tmp_path / "scifact"
+    write(
+        collection / "corpus.jsonl", '{"_id": "a", "text": "A heron stands."}\n{"_id": "b", "text": "Owls."}'
+    )
+    write(collection / "queries.jsonl", '{"_id": "q", "text": "heron"}')
+    write(collection / "qrels.tsv", "query\tdocument\tgrade\nq\ta\t1\n")
+    command = [sys.executable, str(SCRIPT.with_name("quality.py")), str(collection), "--work"]
+    subprocess.run([*command, str(tmp_path / "work")], check=True, capture_output=True)
+    index = tmp_path / "work/scifact/index.sqlite"
+    before = index.stat().st_ino
+    [result] = measured(tmp_path, "scifact", collection)
+    assert (result["files"], result["measures"]["nDCG@10"]) == (2, 1.0)
+    assert index.stat().st_ino == before
