@@ -31,6 +31,22 @@ def term_score(weight: float, frequency: float, norm: float) -> float:
     return weight * frequency * (K1 + 1.0) / (frequency + norm)
 
 
+def named(score: float, highest: float, query_share: float, name_share: float) -> float:
+    """Return the score of a document whose name matches: it comes closer to `highest` by both shares.
+
+    A name that the query contains, such as "Search" for "search inside a vault", says more than its words do
+    in a text. Both shares count: else "Search" would be the best answer to every question with that word, and
+    so would a long name with all of its words.
+
+    Args:
+        score: The document's BM25.
+        highest: The bound of the query.
+        query_share: The share of the query's terms that the name has, by idf.
+        name_share: The share of the name's terms that the query has.
+    """
+    return score + query_share * name_share * (highest - score)
+
+
 def bound(weights: Sequence[float]) -> float:
     """Return the score that no document exceeds for a query whose terms have these idf. It becomes 1.0."""
     return (K1 + 1.0) * sum(weights)

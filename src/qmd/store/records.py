@@ -24,8 +24,8 @@ MAX_LEASE_SECONDS = 3_600.0
 #: The minimum number of candidates that are scored exactly, and the number for each requested document.
 POOL, POOL_FACTOR = 100, 3
 #: Documents with all terms are ranked first only up to this many terms. With more, having all of them is a
-#: sign of length, not of relevance.
-ALL_FIRST = 6
+#: sign of length, not of relevance (measured, see bench/README.md).
+ALL_FIRST = 2
 
 
 def new_chunks(item: Embedded, stored: Collection[int]) -> Embedded | None:

@@ -39,6 +39,7 @@ from qmd.store.sqlite.terms import (
     Weighted,
     attempts,
     expression,
+    forms,
     phrases,
     split,
     without,
@@ -103,7 +104,7 @@ class _Search(Struct):
     def run(self, longer: bool) -> LexicalMatches:
         """Return the best documents with raw BM25 scores."""
         weighted = [self._weigh(term) for term in self.query.terms]
-        bound = bm25.bound([entry.idf for entry in weighted])
+        bound = self.scorer.bound = bm25.bound([entry.idf for entry in weighted])
         idfs = {entry.term.tokens: entry.idf for entry in weighted}
         matches: list[LexicalMatch] = []
         found: set[int] = set()
@@ -204,7 +205,9 @@ class _Search(Struct):
         if common:
             # Only rows with a selective term are candidates.
             match = f"({match}) AND ({_any(selective)})"
-        self.scorer.owner = [at for at, entry in enumerate(entries) for _ in phrases(entry.term)]
+        self.scorer.phrases = [
+            (at, len(tokens)) for at, entry in enumerate(entries) for tokens in forms(entry.term)
+        ]
         self.scorer.idf = [entry.idf for entry in entries]
         rows = self.db.execute(
             "SELECT rowid, qmd_bm25(documents_fts) FROM documents_fts WHERE documents_fts MATCH ? "
@@ -222,6 +225,7 @@ class _Search(Struct):
         """Return documents, other than `matched`, with longer words that start with words of the query."""
         idf = longer_idf(self.count)
         entries = [Weighted(term, 1, idf) for term in longer_terms(self.query)]
+        self.scorer.bound = bm25.bound([entry.idf for entry in entries])
         matches: list[LexicalMatch] = []
         for each in attempts(entries, self.count) if entries else ():
             candidates = self._candidates(each, limit + len(matched))
@@ -274,7 +278,9 @@ class _Scorer:
 
     Attributes:
         average: The average length of documents in terms.
-        idf: The idf of each term, for `qmd_bm25`, and `owner`: the term of each phrase.
+        idf: The idf of each term, for `qmd_bm25`.
+        phrases: The term of each phrase, and the number of its tokens.
+        bound: The highest possible score.
         phrase_idf: The idf of each phrase, for `qmd_rank`.
     """
 
@@ -282,7 +288,8 @@ class _Scorer:
         self.db = db
         self.average = 0.0
         self.idf: Sequence[float] = ()
-        self.owner: Sequence[int] = ()
+        self.phrases: Sequence[tuple[int, int]] = ()
+        self.bound = 0.0
         self.phrase_idf: Sequence[float] = ()
         self._totals = Cache()
         db.register_fts5_function("qmd_bm25", self._score_row)
@@ -308,7 +315,7 @@ class _Scorer:
         norm = bm25.K1 * (1 - bm25.B + bm25.B * api.column_size(-1) / self.average)
         score = 0.0
         for at, idf in enumerate(self.phrase_idf):
-            frequency = _frequency(api, at)
+            frequency = _weighted(*api.phrase_locations(at))
             score += idf * ((frequency * (bm25.K1 + 1.0)) / (frequency + norm))
         return -1.0 * score
 
@@ -316,18 +323,27 @@ class _Scorer:
         """Return the BM25 score of the current row. Called by SQLite."""
         norm = bm25.length_norm(api.column_size(-1), self.average)
         frequencies = [0.0] * len(self.idf)
-        for at, owner in enumerate(self.owner):
-            frequencies[owner] += _frequency(api, at)
-        return sum(
+        named: set[int] = set()
+        places: set[int] = set()
+        for at, (term, width) in enumerate(self.phrases):
+            titles, bodies, paths = api.phrase_locations(at)
+            frequencies[term] += _weighted(titles, bodies, paths)
+            if titles:
+                named.add(term)
+                places.update(place + token for place in titles for token in range(width))
+        score = sum(
             bm25.term_score(weight, frequency, norm)
             for weight, frequency in zip(self.idf, frequencies, strict=True)
             if frequency
         )
+        if not named:
+            return score
+        query_share = bm25.bound([self.idf[term] for term in named]) / self.bound
+        return bm25.named(score, self.bound, query_share, len(places) / api.column_size(0))
 
 
-def _frequency(api: apsw.FTS5ExtensionApi, phrase: int) -> float:
-    """Return how often the current row has a phrase, weighted by column."""
-    titles, bodies, paths = api.phrase_locations(phrase)
+def _weighted(titles: Sequence[int], bodies: Sequence[int], paths: Sequence[int]) -> float:
+    """Return the number of places of a phrase, weighted by column."""
     title, body, path = bm25.FIELD_WEIGHTS
     return title * len(titles) + body * len(bodies) + path * len(paths)
 

@@ -77,8 +77,12 @@ def expression(term: Term) -> str:
 def phrases(term: Term) -> list[str]:
     """Return the FTS5 phrases of a term's expression, in order."""
     columns = "{title path} : " if term.in_names else ""
-    forms = (phrase(term.tokens, term.prefix), *map(phrase, term.alternatives))
-    return [columns + form for form in forms]
+    return [columns + phrase(tokens, term.prefix and not at) for at, tokens in enumerate(forms(term))]
+
+
+def forms(term: Term) -> tuple[tuple[str, ...], ...]:
+    """Return the tokens of each phrase of a term's expression, in order."""
+    return (term.tokens, *term.alternatives)
 
 
 def without(match: str, negative: Sequence[Term]) -> str:
