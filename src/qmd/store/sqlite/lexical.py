@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import TypeAlias
 
 import apsw
@@ -205,10 +206,10 @@ class _Search(Struct):
         if common:
             # Only rows with a selective term are candidates.
             match = f"({match}) AND ({_any(selective)})"
-        self.scorer.phrases = [
-            (at, len(tokens)) for at, entry in enumerate(entries) for tokens in forms(entry.term)
+        numbers = count()
+        self.scorer.terms = [
+            (entry.idf, [(next(numbers), len(tokens)) for tokens in forms(entry.term)]) for entry in entries
         ]
-        self.scorer.idf = [entry.idf for entry in entries]
         rows = self.db.execute(
             "SELECT rowid, qmd_bm25(documents_fts) FROM documents_fts WHERE documents_fts MATCH ? "
             f"AND rowid BETWEEN ? AND ? AND +rowid IN {LISTED}",
@@ -278,8 +279,7 @@ class _Scorer:
 
     Attributes:
         average: The average length of documents in terms.
-        idf: The idf of each term, for `qmd_bm25`.
-        phrases: The term of each phrase, and the number of its tokens.
+        terms: The idf of each term, and the number and width of its phrases, for `qmd_bm25`.
         bound: The highest possible score.
         phrase_idf: The idf of each phrase, for `qmd_rank`.
     """
@@ -287,8 +287,7 @@ class _Scorer:
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
         self.average = 0.0
-        self.idf: Sequence[float] = ()
-        self.phrases: Sequence[tuple[int, int]] = ()
+        self.terms: Sequence[tuple[float, Sequence[tuple[int, int]]]] = ()
         self.bound = 0.0
         self.phrase_idf: Sequence[float] = ()
         self._totals = Cache()
@@ -315,35 +314,45 @@ class _Scorer:
         norm = bm25.K1 * (1 - bm25.B + bm25.B * api.column_size(-1) / self.average)
         score = 0.0
         for at, idf in enumerate(self.phrase_idf):
-            frequency = _weighted(*api.phrase_locations(at))
+            frequency = _frequency(api, at)
             score += idf * ((frequency * (bm25.K1 + 1.0)) / (frequency + norm))
         return -1.0 * score
 
     def _score_row(self, api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> float:
         """Return the BM25 score of the current row. Called by SQLite."""
         norm = bm25.length_norm(api.column_size(-1), self.average)
-        frequencies = [0.0] * len(self.idf)
-        named: set[int] = set()
-        places: set[int] = set()
-        for at, (term, width) in enumerate(self.phrases):
-            titles, bodies, paths = api.phrase_locations(at)
-            frequencies[term] += _weighted(titles, bodies, paths)
-            if titles:
-                named.add(term)
-                places.update(place + token for place in titles for token in range(width))
-        score = sum(
-            bm25.term_score(weight, frequency, norm)
-            for weight, frequency in zip(self.idf, frequencies, strict=True)
-            if frequency
-        )
-        if not named:
+        title_weight, body_weight, path_weight = bm25.FIELD_WEIGHTS
+        score = in_name = 0.0
+        places: list[int] = []
+        for idf, forms_of in self.terms:
+            frequency = 0.0
+            before = len(places)
+            for phrase, width in forms_of:
+                titles, bodies, paths = api.phrase_locations(phrase)
+                frequency += body_weight * len(bodies)
+                if paths:
+                    frequency += path_weight * len(paths)
+                if titles:
+                    frequency += title_weight * len(titles)
+                    places += titles if width == 1 else _covered(titles, width)
+            if frequency:
+                score += bm25.term_score(idf, frequency, norm)
+            if len(places) > before:
+                in_name += idf
+        if not places:
             return score
-        query_share = bm25.bound([self.idf[term] for term in named]) / self.bound
-        return bm25.named(score, self.bound, query_share, len(places) / api.column_size(0))
+        query_share = bm25.bound([in_name]) / self.bound
+        return bm25.named(score, self.bound, query_share, len(set(places)) / api.column_size(0))
 
 
-def _weighted(titles: Sequence[int], bodies: Sequence[int], paths: Sequence[int]) -> float:
-    """Return the number of places of a phrase, weighted by column."""
+def _covered(places: Sequence[int], width: int) -> list[int]:
+    """Return the places of all tokens of phrases that start at these places."""
+    return [place + token for place in places for token in range(width)]
+
+
+def _frequency(api: apsw.FTS5ExtensionApi, phrase: int) -> float:
+    """Return how often the current row has a phrase, weighted by column."""
+    titles, bodies, paths = api.phrase_locations(phrase)
     title, body, path = bm25.FIELD_WEIGHTS
     return title * len(titles) + body * len(bodies) + path * len(paths)
 
