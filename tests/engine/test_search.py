@@ -137,6 +137,41 @@ def test_documents_with_all_terms_rank_before_those_with_some(index: qmd.Index, 
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
+def test_document_whose_name_the_query_contains_ranks_before_texts_with_all_terms(
+    index: qmd.Index, notes: Notes
+) -> None:
+    files = {f"Guide {n}.md": "Inside the vault are notes. " * 20 for n in range(9)}
+    files["Sync.md"] = "Other things of a text. " * 40 + "To search inside a vault, open it."
+    files["Search.md"] = "Type some words. " + "Options of the panel follow here. " * 20
+    index.add_collection(str(notes(files)), "notes")
+    assert found(index, "search inside vault", limit=1) == ["Search.md"]
+
+
+@pytest.mark.parametrize(
+    ("name", "query"),
+    [("Tags", "tags"), ("标签视图", "标签视图"), ("タグ一覧", "タグ一覧"), ("태그", "태그")],
+)
+def test_document_with_the_query_as_its_name_has_the_highest_score(
+    index: qmd.Index, notes: Notes, name: str, query: str
+) -> None:
+    files = {f"{name}.md": "A text about something else.", "Long.md": f"{name} " * 40}
+    index.add_collection(str(notes(files)), "notes")
+    hit = index.search(query, scores="raw").hits[0]
+    assert hit.path == f"{name}.md"
+    assert hit.score == pytest.approx(1.0)
+
+
+def test_search_by_date_of_many_words_lists_documents_with_all_of_them(
+    index: qmd.Index, notes: Notes
+) -> None:
+    colours = "red " + "filler " * 300 + "green blue"
+    files = {f"old{n}.md": f"---\ndate: 2020-01-0{n}\n---\n{colours}" for n in range(1, 4)}
+    files["Red green.md"] = "---\ndate: 2024-01-01\n---\nred green"
+    index.add_collection(str(notes(files)), "notes")
+    assert found(index, "red green blue", limit=1) == ["Red green.md"]
+    assert found(index, "red green blue", sort="date") == ["old3.md", "old2.md", "old1.md"]
+
+
 def test_search_limits_by_collection_before_ranking(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(
         str(notes({f"{n}.md": "# Zebra\n\nzebra zebra zebra" + f" {n}" for n in range(300)}, "big")), "big"

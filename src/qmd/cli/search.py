@@ -67,9 +67,9 @@ timeout_option = options.option(
 def search(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     """Find documents by keyword (BM25): fast, and needs no models.
 
-    Documents with all words come first, in any order, then those with some of them. "Quoted words" must stand
-    together, word* also finds longer words, and -word excludes documents (write it after --). A single -
-    reads the query from stdin.
+    The more and the rarer words of the query a document has, the earlier it comes, most of all if they are
+    its name. "Quoted words" must stand together, word* also finds longer words, and -word excludes documents
+    (write it after --). A single - reads the query from stdin.
 
     Filters can be typed in all searches: tag:work, path:ops/, author:ann, after:2024-06, [status:draft],
     [priority>=2], -tag:old. Filters without words, typed or as options, list the documents that pass, newest

@@ -128,7 +128,15 @@ class Documents(Protocol):
 class Lexical(Protocol):
     """Full-text search."""
 
-    def search(self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True) -> LexicalMatches:
+    def search(
+        self,
+        query: LexicalQuery,
+        scope: Scope,
+        limit: int,
+        *,
+        longer: bool = True,
+        all_first: bool = False,
+    ) -> LexicalMatches:
         """Return the best documents by BM25.
 
         Args:
@@ -136,6 +144,8 @@ class Lexical(Protocol):
             scope: The documents to search.
             limit: The maximum number of documents.
             longer: Whether documents with longer words that start with a query word fill up a short result.
+            all_first: Whether documents with all terms come before all others. If there are few terms, they
+                always do.
         """
 
 

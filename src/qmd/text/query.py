@@ -75,6 +75,32 @@ class Term(Struct, frozen=True):
     alternatives: tuple[tuple[str, ...], ...] = ()  # other lists of tokens that match as well
     in_names: bool = False  # only in titles and paths
 
+    @property
+    def forms(self) -> tuple[tuple[str, ...], ...]:
+        """The lists of tokens that match."""
+        return (self.tokens, *self.alternatives)
+
+    def covered(self, words: Sequence[str]) -> set[int]:
+        """Return the places of all tokens of a text that the term matches."""
+        places: set[int] = set()
+        for number, form in enumerate(self.forms):
+            prefix, width = self.prefix and not number, len(form)
+            covers = covered_places(form)
+            for at in range(len(words) - width + 1):
+                last = words[at + width - 1]
+                ends = last.startswith(form[-1]) if prefix else last == form[-1]
+                if ends and tuple(words[at : at + width - 1]) == form[:-1]:
+                    places.update(range(at, at + covers))
+        return places
+
+
+def covered_places(form: Sequence[str]) -> int:
+    """Return the number of a text's tokens that a match covers.
+
+    A bigram also covers the token after it, which begins with its last character.
+    """
+    return len(form) + (len(form[-1]) == 2 and tokens.is_unspaced(form[-1]))
+
 
 class LexicalQuery(Struct, frozen=True):
     """A parsed query. If it has no positive terms, the result is empty."""

@@ -139,8 +139,9 @@ def _retrieve(search: Search) -> Found:
 def _search_words(search: Search) -> Found:
     """Search by words alone. In order of date, some of the words are only enough if no document has all."""
     found, stopwatch = Found(main_query(search.request), search.request.intent or ""), Stopwatch()
-    matches = search.store.lexical.search(found.query, search.scope, search.length)
-    if search.request.sort == "date":
+    by_date = search.request.sort == "date"
+    matches = search.store.lexical.search(found.query, search.scope, search.length, all_first=by_date)
+    if by_date:
         best = tuple(match for match in matches.matches if match.tier == matches.matches[0].tier)
         matches = replace(matches, matches=best)
     found.words = matches

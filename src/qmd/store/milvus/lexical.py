@@ -97,13 +97,22 @@ class Lexical(Part, base.Lexical):
         super().__init__(shared)
         self._documents = documents
 
-    def search(self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True) -> LexicalMatches:
+    def search(
+        self,
+        query: LexicalQuery,
+        scope: Scope,
+        limit: int,
+        *,
+        longer: bool = True,
+        all_first: bool = False,
+    ) -> LexicalMatches:
         totals = self._documents.totals(scope.population)
         found = self._filters.of(scope) if query.terms and totals.documents else None
         if found is None:
             return LexicalMatches((), 0.0, {})
         population = self._state.within(scope.population) if scope.population is not None else None
-        search = _Search(self._client, self._field_rows, totals, found.documents, population)
+        all_first = all_first or len(query.required) <= ALL_FIRST
+        search = _Search(self._client, self._field_rows, totals, found.documents, population, all_first)
         return search.run(query, limit, longer)
 
 
@@ -115,8 +124,12 @@ class _Search(Struct):
     _totals: Totals
     _scope_filter: str
     _population: str | None
+    #: Whether documents with all required terms come before all others.
+    _all_first: bool
     #: The tokens of the documents whose texts were read, by field.
     _fields: dict[int, tuple[list[str], ...]] = field(default_factory=dict)
+    #: The highest possible score.
+    _bound: float = 0.0
 
     @property
     def _counted(self) -> str:
@@ -129,11 +142,12 @@ class _Search(Struct):
             entry.idf = bm25.idf(self._totals.documents, entry.documents)
         idfs = {entry.term.tokens: entry.idf for entry in terms}
         negative = [entry for term in query.negative if (entry := self._resolve(term)).is_possible]
+        bound = self._bound = bm25.bound([entry.idf for entry in terms])
         matches = self._ranked(terms, negative, limit)
         if longer and len(matches) < limit:
             documents = {match.document for match in matches}
             matches += self._longer(query, negative, limit - len(matches), documents)
-        return LexicalMatches(tuple(matches), bm25.bound([entry.idf for entry in terms]), idfs)
+        return LexicalMatches(tuple(matches), bound, idfs)
 
     def _ranked(
         self, terms: Sequence[_QueryTerm], negative: Sequence[_QueryTerm], limit: int
@@ -143,7 +157,6 @@ class _Search(Struct):
             return []
         required = [entry for entry in terms if not entry.term.part]
         all_possible = all(entry.documents for entry in required)
-        all_first = len(required) <= ALL_FIRST
         pool = min(MAX_ROWS, max(POOL, POOL_FACTOR * limit))
         while True:
             rows: dict[int, Row] = {}
@@ -151,7 +164,7 @@ class _Search(Struct):
                 has_all = " and ".join(f"({entry.condition()})" for entry in required)
                 rows |= self._candidates(present, negative, pool, has_all)
             full = len(rows) >= pool
-            if not (all_first and full):
+            if not (self._all_first and full):
                 candidates = self._candidates(present, negative, pool)
                 full = full or len(candidates) >= pool
                 rows |= candidates
@@ -160,7 +173,7 @@ class _Search(Struct):
             if len(scored) >= limit or not full or pool >= MAX_ROWS:
                 break
             pool = min(MAX_ROWS, 4 * pool)
-        scored.sort(key=lambda row: (not (all_first and row[2]), -row[1], row[0]))
+        scored.sort(key=lambda row: (not (self._all_first and row[2]), -row[1], row[0]))
         return [
             LexicalMatch(document, score, "all" if has_all_terms else "any")
             for document, score, has_all_terms in scored[:limit]
@@ -175,6 +188,7 @@ class _Search(Struct):
             return []
         for entry in terms:
             entry.idf = longer_idf(self._totals.documents)
+        self._bound = bm25.bound([entry.idf for entry in terms])
         pool = min(MAX_ROWS, max(POOL, limit + len(matched)))
         rows = self._candidates(terms, negative, pool)
         scored = [row for row in self._scored(rows, terms, negative, ()) if row[0] not in matched]
@@ -281,6 +295,7 @@ class _Search(Struct):
             if any(entry.needs_text and entry.may_be_in(row["weights"]) for entry in (*terms, *excluded))
         }
         self._load_tokens(unverified)
+        names = self._names(rows)
         scored = []
         for document, row in rows.items():
             if any(
@@ -296,9 +311,27 @@ class _Search(Struct):
                 if (count := frequencies[id(entry)])
             )
             if any(frequencies.values()):
+                score = self._named(score, terms, names[document])
                 has_all = bool(required) and all(frequencies.get(id(entry)) for entry in required)
                 scored.append((document, score, has_all))
         return scored
+
+    def _names(self, rows: Mapping[int, Row]) -> dict[int, list[str]]:
+        """Return the tokens of the names of documents."""
+        fields = self._rows.fields(rows.values())
+        return {
+            document: terms_of(searched_title(row["title"], fields[document], row["path"]))
+            for document, row in rows.items()
+        }
+
+    def _named(self, score: float, terms: Sequence[_QueryTerm], name: Sequence[str]) -> float:
+        """Return the score of a document with its name."""
+        places = [(entry.idf, entry.term.covered(name)) for entry in terms]
+        in_name = bm25.bound([idf for idf, covered in places if covered])
+        if not in_name:
+            return score
+        name_share = len(set().union(*(covered for _, covered in places))) / len(name)
+        return bm25.named(score, self._bound, in_name / self._bound, name_share)
 
     def _frequency(self, entry: _QueryTerm, document: int, row: Row) -> float:
         """Return the frequency of a term in a document, weighted by field."""
@@ -322,11 +355,10 @@ class _Search(Struct):
         """Read the texts of documents and keep their tokens."""
         unread = {document: row for document, row in rows.items() if document not in self._fields}
         texts = read_texts(self._client, {row["content"] for row in unread.values()})
-        stored = self._rows.fields(unread.values())
+        names = self._names(unread)
         for document, row in unread.items():
-            title = searched_title(row["title"], stored[document], row["path"])
             body = texts.get(row["content"], "")
-            self._fields[document] = (terms_of(title), terms_of(body), terms_of(row["path"]))
+            self._fields[document] = (names[document], terms_of(body), terms_of(row["path"]))
 
 
 def _any_of(dimensions: Sequence[int]) -> str:

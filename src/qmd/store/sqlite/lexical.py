@@ -40,13 +40,12 @@ from qmd.store.sqlite.terms import (
     Weighted,
     attempts,
     expression,
-    forms,
     phrases,
     split,
     without,
 )
 from qmd.store.values import LexicalMatch, LexicalMatches, Scope
-from qmd.text.query import LexicalQuery, Term
+from qmd.text.query import LexicalQuery, Term, covered_places
 
 #: Ranges of rows, both ends included.
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
@@ -71,7 +70,15 @@ class Lexical(Part, base.Lexical):
         super().__init__(database)
         self._local = threading.local()
 
-    def search(self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True) -> LexicalMatches:
+    def search(
+        self,
+        query: LexicalQuery,
+        scope: Scope,
+        limit: int,
+        *,
+        longer: bool = True,
+        all_first: bool = False,
+    ) -> LexicalMatches:
         with self._database.snapshot() as db:
             scorer: _Scorer | None = getattr(self._local, "scorer", None)
             if scorer is None or scorer.db is not db:
@@ -83,7 +90,8 @@ class Lexical(Part, base.Lexical):
             count, scorer.average = scorer.totals(population)
             if not query.terms or not count or documents.is_empty:
                 return LexicalMatches((), 0.0, {})
-            return _Search(db, scorer, query, documents, limit, population, count).run(longer)
+            all_first = all_first or len(query.required) <= ALL_FIRST
+            return _Search(db, scorer, query, documents, limit, population, count, all_first).run(longer)
 
 
 class _Search(Struct):
@@ -92,6 +100,7 @@ class _Search(Struct):
     Attributes:
         population: The ranges of rows that supply the statistics; None for the whole table.
         count: The number of documents of the population.
+        all_first: Whether documents with all required terms come before all others.
     """
 
     db: apsw.Connection
@@ -101,6 +110,7 @@ class _Search(Struct):
     limit: int
     population: Ranges | None
     count: int
+    all_first: bool
 
     def run(self, longer: bool) -> LexicalMatches:
         """Return the best documents with raw BM25 scores."""
@@ -136,9 +146,8 @@ class _Search(Struct):
         has_all: set[int] = set()
         if all(entry.documents for entry in required):
             has_all = set(self._with_all(required, pool))
-        all_first = len(required) <= ALL_FIRST
         few = self.documents.ids
-        if all_first and len(has_all) >= self.limit:
+        if self.all_first and len(has_all) >= self.limit:
             candidates = list(has_all)  # no other document can be in the result
         elif few is not None:
             candidates = list(few)  # few enough to score all that match
@@ -152,7 +161,7 @@ class _Search(Struct):
         scored = self._scores(candidates, selective, common)
         if few is not None and len(scored) < self.limit and common:
             scored = self._scores(candidates, present)
-        first = has_all if all_first else set()
+        first = has_all if self.all_first else set()
         scored.sort(key=lambda row: (row[0] not in first, -row[1], row[0]))
         return [
             LexicalMatch(document, score, "all" if document in has_all else "any")
@@ -208,7 +217,8 @@ class _Search(Struct):
             match = f"({match}) AND ({_any(selective)})"
         numbers = count()
         self.scorer.terms = [
-            (entry.idf, [(next(numbers), len(tokens)) for tokens in forms(entry.term)]) for entry in entries
+            (entry.idf, [(next(numbers), covered_places(form)) for form in entry.term.forms])
+            for entry in entries
         ]
         rows = self.db.execute(
             "SELECT rowid, qmd_bm25(documents_fts) FROM documents_fts WHERE documents_fts MATCH ? "
@@ -324,10 +334,10 @@ class _Scorer:
         title_weight, body_weight, path_weight = bm25.FIELD_WEIGHTS
         score = in_name = 0.0
         places: list[int] = []
-        for idf, forms_of in self.terms:
+        for idf, forms in self.terms:
             frequency = 0.0
             before = len(places)
-            for phrase, width in forms_of:
+            for phrase, width in forms:
                 titles, bodies, paths = api.phrase_locations(phrase)
                 frequency += body_weight * len(bodies)
                 if paths:

@@ -77,12 +77,7 @@ def expression(term: Term) -> str:
 def phrases(term: Term) -> list[str]:
     """Return the FTS5 phrases of a term's expression, in order."""
     columns = "{title path} : " if term.in_names else ""
-    return [columns + phrase(tokens, term.prefix and not at) for at, tokens in enumerate(forms(term))]
-
-
-def forms(term: Term) -> tuple[tuple[str, ...], ...]:
-    """Return the tokens of each phrase of a term's expression, in order."""
-    return (term.tokens, *term.alternatives)
+    return [columns + phrase(tokens, term.prefix and not at) for at, tokens in enumerate(term.forms)]
 
 
 def without(match: str, negative: Sequence[Term]) -> str:
