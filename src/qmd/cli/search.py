@@ -200,7 +200,7 @@ def _show(
     show_stages = people and arguments["explain"]
     if not show_stages:
         session.note(*unexpected(response.stages))
-    view = view_for(session, arguments, text if people else None)
+    view = view_for(session, arguments, text if people else None, response.unknown_fields)
     if arguments["facets"] and not people:
         from qmd.cli.render.programs import json_hits
 

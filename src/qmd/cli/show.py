@@ -27,8 +27,13 @@ def plain_view() -> View:
     return View(terminal=is_terminal(sys.stdout), width=output_width(), colours=has_colours(sys.stdout))
 
 
-def view_for(session: Session, options: Mapping[str, Any], query: str | None = None) -> View:
-    """Return how to show results on stdout, with the words of `query` highlighted if it is given."""
+def view_for(
+    session: Session, options: Mapping[str, Any], query: str | None = None, unknown: Sequence[str] = ()
+) -> View:
+    """Return how to show results on stdout, with the words of `query` highlighted if it is given.
+
+    Brackets of the query with `unknown` fields are text.
+    """
     index, view = session.index, plain_view()
     template = index.settings.editor_uri or DEFAULT_EDITOR
     links = view.colours and template != NO_EDITOR
@@ -42,7 +47,7 @@ def view_for(session: Session, options: Mapping[str, Any], query: str | None = N
         line_numbers=bool(options.get("line_numbers")),
         explain=bool(options.get("explain")),
         disk=disk if options["full_path"] else None,
-        highlights=_highlights(query) if view.colours and query is not None else None,
+        highlights=_highlights(query, unknown) if view.colours and query is not None else None,
         editor=(lambda item, line, anchor: link_to(template, disk.absolute(item), line, anchor))
         if links and disk is not None
         else None,
@@ -108,7 +113,7 @@ def link_to(template: str, path: str, line: int, anchor: Anchor | None) -> str:
     return f"file://{encode_path(path)}#{anchor.kind}={anchor.value}"
 
 
-def _highlights(query: str) -> Highlights:
+def _highlights(query: str, unknown: Sequence[str]) -> Highlights:
     """Return a function that finds the words of a query, in all its lines, in a text."""
     from qmd.text.filters import split
     from qmd.text.highlight import Highlighter
@@ -120,4 +125,4 @@ def _highlights(query: str) -> Highlights:
     except QueryError:
         # `search` accepts any text.
         texts = [query]
-    return Highlighter([term for text in texts for term in parse(split(text)[0]).terms]).highlights
+    return Highlighter([term for text in texts for term in parse(split(text, unknown)[0]).terms]).highlights

@@ -19,6 +19,7 @@ from qmd.engine.retrieval.adjust import Guidance
 from qmd.engine.retrieval.factors import Mark
 from qmd.engine.workspace import Workspace
 from qmd.errors import ConfigError, ForbiddenError, NotFoundError, UsageError
+from qmd.text.filters import split
 from qmd.text.query import parse
 from qmd.types import Stage
 
@@ -41,7 +42,7 @@ class StoredMark(Struct, frozen=True):
 
 def words_of(query: str) -> Words:
     """Return the words of a query, without case, order, endings, function words and filters."""
-    parsed = parse(query)
+    parsed = parse(split(query)[0])
     return frozenset(
         [*(term.tokens for term in parsed.required), *(("-", *term.tokens) for term in parsed.negative)]
     )

@@ -263,6 +263,9 @@ class Fields(Protocol):
     def summaries(self, scope: Scope) -> list[FieldSummary]:
         """Return the fields, without those of the file itself, most frequent first."""
 
+    def existing(self, collections: Sequence[str], names: Sequence[str]) -> frozenset[str]:
+        """Return those of some fields that a document has, without those of the file itself."""
+
     def values(self, scope: Scope, field: str, limit: int) -> list[ValueCount]:
         """Return up to `limit` values of a field, most frequent first."""
 

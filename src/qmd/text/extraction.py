@@ -9,7 +9,7 @@ from qmd.text import dates, front_matter, links
 from qmd.text.blocks import blocks
 from qmd.text.front_matter import FrontMatter
 from qmd.text.outline import heading_text, one_line
-from qmd.text.predicates import Value, ValueType, key_of
+from qmd.text.predicates import OF_FILE, Value, key_of
 from qmd.text.tokens import index_form
 from qmd.types import Extracted
 
@@ -17,16 +17,6 @@ from qmd.types import Extracted
 MARKDOWN = "markdown"
 #: The classes of values in a store.
 _STORED: frozenset[type] = frozenset({str, float, bool})
-#: Fields that a store has of every document, whatever its content, with their types.
-OF_FILE: Mapping[str, ValueType] = {
-    "collection": "text",
-    "path": "text",
-    "file": "text",
-    "title": "text",
-    "date": "date",
-    "modified": "date",
-    "size": "number",
-}
 _ORG_TITLE = re.compile(r"^#\+title:[ \t]*+(\S[^\n]*+)", re.I | re.M)
 _ORG_HEADLINE = re.compile(r"^\*++[ \t]++(\S[^\n]*+)", re.M)
 #: A comment, then empty lines, rules and lines of images, HTML and tags.

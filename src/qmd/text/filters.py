@@ -3,14 +3,18 @@
 In a query, filters are written `tag:work`, `after:2024` or `[status:draft]`, with `-` before to negate. An
 option has the form `status=draft`. JSON is `{"field": …, "operator": …, "value": …}`, or
 `{"operator": "and", "operands": […]}`.
+
+Texts have brackets too, so a condition in brackets is text in a query if no document has its field, or if it
+is only a name and the query has words as well: `[draft] of the plan`.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, get_args
 
 from msgspec.json import encode
 
@@ -45,7 +49,7 @@ _MAX_SHOWN = 60
 
 QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "\x00": " "})
 
-#: A quoted text, which contains no filters, or a filter between spaces.
+#: A filter between spaces, or a quoted text, which contains no filters.
 _PIECE = lazy(
     r'(?<!\S)(?P<minus>-?)(?:(?P<key>[A-Za-z]+):(?P<value>"[^"]*"|[^\s"]+)'
     r'|\[(?P<condition>(?:"[^"]*"|[^\[\]"])+)\])(?!\S)'
@@ -146,26 +150,44 @@ def from_options(options: Mapping[str, Any]) -> Predicate | None:
     return both(*found)
 
 
-def split(text: str) -> tuple[str, Predicate | None]:
-    """Split a query into its text and its filters, which must all hold.
+class Typed(NamedTuple):
+    """A filter as typed in a query. `field` is the name in brackets; `bare` are brackets with only a name."""
 
-    A filter in quotes, with an unknown key, without a value or with an invalid date stays in the text; see
-    `refuse_wrong_dates`.
+    start: int
+    end: int
+    predicate: Predicate
+    field: str | None = None
+    bare: bool = False
+
+
+def read(text: str, unknown: Collection[str] = ()) -> tuple[list[Typed], list[Typed]]:
+    """Return the filters of a query, and the conditions in brackets that are text, both in order.
+
+    `unknown` are fields that no document has. A filter in quotes, with an unknown key, without a value or
+    with an invalid date is text as well; see `refuse_wrong_dates`.
     """
-    remaining: list[str] = []
-    found: list[Predicate] = []
-    at = 0
     # The translation keeps positions, so that they apply to the original text.
-    for match in _PIECE.finditer(text.translate(QUOTES)):
-        predicate = _typed(match)
-        if predicate is not None:
-            found.append(Not(predicate) if match["minus"] else predicate)
-            remaining.append(text[at : match.start()])
-            at = match.end()
+    matches = _PIECE.finditer(text.translate(QUOTES))
+    found = [typed for match in matches if (typed := _typed(match)) is not None]
+    known = [each for each in found if each.field is None or field_name(each.field) not in unknown]
+    if any(each.bare for each in known) and _without(text, known):
+        known = [each for each in known if not each.bare]
+    starts = {each.start for each in known}
+    return known, [each for each in found if each.start not in starts]
+
+
+def split(text: str, unknown: Collection[str] = ()) -> tuple[str, Predicate | None]:
+    """Split a query into its text and its filters (see `read`), which must all hold."""
+    found, _ = read(text, unknown)
     if not found:
         return text, None
-    rest = " ".join(part.strip() for part in (*remaining, text[at:]) if part.strip())
-    return rest, both(*found[:MAX_NODES])
+    return _without(text, found), both(*(each.predicate for each in found[:MAX_NODES]))
+
+
+def _without(text: str, found: Sequence[Typed]) -> str:
+    places = [(0, 0), *((each.start, each.end) for each in found), (len(text), 0)]
+    parts = (text[end:start].strip() for (_, end), (start, _) in pairwise(places))
+    return " ".join(part for part in parts if part)
 
 
 def refuse_wrong_dates(text: str) -> None:
@@ -180,21 +202,16 @@ def _no_date(name: str, value: str) -> str:
     return f"{name} must be {DATE}, not {value[:_MAX_SHOWN]!r}"
 
 
-def places(text: str) -> list[tuple[int, int]]:
-    """Return the [start, end) places of the filters in a query, in order."""
-    matches = _PIECE.finditer(text.translate(QUOTES))
-    return [match.span() for match in matches if _typed(match) is not None]
-
-
-def _typed(match: re.Match[str]) -> Predicate | None:
+def _typed(match: re.Match[str]) -> Typed | None:
     make, value = _KEYS.get((match["key"] or "").lower()), (match["value"] or "").strip('"').strip()
-    if match["condition"] is not None:
-        predicate = _condition(match["condition"])
-    else:
-        predicate = make(value) if make is not None and value else None
-    if predicate is not None:
-        check_operands(predicate)
-    return predicate
+    stated = _CONDITION.fullmatch(match["condition"] or "")
+    typed = make(value) if make is not None and value else None
+    predicate = _condition(stated[0]) if stated else typed
+    if predicate is None:
+        return None
+    check_operands(predicate)
+    field, bare = (stated["field"], not stated["sign"]) if stated else (None, False)
+    return Typed(*match.span(), Not(predicate) if match["minus"] else predicate, field, bare)
 
 
 def condition(text: str) -> Predicate:
@@ -217,8 +234,9 @@ def _condition(text: str) -> Predicate | None:
     if match is None:
         return None
     field, sign = field_name(match["field"]), match["sign"]
-    if sign is None:
-        return Comparison(field, "exists")
+    if sign is None or (sign in "=:!=" and match["value"].strip() == "*"):
+        exists = Comparison(field, "exists")
+        return Not(exists) if sign == "!=" else exists
     values = [*_items(match["value"])] if sign in "=:!=" else [match["value"].strip().strip('"')]
     values = [value for value in values if value]
     if not values:

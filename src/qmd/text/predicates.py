@@ -30,6 +30,18 @@ Fields: TypeAlias = Mapping[str, Sequence[Value]]
 ValueType = Literal["text", "number", "boolean", "date"]
 #: The types in the order in which they are listed and numbered.
 VALUE_TYPES: tuple[ValueType, ...] = get_args(ValueType)
+#: Fields that a store has of every document, whatever its content, with their types.
+OF_FILE: Mapping[str, ValueType] = {
+    "collection": "text",
+    "path": "text",
+    "file": "text",
+    "title": "text",
+    "date": "date",
+    "modified": "date",
+    "size": "number",
+}
+#: Fields that a filter may name in any index. Documents may lack those that are not of the file.
+BUILT_IN = (*OF_FILE, "author", "tag", "alias", "link", "ext", "format")
 Operator = Literal["eq", "lt", "lte", "gt", "gte", "prefix", "suffix", "contains", "glob", "exists"]
 
 

@@ -115,12 +115,11 @@ class LexicalQuery(Struct, frozen=True):
 
 
 def parse(text: str) -> LexicalQuery:
-    """Parse a lexical query without its filters. Never fails: invalid syntax counts as text."""
+    """Parse a lexical query, from which filters were taken. Never fails: invalid syntax counts as text."""
     positive: list[Term] = []
     stops: list[Term] = []
     negative: list[Term] = []
-    words, _ = filters.split(text)
-    for match in _PIECE.finditer(words.translate(filters.QUOTES)):
+    for match in _PIECE.finditer(text.translate(filters.QUOTES)):
         quoted, plain = match["quoted"], match["plain"]
         if quoted is not None:
             phrase = _phrase(quoted, prefix=bool(match["star"]))

@@ -118,6 +118,8 @@ class SearchResponse(Struct, frozen=True):
     ranking: str | None = None
     #: The most frequent values of the fields that the request asks for.
     facets: Mapping[str, tuple[ValueCount, ...]] = field(default_factory=dict)
+    #: Fields that the query has in brackets and no document has, so that these brackets are text.
+    unknown_fields: tuple[str, ...] = ()
 
     def stage(self, name: str) -> Stage | None:
         """Return the step of this name; None if it was not part of the search."""

@@ -166,7 +166,7 @@ class Web:
             mode=results.mode if results else asked.mode or "words",
             results=results,
             error=error,
-            chips=chips(asked.query),
+            chips=chips(asked.query, results.unknown_fields if results else ()),
             href=lambda **changes: f"/?{urlencode(asked.parameters(**changes))}",
         )
 

@@ -12,7 +12,7 @@ from qmd.types import ValueCount
 
 #: Fields that are counted beside the results, with the titles of their lists.
 FACETS = {"collection": "Collection", "tag": "Tag", "author": "Author", "year": "Year", "format": "Format"}
-_PLAIN = re.compile(r'[^\s",\[\]:<>=!~]+')
+_PLAIN = re.compile(r'(?!\*\Z)[^\s",\[\]:<>=!~]+')
 
 
 class Chip(Struct, frozen=True):
@@ -39,14 +39,17 @@ class Facet(Struct, frozen=True):
     values: tuple[Value, ...]
 
 
-def chips(query: str) -> list[Chip]:
-    """Return the filters that are typed in a query."""
-    return [Chip(query[start:end], _without(query, start, end)) for start, end in filters.places(query)]
+def chips(query: str, unknown: Sequence[str] = ()) -> list[Chip]:
+    """Return the filters that are typed in a query. Brackets with `unknown` fields are text."""
+    return [
+        Chip(query[each.start : each.end], _without(query, each.start, each.end))
+        for each in filters.read(query, unknown)[0]
+    ]
 
 
-def facet(name: str, counts: Sequence[ValueCount], query: str) -> Facet:
+def facet(name: str, counts: Sequence[ValueCount], query: str, unknown: Sequence[str] = ()) -> Facet:
     """Return a facet. Each value leads to the query with or without its filter."""
-    typed = {chip.written.casefold(): chip.without for chip in chips(query)}
+    typed = {chip.written.casefold(): chip.without for chip in chips(query, unknown)}
     values = []
     for count in counts:
         shown = f"{count.value:g}" if isinstance(count.value, float) else str(count.value)

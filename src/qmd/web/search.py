@@ -105,7 +105,8 @@ class Results(Struct, frozen=True):
     """A list of results. `notes` are the steps that did not run, and `found_by` names those that did.
 
     `mode` is that of the steps that ran: without vectors, a search by both is one by words.
-    `indexed_at` is the time of the index: later changes of files are not in the results.
+    `indexed_at` is the time of the index: later changes of files are not in the results. Brackets of the
+    query with `unknown_fields` are text.
     """
 
     asked: Asked
@@ -116,6 +117,7 @@ class Results(Struct, frozen=True):
     notes: tuple[str, ...]
     more: bool
     indexed_at: str | None
+    unknown_fields: tuple[str, ...] = ()
 
 
 def read_parameters(parameters: Mapping[str, str]) -> Asked:
@@ -149,22 +151,29 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
         response = with_words(response, by_words)
     hits = response.hits[: asked.limit]
     fields = index.fields_of([hit.file for hit in hits])
-    find = highlighter(query)
+    unknown = response.unknown_fields
+    find = highlighter(query, unknown)
     return Results(
         asked,
         _mode(response, mode),
         tuple(_result(hit, asked, fields.get(hit.file, {}), find) for hit in hits),
-        tuple(facet(name, counts, asked.query) for name, counts in response.facets.items() if counts),
+        tuple(
+            facet(name, counts, asked.query, unknown) for name, counts in response.facets.items() if counts
+        ),
         tuple(_found_by(response, mode)),
         tuple(_notes(response)),
         len(response.hits) > asked.limit,
         indexed_at,
+        unknown,
     )
 
 
-def highlighter(query: str) -> Find | None:
-    """Return a function that finds the words of a query in a text; None if it has none."""
-    terms = parse(split(query)[0]).terms
+def highlighter(query: str, unknown: Sequence[str] = ()) -> Find | None:
+    """Return a function that finds the words of a query in a text; None if it has none.
+
+    Brackets with `unknown` fields are text.
+    """
+    terms = parse(split(query, unknown)[0]).terms
     return Highlighter(terms).highlights if terms else None
 
 

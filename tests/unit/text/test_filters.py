@@ -28,7 +28,11 @@ from qmd.text.predicates import And, Comparison, Not, Or, Predicate, Written, de
         ("link:notes/a.md x", "x", "link:notes/a.md"),
         ("[status:draft,review] x", "x", "[status:draft,review]"),
         ('[status:"in progress"] x', "x", '[status:"in progress"]'),
-        ("-[reviewed] [priority>=2] x", "x", "-[reviewed] [priority>=2]"),
+        ("-[reviewed:*] [priority>=2] x", "x", "-[reviewed] [priority>=2]"),
+        ('[reviewed!=*] [status:"*"] x', "x", "-[reviewed] [status:*]"),
+        ("-[reviewed] [priority>=2]", "", "-[reviewed] [priority>=2]"),
+        ("-[reviewed] [priority>=2] x", "-[reviewed] x", "[priority>=2]"),
+        ("[title] of the page", "[title] of the page", None),
         ("[due!=2024] x", "x", "-[due:2024]"),
         ("“tag:work” x", "“tag:work” x", None),
         ('"tag:work" x', '"tag:work" x', None),
@@ -42,6 +46,14 @@ def test_split_separates_filters_from_a_query(query: str, text: str, filters: st
     rest, predicate = split(query)
     assert rest == text
     assert (None if predicate is None else describe(predicate)) == filters
+
+
+def test_split_leaves_brackets_with_unknown_fields_in_the_text() -> None:
+    rest, predicate = split("tag:a [Nope:1] [b:1]", ["nope"])
+    assert (rest, predicate and describe(predicate)) == ("[Nope:1]", "tag:a [b:1]")
+    # A name filters only beside filters.
+    rest, predicate = split("tag:a [b] [nope]", ["nope"])
+    assert (rest, predicate and describe(predicate)) == ("[b] [nope]", "tag:a")
 
 
 @given(st.text(max_size=200))

@@ -16,9 +16,10 @@ from qmd.engine.workspace import Workspace
 from qmd.errors import FieldNotFoundError
 from qmd.store.base import Store
 from qmd.store.values import Scope
-from qmd.text.extraction import OF_FILE
 from qmd.text.filters import from_options
 from qmd.text.predicates import (
+    BUILT_IN,
+    OF_FILE,
     TAG,
     Comparison,
     Predicate,
@@ -31,10 +32,8 @@ from qmd.text.predicates import (
     parts,
 )
 from qmd.text.similar import did_you_mean, nearest
-from qmd.types import FieldSummary, ValueCount
+from qmd.types import Config, FieldSummary, ValueCount
 
-#: Fields that documents may lack, and that a filter may name in any index.
-KNOWN = (*OF_FILE, "author", "tag", "alias", "link", "ext", "format")
 #: Fields for `--facets`, beside all fields.
 FACETS = ("tag", "author", "ext", "year", "collection")
 _MAX_NAMED = 12
@@ -142,14 +141,12 @@ def filtered(workspace: Workspace, collections: Sequence[str], filters: Mapping[
     return with_links(workspace.store, config, scope)
 
 
-def check_fields(store: Store, scope: Scope) -> None:
-    """Raise `FieldNotFoundError` if the filter of a scope names a field that no document has."""
-    if scope.where is None:
-        return
-    asked = [each.field for each in comparisons(scope.where) if each.field not in KNOWN]
+def check_fields(store: Store, config: Config, where: Predicate | None) -> None:
+    """Raise `FieldNotFoundError` if a filter names a field that no document has, in whatever collection."""
+    asked = [] if where is None else [each.field for each in comparisons(where) if each.field not in BUILT_IN]
     if not asked:
         return
-    names = [summary.name for summary in store.fields.summaries(Scope(scope.collections))]
+    names = [summary.name for summary in store.fields.summaries(Scope((*config.collections,)))]
     for name in asked:
         if name not in names:
             raise unknown_field(name, names)
@@ -157,7 +154,7 @@ def check_fields(store: Store, scope: Scope) -> None:
 
 def unknown_field(name: str, names: Sequence[str]) -> FieldNotFoundError:
     """Return the error for a field that no document has, with the nearest one."""
-    known = [each for each in dict.fromkeys((*names, *KNOWN)) if each != name]
+    known = [each for each in dict.fromkeys((*names, *BUILT_IN)) if each != name]
     shown = ", ".join(known[:_MAX_NAMED]) + (", ..." if len(known) > _MAX_NAMED else "")
     return FieldNotFoundError(
         f"no document has the field '{name[:60]}'", f"{did_you_mean(name, known)}fields: {shown}"

@@ -264,7 +264,7 @@ class DocumentMethods(Part):
         scope = filtered(
             self._workspace, [collection] if collection else [*self._workspace.config.collections], filters
         )
-        check_fields(store, scope)
+        check_fields(store, self._workspace.config, scope.where)
         inside = Comparison("path", "prefix", folder) if folder else None
         return explain_empty(store, replace(scope, where=both(inside, scope.where)))
 

@@ -118,7 +118,7 @@ class Explainer(Struct, frozen=True):
 
     def answer(self, reference: str, kind: SearchKind, request: SearchRequest) -> Why:
         """Explain why the document that `reference` names is or is not a result. Raises as `Index.why`."""
-        search = _search(kind, replace(request.checked(), explain=True, full=False))
+        search = self._search(kind, replace(request.checked(), explain=True, full=False))
         scope = scope_of(self.store, self.config, search.request)
         query = request.query or "\n".join(f"{part.type}: {part.query}" for part in request.searches)
         document = self.lookup.find(reference)
@@ -146,6 +146,19 @@ class Explainer(Struct, frozen=True):
             named = ", ".join(f"'{name}'" for name in scope.collections)
             reason = f"it is in '{collection}', and only {named} is searched"
         return replace(why, reason=reason, hint=f"add -c {collection}")
+
+    def _search(self, kind: SearchKind, request: SearchRequest) -> _Search:
+        """Split a request into lexical and vector texts. Raises `QueryError` if it is no query document."""
+        typed = read_query_document(request) if kind == "query" else request
+        parsed = without_filters(self.store, self.config, typed).request
+        plan, queries = PLANS[kind], [query for query in subqueries(parsed) if query.query]
+        return _Search(
+            kind,
+            # The query stays as typed. Its filters also apply to the searches that it combines.
+            replace(request, where=parsed.where),
+            tuple(query.query for query in queries if plan.words and query.lexical),
+            tuple(query.query for query in queries if plan.meaning and query.dense),
+        )
 
     def _omitted(self, document: Document, fields: Fields) -> list[str]:
         """Return what was left out when the fields and links of a Markdown document were extracted."""
@@ -217,19 +230,6 @@ class Explainer(Struct, frozen=True):
             ]
         except (ModelError, VectorIndexMissingError):
             return [None] * len(texts)
-
-
-def _search(kind: SearchKind, request: SearchRequest) -> _Search:
-    """Split a request into lexical and vector texts. Raises `QueryError` for a malformed query document."""
-    parsed = without_filters(read_query_document(request) if kind == "query" else request)
-    plan, queries = PLANS[kind], [query for query in subqueries(parsed) if query.query]
-    return _Search(
-        kind,
-        # The query stays as typed. Its filters also apply to the searches that it combines.
-        replace(request, where=parsed.where),
-        tuple(query.query for query in queries if plan.words and query.lexical),
-        tuple(query.query for query in queries if plan.meaning and query.dense),
-    )
 
 
 def _words(search: _Search) -> LexicalQuery:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.engine.requests import SearchRequest, collections_of
+from qmd.engine.retrieval.brackets import explain_text, unknown_fields
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text import filters
@@ -24,30 +26,44 @@ NO_TERMS = "the query has no word to look for"
 _MAX_VALUES = 5
 
 
-def without_filters(request: SearchRequest) -> SearchRequest:
+class Filtered(Struct, frozen=True):
+    """A request without the filters that were typed in its query, which are in its `where`.
+
+    Attributes:
+        unknown: Fields in brackets that no document has. These brackets are text.
+        stages: What the user should know of brackets that are text.
+    """
+
+    request: SearchRequest
+    unknown: tuple[str, ...] = ()
+    stages: tuple[Stage, ...] = ()
+
+
+def without_filters(store: Store, config: Config, request: SearchRequest) -> Filtered:
     """Move the filters typed in a query to the filter of the request.
 
     Of typed searches, only lexical ones can contain filters, which then apply to all of them; a search that
     contains nothing else is left out. The result may have no query. Raises `UsageError` for a wrong date.
     """
+    typed = [search.query for search in request.searches if search.type == "lex"] or [request.query]
+    for text in typed:
+        filters.refuse_wrong_dates(text)
+    unknown = unknown_fields(store, config, typed)
+    stages = explain_text(store, config, typed, unknown)
     where = request.where
     searches: list[TypedSearch] = []
     for search in request.searches:
         if search.type == "lex":
-            text, typed = _split(search.query)
-            where, search = both(where, typed), replace(search, query=text)
+            text, predicate = filters.split(search.query, unknown)
+            where, search = both(where, predicate), replace(search, query=text)
         if search.query:
             searches.append(search)
     query = request.query
     if not request.searches:
-        query, typed = _split(query)
-        where = both(where, typed)
-    return replace(request, query=query, searches=tuple(searches), where=where)
-
-
-def _split(query: str) -> tuple[str, Predicate | None]:
-    filters.refuse_wrong_dates(query)
-    return filters.split(query)
+        query, predicate = filters.split(query, unknown)
+        where = both(where, predicate)
+    changed = replace(request, query=query, searches=tuple(searches), where=where)
+    return Filtered(changed, unknown, tuple(stages))
 
 
 def scope_of(store: Store, config: Config, request: SearchRequest) -> Scope:
@@ -81,14 +97,16 @@ def filtered_out(store: Store, scope: Scope, document: Document) -> str | None:
     return None
 
 
-def explain_no_hits(store: Store, scope: Scope) -> tuple[Stage, ...]:
+def explain_no_hits(
+    store: Store, config: Config, scope: Scope, stated: Predicate | None
+) -> tuple[Stage, ...]:
     """Return a stage that says why no document passes a filter; none if some do.
 
-    Raises `FieldNotFoundError` if the filter names a field that no document has.
+    Raises `FieldNotFoundError` if `stated`, the filter beside the query, names a field that no document has.
     """
     if scope.where is None or store.fields.count(scope):
         return ()
     from qmd.engine.documents.fields import check_fields, explain_empty
 
-    check_fields(store, scope)
+    check_fields(store, config, stated)
     return (Stage("filter", "skipped", explain_empty(store, scope)),)

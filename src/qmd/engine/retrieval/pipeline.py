@@ -67,7 +67,8 @@ class Pipeline:
         `CancelledError` as soon as `cancelled` returns true.
         """
         typed = read_query_document(request) if plan.hybrid else replace(request, searches=())
-        request = without_filters(typed)
+        filtered = without_filters(self._store, config, typed)
+        request = filtered.request
         query = typed.query or main_query(request)
         scope = scope_of(self._store, config, request)
         guidance, remark = guide(query) if guide else (Guidance(), None)
@@ -101,13 +102,13 @@ class Pipeline:
             search.skip("lexical" if plan.words else "vector", NO_TERMS)
         hits = make_hits(search, found.highlighter, shown)
         if not ranked:
-            search.stages += explain_no_hits(self._store, scope)
+            search.stages += explain_no_hits(self._store, config, scope, typed.where)
         elif request.scores == "calibrated":
             search.stages += doubts(ranked, hits, request.min_score)
         facets = _facets(search, found, ranked) if request.facets else {}
         ranking = (request.ranking or DEFAULT_RANKING) if plan.hybrid and found.text else None
-        stages = search.stages if remark is None else [*search.stages, remark]
-        return SearchResponse(query, hits, tuple(stages), ranking, facets)
+        stages = (*search.stages, *filtered.stages, *([remark] if remark is not None else []))
+        return SearchResponse(query, hits, stages, ranking, facets, filtered.unknown)
 
     def _threads(self) -> ThreadPoolExecutor:
         from concurrent.futures import ThreadPoolExecutor

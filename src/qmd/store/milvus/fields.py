@@ -13,8 +13,7 @@ from qmd.store.milvus.schema import DOCUMENTS
 from qmd.store.milvus.scope_filter import COLUMNS
 from qmd.store.records import anchors_of, links_of
 from qmd.store.values import Scope
-from qmd.text.extraction import OF_FILE
-from qmd.text.predicates import VALUE_TYPES, Value, ValueType, key_of
+from qmd.text.predicates import OF_FILE, VALUE_TYPES, Value, ValueType, key_of
 from qmd.types import Anchor, FieldSummary, Link, ValueCount
 
 
@@ -46,6 +45,9 @@ class Fields(Part, base.Fields):
             for name, count in documents.items()
         ]
         return sorted(summaries, key=lambda each: (-each.documents, each.name))
+
+    def existing(self, collections: Sequence[str], names: Sequence[str]) -> frozenset[str]:
+        return frozenset(names) & {each.name for each in self.summaries(Scope(tuple(collections)))}
 
     def values(self, scope: Scope, field: str, limit: int) -> list[ValueCount]:
         if field in OF_FILE:

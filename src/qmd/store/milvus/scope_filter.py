@@ -17,8 +17,8 @@ from qmd.store.milvus.state import State
 from qmd.store.records import bounds
 from qmd.store.values import Scope
 from qmd.text import dates
-from qmd.text.extraction import OF_FILE
 from qmd.text.predicates import (
+    OF_FILE,
     Among,
     And,
     Comparison,

@@ -57,6 +57,16 @@ class Fields(Part, base.Fields):
                 )
         return sorted(found.values(), key=lambda each: (-each.documents, each.name))
 
+    def existing(self, collections: Sequence[str], names: Sequence[str]) -> frozenset[str]:
+        rows = self._database.rows(
+            f"SELECT n.name FROM field_names n WHERE n.name IN {LISTED} AND EXISTS ("
+            f"SELECT 1 FROM field_counts WHERE value_id >= n.id << {FIELD_SHIFT} "
+            f"AND value_id < (n.id + 1) << {FIELD_SHIFT} "
+            f"AND collection_id IN {LISTED})",
+            (listed(names), listed(collection_ids(self._database, collections))),
+        )
+        return frozenset(name for (name,) in rows)
+
     def values(self, scope: Scope, field: str, limit: int) -> list[ValueCount]:
         with self._database.snapshot() as db:
             return _value_counts(db, field, *self._counted(scope), limit)

@@ -1,0 +1,69 @@
+"""Decide which conditions in brackets of a query are filters, and tell the user which are text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from qmd.store.base import Store
+from qmd.store.values import Scope
+from qmd.text.filters import Typed, read
+from qmd.text.predicates import BUILT_IN, field_name
+from qmd.text.similar import nearest
+from qmd.text.wording import plain
+from qmd.types import Config, Stage
+
+#: A pasted text may have any number of brackets, so only the first are told.
+_MOST = 3
+#: Characters of a condition that are told.
+_LONGEST = 60
+
+
+def unknown_fields(store: Store, config: Config, texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the fields in brackets of some texts that no document has which the caller may see.
+
+    It does not count which collections are searched, so that a query means the same with and without `-c`.
+    """
+    if not any("[" in text for text in texts):
+        return ()
+    typed = (each for text in texts for each in _in_brackets(text))
+    names = dict.fromkeys(field_name(each.field or "") for each in typed)
+    asked = [name for name in names if name not in BUILT_IN]
+    if not asked:
+        return ()
+    existing = store.fields.existing([*config.collections], asked)
+    return tuple(name for name in asked if name not in existing)
+
+
+def explain_text(store: Store, config: Config, texts: Sequence[str], unknown: Sequence[str]) -> list[Stage]:
+    """Return a stage for each condition in brackets that is text, with the filter that may be meant.
+
+    `unknown` are the `unknown_fields` of the texts.
+    """
+    if not any("[" in text for text in texts):
+        return []
+    as_text = ((text, each) for text in texts for each in read(text, unknown)[1])
+    stages = (_explain(store, config, *each, unknown) for each in islice(as_text, _MOST))
+    return [*dict.fromkeys(stages)]
+
+
+def _explain(store: Store, config: Config, text: str, typed: Typed, unknown: Sequence[str]) -> Stage:
+    written, field = text[typed.start : typed.end], field_name(typed.field or "")
+    reason = f"read as text: {plain(written)[:_LONGEST]}"
+    if field not in unknown:
+        minus = "-" if written.startswith("-") else ""
+        reason += f". A filter among words needs a value: {minus}[{field}:*]"
+        return Stage("filter", "skipped", reason)
+    reason += f", because no document has the field '{field[:_LONGEST]}'"
+    if typed.bare and read(text)[1]:
+        # A word in brackets in a text: hardly anybody means a filter.
+        return Stage("filter", "skipped", reason, expected=True)
+    names = [summary.name for summary in store.fields.summaries(Scope((*config.collections,)))]
+    close = nearest(field, [*names, *BUILT_IN])
+    if close is not None:
+        reason += f". Did you mean {plain(written.replace(typed.field or '', close, 1))[:_LONGEST]}?"
+    return Stage("filter", "skipped", reason)
+
+
+def _in_brackets(text: str) -> Iterator[Typed]:
+    return (each for part in read(text) for each in part if each.field is not None)
