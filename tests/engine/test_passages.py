@@ -51,6 +51,50 @@ def test_hit_has_the_requested_number_of_passages_without_overlap(minutes: qmd.I
     assert len(shown) == len({*shown})
 
 
+def test_snippet_is_the_passage_whose_neighbours_are_about_the_query(index: qmd.Index, notes: Notes) -> None:
+    sections = "".join(
+        f"## {name}\n\n{FILLER}## The {name} in winter\n\n{'Cover the soil with leaves. ' * 7}\n\n"
+        f"The {what} needs water once a week, and a place that is warm and bright.\n\n"
+        for name, what in (("fig", "tree in the pot"), ("lemon", "tree in the pot"), ("olive", "olive"))
+    )
+    index.add_collection(str(notes({"trees.md": f"{sections}{FILLER}"})), "notes")
+    [hit] = index.search("water tree pot lemon").hits
+    assert "tree in the pot needs water" in hit.snippet.text
+    assert hit.section == "The lemon in winter"
+
+
+def test_repeated_page_is_shown_once_where_it_comes_first(index: qmd.Index, notes: Notes) -> None:
+    page = "The herons nest in the old oak since 1987, and every spring they return to it from the coast.\n\n"
+    text = f"{FILLER}{page}{FILLER}{page}{FILLER}Herons are shy.\n"
+    index.add_collection(str(notes({"diary.md": text})), "notes")
+    [hit] = index.search("herons nest oak", passages=3).hits
+    assert hit.line == FILLER.count("\n") + 1
+    assert sum("herons nest" in passage.text for passage in hit.passages) == 1
+    assert any("Herons are shy" in passage.text for passage in hit.passages)
+
+
+def test_repeated_text_under_another_heading_is_another_passage(index: qmd.Index, notes: Notes) -> None:
+    page = (
+        "Press the left button for ten seconds, until the lamp is green, and then wait for the second sound."
+    )
+    text = "".join(f"## Reset the {name}\n\n{page}\n\n{FILLER}" for name in ("radio", "oven", "clock"))
+    index.add_collection(str(notes({"manual.md": text})), "notes")
+    [hit] = index.search("reset clock button lamp").hits
+    assert page in hit.snippet.text
+    assert hit.section == "Reset the clock"
+
+
+def test_passages_of_a_file_of_one_line_do_not_overlap(index: qmd.Index, notes: Notes) -> None:
+    filler = FILLER.replace("\n", " ")
+    index.add_collection(
+        str(notes({"line.md": f"The heron nests.{filler}A heron flies.{filler}A heron swims. {filler}"})),
+        "notes",
+    )
+    [hit] = index.search("heron", passages=3).hits
+    assert [sum("heron" in passage.text for passage in hit.passages)] == [3]
+    assert len({passage.text for passage in hit.passages}) == 3
+
+
 def test_passages_are_in_reading_order_on_request(minutes: qmd.Index) -> None:
     [hit] = minutes.search("garden nest", passages=3, in_order=True).hits
     lines = [passage.first_line for passage in hit.passages]

@@ -13,7 +13,7 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -108,9 +108,10 @@ def find_windows(text: str, highlighter: Highlighter, span: tuple[int, int]) -> 
             each.start,
             each.end,
             sum(map(weights.__getitem__, each.terms)) / total,
+            sum(map(weights.__getitem__, nearby)) / total,
             len(highlighter.quoted & each.terms.keys()),
         )
-        for each in found
+        for each, nearby in zip(found, _nearby(text, found), strict=True)
     ]
     return sorted(windows, key=lambda window: (-window.quoted, -round(window.share, 9), window.start))
 
@@ -135,6 +136,17 @@ class _Matched(NamedTuple):
     start: int
     end: int
     terms: dict[str, float]
+
+
+def _nearby(text: str, found: Sequence[_Matched]) -> Iterator[Mapping[str, float]]:
+    """Yield the terms of each window and of the windows directly before and after it."""
+    before: Mapping[str, float] = {}
+    for at, each in enumerate(found):
+        after: Mapping[str, float] = {}
+        if at + 1 < len(found) and not text[each.end : found[at + 1].start].strip():
+            after = found[at + 1].terms
+        yield {**before, **each.terms, **after}
+        before = each.terms if after else {}
 
 
 def _search(text: str, highlighter: Highlighter, start: int, end: int) -> tuple[list[_Matched], int]:

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from qmd.text.blocks import front_matter_end
 from qmd.types import Snippet, Window
 
 #: The length of a snippet, in characters.
 WIDTH = 300
+#: A snippet around a window ends with a line that ends in its last characters, or else with a word. If all
+#: lines were whole, snippets of texts with long lines would be shorter (measured, see bench/README.md).
+_LAST = 40
 
 
-def snippet(text: str, window: Window, place: int, *, lines: int | None = None) -> Snippet:
+class Cut(NamedTuple):
+    """A snippet with the [start, end) span of its characters in the text."""
+
+    snippet: Snippet
+    start: int
+    end: int
+
+
+def snippet(text: str, window: Window, place: int, *, lines: int | None = None) -> Cut:
     """Return the lines or words around a window, about `WIDTH` characters or the window if it is longer.
 
     With `lines`, return the line of `place` with that number of lines before and after it.
@@ -21,7 +34,7 @@ def snippet(text: str, window: Window, place: int, *, lines: int | None = None) 
     return _around(text, window.start, window.end, place, WIDTH, floor)
 
 
-def opening(text: str, start: int, end: int, *, lines: int | None = None) -> Snippet:
+def opening(text: str, start: int, end: int, *, lines: int | None = None) -> Cut:
     """Return the beginning of a part of a text: the first heading near its start, or its first words.
 
     A chunk starts with the end of the previous chunk, so its own subject often starts at its first heading.
@@ -33,7 +46,7 @@ def opening(text: str, start: int, end: int, *, lines: int | None = None) -> Sni
     return _numbered(text, first, _line_end(text, first, min(first + WIDTH, end)), first)
 
 
-def _lines_around(text: str, place: int, count: int, floor: int) -> Snippet:
+def _lines_around(text: str, place: int, count: int, floor: int) -> Cut:
     """Return the line at a position with `count` lines before and after it."""
     begin = text.rfind("\n", 0, place) + 1
     end = text.find("\n", place)
@@ -43,7 +56,7 @@ def _lines_around(text: str, place: int, count: int, floor: int) -> Snippet:
     return _numbered(text, max(floor, begin), len(text) if end < 0 else end, place)
 
 
-def _around(text: str, low: int, high: int, first: int, width: int, floor: int) -> Snippet:
+def _around(text: str, low: int, high: int, first: int, width: int, floor: int) -> Cut:
     """Extend a place to `width` characters and to whole lines or words, but not before `floor`."""
     spare = max(0, width - (high - low))
     line_start = max(floor, text.rfind("\n", 0, low) + 1)
@@ -56,7 +69,8 @@ def _around(text: str, low: int, high: int, first: int, width: int, floor: int) 
                 begin = above
     else:
         begin = _word_start(text, max(floor, low - spare // 3), low)
-    return _numbered(text, begin, _line_end(text, high, max(high, begin + width)), first)
+    most = max(high, begin + width)
+    return _numbered(text, begin, _line_end(text, max(high, most - _LAST), most), first)
 
 
 def _line_end(text: str, least: int, most: int) -> int:
@@ -69,15 +83,16 @@ def _line_end(text: str, least: int, most: int) -> int:
     return cut if cut >= 0 else _word_end(text, most, least)
 
 
-def _numbered(text: str, begin: int, end: int, first: int) -> Snippet:
+def _numbered(text: str, begin: int, end: int, first: int) -> Cut:
     passage = text[begin:end]
     stripped = passage.lstrip("\n")
     begin += len(passage) - len(stripped)
-    return Snippet(
+    shown = Snippet(
         stripped.rstrip(),
         first_line=text.count("\n", 0, begin) + 1,
         line=text.count("\n", 0, max(first, begin)) + 1,
     )
+    return Cut(shown, begin, begin + len(shown.text))
 
 
 def _skip_blank(text: str, start: int, end: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -10,13 +10,16 @@ from qmd.text.blocks import front_matter_end
 from qmd.text.highlight import Highlighter
 from qmd.text.outline import section_path
 from qmd.text.passages import best_place, divide, find_windows
-from qmd.text.snippet import opening, snippet
+from qmd.text.snippet import Cut, opening, snippet
 from qmd.types import Chunk, Ranked, Snippet, Window
 
-#: The weight of a window's words, relative to the reranker's score of it (measured, see bench/README.md).
-WORDS = 0.14
+#: The weight of a window's words, relative to the reranker's score of it. All these constants are measured,
+#: see bench/README.md.
+WORDS = 0.3
 #: The weight of lying in the best chunk by vector, relative to the words, for windows without that score.
 NEAREST = 0.3
+#: How far before a window of at least `_REPEATED` characters one with the same text is looked for.
+_LOOKBACK, _REPEATED = 1_000_000, 40
 
 
 def windows_by_words(text: str, highlighter: Highlighter) -> list[Window]:
@@ -53,53 +56,84 @@ def choose_passages(
         text: The text of the document.
         highlighter: Finds the terms of the query.
         ranked: The document, with its best chunk and the windows that the reranker has read.
-        count: The highest number of passages; no two share a line.
+        count: The highest number of passages; no two overlap.
         context_lines: Lines to show before and after the line of a passage; None for about 300 characters.
     """
-    chosen: list[tuple[Window, Snippet]] = []
-    for window in _best_first(text, highlighter, ranked, count):
-        shown = snippet(text, window, best_place(text, window, highlighter), lines=context_lines)
-        if not any(_overlap(shown, other) for _, other in chosen):
-            chosen.append((window, shown))
-        if len(chosen) == max(1, count):
-            break
+    by_words = windows_by_words(text, highlighter) if count > 1 or not ranked.windows else []
+    best_first = _best_first(text, by_words, ranked)
+    chosen: list[tuple[Window, Cut]] = []
+    # What the reranker likes is alike, so the last of several passages is chosen by words.
+    for windows, most in (
+        (best_first, max(1, count - 1)),
+        (sorted(best_first, key=_by_words), count),
+        (best_first, count),
+    ):
+        for window in windows:
+            if len(chosen) >= most:
+                break
+            first = _first_of_equals(text, window)
+            cut = snippet(text, first, best_place(text, first, highlighter), lines=context_lines)
+            if not any(cut.start < other.end and other.start < cut.end for _, other in chosen):
+                chosen.append((window, cut))
     if not chosen:
         span = _span(text, ranked.chunk)
         chosen = [(Window(*span), opening(text, *span, lines=context_lines))]
     return tuple(
-        replace(shown, section=section_path(text, shown.line), score=round(window.score or 0.0, 4))
-        for window, shown in chosen
+        replace(
+            cut.snippet, section=section_path(text, cut.snippet.line), score=round(window.score or 0.0, 4)
+        )
+        for window, cut in chosen
     )
 
 
-def _overlap(one: Snippet, other: Snippet) -> bool:
-    """Return whether two passages share a line."""
-    first, second = sorted((one, other), key=lambda shown: shown.first_line)
-    return second.first_line <= first.first_line + first.text.count("\n")
+def _first_of_equals(text: str, window: Window) -> Window:
+    """Return the first window with the same text under the same headings, as where pages are repeated."""
+    length = len(text[window.start : window.end].rstrip())
+    if length < _REPEATED:
+        return window
+    body = front_matter_end(text)
+    floor = max(body if window.start >= body else 0, window.start - _LOOKBACK)
+    at = text.find(text[window.start : window.start + length], floor, window.start + length - 1)
+    if at < 0 or _section(text, at) != _section(text, window.start):
+        return window
+    return replace(window, start=at, end=at + length)
 
 
-def _best_first(text: str, highlighter: Highlighter, ranked: Ranked, count: int) -> Iterator[Window]:
-    """Yield the windows that may answer the query, with their scores of 0..1, the best first.
+def _section(text: str, position: int) -> str:
+    return section_path(text, text.count("\n", 0, position) + 1)
 
-    Those with most of what the user has quoted come first, then those that the reranker has read. The others
-    are only looked for if more are needed.
+
+def _best_first(text: str, by_words: Sequence[Window], ranked: Ranked) -> list[Window]:
+    """Return the windows that may answer the query, with their scores of 0..1, the best first.
+
+    Those with most of what the user has quoted come first, then those that the reranker has read.
     """
-    by_words = windows_by_words(text, highlighter) if count > 1 or not ranked.windows else []
     read = {(window.start, window.end) for window in ranked.windows}
     start, end = _span(text, ranked.chunk) if ranked.chunk else (0, 0)
     scored = [
-        (((window.score or 0.0) + WORDS * window.share) / (1 + WORDS), window) for window in ranked.windows
+        (((window.score or 0.0) + WORDS * _words(window)) / (1 + WORDS), window) for window in ranked.windows
     ]
     ceiling = min((score for score, _ in scored), default=1.0)
     for window in by_words:
         if (window.start, window.end) not in read:
             nearest = NEAREST * (window.start < end and start < window.end)
-            scored.append((ceiling * (window.share + nearest) / (1 + NEAREST), window))
-    scored.sort(key=lambda entry: (-entry[1].quoted, -entry[0], entry[1].start))
+            scored.append((ceiling * (_words(window) + nearest) / (1 + NEAREST), window))
+    scored.sort(key=lambda entry: (-entry[1].quoted, -round(entry[0], 9), entry[1].start))
     ceiling = 1.0
+    best_first: list[Window] = []
     for score, window in scored:
         ceiling = min(ceiling, score)
-        yield replace(window, score=ceiling)
+        best_first.append(replace(window, score=ceiling))
+    return best_first
+
+
+def _words(window: Window) -> float:
+    """Return the mean part of the query in a window and around it, where its subject may be named."""
+    return (window.share + window.around) / 2
+
+
+def _by_words(window: Window) -> tuple[float, ...]:
+    return -window.quoted, -round(_words(window), 9), window.start
 
 
 def _span(text: str, chunk: Chunk | None) -> tuple[int, int]:
