@@ -53,7 +53,7 @@ def test_hit_has_the_requested_number_of_passages_without_overlap(minutes: qmd.I
 
 def test_snippet_is_the_passage_whose_neighbours_are_about_the_query(index: qmd.Index, notes: Notes) -> None:
     sections = "".join(
-        f"## {name}\n\n{FILLER}## The {name} in winter\n\n{'Cover the soil with leaves. ' * 7}\n\n"
+        f"{FILLER}## The {name} in winter\n\n{'Cover the soil with leaves. ' * 7}\n\n"
         f"The {what} needs water once a week, and a place that is warm and bright.\n\n"
         for name, what in (("fig", "tree in the pot"), ("lemon", "tree in the pot"), ("olive", "olive"))
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import chain, product
+from itertools import accumulate, chain, product
 from operator import itemgetter
 
 from qmd.text import tokens
@@ -64,7 +65,7 @@ class Highlighter:
         self._long = [needle for needle in self._needles if len(needle) > _SHORT]
         self._in_word: dict[str, tuple[Match, ...]] = {}
         self._pairs = _pairs(unspaced) if unspaced else None
-        self._glance_forms: list[tuple[str, tuple[str, ...], tuple[str, ...]]] | None = None
+        self._glance_forms: list[tuple[str, tuple[str, ...]]] | None = None
 
     def find(self, text: str) -> list[Match]:
         """Return the matches in a text, in order."""
@@ -105,24 +106,38 @@ class Highlighter:
         """Whether the query has words of letters, which are matched without case."""
         return bool(self._spaced)
 
-    def glance(self, text: str, *, accents: bool) -> dict[str, float]:
-        """Return the terms that a text probably contains: 1.0 for sure, 0.5 if it may be a part of a word.
+    def glance(self, texts: Sequence[str], *, unaccented: int) -> list[dict[str, float]]:
+        """Return the terms that texts probably contain: 1.0 for sure, 0.5 if it may be a part of a word.
 
-        Only the rarest terms are looked for. With `accents`, letters with and without accents differ, which
-        is much faster.
+        Only the rarest terms are looked for. Letters with and without accents differ, which is much faster,
+        except in the first `unaccented` texts that are not ASCII.
         """
         if self._glance_forms is None:
             terms = sorted((*self._exact, *self._prefixes), key=lambda term: -self.weight(term))
-            self._glance_forms = [(term, *_forms_of(term)) for term in terms[:_MAX_GLANCE_TERMS]]
-        folded = text
+            self._glance_forms = [(term, _forms_of(term)) for term in terms[:_MAX_GLANCE_TERMS]]
+        folded = list(texts)
         if self._spaced:
-            folded = text.casefold() if accents or text.isascii() else tokens.without_accents(text)
-        found = {
-            term: 1.0 if any(form in folded for form in sure) else 0.5
-            for term, forms, sure in self._glance_forms
-            if any(form in folded for form in forms)
-        }
-        return found | dict.fromkeys(self._phrases.glance(folded), 1.0)
+            for at, text in enumerate(texts):
+                plain = text.isascii() or unaccented <= 0
+                folded[at] = text.casefold() if plain else tokens.without_accents(text)
+                unaccented -= not text.isascii()
+        # All texts are searched at once. After a match the search goes on in the next text.
+        joined = " ".join(["", *folded, ""]).replace("\n", " ")
+        starts = [0, *accumulate(len(text) + 1 for text in folded)]
+        found: list[dict[str, float]] = [{} for _ in folded]
+        for term, forms in self._glance_forms:
+            apart = [] if tokens.is_unspaced(term) else [f" {form}" for form in forms]
+            for needles, sure in ((apart, 1.0), (forms, 0.5 if apart else 1.0)):
+                for needle in needles:
+                    at = joined.find(needle)
+                    while at >= 0:
+                        number = bisect_right(starts, at) - 1
+                        found[number].setdefault(term, sure)
+                        at = joined.find(needle, starts[number + 1])
+        if self._phrases.weights:
+            for text, terms_of_text in zip(folded, found, strict=True):
+                terms_of_text.update(dict.fromkeys(self._phrases.glance(text), 1.0))
+        return found
 
     def weight(self, term: str) -> float:
         """Return the weight of an index term or a phrase; 0 if it does not match the query."""
@@ -229,13 +244,11 @@ class Highlighter:
         return {(at, word) for at, word in places if tokens.word_at(text, at) == word}
 
 
-def _forms_of(term: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the forms of a term in folded text, and the forms that are certain to start a word."""
+def _forms_of(term: str) -> tuple[str, ...]:
+    """Return the forms of a term, or of the beginning of its words, in folded text."""
     if tokens.is_unspaced(term):
-        forms = tuple(map("".join, product(*map(tokens.written, term))))
-        return forms, forms
-    forms = tokens.beginnings(term)
-    return forms, tuple(before + form for form in forms for before in " \n")
+        return tuple(map("".join, product(*map(tokens.written, term))))
+    return tokens.beginnings(term)
 
 
 def _start_of_word(needle: str, *, alone: bool) -> re.Pattern[str]:

@@ -108,8 +108,8 @@ def find_windows(text: str, highlighter: Highlighter, span: tuple[int, int]) -> 
             each.start,
             each.end,
             sum(map(weights.__getitem__, each.terms)) / total,
-            sum(map(weights.__getitem__, nearby)) / total,
             len(highlighter.quoted & each.terms.keys()),
+            around=sum(map(weights.__getitem__, nearby)) / total,
         )
         for each, nearby in zip(found, _nearby(text, found), strict=True)
     ]
@@ -199,18 +199,15 @@ def _glance(
     text: str, highlighter: Highlighter, start: int, end: int
 ) -> list[tuple[Mapping[str, float], int, int]]:
     """Return the blocks of a span: the terms that are probably in them (0.5 or 1), and the start and end."""
-    blocks: list[tuple[Mapping[str, float], int, int]] = []
-    cost = folded = 0
+    spans: list[tuple[int, int]] = []
+    cost = 0
     while start < end and cost < _MAX_COST:
-        # A block ends as a window does, so that its windows are those of the whole text as far as possible.
         stop = min(end, _cut(text, start, _BLOCK))
-        block = text[start:stop]
-        non_ascii = highlighter.has_letters and not block.isascii()
-        cost += _NON_ASCII_COST if non_ascii else 1
-        folded += non_ascii
-        blocks.append((highlighter.glance(block, accents=folded > _WITHOUT_ACCENTS), start, stop))
+        cost += _NON_ASCII_COST if highlighter.has_letters and not text[start:stop].isascii() else 1
+        spans.append((start, stop))
         start = stop
-    return blocks
+    glanced = highlighter.glance([text[low:high] for low, high in spans], unaccented=_WITHOUT_ACCENTS)
+    return [(terms, *span) for terms, span in zip(glanced, spans, strict=True)]
 
 
 def _idf(frequency: float, count: int) -> float:

@@ -39,9 +39,9 @@ class Window(Struct, frozen=True):
     start: int
     end: int
     share: float = 0.0  #: The part of the weight of the query's terms that it contains, 0..1
-    around: float = 0.0  #: The part of it that it and the windows beside it contain, 0..1
     quoted: int = 0  #: How many of the terms that the user has quoted it contains
     score: float | None = None  #: The reranker's score of the window alone; None if it has not read it
+    around: float = 0.0  #: The share of it and the windows beside it together, 0..1
 
 
 class Ranked(Struct, frozen=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from qmd.engine.retrieval.passages import choose_passages
@@ -61,9 +63,10 @@ class Counting(Highlighter):
         self.searched += len(text)
         return super().find(text)
 
-    def glance(self, text: str, *, accents: bool) -> dict[str, float]:
-        self.glanced += len(text) * (1 if accents or text.isascii() else 10)
-        return super().glance(text, accents=accents)
+    def glance(self, texts: Sequence[str], *, unaccented: int) -> list[dict[str, float]]:
+        foreign = [len(text) for text in texts if not text.isascii()]
+        self.glanced += sum(map(len, texts)) + 9 * sum(foreign[:unaccented])
+        return super().glance(texts, unaccented=unaccented)
 
 
 FILLERS = {
