@@ -24,12 +24,13 @@ from qmd.store.base import Store
 from qmd.store.values import LEFT_OUT
 from qmd.text.digest import sha256
 from qmd.text.tokens import terms
-from qmd.types import Ranked, Stage, Window
+from qmd.types import Chunk, Ranked, Stage, Window
 from qmd.types.traces import Signal
 
-#: The reranker reads at most this many windows of all candidates together, because they are its cost. All
+#: The reranker reads at most this many windows of all candidates together, because they are its cost; more
+#: only if there are more than 30 candidates, or if the words of most of them are of another language. All
 #: these constants are measured, see bench/README.md.
-BUDGET = 60
+BUDGET, FOREIGN = 60, 2
 #: The windows of a candidate that has terms of the query, and of one that has none: there the first windows
 #: say little, so its best chunk is read as a whole.
 MATCHING, WHOLE = 2, 8
@@ -189,35 +190,36 @@ def _windows(
 ) -> tuple[dict[int, list[Window]], dict[int, list[str]]]:
     """Return the windows to read of each candidate, and their texts in the same order.
 
-    The first candidates are read first: the others are left out if the budget is spent. The title of the
-    document comes before its texts if no window is at the beginning, because they do not tell its subject.
+    Each candidate has at least one window, and the first ones have as many as they want until the budget is
+    spent. The title of the document comes before its texts if no window is at the beginning, because they do
+    not tell its subject.
     """
     texts, rows = store.documents.texts(documents), store.documents.by_id(documents)
-    highlighter = found.highlighter
+    documents = [document for document in documents if texts.get(document) and document in rows]
     most = min(MOST, max(MATCHING, BUDGET // max(1, len(documents))))
+    by_words = {document: windows_by_words(texts[document], found.highlighter) for document in documents}
+    foreign = 2 * sum(not chosen for chosen in by_words.values()) > len(documents)
+    left = max(BUDGET, MATCHING * len(documents)) * (FOREIGN if foreign else 1) - len(documents)
     windows: dict[int, list[Window]] = {}
     passages: dict[int, list[str]] = {}
-    left = BUDGET
     for document in documents:
-        text = texts.get(document)
-        if not text or document not in rows or left <= 0:
-            continue
-        chosen = windows_by_words(text, highlighter)
-        chosen = chosen[: round(most * min(1.0, chosen[0].share / ENOUGH)) if chosen else 0]
-        if len(chosen) < most:
-            spans = {(window.start, window.end) for window in chosen}
-            match = found.chunks.get(document)
-            rest = [
-                window
-                for window in windows_of_chunk(text, match and match.chunk)
-                if (window.start, window.end) not in spans
-            ]
-            chosen += rest[: (most if chosen else max(most, WHOLE)) - len(chosen)]
-        windows[document] = chosen
+        text, match = texts[document], found.chunks.get(document)
+        wanted = _wanted(text, by_words[document], match and match.chunk, most)
+        windows[document] = chosen = wanted[: 1 + left]
+        left -= len(chosen) - 1
         title = [rows[document].title[:TITLE_CHARACTERS]] if all(window.start for window in chosen) else []
         passages[document] = [*title, *(text[window.start : window.end] for window in chosen)]
-        left -= len(chosen)
     return windows, passages
+
+
+def _wanted(text: str, by_words: Sequence[Window], chunk: Chunk | None, most: int) -> list[Window]:
+    """Return the windows of a document that are worth reading: by words, and then of its best chunk."""
+    chosen = list(by_words[: round(most * min(1.0, by_words[0].share / ENOUGH)) if by_words else 0])
+    if len(chosen) < most:
+        spans = {(window.start, window.end) for window in chosen}
+        rest = [window for window in windows_of_chunk(text, chunk) if (window.start, window.end) not in spans]
+        chosen += rest[: (most if chosen else max(most, WHOLE)) - len(chosen)]
+    return chosen
 
 
 def _frequencies(
