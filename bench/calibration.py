@@ -1,25 +1,36 @@
 """Fit the calibrated scale of scores, and test it, through the public API.
 
-    python bench/calibration.py FOLDER... [--work DIR] [--every N] [--fit] [--json OUT] [--plot SVG]
+    python bench/calibration.py FOLDER... [--work DIR] [--questions N] [--jobs N] [--rows DIR] [--fit]
+                                [--json OUT] [--plot SVG]
 
-Each collection is asked its own questions, the same questions with the relevant documents filtered out
-(near), and questions of the other collections (far). AUC is the probability that the best hit of an answered
-question scores more than that of an unanswered one. ECE is the expected calibration error in ten bins of the
-best hits: own questions have the same weight as near ones (a twentieth of it) and far ones together.
+Each collection is asked its own questions (own), the same with the relevant documents filtered out (near),
+questions of the other collections (far), words that one document alone has (word), and titles (title). Own
+questions are also asked of a relevant document and seven random ones (few), and of the forty documents that
+are nearest in meaning (alike); far questions of eight random documents (few far). Only the first hit counts.
 
-`--fit` prints the constants of `qmd.ranking.calibration`, which were fitted on the public collections. With
-`--fit`, each collection is judged by constants fitted on the others.
+The targets are: right first hits, those that answer, hardly ever score below 0.3, and mostly 0.5 or more;
+those of far questions hardly ever 0.3 or more. AUC is the probability that the first hit of an own question
+scores more than that of a near one. ECE is the expected calibration error in ten bins: own questions have the
+same weight as near ones (a twentieth of it) and far ones together.
+
+`--fit` prints `REGRESSIONS` of `qmd.ranking.calibration`, fitted on all collections, and judges each
+collection by constants fitted on the others. `--rows` keeps the measured hits in a folder, and uses those
+that are there.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
+import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
@@ -27,69 +38,92 @@ from common import EvalCollection, read_collection, say, table, write_json  # is
 import numpy as np
 
 import qmd
+from qmd.ranking.calibration import ANSWER, RELATED, Regression
 from quality import prepared
 
 MODES = ("search", "vsearch", "query without reranking", "query")
-#: The signals of each mode, whose values and leads the regression uses. The second regression of a mode is
-#: for documents that have hardly any words of the query.
-SIGNALS: dict[str, tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = {
-    "search": ((("words",), ()),),
-    "vsearch": ((("meaning",), ("meaning",)),),
-    "query without reranking": ((("words",), ("meaning",)), (("meaning",), ("meaning",))),
-    "query": ((("words", "title"), ("meaning", "rerank")), (("rerank",), ("meaning", "rerank"))),
-}
-#: Weights of own, near and far questions, and the factor of each next hit.
+#: The regressions in the order of `REGRESSIONS`: the mode, the signals, and whether documents are meant that
+#: have hardly any words of the query (None: all documents).
+FITS: tuple[tuple[str, tuple[str, ...], bool | None], ...] = (
+    ("query", ("subject", "rerank", "passage"), False),
+    ("query", ("subject", "rerank"), True),
+    ("query", ("rerank", "exact"), False),
+    ("query without reranking", ("subject", "exact"), False),
+    ("vsearch", ("subject",), None),
+    ("search", ("words",), None),
+)
+#: The weights of kinds of rows in the fit, in each collection. The others are only judged.
+FITTED = {"right": 1.0, "far": 1.0, "right few": 0.5, "few far": 0.5, "right word": 0.3}
+#: Kinds of which a collection has fewer rows count less.
+FULL = 30
+#: The weights of own, near and far questions in the calibration error.
 WEIGHTS = {"own": 1.0, "near": 0.05, "far": 1.0}
-DEPTH, DECAY = 5, 2.0
-FAR = 8
+FAR, WORDS, TITLES = 8, 20, 10
+FEW, ALIKE = 8, 40
 BINS = 10
+
+_WORD = re.compile(r"[A-Za-z_][\w-]{5,}|[\u4e00-\u9fff]{4}")
 
 
 class Row(Struct, frozen=True):
-    """A hit: its question, its rank from 0, whether it is relevant, its score and its signals."""
+    """The first hit of a question: whether it is relevant, its score and signals. Without hits, it is 0."""
 
     collection: str
     kind: str
     mode: str
     question: str
-    rank: int
-    relevant: bool
-    score: float
-    signals: dict[str, float]
-    background: dict[str, float]
+    relevant: bool = False
+    score: float = 0.0
+    signals: dict[str, float] = {}
+    background: dict[str, float] = {}
+
+    @property
+    def part(self) -> str:
+        """Its kind, with the word `right` if it answers."""
+        return (f"right {self.kind}" if self.kind != "own" else "right") if self.relevant else self.kind
+
+    @property
+    def few_words(self) -> bool:
+        return "words" not in self.signals
+
+    @property
+    def leads(self) -> dict[str, float]:
+        return {name: value - self.background[name] for name, value in self.signals.items()}
 
 
 class Result(Struct, frozen=True):
-    """The measures of a mode, for one collection or all.
-
-    `kept` are the fractions with a score of 0.5 or more.
-    """
+    """The measures of a mode, for one collection or the mean of all. Fractions are of first hits."""
 
     mode: str
     collection: str
+    right_unrelated: float
+    far_unrelated: float
+    right_answers: float
     near_auc: float
-    far_auc: float
-    kept: dict[str, float]
-    right: float
     ece: float
+    few_unrelated: float
+    few_far_unrelated: float
+    alike_unrelated: float
+    words_unrelated: float
+    titles_unrelated: float
 
 
 def main() -> None:
     options = _options()
     collections = [read_collection(folder) for folder in options.folders]
     rows: list[Row] = []
-    for collection in collections:
-        work = options.work / collection.name
-        with prepared(collection, work, vectors=True) as index:
-            names = json.loads((work / "names.json").read_text(encoding="utf-8"))
-            rows += gathered(index, collection, collections, names, options.every)
-        say(f"{collection.name}: {len(rows)} hits so far")
+    with ProcessPoolExecutor(options.jobs) as processes:
+        work = partial(_rows_of, folders=options.folders, options=options)
+        for found in processes.map(
+            work, sorted(range(len(collections)), key=lambda at: -len(collections[at].documents))
+        ):
+            rows += found
     if options.fit:
-        rows = [fitted for mode in MODES for fitted in judged_by_others(rows, mode)]
+        rows = judged_by_others(rows)
     results = [result for mode in MODES for result in measured([row for row in rows if row.mode == mode])]
     print(_report(results))
     diagrams = {
-        mode: reliability([row for row in rows if row.mode == mode and not row.rank]) for mode in MODES
+        mode: reliability([row for row in rows if row.mode == mode and row.kind in WEIGHTS]) for mode in MODES
     }
     write_json(
         options.json, {"results": [to_builtins(result) for result in results], "reliability": diagrams}
@@ -98,104 +132,158 @@ def main() -> None:
         _plot(diagrams, options.plot)
 
 
+def _rows_of(at: int, folders: Sequence[Path], options: argparse.Namespace) -> list[Row]:
+    """Return the rows of one collection, measured or as they were kept."""
+    collections = [read_collection(folder) for folder in folders]
+    collection = collections[at]
+    kept = options.rows / f"{collection.name}.jsonl" if options.rows else None
+    if kept and kept.exists():
+        return [msgspec.json.decode(line, type=Row) for line in kept.read_bytes().splitlines()]
+    work = options.work / collection.name
+    with prepared(collection, work, vectors=True) as index:
+        names = json.loads((work / "names.json").read_text(encoding="utf-8"))
+        rows = [
+            replace(row, collection=collection.name)
+            for row in gathered(index, collection, collections, names, options.questions)
+        ]
+    if kept:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_bytes(b"\n".join(map(msgspec.json.encode, rows)))
+    say(f"{collection.name}: {len(rows)} hits")
+    return rows
+
+
 def gathered(
     index: qmd.Index,
     collection: EvalCollection,
     collections: Sequence[EvalCollection],
     names: dict[str, str],
-    every: int,
+    questions: int,
 ) -> Iterator[Row]:
-    """Ask a collection its own, near and far questions in every mode."""
+    """Ask a collection all kinds of questions in every mode."""
+    chosen = random.Random(0)
     paths = {document: path for path, document in names.items()}
-    for query, text in islice(collection.queries.items(), 0, None, every):
-        relevant = {document for document, grade in collection.qrels[query].items() if grade > 0}
-        if not relevant:
-            continue
-        gone: dict[str, Any] = {
-            "operator": "not",
-            "operands": [
-                {
-                    "field": "path",
-                    "operator": "in",
-                    "value": [paths[each] for each in relevant if each in paths],
-                }
-            ],
-        }
-        for kind, options in (("own", {}), ("near", {"filter": gone})):
-            for row in _hits(index, text, options):
-                found = kind == "own" and names[row.question] in relevant
-                yield replace(row, collection=collection.name, kind=kind, question=query, relevant=found)
-    for other in collections:
-        if other.name == collection.name:
-            continue
-        step = max(1, len(other.queries) // FAR)
-        for query, text in islice(other.queries.items(), 0, FAR * step, step):
-            for row in _hits(index, text, {}):
-                yield replace(row, collection=collection.name, kind="far", question=f"{other.name} {query}")
-
-
-def _hits(index: qmd.Index, text: str, options: dict[str, Any]) -> Iterator[Row]:
-    """Ask one question in every mode. `question` identifies it in the hits."""
-    common: dict[str, Any] = {"limit": DEPTH, "explain": True, **options}
-    responses = {
-        "search": index.search(text, **common),
-        "vsearch": index.vsearch(text, min_score=0.0, timeout=None, **common),
-        "query without reranking": index.query(text, rerank=False, timeout=None, **common),
-        "query": index.query(text, timeout=None, **common),
+    ask = partial(_rows, index, names)
+    own = {
+        query: {document for document, grade in collection.qrels[query].items() if grade > 0}
+        for query in collection.queries
     }
-    for mode, response in responses.items():
-        for rank, hit in enumerate(response.hits):
-            found = (hit.explain or {})["likelihood"]
-            yield Row("", "", mode, hit.path, rank, False, hit.score, found["signals"], found["background"])
+    judged = [query for query, relevant in own.items() if relevant]
+    for query in judged[:: max(1, len(judged) // questions)][:questions]:
+        text, relevant = collection.queries[query], own[query]
+        there = [paths[each] for each in sorted(relevant) if each in paths]
+        yield from ask("own", text, relevant)
+        yield from ask("near", text, set(), _condition("nin", there))
+        others = chosen.sample([*names], min(FEW - 1, len(names)))
+        yield from ask("few", text, relevant, _condition("in", [*there[:1], *others]))
+        nearest = [hit.path for hit in index.vsearch(text, limit=ALIKE, timeout=None).hits]
+        if there and there[0] in nearest:
+            yield from ask("alike", text, relevant, _condition("in", nearest))
+    for other in collections:
+        if other.name != collection.name:
+            for text in [*other.queries.values()][:: max(1, len(other.queries) // FAR)][:FAR]:
+                yield from ask("far", text, set())
+                few = chosen.sample([*names], min(FEW, len(names)))
+                yield from ask("few far", text, set(), _condition("in", few))
+    holders: dict[str, set[str]] = {}
+    titles: dict[str, set[str]] = {}
+    for document in collection.documents:
+        for word in {*_WORD.findall(document.markdown)}:
+            holders.setdefault(word.casefold(), set()).add(document.id)
+        titles.setdefault(document.title, set()).add(document.id)
+    for kind, owners, count in (("word", holders, WORDS), ("title", titles, TITLES)):
+        unique = sorted(name for name, ids in owners.items() if name and len(ids) == 1)
+        for name in chosen.sample(unique, min(count, len(unique))):
+            yield from ask(kind, name, owners[name])
 
 
-def judged_by_others(rows: Sequence[Row], mode: str) -> Iterator[Row]:
-    """Return the rows of a mode with scores of a fit on the other collections. Print the fit on all."""
-    rest = [row for row in rows if row.mode == mode]
-    for values, leads in SIGNALS[mode]:
-        wanted = {*values, *leads}
-        yield from _refitted([row for row in rest if wanted <= row.signals.keys()], values, leads)
-        rest = [row for row in rest if not wanted <= row.signals.keys()]
+def _condition(operator: str, paths: Sequence[str]) -> dict[str, Any]:
+    return {"field": "path", "operator": operator, "value": [*paths]}
 
 
-def _refitted(rows: Sequence[Row], values: Sequence[str], leads: Sequence[str]) -> Iterator[Row]:
-    if not rows:
+def _rows(
+    index: qmd.Index,
+    names: dict[str, str],
+    kind: str,
+    text: str,
+    relevant: set[str],
+    where: dict[str, Any] | None = None,
+) -> Iterator[Row]:
+    """Ask one question in every mode."""
+    common: dict[str, Any] = {"limit": 1, "explain": True, **({"filter": where} if where else {})}
+    try:
+        responses = {
+            "search": index.search(text, **common),
+            "vsearch": index.vsearch(text, timeout=None, **common),
+            "query without reranking": index.query(text, rerank=False, timeout=None, **common),
+            "query": index.query(text, timeout=None, **common),
+        }
+    except qmd.QmdError as error:
+        say(f"{text}: {error}")
         return
-    matrix = np.array([_inputs(row, values, leads) for row in rows])
-    relevant = np.array([float(row.relevant) for row in rows])
-    weights = _weights(rows)
-    names = np.array([row.collection for row in rows])
-    intercept, slopes = _fit(matrix, relevant, weights)
-    shown = [f"{name} {value:.2f}" for name, value in zip([*values, *leads], slopes, strict=True)]
-    print(f"{rows[0].mode}: intercept {intercept:.2f}, values and leads: {', '.join(shown)}")
-    for name in dict.fromkeys(names):
-        others = names != name
-        intercept, slopes = _fit(matrix[others], relevant[others], weights[others])
-        scores = 1.0 / (1.0 + np.exp(-(intercept + matrix[~others] @ slopes)))
-        its = [row for row in rows if row.collection == name]
-        for row, score in zip(its, scores, strict=True):
-            yield replace(row, score=float(score))
+    for mode, response in responses.items():
+        row = Row("", kind, mode, text)
+        for hit in response.hits:
+            found = (hit.explain or {})["likelihood"]
+            row = replace(
+                row,
+                relevant=names[hit.path] in relevant,
+                score=hit.score,
+                signals=found["signals"],
+                background=found["background"],
+            )
+        yield row
 
 
-def _inputs(row: Row, values: Sequence[str], leads: Sequence[str]) -> list[float]:
-    measured = [row.signals[name] for name in values]
-    return measured + [row.signals[name] - row.background[name] for name in leads]
+def judged_by_others(rows: Sequence[Row]) -> list[Row]:
+    """Return rows with scores of a fit on the other collections. Print the fit on all."""
+    scores = {id(row): 0.0 for row in rows}
+    print("REGRESSIONS = (")
+    for mode, names, few_words in FITS:
+        its = [
+            row
+            for row in rows
+            if row.mode == mode and {*names} <= row.signals.keys() and few_words in (None, row.few_words)
+        ]
+        print(f"    {_shown(_fit(its, names))},")
+        if (mode, few_words) == ("query", False) and "subject" not in names:
+            continue  # for documents without vectors, which the collections do not have
+        for name in dict.fromkeys(row.collection for row in its):
+            regression = _fit([row for row in its if row.collection != name], names)
+            for row in its:
+                if row.collection == name:
+                    scores[id(row)] = regression.probability(row.signals, row.background)
+        if mode == "vsearch":
+            bare = [row for row in rows if row.mode == "query without reranking" and row.few_words]
+            for row in bare:
+                others = (
+                    _fit([each for each in its if each.collection != row.collection], names)
+                    if row.signals
+                    else None
+                )
+                scores[id(row)] = (
+                    others.probability(row.signals, row.background)
+                    if others and "subject" in row.signals
+                    else 0.0
+                )
+    print(")")
+    return [replace(row, score=scores[id(row)]) for row in rows]
 
 
-def _weights(rows: Sequence[Row]) -> np.ndarray[Any, Any]:
-    """Return weights: each collection counts the same, questions by `WEIGHTS`, and lower hits less."""
+def _shown(regression: Regression) -> str:
+    weights = ", ".join(f'"{name}": {value:.2f}' for name, value in regression.weights.items())
+    return f"Regression({regression.intercept:.2f}, {{{weights}}})"
+
+
+def _fit(rows: Sequence[Row], names: Sequence[str]) -> Regression:
+    """Return a logistic regression with a weak ridge, by Newton's method: right hits against far ones."""
+    rows = [row for row in rows if row.part in FITTED]
     counts: dict[tuple[str, str], int] = {}
     for row in rows:
-        counts[row.collection, row.kind] = counts.get((row.collection, row.kind), 0) + 1
-    return np.array(
-        [WEIGHTS[row.kind] / counts[row.collection, row.kind] / (1 + row.rank) ** DECAY for row in rows]
-    )
-
-
-def _fit(
-    matrix: np.ndarray[Any, Any], relevant: np.ndarray[Any, Any], weights: np.ndarray[Any, Any]
-) -> tuple[float, np.ndarray[Any, Any]]:
-    """Return the intercept and the slopes of a logistic regression with a weak ridge, by Newton's method."""
+        counts[row.collection, row.part] = counts.get((row.collection, row.part), 0) + 1
+    weights = np.array([FITTED[row.part] / max(FULL, counts[row.collection, row.part]) for row in rows])
+    right = np.array([float(row.relevant) for row in rows])
+    matrix = np.array([[row.leads[name] for name in names] for row in rows])
     mean, deviation = matrix.mean(0), matrix.std(0) + 1e-9
     scaled = np.column_stack([np.ones(len(matrix)), (matrix - mean) / deviation])
     ridge = 1e-3 * weights.sum() * np.diag([0.0] + [1.0] * matrix.shape[1])
@@ -203,47 +291,69 @@ def _fit(
     for _ in range(50):
         chance = 1.0 / (1.0 + np.exp(-scaled @ slopes))
         curvature = scaled.T @ (scaled * (weights * chance * (1 - chance))[:, None]) + ridge
-        step = np.linalg.solve(curvature, scaled.T @ (weights * (relevant - chance)) - ridge @ slopes)
+        step = np.linalg.solve(curvature, scaled.T @ (weights * (right - chance)) - ridge @ slopes)
         slopes = slopes + step
         if np.abs(step).max() < 1e-8:
             break
     unscaled = slopes[1:] / deviation
-    return float(slopes[0] - unscaled @ mean), unscaled
+    intercept = round(float(slopes[0] - unscaled @ mean), 2)
+    return Regression(
+        intercept, {name: round(float(value), 2) for name, value in zip(names, unscaled, strict=True)}
+    )
 
 
 def measured(rows: Sequence[Row]) -> Iterator[Result]:
-    """Return the measures of the best hits: of each collection, and of all together."""
-    best = [row for row in rows if row.rank == 0]
-    for name in (*dict.fromkeys(row.collection for row in best), "all"):
-        its = [row for row in best if name in (row.collection, "all")]
-        scores = {kind: np.array([row.score for row in its if row.kind == kind]) for kind in WEIGHTS}
-        right = [row.relevant for row in its if row.kind == "own"]
-        yield Result(
-            its[0].mode,
-            name,
-            _auc(scores["own"], scores["near"]),
-            _auc(scores["own"], scores["far"]),
-            {
-                kind: round(float((found >= 0.5).mean()), 4) if len(found) else 0.0
-                for kind, found in scores.items()
-            },
-            round(float(np.mean(right)), 4),
-            round(sum(part["weight"] * abs(part["score"] - part["right"]) for part in reliability(its)), 4),
+    """Return the measures of each collection, and their means."""
+    results = []
+    for name in dict.fromkeys(row.collection for row in rows):
+        its = [row for row in rows if row.collection == name]
+        parts: dict[str, list[float]] = {}
+        kinds: dict[str, list[float]] = {}
+        for row in its:
+            parts.setdefault(row.part, []).append(row.score)
+            kinds.setdefault(row.kind, []).append(row.score)
+
+        def below(part: str, limit: float = RELATED, parts: dict[str, list[float]] = parts) -> float:
+            found = parts.get(part, [])
+            return float(np.mean(np.array(found) < limit)) if found else float("nan")
+
+        bins = reliability([row for row in its if row.kind in WEIGHTS])
+        results.append(
+            Result(
+                its[0].mode,
+                name,
+                below("right"),
+                below("far"),
+                1.0 - below("right", ANSWER),
+                _auc(np.array(kinds["own"]), np.array(kinds["near"])),
+                sum(part["weight"] * abs(part["score"] - part["right"]) for part in bins),
+                below("right few"),
+                below("few far"),
+                below("right alike"),
+                below("right word"),
+                below("right title"),
+            )
         )
+    yield from results
+    numbers = [field for field in Result.__struct_fields__ if field not in ("mode", "collection")]
+    means = {name: float(np.nanmean([getattr(result, name) for result in results])) for name in numbers}
+    yield Result(rows[0].mode, "mean", **means)
 
 
 def _auc(high: np.ndarray[Any, Any], low: np.ndarray[Any, Any]) -> float:
-    if not len(high) or not len(low):
-        return float("nan")
     pairs = high[:, None] - low
-    return round(float((pairs > 0).mean() + 0.5 * (pairs == 0).mean()), 4)
+    return float((pairs > 0).mean() + 0.5 * (pairs == 0).mean()) if pairs.size else float("nan")
 
 
 def reliability(rows: Sequence[Row]) -> list[dict[str, float]]:
     """Return the weight, mean score and fraction of relevant hits of each bin of scores."""
+    counts: dict[tuple[str, str], int] = {}
+    for row in rows:
+        counts[row.collection, row.kind] = counts.get((row.collection, row.kind), 0) + 1
+    weights = np.array([WEIGHTS[row.kind] / counts[row.collection, row.kind] for row in rows])
+    weights /= weights.sum()
     scores = np.array([row.score for row in rows])
     relevant = np.array([float(row.relevant) for row in rows])
-    weights = _weights(rows) / _weights(rows).sum()
     bins = np.minimum((scores * BINS).astype(int), BINS - 1)
     return [
         {
@@ -274,18 +384,24 @@ def _plot(diagrams: dict[str, list[dict[str, float]]], path: Path) -> None:
 
 
 def _report(results: Sequence[Result]) -> str:
+    heads = [
+        "mode",
+        "collection",
+        "right < .3",
+        "far < .3",
+        "right ≥ .5",
+        "near AUC",
+        "ECE",
+        "few < .3",
+        "few far < .3",
+        "alike < .3",
+        "words < .3",
+        "titles < .3",
+    ]
     rows = [
-        [
-            result.mode,
-            result.collection,
-            *(f"{value:.3f}" for value in (result.near_auc, result.far_auc)),
-            *(f"{result.kept[kind]:.2f}" for kind in WEIGHTS),
-            f"{result.right:.2f}",
-            f"{result.ece:.3f}",
-        ]
+        [value if isinstance(value, str) else f"{value:.3f}" for value in to_builtins(result).values()]
         for result in results
     ]
-    heads = ["mode", "collection", "near AUC", "far AUC", "own kept", "near kept", "far kept", "right", "ECE"]
     return table(heads, rows)
 
 
@@ -293,7 +409,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Fit and test the calibrated scale of scores.")
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("--work", type=Path, default=Path("bench-work"), help="folder of the indexes")
-    parser.add_argument("--every", type=int, default=1, help="use each Nth question (1)")
+    parser.add_argument("--questions", type=int, default=60, help="of each collection (60)")
+    parser.add_argument("--jobs", type=int, default=1, help="ask so many collections at once (1)")
+    parser.add_argument("--rows", type=Path, help="keep the measured hits in this folder, or use those there")
     parser.add_argument(
         "--fit",
         action="store_true",

@@ -13,6 +13,7 @@ from qmd.config.validate import MAX_COLLECTION_NAME
 from qmd.engine.embedding.batches import MAX_TEXTS
 from qmd.engine.requests import DEFAULT_MAX_BYTES, FILTERS, NAMES, OPTIONS, SearchKind, SearchRequest
 from qmd.errors import UsageError
+from qmd.ranking.calibration import RELATED
 from qmd.text.filters import TEXT_OPERATORS, from_options
 from qmd.types import DEFAULT_PATTERN, SearchType, TypedSearch
 
@@ -24,8 +25,6 @@ MAX_NAME = 10_000
 MAX_PATTERN = 20_000
 #: The most seconds of a search over HTTP.
 MAX_TIMEOUT = 600
-#: The lowest raw score of a search by meaning: 1 / (1 + distance) is at least 1/3.
-LOWEST_SCORE = 0.3
 
 #: Matches a text that is not blank to Python; `\\S` means other characters in other languages.
 NOT_BLANK = r"[^\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
@@ -86,8 +85,6 @@ class SearchArguments(Request):
             raise UsageError("the query is empty")
         collection, searches = values.pop("collection"), values.pop("searches", None) or ()
         where = from_options({name: values.pop(name, None) for name in FILTERS})
-        if values["min_score"] is UNSET:  # then any raw score is enough
-            values["min_score"] = 0.0
         values["query"] = values["query"] or ""
         named = () if collection is None else (collection,)
         values["collections"] = (*named, *values.get("collections", ()))
@@ -141,8 +138,7 @@ def _search_arguments(kind: SearchKind, name: str, about: str) -> type[SearchArg
             engine = Annotated[engine, _schema(choices=[*get_args(engine)])]
         option: Any = Annotated[_WRITTEN.get(item.name, engine), OPTIONS[item.name]]
         if item.name == "min_score" and kind == "vsearch":
-            option = Annotated[option, _schema(default=LOWEST_SCORE)]
-            fields.append((item.name, option | UnsetType, UNSET))
+            fields.append((item.name, option, RELATED))
         elif (null and item.default is None) or item.name == "searches":
             fields.append((item.name, option | None, None))
         else:

@@ -214,7 +214,10 @@ filter_options = combined(
 # The options of a search have the limits and defaults of `qmd.engine.requests.SearchRequest`, which the help
 # does not import; a test compares them.
 min_score_option = option(
-    "--min-score F", decimal(0, 1), "Leave out results with a score below F, from 0 to 1.  [default: 0]"
+    "--min-score F",
+    decimal(0, 1),
+    "Leave out results with a score below F, from 0 to 1. From 0.5 a result probably answers; below 0.3 it "
+    "is about something else.  [default: 0]",
 )
 #: How a query is understood by models.
 model_options = combined(

@@ -69,7 +69,8 @@ Every document can also be read by its `qmd://` address:
 
 ## Tips
 
-- `score` estimates how likely a result answers; `minScore: 0.5` leaves out what probably does not
+- `score` estimates how likely a result answers: from 0.5 it probably does, from 0.3 it is related, \
+below that it is about something else. vsearch leaves out the latter, unless `minScore` is lower
 - Filters can be typed in a query: `tag:work`, `path:ops/`, `author:ann`, `after:2024`, `link:notes/a.md`, \
 `[status:draft]`, `[priority>=2]`; `-` before one negates it
 - A query of filters alone lists the documents that pass, newest first

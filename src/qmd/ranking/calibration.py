@@ -1,18 +1,20 @@
 """Estimate how likely a document answers a query: the calibrated scale of scores.
 
-The estimate is a logistic regression on what a search has measured. A value counts as it is, and by how far
-it leads the background, the documents that are ranked below the first ones: a document that answers a
-question is usually far ahead of them, while the best of those that do not answer it is hardly better.
+The scale has two named places. Below `RELATED` nothing is about the subject of the query, and from `ANSWER`
+on a document probably answers it. Documents between are related.
 
-The constants come from `bench/calibration.py`, which fits them on questions that documents answer, on the
-same questions without these documents, and on questions about other subjects.
+The estimate is a logistic regression on what a search has measured of the document itself, not of the others
+that it has found: where many documents are about a subject, none of them is far ahead. Only their number
+counts, because the nearest of many unrelated texts is nearer than that of few.
+
+The constants come from `bench/calibration.py`, which fits them on first hits that answer questions, and on
+those of questions about other subjects.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,87 +22,81 @@ from msgspec.structs import replace
 from qmd.types import Hit, Ranked, Stage
 from qmd.types.traces import Likelihood, Signal
 
-#: A document that scores less probably does not answer the query.
-THRESHOLD = 0.5
-#: The ranks of the background, from 0. Documents before it may all answer the query.
-BACKGROUND = (10, 30)
+#: Even the best document is not about the subject of the query if it scores less.
+RELATED = 0.3
+#: A document that scores this or more probably answers.
+ANSWER = 0.5
+#: Above `ANSWER`, evidence counts by this factor: being about the subject is not yet an answer.
+DAMPING = 0.6
 
 Signals = Mapping[Signal, float]
 
 
 class Regression(Struct, frozen=True):
-    """The weights of the signals, and of their leads over the mean of the background."""
+    """The weights of the signals relative to their values for unrelated documents."""
 
     intercept: float
-    values: Signals
-    leads: Signals
-
-    @property
-    def signals(self) -> frozenset[Signal]:
-        return frozenset((*self.values, *self.leads))
+    weights: Signals
 
     def probability(self, signals: Signals, background: Signals) -> float:
         """Return the estimate, 0..1."""
         total = self.intercept
-        total += sum(weight * signals[name] for name, weight in self.values.items())
-        total += sum(weight * (signals[name] - background[name]) for name, weight in self.leads.items())
-        return 1.0 / (1.0 + math.exp(-total))
+        total += sum(weight * (signals[name] - background[name]) for name, weight in self.weights.items())
+        return 1.0 / (1.0 + math.exp(-total * (DAMPING if total > 0 else 1.0)))
 
 
-class Spread(Struct, frozen=True):
-    """The mean and the standard deviation of the cosines of random chunks, which depend on the embedder."""
-
-    mean: float
-    deviation: float
-
-    def convert(self, cosine: float, to: Spread) -> float:
-        """Return the cosine that stands out from `to` as this one stands out from this spread."""
-        return to.mean + (cosine - self.mean) / max(self.deviation, 1e-6) * to.deviation
-
-
-#: The spread of the embedder that the constants were fitted with, multilingual-e5-small.
-SPREAD = Spread(0.83, 0.025)
 #: The regressions, those that use more signals first.
 REGRESSIONS = (
-    Regression(-5.59, {"words": 4.54, "title": 1.84}, {"meaning": 35.65, "rerank": 13.07}),
-    Regression(-8.10, {"rerank": 10.29}, {"meaning": 49.68, "rerank": 15.87}),
-    Regression(-5.43, {"words": 5.09, "title": 2.06}, {"rerank": 16.61}),
-    Regression(-4.79, {"words": 7.07}, {"meaning": 67.46}),
-    Regression(-20.97, {"meaning": 19.53}, {"meaning": 95.63}),
-    Regression(-3.02, {"words": 7.14}, {}),
+    Regression(-4.13, {"subject": 8.94, "rerank": 9.49, "passage": 5.33}),
+    Regression(-3.61, {"subject": 17.39, "rerank": 16.13}),
+    Regression(-3.43, {"rerank": 19.64, "exact": 1.19}),
+    Regression(-1.70, {"subject": 14.74, "exact": 4.67}),
+    Regression(-3.55, {"subject": 24.84}),
+    Regression(-3.03, {"words": 10.79}),
 )
-#: The values of documents about other subjects, which stand for the background if there are few documents.
-UNRELATED: Signals = {"meaning": 0.80, "rerank": 0.30, "words": 0.0, "title": 0.0}
+#: The values of documents about other subjects. The subject's grows with the number of documents.
+UNRELATED: Signals = {
+    "subject": 0.05,
+    "rerank": 0.3,
+    "passage": 0.0,
+    "words": 0.0,
+    "exact": 0.0,
+    "title": 0.0,
+    "meaning": 0.8,
+}
+GROWTH = 0.018
 #: If a document has less of the query's words, only meaning counts: it may say the same in other words, or in
 #: another language.
 FEW_WORDS = 0.1
+#: A document that has all words of the query counts as if it had at least this share of the BM25 score, which
+#: is low in long texts.
+ALL_WORDS = 0.35
 
 
-def calibrate(ranked: Sequence[Ranked], spread: Spread = SPREAD) -> list[Ranked]:
+def calibrate(ranked: Sequence[Ranked], documents: int = 0) -> list[Ranked]:
     """Replace the scores by estimates of how likely each document answers the query.
 
     The order stays, because ordering by the estimates is worse (see bench/README.md). Where they contradict
-    it, a document scores as much less than the one before it as it does in the ranking.
+    it, a document scores as much less than the one before it as the square of what it does in the ranking.
 
     Args:
         ranked: The documents, with scores that do not increase.
-        spread: The spread of the embedder's cosines.
+        documents: The number of documents that were compared with the query by meaning.
     """
-    values: dict[Signal, list[float]] = {}
-    for item in ranked:
-        for name, value in item.signals.items():
-            values.setdefault(name, []).append(_converted(name, value, spread))
-    background = {name: _background(name, found) for name, found in values.items()}
+    background = {**UNRELATED, "subject": UNRELATED["subject"] + GROWTH * math.log(max(1, documents))}
     calibrated: list[Ranked] = []
     score, before = 1.0, 0.0
     for item in ranked:
-        signals = {name: _converted(name, value, spread) for name, value in item.signals.items()}
-        if "meaning" in signals and signals.get("words", 0.0) < FEW_WORDS:
+        signals = dict(item.signals)
+        if "subject" in signals and signals.get("words", 0.0) < FEW_WORDS and not signals.get("exact"):
             signals.pop("words", None)
-            signals.pop("title", None)
+            signals.pop("exact", None)
+            signals.pop("passage", None)
+        elif signals.get("exact"):
+            signals["words"] = max(signals["words"], ALL_WORDS)
         regression = _regression_for(signals)
         if before > 0:
-            score *= min(1.0, item.score / before)
+            score *= min(1.0, item.score / before) ** 2
         before = item.score
         if regression is not None:
             score = min(score, regression.probability(signals, background))
@@ -109,32 +105,20 @@ def calibrate(ranked: Sequence[Ranked], spread: Spread = SPREAD) -> list[Ranked]
     return calibrated
 
 
-def _converted(name: Signal, value: float, spread: Spread) -> float:
-    return spread.convert(value, SPREAD) if name == "meaning" and spread != SPREAD else value
-
-
-def _background(name: Signal, values: Iterable[float]) -> float:
-    first, last = BACKGROUND
-    found = heapq.nlargest(last, values)[first:]
-    missing = last - first - len(found)
-    return (sum(found) + missing * UNRELATED[name]) / (last - first)
-
-
 def _regression_for(signals: Signals) -> Regression | None:
     """Return the first regression that uses only these signals; None if there is none."""
-    return next((item for item in REGRESSIONS if item.signals <= signals.keys()), None)
+    return next((item for item in REGRESSIONS if item.weights.keys() <= signals.keys()), None)
 
 
 def doubts(ranked: Sequence[Ranked], hits: Sequence[Hit], min_score: float) -> list[Stage]:
-    """Return a stage if even the best document probably does not answer the query; else an empty list.
+    """Return a stage if even the best document is not about the subject, or is hidden; else an empty list.
 
-    A hit that the user pinned answers it.
+    A hit that the user pinned answers the query.
     """
-    if (
-        not ranked
-        or (best := ranked[0].score) >= max(THRESHOLD, min_score)
-        or any(hit.pinned for hit in hits)
-    ):
+    if not ranked or any(hit.pinned for hit in hits):
         return []
-    hidden = f": the best result scores {best:.2f}, less than the least score of {min_score:g}"
-    return [Stage("answer", "ran", "nothing here seems to answer this" + hidden * (best < min_score))]
+    best = ranked[0].score
+    reasons = ["nothing here seems to answer this"] if best < RELATED else []
+    if best < min_score:
+        reasons.append(f"the best result scores {best:.2f}, less than the least score of {min_score:g}")
+    return [Stage("answer", "ran", ": ".join(reasons))] if reasons else []

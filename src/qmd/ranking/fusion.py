@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from qmd.types import Ranked, Ranking
-from qmd.types.traces import Fusion, KeywordMatch, ListShare, Tier, VectorMatch
+from qmd.types.traces import Fusion, KeywordMatch, ListShare, Signal, Tier, VectorMatch
 
 #: Cormack, Clarke & Büttcher, "Reciprocal Rank Fusion outperforms Condorcet" (2009).
 RRF_K = 60
@@ -115,5 +115,6 @@ def by_words(matches: Sequence[tuple[int, float, Tier]], bound: float) -> list[R
         if tier != last:
             factor = min(1.0, lowest / share) if share > 0 else 1.0
         lowest, last = min(lowest, share * factor), tier
-        ranked.append(Ranked(document, lowest, (KeywordMatch(bm25, bound, tier),), {"words": share}))
+        signals: dict[Signal, float] = {"words": share, "exact": float(tier == "all")}
+        ranked.append(Ranked(document, lowest, (KeywordMatch(bm25, bound, tier),), signals))
     return ranked

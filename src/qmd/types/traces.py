@@ -11,9 +11,10 @@ from qmd.types.configuration import Ranking
 
 #: Whether a document has all words of a query, some of them, or only longer words.
 Tier = Literal["all", "any", "longer"]
-#: What is measured of a document: its BM25 score relative to the highest possible one, the cosine of its best
-#: chunk, the reranker's score, and the title's share of the query's idf.
-Signal = Literal["words", "meaning", "rerank", "title"]
+#: What is measured of a document: its BM25 score relative to the highest possible one, whether it has all
+#: words of the query (1 or 0), the cosine of its best chunk, the same without what all texts have in common,
+#: the reranker's score, and the shares of the query's idf in the best window that it read, and in the title.
+Signal = Literal["words", "exact", "meaning", "subject", "rerank", "passage", "title"]
 
 
 class KeywordMatch(Struct, frozen=True, tag="lexical"):
@@ -83,9 +84,9 @@ class TunedBlend(Struct, frozen=True, tag="tuned"):
 
 
 class Likelihood(Struct, frozen=True, tag="likelihood"):
-    """What a calibrated score is estimated from: the signals of the document and those of the background.
+    """What a calibrated score is estimated from: the signals of the document, and those of unrelated ones.
 
-    `raw` is the score of the ranking.
+    `raw` is the score of the ranking, and `background` are the values of documents about other subjects.
     """
 
     raw: float

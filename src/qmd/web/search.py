@@ -14,6 +14,7 @@ from qmd.api import operations
 from qmd.engine.index import Index
 from qmd.engine.requests import SearchKind, SearchRequest
 from qmd.models.base import Cancelled
+from qmd.ranking.calibration import RELATED
 from qmd.text.anchors import LINE
 from qmd.text.filters import split
 from qmd.text.highlight import Highlighter
@@ -33,8 +34,6 @@ MODES: Mapping[Mode, SearchKind] = {"words": "search", "meaning": "vsearch", "bo
 FIRST = 10
 PAGE = 20
 MOST = 500
-#: What meaning adds with a lower score is hardly related to the query.
-RELATED = 0.3
 _MAX_SNIPPET = 480
 _MAX_TAGS = 6
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})[\w-]*\s*")

@@ -81,7 +81,7 @@ def _line(step: Trace) -> Iterator[str]:
 
 
 def _signals(likelihood: Likelihood) -> str:
-    """Return the signals with their leads over the background: `meaning 0.871 (+0.052)`."""
+    """Return the signals, and their leads over those of unrelated documents: `rerank 0.571 (+0.271)`."""
     return ", ".join(
         f"{name} {value:.3f} ({value - likelihood.background[name]:+.3f})"
         for name, value in likelihood.signals.items()

@@ -81,6 +81,12 @@ class Found(Struct, dict=True):
         return {match.document: match.score / words.bound for match in words.matches}
 
     @property
+    def exact(self) -> frozenset[int]:
+        """The documents with all words of the first subquery."""
+        matches = self.words.matches if self.words else ()
+        return frozenset(match.document for match in matches if match.tier == "all")
+
+    @property
     def coverage(self) -> float:
         """The score of the best keyword match relative to its maximum, 0..1."""
         return min(1.0, max(self.shares.values(), default=0.0))

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
+from msgspec.structs import replace
 
 from qmd.engine.embedding.active_vectors import ActiveVectors
+from qmd.engine.retrieval.found import Found
 from qmd.engine.retrieval.search import Search
 from qmd.models.base import WindowReranker
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL
-from qmd.ranking.calibration import SPREAD, Spread, calibrate
+from qmd.ranking.calibration import calibrate
 from qmd.store.values import Scope
 from qmd.types import Ranked
 
 #: The documents whose vectors tell how similar those of an unknown embedder are to each other.
 _SAMPLE = 40
-#: Of fewer vectors, the spread would be chance.
+#: Of fewer vectors, the mean would be chance. Then it is that of many embedders.
 _LEAST_SAMPLE = 8
+_USUAL = 0.8
 
 
-def calibrated(search: Search, ranked: Sequence[Ranked], vectors: ActiveVectors | None) -> Sequence[Ranked]:
+def calibrated(search: Search, ranked: Sequence[Ranked], found: Found) -> Sequence[Ranked]:
     """Return the documents with estimates as scores.
 
     If a reranker that was not calibrated has read some of them, they are returned as they are.
@@ -32,13 +35,53 @@ def calibrated(search: Search, ranked: Sequence[Ranked], vectors: ActiveVectors 
             reason = f"scores depend on {reranker.name}, which was not calibrated"
             search.skip("calibrate", reason, expected=True)
             return ranked
-    if vectors is None or vectors.embedder.name == MULTILINGUAL_E5_SMALL.name:
-        return calibrate(ranked)
-    return calibrate(ranked, _spread(search, vectors))
+    subjects = _subjects(search, ranked, found)
+    documents = search.store.fields.count(search.scope) if subjects else 0
+    return calibrate([_measured(item, subjects) for item in ranked], documents)
 
 
-def _spread(search: Search, vectors: ActiveVectors) -> Spread:
-    """Return the spread of the cosines of documents with each other, as far as the caller may see them."""
+def _measured(item: Ranked, subjects: Mapping[int, float]) -> Ranked:
+    """Return a document with the signals that only scores use."""
+    signals = dict(item.signals)
+    if item.document in subjects:
+        signals["subject"] = subjects[item.document]
+    if item.windows:
+        signals["passage"] = max(window.share for window in item.windows)
+    return replace(item, signals=signals)
+
+
+def _subjects(search: Search, ranked: Sequence[Ranked], found: Found) -> dict[int, float]:
+    """Return how near the best chunks are in meaning, apart from what all texts have in common."""
+    vectors, query = found.vectors, found.vector
+    chunks = {item.document: item.chunk for item in ranked if item.chunk is not None}
+    if vectors is None or query is None or not chunks:
+        return {}
+    if vectors.embedder.name != MULTILINGUAL_E5_SMALL.name:
+        mean = _mean_cosine(search, vectors)
+        # The centred cosine of unit vectors with this mean.
+        return {
+            item.document: (item.signals["meaning"] - mean) / max(1.0 - mean, 1e-6)
+            for item in ranked
+            if "meaning" in item.signals
+        }
+    from qmd.models.e5.common import subject_cosines
+
+    hashes = {key: row.hash for key, row in search.store.documents.by_id([*chunks]).items()}
+    stored = search.store.vectors.of_texts(vectors.fingerprint, sorted({*hashes.values()}))
+    best: dict[int, np.ndarray] = {}
+    for document, text in hashes.items():
+        parts, rows = stored.get(text, ((), None))
+        at = next((at for at, part in enumerate(parts) if part.seq == chunks[document].seq), None)
+        if rows is not None and at is not None:
+            best[document] = rows[at]
+    if not best:
+        return {}
+    cosines = subject_cosines(query, np.stack([*best.values()]))
+    return dict(zip(best, map(float, cosines), strict=True))
+
+
+def _mean_cosine(search: Search, vectors: ActiveVectors) -> float:
+    """Return the mean cosine of documents with each other, as far as the caller may see them."""
     store, scope = search.store, search.scope
     visible = Scope(scope.collections if scope.population is None else scope.population)
     documents = store.documents.by_id(store.fields.newest(visible, _SAMPLE))
@@ -47,6 +90,5 @@ def _spread(search: Search, vectors: ActiveVectors) -> Spread:
         rows[0] for _, rows in store.vectors.of_texts(vectors.fingerprint, hashes).values() if len(rows)
     ]
     if len(sample) < _LEAST_SAMPLE:
-        return SPREAD
-    cosines = [float(one @ other) for one, other in combinations(sample, 2)]
-    return Spread(float(np.mean(cosines)), float(np.std(cosines)))
+        return _USUAL
+    return float(np.mean([float(one @ other) for one, other in combinations(sample, 2)]))

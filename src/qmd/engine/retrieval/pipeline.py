@@ -167,7 +167,7 @@ def _rank(search: Search, found: Found) -> Sequence[Ranked]:
         ranked = [
             replace(item, chunk=found.chunks[item.document].chunk) for item in fusion.by_meaning(found.dense)
         ]
-    return likelihood.calibrated(search, ranked, found.vectors) if calibrated else ranked
+    return likelihood.calibrated(search, ranked, found) if calibrated else ranked
 
 
 def _facets(search: Search, found: Found, ranked: Sequence[Ranked]) -> dict[str, tuple[ValueCount, ...]]:

@@ -62,7 +62,7 @@ def rank(search: Search, found: Found) -> list[Ranked]:
         reason = "nothing to rerank" if request.rerank else "not asked for"
         search.skip("rerank", reason, expected=True)
     titles = _title_shares(search.store, top, found) if reads else {}
-    shares = found.shares
+    shares, exact = found.shares, found.exact
     measured: list[Ranked] = []
     for item in fused:
         document = item.document
@@ -70,6 +70,7 @@ def rank(search: Search, found: Found) -> list[Ranked]:
         signals: dict[Signal, float] = {}
         if found.words is not None:
             signals["words"] = shares.get(document, 0.0)
+            signals["exact"] = float(document in exact)
         if match is not None:
             signals["meaning"] = match.similarity
         if document in titles:
