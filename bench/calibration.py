@@ -4,14 +4,15 @@
                                 [--json OUT] [--plot SVG]
 
 Each collection is asked its own questions (own), the same with the relevant documents filtered out (near),
-questions of the other collections (far), words that one document alone has (word), and titles (title). Own
+everyday questions (far), those of the other collections (other), some of which are about related subjects,
+words that one document alone has (word), and titles (title). Own
 questions are also asked of a relevant document and seven random ones (few), and of the forty documents that
-are nearest in meaning (alike); far questions of eight random documents (few far). Only the first hit counts.
+are nearest in meaning (alike), and far ones of eight random documents (few far). Only the first hit counts.
 
 The targets are: right first hits, those that answer, hardly ever score below 0.3, and mostly 0.5 or more;
 those of far questions hardly ever 0.3 or more. AUC is the probability that the first hit of an own question
 scores more than that of a near one. ECE is the expected calibration error in ten bins: own questions have the
-same weight as near ones (a twentieth of it) and far ones together.
+same weight as near ones (a twentieth of it), others and far ones together.
 
 `--fit` prints `REGRESSIONS` of `qmd.ranking.calibration`, fitted on all collections, and judges each
 collection by constants fitted on the others. `--rows` keeps the measured hits in a folder, and uses those
@@ -53,14 +54,38 @@ FITS: tuple[tuple[str, tuple[str, ...], bool | None], ...] = (
     ("search", ("words",), None),
 )
 #: The weights of kinds of rows in the fit, in each collection. The others are only judged.
-FITTED = {"right": 1.0, "far": 1.0, "right few": 0.5, "few far": 0.5, "right word": 0.3}
+FITTED = {"right": 1.0, "other": 0.5, "far": 0.5, "right few": 0.5, "few far": 0.5, "right word": 0.3}
 #: Kinds of which a collection has fewer rows count less.
 FULL = 30
 #: The weights of own, near and far questions in the calibration error.
-WEIGHTS = {"own": 1.0, "near": 0.05, "far": 1.0}
-FAR, WORDS, TITLES = 8, 20, 10
+WEIGHTS = {"own": 1.0, "near": 0.05, "other": 0.5, "far": 0.5}
+OTHER, WORDS, TITLES = 5, 20, 10
 FEW, ALIKE = 8, 40
 BINS = 10
+
+#: Questions about subjects that no collection is about.
+EVERYDAY = (
+    "how do I get a red wine stain out of the carpet",
+    "best guitar strings for a beginner",
+    "why does my dog bark at night",
+    "how long should I boil an egg",
+    "what to pack for a hiking trip in the Alps",
+    "symptoms of a sprained ankle",
+    "who painted the Mona Lisa",
+    "cheap flights to Lisbon in May",
+    "sourdough starter smells of acetone",
+    "how to prune roses in spring",
+    "rules of offside in football",
+    "kitchen sink drains slowly",
+    "红烧肉怎么做才好吃",
+    "孩子晚上不肯睡觉怎么办",
+    "第一次养猫要准备什么",
+    "下周末北京的天气怎么样",
+    "怎么挑选新鲜的西瓜",
+    "膝盖疼还能跑步吗",
+    "结婚纪念日送什么礼物",
+    "长城是哪个朝代修建的",
+)
 
 _WORD = re.compile(r"[A-Za-z_][\w-]{5,}|[\u4e00-\u9fff]{4}")
 
@@ -98,6 +123,7 @@ class Result(Struct, frozen=True):
     collection: str
     right_unrelated: float
     far_unrelated: float
+    other_unrelated: float
     right_answers: float
     near_auc: float
     ece: float
@@ -181,10 +207,12 @@ def gathered(
             yield from ask("alike", text, relevant, _condition("in", nearest))
     for other in collections:
         if other.name != collection.name:
-            for text in [*other.queries.values()][:: max(1, len(other.queries) // FAR)][:FAR]:
-                yield from ask("far", text, set())
-                few = chosen.sample([*names], min(FEW, len(names)))
-                yield from ask("few far", text, set(), _condition("in", few))
+            for text in [*other.queries.values()][:: max(1, len(other.queries) // OTHER)][:OTHER]:
+                yield from ask("other", text, set())
+    for text in EVERYDAY:
+        yield from ask("far", text, set())
+        few = chosen.sample([*names], min(FEW, len(names)))
+        yield from ask("few far", text, set(), _condition("in", few))
     holders: dict[str, set[str]] = {}
     titles: dict[str, set[str]] = {}
     for document in collection.documents:
@@ -324,6 +352,7 @@ def measured(rows: Sequence[Row]) -> Iterator[Result]:
                 name,
                 below("right"),
                 below("far"),
+                below("other"),
                 1.0 - below("right", ANSWER),
                 _auc(np.array(kinds["own"]), np.array(kinds["near"])),
                 sum(part["weight"] * abs(part["score"] - part["right"]) for part in bins),
@@ -389,6 +418,7 @@ def _report(results: Sequence[Result]) -> str:
         "collection",
         "right < .3",
         "far < .3",
+        "other < .3",
         "right ≥ .5",
         "near AUC",
         "ECE",

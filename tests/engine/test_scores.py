@@ -34,15 +34,15 @@ def test_scores_of_answers_exceed_half_and_of_nonsense_do_not(library: qmd.Index
     assert good.hits[0].path == "bread.md"
     assert good.hits[0].score > 0.5
     assert good.stage("answer") is None
-    bad = library.run(kind, qmd.SearchRequest("the second law of thermodynamics"))
-    assert all(hit.score < 0.5 for hit in bad.hits)
+    bad = library.run(kind, qmd.SearchRequest("the second law of quantum physics"))
+    assert all(hit.score < 0.3 for hit in bad.hits)
     if bad.hits:
         assert (stage := bad.stage("answer")) is not None and stage.reason == NOTHING
 
 
 @pytest.mark.parametrize("kind", ["search", "vsearch", "query"])
 def test_pinned_document_counts_as_an_answer(library: qmd.Index, kind: str) -> None:
-    query = "the water of thermodynamics"
+    query = "quantum chromodynamics of heavy water in stars"
     assert library.run(kind, qmd.SearchRequest(query)).stage("answer") is not None
     library.pin(query, "garden.md")
     assert library.run(kind, qmd.SearchRequest(query)).stage("answer") is None
@@ -53,7 +53,7 @@ def test_scores_have_the_same_scale_in_all_hybrid_searches(
     library: qmd.Index, options: dict[str, object]
 ) -> None:
     assert library.query("sourdough starter", **options).hits[0].score > 0.5  # type: ignore[arg-type]
-    assert library.query("quantum chromodynamics", **options).hits[0].score < 0.5  # type: ignore[arg-type]
+    assert library.query("quantum chromodynamics", **options).hits[0].score < 0.3  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", ["search", "vsearch", "query"])

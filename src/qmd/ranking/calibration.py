@@ -76,8 +76,9 @@ ALL_WORDS = 0.35
 def calibrate(ranked: Sequence[Ranked], documents: int = 0) -> list[Ranked]:
     """Replace the scores by estimates of how likely each document answers the query.
 
-    The order stays, because ordering by the estimates is worse (see bench/README.md). Where they contradict
-    it, a document scores as much less than the one before it as the square of what it does in the ranking.
+    The order stays, because ordering by the estimates is worse (see bench/README.md). So a document scores at
+    most what the one before it does, times the ratio of their scores in the ranking. With meaning, in which
+    the ranking's scores differ little, it is the square of the ratio.
 
     Args:
         ranked: The documents, with scores that do not increase.
@@ -96,7 +97,7 @@ def calibrate(ranked: Sequence[Ranked], documents: int = 0) -> list[Ranked]:
             signals["words"] = max(signals["words"], ALL_WORDS)
         regression = _regression_for(signals)
         if before > 0:
-            score *= min(1.0, item.score / before) ** 2
+            score *= min(1.0, item.score / before) ** (2 if "subject" in signals else 1)
         before = item.score
         if regression is not None:
             score = min(score, regression.probability(signals, background))
