@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -23,6 +24,7 @@ from qmd.ranking.rerank import contract, tuned
 from qmd.store.base import Store
 from qmd.store.values import LEFT_OUT
 from qmd.text.digest import sha256
+from qmd.text.extraction import searched_title
 from qmd.text.tokens import terms
 from qmd.types import Chunk, Ranked, Stage, Window
 from qmd.types.traces import Signal
@@ -169,20 +171,23 @@ def _sendable(search: Search, documents: Sequence[int]) -> Sequence[int]:
 
 
 def _title_shares(store: Store, documents: Sequence[int], found: Found) -> dict[int, float]:
-    """Return the share of the query's terms in the title of each document, weighted by idf."""
-    rows, terms_of_query = store.documents.by_id(documents), found.query.terms
-    total = sum(found.idf.get(term.tokens, 0.0) for term in terms_of_query)
-    if total <= 0:
-        return dict.fromkeys(documents, 0.0)
-    shares = {}
-    for document in documents:
-        joined = f" {' '.join(terms(rows[document].title))} " if document in rows else ""
-        in_title = sum(
-            found.idf.get(term.tokens, 0.0)
-            for term in terms_of_query
-            if f" {' '.join(term.tokens)}{'' if term.prefix else ' '}" in joined
-        )
-        shares[document] = in_title / total
+    """Return how well the title, an alias or the file name of each document matches the query, 0..1.
+
+    It is the geometric mean of two shares: that of the query in the name, by idf, and that of the name in the
+    query. The best name counts.
+    """
+    rows, fields = store.documents.by_id(documents), store.fields.of(documents)
+    weights = [found.idf.get(term.tokens, 0.0) for term in found.query.terms]
+    total = sum(weights)
+    shares = dict.fromkeys(documents, 0.0)
+    for document, row in rows.items() if total > 0 else ():
+        for name in searched_title(row.title, fields.get(document, {}), row.path).split("\n"):
+            tokens = terms(name)
+            places = [term.covered(tokens) for term in found.query.terms]
+            in_name = sum(weight for weight, covered in zip(weights, places, strict=True) if covered)
+            if in_name:
+                share = math.sqrt(in_name / total * len(set().union(*places)) / len(tokens))
+                shares[document] = max(shares[document], min(1.0, share))
     return shares
 
 
