@@ -301,6 +301,15 @@ ENGINE: Mapping[str, str] = {
     "not ready within {n} s": "在 {n} 秒内没有完成",
     "counted among the {n} candidates, not all documents": "在 {n} 个候选文档中统计，并非全部文档",
     "documents for this query: {counts}": "针对此查询的文档：{counts}",
+    "read as text: {text}. A filter among words needs a value: {filter}": (
+        "{text} 按文字搜索。与词语一起使用的筛选需要值：{filter}"
+    ),
+    "read as text: {text}, because no document has the field '{name}'. Did you mean {value}?": (
+        "{text} 按文字搜索，因为没有文档含有字段“{name}”。你是否要找 {value}？"
+    ),
+    "read as text: {text}, because no document has the field '{name}'": (
+        "{text} 按文字搜索，因为没有文档含有字段“{name}”"
+    ),
     "No documents: {counts}. Did you mean {value}?": "没有文档：{counts}。你是否要找 {value}？",
     "No documents: {counts}.": "没有文档：{counts}。",
     "Document not found: {name}": "未找到文档：{name}",

@@ -331,6 +331,22 @@ def test_bench_searches_only_documents_that_pass_the_filters(keeper: User) -> No
         assert ran["ways"][0]["measures"]["recall@10"] == recall
 
 
+@pytest.mark.parametrize("command", ["search", "query"])
+def test_note_says_which_brackets_are_text(keeper: User, command: str) -> None:
+    for query, note in {
+        "herons [prioriti>=2]": "[prioriti>=2], because no document has the field 'prioriti'. "
+        "Did you mean [priority>=2]?",
+        "[title] of herons": "[title]. A filter among words needs a value: [title:*]",
+    }.items():
+        found = keeper.invoke(command, query, "--files")
+        assert (found.code, found.stderr) == (0, f"note: read as text: {note}\n")
+        assert "vault/ops.md" in found.stdout
+    assert keeper.invoke(command, "herons [word]", "--files").stderr == ""
+    refused = keeper.invoke(command, "herons", "--where", "prioriti>=2")
+    assert "did you mean 'priority'?" in refused.stderr
+    assert refused.code != 0
+
+
 @pytest.mark.parametrize("command", ["search", "vsearch", "query"])
 @pytest.mark.parametrize("typed", ["after:yesterday", "-before:2024-13", 'AFTER:"next week"'])
 def test_typed_date_filter_without_a_date_is_an_error(keeper: User, command: str, typed: str) -> None:

@@ -102,6 +102,19 @@ def test_search_without_passing_documents_counts_each_filter(vault: Client) -> N
     }
 
 
+@pytest.mark.parametrize("path", ["/search", "/query"])
+def test_stage_says_which_brackets_are_text(vault: Client, path: str) -> None:
+    found = vault.post(path, query="kestrel [statsu:draft]")
+    assert len(files(found)) == 4
+    assert found["stages"][-1] == {
+        "stage": "filter",
+        "status": "skipped",
+        "reason": "read as text: [statsu:draft], because no document has the field 'statsu'. "
+        "Did you mean [status:draft]?",
+    }
+    assert files(vault.post(path, query="the [word] kestrel"))
+
+
 CONDITIONS = [
     DRAFT,
     {"operator": "not", "operands": [{"operator": "or", "operands": [DRAFT, DRAFT]}]},

@@ -176,12 +176,21 @@ def test_language_follows_the_browser(client: Client) -> None:
     ("path", "status", "message"),
     [
         ("/?q=tag:none", 200, "没有文档：tag:none 0。"),
+        ("/?q=[nothing:1]", 200, "[nothing:1] 按文字搜索，因为没有文档含有字段“nothing”"),
+        ("/?q=[taq:1]%20x", 200, "[taq:1] 按文字搜索，因为没有文档含有字段“taq”。你是否要找 [tag:1]？"),
+        ("/?q=[title]%20x", 200, "[title] 按文字搜索。与词语一起使用的筛选需要值：[title:*]"),
         ("/?q=...&mode=words", 200, "查询中没有可搜索的词"),
         ("/read/docs/{0}.md", 404, "未找到文档：docs/{0}.md"),
     ],
 )
 def test_engine_messages_are_translated(client: Client, path: str, status: int, message: str) -> None:
     assert message in page(client, path, status, accept_language="zh-CN")
+
+
+def test_only_brackets_that_filter_are_removable(client: Client) -> None:
+    for query, chips in {"[title:*] x": 1, "[title] x": 0, "[nothing:1] tag:none": 1}.items():
+        shown = page(client, f"/?q={quote(query)}").partition('class="chips"')[2].partition("</ul>")[0]
+        assert shown.count("<li") == chips, query
 
 
 def test_upkeep_page_changes_collections(server: Server, owner: User) -> None:

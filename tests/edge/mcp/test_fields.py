@@ -57,6 +57,17 @@ def test_filters_without_words_list_documents_newest_first(vault: Agent, tool: s
     ]
 
 
+@pytest.mark.parametrize("tool", ["search", "query"])
+def test_stage_says_which_brackets_are_text(vault: Agent, tool: str) -> None:
+    found = vault.call(tool, query="[status] of the kestrel")
+    assert len(files(found)) == 4
+    assert found["structuredContent"]["stages"][-1]["reason"] == (
+        "read as text: [status]. A filter among words needs a value: [status:*]"
+    )
+    assert files(vault.call(tool, query="kestrel [word]"))
+    assert len(files(vault.call(tool, query="kestrel -[status:*]"))) == 0
+
+
 def test_search_hits_name_their_section(vault: Agent) -> None:
     result = vault.call("search", query="tape")
     (hit,) = result["structuredContent"]["results"]
