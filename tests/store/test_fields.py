@@ -126,6 +126,10 @@ def told_of_fields(store: Store) -> dict[str, object]:
     for scope in (everything(), everything("b"), Scope(("a", "b"), from_options({"tag": "work"}))):
         summaries = store.fields.summaries(scope)
         told[f"summaries {scope}"] = summaries
+        if scope.where is None:
+            names_there = frozenset(each.name for each in summaries)
+            asked = [*names_there, "nothing", "path"]
+            assert store.fields.existing(scope.collections, asked) == names_there
         told[f"values {scope}"] = [store.fields.values(scope, each.name, 4) for each in summaries]
     for name in ("tag", "year", "collection", "priority", "nothing"):
         told[f"facet {name}"] = store.fields.facet(ids, name, 3)
