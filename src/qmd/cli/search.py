@@ -72,9 +72,9 @@ def search(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     (write it after --). A single - reads the query from stdin.
 
     Filters can be typed in all searches: tag:work, path:ops/, author:ann, after:2024-06, [status:draft],
-    [priority>=2], [reviewed:*] (has the field), -tag:old. In brackets, a field that no document has and a name
-    without a value, as in [draft] of the plan, are words. Filters without words, typed or as options, list the
-    documents that pass, newest first. See 'qmd fields'.
+    [priority>=2], [reviewed:*] (has the field), -tag:old. Brackets with a field that no document has, or with
+    only a name among words, are text. Filters without words, typed or as options, list the documents that
+    pass, newest first. See 'qmd fields'.
 
     Examples:
       qmd search deploy kubernetes

@@ -14,8 +14,9 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
+from msgspec import Struct
 from msgspec.json import encode
 
 from qmd.errors import UsageError
@@ -150,7 +151,7 @@ def from_options(options: Mapping[str, Any]) -> Predicate | None:
     return both(*found)
 
 
-class Typed(NamedTuple):
+class Typed(Struct, frozen=True):
     """A filter as typed in a query. `field` is the name in brackets; `bare` are brackets with only a name."""
 
     start: int

@@ -24,8 +24,6 @@ def unknown_fields(store: Store, config: Config, texts: Sequence[str]) -> tuple[
 
     It does not count which collections are searched, so that a query means the same with and without `-c`.
     """
-    if not any("[" in text for text in texts):
-        return ()
     typed = (each for text in texts for each in _in_brackets(text))
     names = dict.fromkeys(field_name(each.field or "") for each in typed)
     asked = [name for name in names if name not in BUILT_IN]
@@ -40,8 +38,6 @@ def explain_text(store: Store, config: Config, texts: Sequence[str], unknown: Se
 
     `unknown` are the `unknown_fields` of the texts.
     """
-    if not any("[" in text for text in texts):
-        return []
     as_text = ((text, each) for text in texts for each in read(text, unknown)[1])
     stages = (_explain(store, config, *each, unknown) for each in islice(as_text, _MOST))
     return [*dict.fromkeys(stages)]

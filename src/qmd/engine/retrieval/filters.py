@@ -6,7 +6,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.engine.requests import SearchRequest, collections_of
-from qmd.engine.retrieval.brackets import explain_text, unknown_fields
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text import filters
@@ -48,8 +47,13 @@ def without_filters(store: Store, config: Config, request: SearchRequest) -> Fil
     typed = [search.query for search in request.searches if search.type == "lex"] or [request.query]
     for text in typed:
         filters.refuse_wrong_dates(text)
-    unknown = unknown_fields(store, config, typed)
-    stages = explain_text(store, config, typed, unknown)
+    unknown: tuple[str, ...] = ()
+    stages: list[Stage] = []
+    if any("[" in text for text in typed):
+        from qmd.engine.retrieval.brackets import explain_text, unknown_fields
+
+        unknown = unknown_fields(store, config, typed)
+        stages = explain_text(store, config, typed, unknown)
     where = request.where
     searches: list[TypedSearch] = []
     for search in request.searches:
