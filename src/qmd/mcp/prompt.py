@@ -72,8 +72,8 @@ Every document can also be read by its `qmd://` address:
 - `score` estimates how likely a result answers: from 0.5 it probably does, from 0.3 it is related, \
 below that it is about something else. vsearch leaves out the latter, unless `minScore` is lower
 - Filters can be typed in a query: `tag:work`, `path:ops/`, `author:ann`, `after:2024`, `link:notes/a.md`, \
-`[status:draft]`, `[priority>=2]`, `[reviewed:*]`; `-` before one negates it. Brackets with an unknown field, \
-or with a name alone among words, are text: `stages` says so
+`[status:draft]`, `[priority>=2]`, `[reviewed:*]`; `-` before one negates it
+- Brackets with an unknown field, or with only a name among words, are text: `stages` says so
 - A query of filters alone lists the documents that pass, newest first
 - `collection: "notes"` searches only that collection; the error for an unknown name lists the known names
 - Read a result's `context`: it says what kind of document it is
