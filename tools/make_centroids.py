@@ -1,9 +1,11 @@
-"""Compute src/qmd/models/e5/centroids.npy: the mean token vectors of queries and of passages.
+"""Compute the constants of src/qmd/models/e5: the mean token vectors of queries and of passages
+(centroids.npy), and the mean vectors of Chinese queries and of passages (chinese.npy).
 
     python tools/make_centroids.py FOLDER... [--passages 250] [--queries 400] [--cache DIR]
 
 Every folder is one source and counts alike. Passages are pieces of about 160 tokens. Queries are made from
-headings and first sentences, a third each as they stand, as questions, and as keywords.
+headings and first sentences, a third each as they stand, as questions, and as keywords. The Chinese ones
+are those of all sources together.
 
 The constants that ship were computed, with the defaults, from the newest public state of:
 
@@ -29,10 +31,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from qmd.models.e5.centring import is_chinese
 from qmd.models.e5.embedder import E5Embedder, load_embedder
 
 SUFFIXES = {".md", ".txt", ".rs"}
-TARGET = Path(__file__).parent.parent / "src/qmd/models/e5/centroids.npy"
+TARGET = Path(__file__).parent.parent / "src/qmd/models/e5"
 PIECE = 160
 #: Characters of a long file that count as one text.
 SECTION = 20_000
@@ -55,17 +58,23 @@ def main() -> None:
     arguments = parser.parse_args()
     embedder = load_embedder(arguments.cache, progress=print)
     queries, documents = [], []
+    chinese: list[str] = []
+    pooled: list[NDArray[np.float64]] = []
     for folder in arguments.folders:
         texts = list(_texts(folder))
         chosen = random.Random(0)
         passages = _sample(chosen, list(_passages(embedder, texts)), arguments.passages)
         asked = _sample(chosen, list(_queries(chosen, texts)), arguments.queries)
+        chinese += filter(is_chinese, asked)
+        pooled.append(embedder.embed_documents(passages).mean(axis=0, dtype=np.float64))
         print(f"{folder.name}: {len(texts)} files, {len(passages)} passages, {len(asked)} queries")
         documents.append(_mean(embedder.encode_tokens(passages, "document")[0]))
         queries.append(_mean(embedder.encode_tokens(asked, "query")[0]))
     table = np.stack([np.mean(queries, axis=0), np.mean(documents, axis=0)]).astype(np.float32)
-    np.save(TARGET, table)
-    print(f"wrote {TARGET}")
+    np.save(TARGET / "centroids.npy", table)
+    of_chinese = embedder.embed_queries(chinese).mean(axis=0, dtype=np.float64)
+    np.save(TARGET / "chinese.npy", np.stack([of_chinese, np.mean(pooled, axis=0)]).astype(np.float32))
+    print(f"wrote {TARGET}, with {len(chinese)} Chinese queries")
 
 
 def _texts(folder: Path) -> Iterator[str]:

@@ -28,6 +28,15 @@ class Variant(Struct, frozen=True):
     query: str
 
 
+class Probe(NamedTuple):
+    """A query's vector, and the one to search with: `scale · c + offset` is the query's cosine for its c."""
+
+    query: NDArray[np.float32]
+    vector: NDArray[np.float32]
+    scale: float = 1.0
+    offset: float = 0.0
+
+
 class Embedder(Protocol):
     """Turns texts into vectors.
 
@@ -72,6 +81,15 @@ class Embedder(Protocol):
 
     def token_ids(self, text: str) -> list[int]:
         """Return the ids of the tokens of `text`, without special tokens."""
+        ...
+
+
+@runtime_checkable
+class ProbingEmbedder(Embedder, Protocol):
+    """An embedder that searches with other vectors than those of the queries."""
+
+    def probes(self, texts: Sequence[str]) -> list[Probe]:
+        """Embed queries, and return what to search with for each."""
         ...
 
 

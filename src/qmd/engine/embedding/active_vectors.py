@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from qmd.engine.models.egress import allowed, explain_local, local_only
 from qmd.engine.models.provider import ModelProvider
 from qmd.errors import ModelError, VectorIndexMissingError
+from qmd.models.base import Probe, ProbingEmbedder
 from qmd.models.registry import remote_host
 from qmd.store.base import Store
-from qmd.store.values import Scope, VectorSet
+from qmd.store.values import ChunkMatch, Scope, VectorSet
 from qmd.types import Config
 
 if TYPE_CHECKING:
@@ -29,6 +30,22 @@ class ActiveVectors(Struct, frozen=True):
     configured: bool  #: Whether it is the model that the settings name
     #: Why another set is used, or how complete this one is if an older set cannot be used.
     note: str | None = None
+
+    def probes(self, queries: Sequence[str]) -> list[Probe]:
+        """Embed queries, and return what to search with for each."""
+        if isinstance(self.embedder, ProbingEmbedder):
+            return self.embedder.probes(queries)
+        return [Probe(vector, vector) for vector in self.embedder.embed_queries(queries)]
+
+    def search(self, store: Store, probe: Probe, scope: Scope, limit: int) -> list[ChunkMatch]:
+        """Return the documents with the nearest chunks, best first, with the query's cosines."""
+        matches = store.vectors.search(self.fingerprint, probe.vector, scope, limit)
+        return [_on_scale(match, probe) for match in matches]
+
+    def nearest_chunks(self, store: Store, probe: Probe, documents: Sequence[int]) -> dict[int, ChunkMatch]:
+        """Return the best chunk of each document that has any, with the query's cosine."""
+        matches = store.vectors.similarities(self.fingerprint, probe.vector, documents)
+        return {document: _on_scale(match, probe) for document, match in matches.items()}
 
 
 def select(store: Store, config: Config, models: ModelProvider, scope: Scope) -> ActiveVectors:
@@ -129,6 +146,10 @@ def percent(share: float) -> str:
 def embeddable(config: Config, models: ModelProvider, names: Sequence[str] = ()) -> Scope:
     """Return the collections, of those named or of all, whose text the configured embedder may get."""
     return Scope(allowed(names or config.collections, local_only(config, models, "embed")))
+
+
+def _on_scale(match: ChunkMatch, probe: Probe) -> ChunkMatch:
+    return match._replace(similarity=probe.scale * match.similarity + probe.offset)
 
 
 def _earlier_embedder(config: Config, models: ModelProvider, scope: Scope, vectors: VectorSet) -> Embedder:

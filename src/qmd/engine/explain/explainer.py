@@ -225,8 +225,8 @@ class Explainer(Struct, frozen=True):
             if chosen.configured:
                 disclose(self.store, self.models, "embed")
             return [
-                self.store.vectors.similarities(chosen.fingerprint, vector, [document.id]).get(document.id)
-                for vector in chosen.embedder.embed_queries(list(texts))
+                chosen.nearest_chunks(self.store, probe, [document.id]).get(document.id)
+                for probe in chosen.probes(texts)
             ]
         except (ModelError, VectorIndexMissingError):
             return [None] * len(texts)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from qmd.engine.embedding.active_vectors import ActiveVectors
+    from qmd.models.base import Probe
 
 
 class Found(Struct, dict=True):
@@ -32,7 +33,7 @@ class Found(Struct, dict=True):
         lexical: A list of (document, BM25) for each subquery by words.
         dense: A list of (document, cosine) for each subquery by meaning.
         vectors: The vectors that were searched; None if none were.
-        vector: That of the first subquery, float32 of shape (dimension,).
+        probe: What was searched with for the first subquery.
         chunks: The best chunk of each document.
     """
 
@@ -42,7 +43,7 @@ class Found(Struct, dict=True):
     lexical: list[RankedList] = field(default_factory=list)
     dense: list[RankedList] = field(default_factory=list)
     vectors: ActiveVectors | None = None
-    vector: NDArray[np.float32] | None = None
+    probe: Probe | None = None
     chunks: dict[int, ChunkMatch] = field(default_factory=dict)
 
     def add_words(self, queries: Sequence[SubQuery], matches: Sequence[LexicalMatches]) -> None:
@@ -69,8 +70,13 @@ class Found(Struct, dict=True):
     def add_missing_chunks(self, store: Store, documents: Iterable[int]) -> None:
         """Look up the best chunk of documents that only words have found."""
         missing = [document for document in documents if document not in self.chunks]
-        if self.vectors is not None and self.vector is not None and missing:
-            self.chunks |= store.vectors.similarities(self.vectors.fingerprint, self.vector, missing)
+        if self.vectors is not None and self.probe is not None and missing:
+            self.chunks |= self.vectors.nearest_chunks(store, self.probe, missing)
+
+    @property
+    def vector(self) -> NDArray[np.float32] | None:
+        """The vector of the first subquery, float32 of shape (dimension,)."""
+        return self.probe and self.probe.query
 
     @property
     def shares(self) -> dict[int, float]:

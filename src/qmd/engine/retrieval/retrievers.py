@@ -19,10 +19,10 @@ from qmd.store.values import ChunkMatch, LexicalMatches
 from qmd.text.query import as_prose, parse
 
 if TYPE_CHECKING:
-    from qmd.store.values import Floats
+    from qmd.models.base import Probe
 
-#: The vectors of subqueries, and the matches of each.
-_Dense = tuple["Floats", list[list[ChunkMatch]]]
+#: What was searched with for each subquery, and the matches of each.
+_Dense = tuple[list["Probe"], list[list[ChunkMatch]]]
 
 
 def retrieve(search: Search) -> Found:
@@ -45,7 +45,7 @@ def retrieve(search: Search) -> Found:
     if dense is None and not matches:
         raise search.failures[0]
     if dense is not None:
-        found.vector = dense[0][0]
+        found.probe = dense[0][0]
         found.add_meaning(by_meaning, dense[1])
     elif not any(ranked.items for ranked in found.lexical):
         # A last resort: beside vectors, longer words are noise.
@@ -88,9 +88,8 @@ def _start_dense(
 
 def _search_meaning(search: Search, vectors: ActiveVectors, queries: Sequence[SubQuery]) -> _Dense:
     # A hypothetical answer reads like a document, but is embedded as a query like the others.
-    embedded = vectors.embedder.embed_queries([as_prose(query.query) for query in queries])
-    searched = search.store.vectors.search
-    return embedded, [searched(vectors.fingerprint, each, search.scope, search.length) for each in embedded]
+    probes = vectors.probes([as_prose(query.query) for query in queries])
+    return probes, [vectors.search(search.store, probe, search.scope, search.length) for probe in probes]
 
 
 def _usable_vectors(search: Search, queries: Sequence[SubQuery]) -> ActiveVectors | None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import onnxruntime
     from numpy.typing import NDArray
 
-    from qmd.models.base import Cancelled
+    from qmd.models.base import Cancelled, Probe
 
 Kind = Literal["query", "document"]
 
@@ -115,6 +115,12 @@ class E5Embedder:
         """
         capacity = self._capacity("query")
         return self._embed([self.token_ids(text)[:capacity] for text in texts], "query")
+
+    def probes(self, texts: Sequence[str]) -> list[Probe]:
+        """Embed queries, and return what to search with for each."""
+        from qmd.models.e5.centring import centred
+
+        return [centred(text, vector) for text, vector in zip(texts, self.embed_queries(texts), strict=True)]
 
     def encode_tokens(
         self, texts: Sequence[str], kind: Kind, *, cancelled: Cancelled | None = None
