@@ -126,14 +126,15 @@ class Highlighter:
         starts = [0, *accumulate(len(text) + 1 for text in folded)]
         found: list[dict[str, float]] = [{} for _ in folded]
         for term, forms in self._glance_forms:
-            apart = [] if tokens.is_unspaced(term) else [f" {form}" for form in forms]
-            for needles, sure in ((apart, 1.0), (forms, 0.5 if apart else 1.0)):
-                for needle in needles:
-                    at = joined.find(needle)
-                    while at >= 0:
-                        number = bisect_right(starts, at) - 1
-                        found[number].setdefault(term, sure)
-                        at = joined.find(needle, starts[number + 1])
+            unspaced = tokens.is_unspaced(term)
+            for form in forms:
+                at = joined.find(form)
+                while at >= 0:
+                    number = bisect_right(starts, at) - 1
+                    end = starts[number + 1]
+                    sure = unspaced or joined[at - 1] == " " or joined.find(f" {form}", at, end) >= 0
+                    found[number][term] = max(found[number].get(term, 0.5), 1.0 if sure else 0.5)
+                    at = joined.find(form, end)
         if self._phrases.weights:
             for text, terms_of_text in zip(folded, found, strict=True):
                 terms_of_text.update(dict.fromkeys(self._phrases.glance(text), 1.0))

@@ -63,7 +63,9 @@ def _cut(text: str, start: int, width: int) -> int:
         at = text.rfind(separator, start + width // least, most)
         if at >= 0:
             return at
-    ends = [match.end() for match in _SENTENCE_END.finditer(text, start + width // 2, most)]
+    ends = [
+        match.end() for match in _SENTENCE_END.finditer(text, max(start + width // 2, most - _SPACED), most)
+    ]
     if ends:
         return ends[-1]
     space = text.rfind(" ", start + width // 2, most)
