@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import re
 from collections.abc import Iterator, Sequence
@@ -59,8 +60,10 @@ FITTED = {"right": 1.0, "other": 0.5, "far": 0.5, "right few": 0.5, "few far": 0
 FULL = 30
 #: The weights of own, near and far questions in the calibration error.
 WEIGHTS = {"own": 1.0, "near": 0.05, "other": 0.5, "far": 0.5}
-OTHER, WORDS, TITLES = 5, 20, 10
+OTHER, WORDS, TITLES = 5, 12, 6
 FEW, ALIKE = 8, 40
+#: Each so many-th question is also asked of few documents.
+SMALL = 3
 BINS = 10
 
 #: Questions about subjects that no collection is about.
@@ -138,6 +141,8 @@ def main() -> None:
     options = _options()
     collections = [read_collection(folder) for folder in options.folders]
     rows: list[Row] = []
+    if options.jobs > 1:  # the threads of several models would wait for each other
+        os.environ["QMD_THREADS"] = "1"
     with ProcessPoolExecutor(options.jobs) as processes:
         work = partial(_rows_of, folders=options.folders, options=options)
         for found in processes.map(
@@ -195,11 +200,13 @@ def gathered(
         for query in collection.queries
     }
     judged = [query for query, relevant in own.items() if relevant]
-    for query in judged[:: max(1, len(judged) // questions)][:questions]:
+    for number, query in enumerate(judged[:: max(1, len(judged) // questions)][:questions]):
         text, relevant = collection.queries[query], own[query]
         there = [paths[each] for each in sorted(relevant) if each in paths]
         yield from ask("own", text, relevant)
         yield from ask("near", text, set(), _condition("nin", there))
+        if number % SMALL:
+            continue
         others = chosen.sample([*names], min(FEW - 1, len(names)))
         yield from ask("few", text, relevant, _condition("in", [*there[:1], *others]))
         nearest = [hit.path for hit in index.vsearch(text, limit=ALIKE, timeout=None).hits]
@@ -209,8 +216,10 @@ def gathered(
         if other.name != collection.name:
             for text in [*other.queries.values()][:: max(1, len(other.queries) // OTHER)][:OTHER]:
                 yield from ask("other", text, set())
-    for text in EVERYDAY:
+    for number, text in enumerate(EVERYDAY):
         yield from ask("far", text, set())
+        if number % SMALL:
+            continue
         few = chosen.sample([*names], min(FEW, len(names)))
         yield from ask("few far", text, set(), _condition("in", few))
     holders: dict[str, set[str]] = {}
@@ -439,7 +448,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Fit and test the calibrated scale of scores.")
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("--work", type=Path, default=Path("bench-work"), help="folder of the indexes")
-    parser.add_argument("--questions", type=int, default=60, help="of each collection (60)")
+    parser.add_argument("--questions", type=int, default=40, help="of each collection (40)")
     parser.add_argument("--jobs", type=int, default=1, help="ask so many collections at once (1)")
     parser.add_argument("--rows", type=Path, help="keep the measured hits in this folder, or use those there")
     parser.add_argument(
