@@ -12,7 +12,7 @@ import qmd
 from qmd.errors import UsageError
 from tests.conftest import Notes
 
-COPY = "# Water\n\nA long text about water, in which one heron stands beside many other words.\n"
+COPY = "# Water\n\nOn the water one heron stands beside another heron and many other words.\n"
 FILES = {"best.md": "# Heron\n\nheron heron\n", "new.md": COPY, "copy.md": COPY}
 DAY = 86_400
 

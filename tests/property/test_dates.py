@@ -120,7 +120,6 @@ def test_split_ignores_text_that_only_resembles_a_filter() -> None:
         assert filters.split(text) == (text, None), text
     assert parse("key:value").terms
     assert [term.words for term in parse('"author:ann"').terms] == [("author", "ann")]
-    assert not parse('author:ann after:2024 before:"2024-06"').terms
 
 
 def test_typed_filters_are_combined_with_and() -> None:
