@@ -17,6 +17,8 @@ from qmd.ranking.calibration import calibrate
 from qmd.store.values import Scope
 from qmd.types import Ranked
 
+#: The first documents get an estimate of their own; the scores of later ones only fall with the ranking.
+_ESTIMATED = 40
 #: The documents whose vectors tell how similar those of an unknown embedder are to each other.
 _SAMPLE = 40
 #: Of fewer vectors, the mean would be chance. Then it is that of many embedders.
@@ -53,7 +55,7 @@ def _measured(item: Ranked, subjects: Mapping[int, float]) -> Ranked:
 def _subjects(search: Search, ranked: Sequence[Ranked], found: Found) -> dict[int, float]:
     """Return how near the best chunks are in meaning, apart from what all texts have in common."""
     vectors, query = found.vectors, found.vector
-    chunks = {item.document: item.chunk for item in ranked if item.chunk is not None}
+    chunks = {item.document: item.chunk for item in ranked[:_ESTIMATED] if item.chunk is not None}
     if vectors is None or query is None or not chunks:
         return {}
     if vectors.embedder.name != MULTILINGUAL_E5_SMALL.name:
