@@ -157,10 +157,15 @@ def main() -> None:
         mode: reliability([row for row in rows if row.mode == mode and row.kind in WEIGHTS]) for mode in MODES
     }
     write_json(
-        options.json, {"results": [to_builtins(result) for result in results], "reliability": diagrams}
+        options.json, {"results": [_without_nan(result) for result in results], "reliability": diagrams}
     )
     if options.plot:
         _plot(diagrams, options.plot)
+
+
+def _without_nan(result: Result) -> dict[str, Any]:
+    """Return a result, None for fractions of no questions: JSON has no NaN."""
+    return {name: None if value != value else value for name, value in to_builtins(result).items()}
 
 
 def _rows_of(at: int, folders: Sequence[Path], options: argparse.Namespace) -> list[Row]:
