@@ -36,6 +36,7 @@ def tutorial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[qmd.Index]:
         ("query", "I cannot log in any more", "ops/sign-in.md"),
         ("query", "how long are backups kept", "ops/backup.md"),
         ("query", "roll back a release", "ops/deploy.md"),
+        ("query", "how do I deploy a new version", "ops/deploy.md"),
         ("query", "数据库怎么恢复", "笔记/数据库备份.md"),
         ("query", "如何发布新版本", "笔记/发布流程.md"),
     ],

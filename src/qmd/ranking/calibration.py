@@ -71,6 +71,9 @@ FEW_WORDS = 0.1
 #: A document that has all words of the query counts as if it had at least this share of the BM25 score, which
 #: is low in long texts.
 ALL_WORDS = 0.35
+#: A document with this share of the BM25 score is related at least. Half of the right first hits have it, and
+#: of those of 189 everyday questions, none.
+MANY_WORDS = 0.45
 
 
 def calibrate(ranked: Sequence[Ranked], documents: int = 0) -> list[Ranked]:
@@ -100,7 +103,8 @@ def calibrate(ranked: Sequence[Ranked], documents: int = 0) -> list[Ranked]:
             score *= min(1.0, item.score / before) ** (2 if "subject" in signals else 1)
         before = item.score
         if regression is not None:
-            score = min(score, regression.probability(signals, background))
+            least = RELATED if signals.get("words", 0.0) >= MANY_WORDS else 0.0
+            score = min(score, max(least, regression.probability(signals, background)))
         trace = Likelihood(item.score, signals, {name: background[name] for name in signals})
         calibrated.append(replace(item, score=score, traces=(*item.traces, trace)))
     return calibrated
