@@ -187,7 +187,7 @@ def test_new_files_do_not_reactivate_old_vectors(owner: User, server: Server) ->
 
 def test_return_to_the_old_model_needs_no_embedding(mover: User, server: Server) -> None:
     use(mover, server, "first")
-    assert mover.invoke("vsearch", "release").stderr == ""
+    assert mover.invoke("vsearch", "release", "--scores", "raw").stderr == ""
     server.requests.clear()
     assert mover.ok("embed").startswith("Nothing to embed")
     assert server.requests == []

@@ -16,12 +16,16 @@ from numpy.typing import NDArray
 
 
 def subject_cosines(query: NDArray[np.float32], chunks: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the cosines of a query with chunks, (n, 384), without what all texts have in common."""
+    """Return the cosines of a query with chunks, (n, 384), without what all texts have in common.
+
+    Those of damaged vectors, which are not finite, are 0.
+    """
     means, directions = _common()
-    rest = np.vstack([query[None] - means[0], chunks - means[1]])
-    rest -= (rest @ directions.T) @ directions
-    rest /= np.maximum(np.linalg.norm(rest, axis=1, keepdims=True), 1e-12)
-    cosines: NDArray[np.float32] = rest[1:] @ rest[0]
+    with np.errstate(over="ignore", invalid="ignore"):
+        rest = np.vstack([query[None] - means[0], chunks - means[1]])
+        rest -= (rest @ directions.T) @ directions
+        rest /= np.maximum(np.linalg.norm(rest, axis=1, keepdims=True), 1e-12)
+        cosines: NDArray[np.float32] = np.nan_to_num(rest[1:] @ rest[0], posinf=0.0, neginf=0.0)
     return cosines
 
 
