@@ -150,7 +150,7 @@ def test_facets_and_chips_become_typed_filters(open_page: OpenPage) -> None:
     page.get_by_role("link", name="Remove the filter tag:work/ops").click()
     expect(page.locator("#q")).to_have_value("backup")
     page.goto("/?q=[statsu:draft]&mode=words")
-    expect(page.get_by_role("alert")).to_contain_text("did you mean 'status'?")
+    expect(page.get_by_text("Did you mean [status:draft]?")).to_be_visible()
 
 
 def test_active_mode_is_marked(open_page: OpenPage) -> None:
