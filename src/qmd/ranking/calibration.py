@@ -3,12 +3,12 @@
 The scale has two named places. Below `RELATED` nothing is about the subject of the query, and from `ANSWER`
 on a document probably answers it. Documents between are related.
 
-The estimate is a logistic regression on what a search has measured of the document itself, not of the others
-that it has found: where many documents are about a subject, none of them is far ahead. Only their number
+The estimate is a logistic regression on signals of the document itself, not of the others that a search has
+found: where many documents are about a subject, none of them is far ahead. Only their number
 counts, because the nearest of many unrelated texts is nearer than that of few.
 
-The constants come from `bench/calibration.py`, which fits them on first hits that answer questions, and on
-those of questions about other subjects.
+`bench/calibration.py` fits constants on first hits that answer questions, and on those of questions about
+other subjects. Some of those here were chosen between two such fits (see bench/README.md).
 """
 
 from __future__ import annotations
@@ -98,21 +98,27 @@ def calibrate(ranked: Sequence[Ranked], documents: int = 0) -> list[Ranked]:
             signals.pop("passage", None)
         elif signals.get("exact"):
             signals["words"] = max(signals["words"], ALL_WORDS)
-        regression = _regression_for(signals)
         if before > 0:
             score *= min(1.0, item.score / before) ** (2 if "subject" in signals else 1)
         before = item.score
-        if regression is not None:
-            least = RELATED if signals.get("words", 0.0) >= MANY_WORDS else 0.0
-            score = min(score, max(least, regression.probability(signals, background)))
+        estimated = estimate(signals, background)
+        if estimated is not None:
+            score = min(score, estimated)
         trace = Likelihood(item.score, signals, {name: background[name] for name in signals})
         calibrated.append(replace(item, score=score, traces=(*item.traces, trace)))
     return calibrated
 
 
-def _regression_for(signals: Signals) -> Regression | None:
-    """Return the first regression that uses only these signals; None if there is none."""
-    return next((item for item in REGRESSIONS if item.weights.keys() <= signals.keys()), None)
+def estimate(signals: Signals, background: Signals) -> float | None:
+    """Return how likely a document answers, 0..1, by the first regression that uses only these signals.
+
+    It is None if there is no such regression.
+    """
+    regression = next((item for item in REGRESSIONS if item.weights.keys() <= signals.keys()), None)
+    if regression is None:
+        return None
+    least = RELATED if signals.get("words", 0.0) >= MANY_WORDS else 0.0
+    return max(least, regression.probability(signals, background))
 
 
 def doubts(ranked: Sequence[Ranked], hits: Sequence[Hit], min_score: float) -> list[Stage]:
