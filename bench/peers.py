@@ -70,6 +70,10 @@ def main() -> None:
             f"peers.py: {data} is not the data of {options.benchmark} ({reason}). "
             f"Get it here: {peer_set.source}"
         ) from error
+    if not any(corpus.questions for corpus in corpora):
+        raise SystemExit(
+            f"peers.py: {data} has no questions of {options.benchmark}. Get it here: {peer_set.source}"
+        )
     files, answered = run(corpora, options)
     results = [*summed(options.benchmark, peer_set, files, answered)]
     rows = [

@@ -140,6 +140,10 @@ def test_missing_and_wrong_data_say_where_to_get_it(tmp_path: Path) -> None:
     assert missing.returncode == 1
     assert f"there is no {tmp_path}/data/locomo10.json" in missing.stderr
     assert "https://github.com/dial481/locomo-audit" in missing.stderr
+    write(tmp_path / "empty.json", [])
+    empty = run("longmemeval", tmp_path / "empty.json")
+    assert empty.returncode == 1
+    assert "has no questions of longmemeval. Get it here" in empty.stderr
     write(tmp_path / "other.json", [{}])
     wrong = run("longmemeval", tmp_path / "other.json")
     assert wrong.returncode == 1
