@@ -102,6 +102,25 @@ def covered_places(form: Sequence[str]) -> int:
     return len(form) + (len(form[-1]) == 2 and tokens.is_unspaced(form[-1]))
 
 
+def name_shares(
+    terms: Iterable[tuple[Term, float]], total: float, name: Sequence[str]
+) -> tuple[float, float]:
+    """Return the share of a query in a name, and the share of the name in the query, each 0..1.
+
+    Args:
+        terms: The terms of the query with their weights.
+        total: The weight of all terms, more than 0.
+        name: The tokens of the name.
+    """
+    places: set[int] = set()
+    in_name = 0.0
+    for term, weight in terms:
+        if covered := term.covered(name):
+            places |= covered
+            in_name += weight
+    return in_name / total, len(places) / max(1, len(name))
+
+
 class LexicalQuery(Struct, frozen=True):
     """A parsed query. If it has no positive terms, the result is empty."""
 

@@ -25,6 +25,7 @@ from qmd.store.base import Store
 from qmd.store.values import LEFT_OUT
 from qmd.text.digest import sha256
 from qmd.text.extraction import searched_title
+from qmd.text.query import name_shares
 from qmd.text.tokens import terms
 from qmd.types import Chunk, Ranked, Stage, Window
 from qmd.types.traces import Signal
@@ -177,17 +178,13 @@ def _title_shares(store: Store, documents: Sequence[int], found: Found) -> dict[
     query. The best name counts.
     """
     rows, fields = store.documents.by_id(documents), store.fields.of(documents)
-    weights = [found.idf.get(term.tokens, 0.0) for term in found.query.terms]
-    total = sum(weights)
+    weighted = [(term, found.idf.get(term.tokens, 0.0)) for term in found.query.terms]
+    total = sum(weight for _, weight in weighted)
     shares = dict.fromkeys(documents, 0.0)
     for document, row in rows.items() if total > 0 else ():
         for name in searched_title(row.title, fields.get(document, {}), row.path).split("\n"):
-            tokens = terms(name)
-            places = [term.covered(tokens) for term in found.query.terms]
-            in_name = sum(weight for weight, covered in zip(weights, places, strict=True) if covered)
-            if in_name:
-                share = math.sqrt(in_name / total * len(set().union(*places)) / len(tokens))
-                shares[document] = max(shares[document], min(1.0, share))
+            share = math.sqrt(math.prod(name_shares(weighted, total, terms(name))))
+            shares[document] = max(shares[document], min(1.0, share))
     return shares
 
 

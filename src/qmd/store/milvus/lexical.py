@@ -28,7 +28,7 @@ from qmd.store.milvus.weights import frequency
 from qmd.store.records import ALL_FIRST, POOL, POOL_FACTOR, longer_idf, longer_terms
 from qmd.store.values import LexicalMatch, LexicalMatches, Scope
 from qmd.text.extraction import searched_title
-from qmd.text.query import LexicalQuery, Term
+from qmd.text.query import LexicalQuery, Term, name_shares
 from qmd.text.tokens import terms as terms_of
 
 #: A term in fewer documents is counted by listing them, in one call for all rare terms of a query.
@@ -326,12 +326,8 @@ class _Search(Struct):
 
     def _named(self, score: float, terms: Sequence[_QueryTerm], name: Sequence[str]) -> float:
         """Return the score of a document with its name."""
-        places = [(entry.idf, entry.term.covered(name)) for entry in terms]
-        in_name = bm25.bound([idf for idf, covered in places if covered])
-        if not in_name:
-            return score
-        name_share = len(set().union(*(covered for _, covered in places))) / len(name)
-        return bm25.named(score, self._bound, in_name / self._bound, name_share)
+        weighted = ((entry.term, bm25.bound([entry.idf])) for entry in terms)
+        return bm25.named(score, self._bound, *name_shares(weighted, self._bound, name))
 
     def _frequency(self, entry: _QueryTerm, document: int, row: Row) -> float:
         """Return the frequency of a term in a document, weighted by field."""
