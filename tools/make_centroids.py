@@ -61,10 +61,10 @@ def main() -> None:
     chinese: list[str] = []
     pooled: list[NDArray[np.float64]] = []
     for folder in arguments.folders:
-        texts = list(_texts(folder))
+        texts = list(read_texts(folder))
         chosen = random.Random(0)
-        passages = _sample(chosen, list(_passages(embedder, texts)), arguments.passages)
-        asked = _sample(chosen, list(_queries(chosen, texts)), arguments.queries)
+        passages = sample(chosen, list(cut_passages(embedder, texts)), arguments.passages)
+        asked = sample(chosen, list(make_queries(chosen, texts)), arguments.queries)
         chinese += filter(is_chinese, asked)
         pooled.append(embedder.embed_documents(passages).mean(axis=0, dtype=np.float64))
         print(f"{folder.name}: {len(texts)} files, {len(passages)} passages, {len(asked)} queries")
@@ -77,7 +77,7 @@ def main() -> None:
     print(f"wrote {TARGET}, with {len(chinese)} Chinese queries")
 
 
-def _texts(folder: Path) -> Iterator[str]:
+def read_texts(folder: Path) -> Iterator[str]:
     for path in sorted(folder.rglob("*")):
         if path.suffix in SUFFIXES and path.is_file():
             text = path.read_text(encoding="utf-8", errors="replace")
@@ -85,7 +85,7 @@ def _texts(folder: Path) -> Iterator[str]:
             yield from (text[start : start + SECTION] for start in range(0, len(text), SECTION))
 
 
-def _passages(embedder: E5Embedder, texts: Sequence[str]) -> Iterator[str]:
+def cut_passages(embedder: E5Embedder, texts: Sequence[str]) -> Iterator[str]:
     for text in texts:
         spans = embedder.token_offsets(text)
         for start in range(0, len(spans) - PIECE // 4, PIECE):
@@ -93,7 +93,7 @@ def _passages(embedder: E5Embedder, texts: Sequence[str]) -> Iterator[str]:
             yield text[spans[start][0] : spans[last][1]]
 
 
-def _queries(chosen: random.Random, texts: Sequence[str]) -> Iterator[str]:
+def make_queries(chosen: random.Random, texts: Sequence[str]) -> Iterator[str]:
     for text in texts:
         found = [*_HEADING.findall(text), *_SENTENCE.findall(text)[:3]]
         for line in found:
@@ -117,7 +117,7 @@ def _asked(chosen: random.Random, line: str) -> str:
             return " ".join(word for word in words if word in longest)
 
 
-def _sample(chosen: random.Random, items: list[str], count: int) -> list[str]:
+def sample(chosen: random.Random, items: list[str], count: int) -> list[str]:
     unique = list(dict.fromkeys(items))
     return chosen.sample(unique, min(count, len(unique)))
 

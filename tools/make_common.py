@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from make_centroids import _passages, _queries, _sample, _texts
+from make_centroids import cut_passages, make_queries, read_texts, sample
 
 from qmd.models.e5.embedder import load_embedder
 
@@ -35,12 +35,12 @@ def main() -> None:
     embedder = load_embedder(arguments.cache, progress=print)
     passages, queries = [], []
     for folder in sorted(arguments.folders):
-        texts = list(_texts(folder))
+        texts = list(read_texts(folder))
         if len(texts) > arguments.files:
             texts = random.Random(1).sample(texts, arguments.files)
         chosen = random.Random(0)
-        passages += _sample(chosen, list(_passages(embedder, texts)), arguments.passages)
-        queries += _sample(chosen, list(_queries(chosen, texts)), arguments.queries)
+        passages += sample(chosen, list(cut_passages(embedder, texts)), arguments.passages)
+        queries += sample(chosen, list(make_queries(chosen, texts)), arguments.queries)
     documents, asked = embedder.embed_documents(passages), embedder.embed_queries(queries)
     means = np.stack([asked.mean(axis=0), documents.mean(axis=0)])
     _, _, directions = np.linalg.svd(
