@@ -89,7 +89,7 @@ class ProbingEmbedder(Embedder, Protocol):
     """An embedder that searches with other vectors than those of the queries."""
 
     def probes(self, texts: Sequence[str]) -> list[Probe]:
-        """Embed queries, and return what to search with for each."""
+        """Embed queries, and return the probe of each."""
         ...
 
 

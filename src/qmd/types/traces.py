@@ -12,7 +12,7 @@ from qmd.types.configuration import Ranking
 #: Whether a document has all words of a query, some of them, or only longer words.
 Tier = Literal["all", "any", "longer"]
 #: What is measured of a document: its BM25 score relative to the highest possible one, whether it has all
-#: words of the query (1 or 0), the cosine of its best chunk, the same without what all texts have in common,
+#: words of the query (1 or 0), the cosine of its best chunk, the same without the part that all texts share,
 #: the reranker's score, the share of the query's idf in the best window that it read, and how well its name
 #: matches.
 Signal = Literal["words", "exact", "meaning", "subject", "rerank", "passage", "title"]

@@ -32,7 +32,7 @@ class ActiveVectors(Struct, frozen=True):
     note: str | None = None
 
     def probes(self, queries: Sequence[str]) -> list[Probe]:
-        """Embed queries, and return what to search with for each."""
+        """Embed queries, and return the probe of each."""
         if isinstance(self.embedder, ProbingEmbedder):
             return self.embedder.probes(queries)
         return [Probe(vector, vector) for vector in self.embedder.embed_queries(queries)]

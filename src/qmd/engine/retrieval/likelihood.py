@@ -53,7 +53,7 @@ def _measured(item: Ranked, subjects: Mapping[int, float]) -> Ranked:
 
 
 def _subjects(search: Search, ranked: Sequence[Ranked], found: Found) -> dict[int, float]:
-    """Return how near the best chunks are in meaning, apart from what all texts have in common."""
+    """Return how near the best chunks are in meaning, without the part that all texts share."""
     vectors, query = found.vectors, found.vector
     chunks = {item.document: item.chunk for item in ranked[:_ESTIMATED] if item.chunk is not None}
     if vectors is None or query is None or not chunks:

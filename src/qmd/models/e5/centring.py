@@ -31,8 +31,7 @@ def is_chinese(text: str) -> bool:
 def centred(query: str, vector: NDArray[np.float32]) -> Probe:
     """Return the vector to search with for a query and its vector.
 
-    The cosines are of the same scale as those of other queries: what is subtracted from each is 0 on the
-    mean.
+    The cosines have the scale of other queries: on the mean, nothing is subtracted from them.
     """
     if not is_chinese(query):
         return Probe(vector, vector)

@@ -1,4 +1,4 @@
-"""How near vectors are apart from what all texts have in common.
+"""How near vectors are without the part that all texts share.
 
 The vectors of this model point in similar directions, and those of one language more so: the cosine of a
 question with any text is about 0.8, and less if they are in different languages. Without the mean and the
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 
 def subject_cosines(query: NDArray[np.float32], chunks: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the cosines of a query with chunks, (n, 384), without what all texts have in common.
+    """Return the cosines of a query with chunks, (n, 384), without the part that all texts share.
 
     Those of damaged vectors, which are not finite, are 0.
     """

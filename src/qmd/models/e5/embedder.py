@@ -117,7 +117,7 @@ class E5Embedder:
         return self._embed([self.token_ids(text)[:capacity] for text in texts], "query")
 
     def probes(self, texts: Sequence[str]) -> list[Probe]:
-        """Embed queries, and return what to search with for each."""
+        """Embed queries, and return the probe of each."""
         from qmd.models.e5.centring import centred
 
         return [centred(text, vector) for text, vector in zip(texts, self.embed_queries(texts), strict=True)]
