@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 
 import qmd
+from qmd.config import skill
+from qmd.mcp.instructions import instructions
+from qmd.mcp.prompt import GUIDE
+from qmd.ranking.calibration import ANSWER, RELATED
 from tests.conftest import Notes
 
 pytestmark = pytest.mark.slow
@@ -108,3 +112,11 @@ def test_note_stands_exactly_where_the_best_result_is_below_the_first_place(
     for query in queries:
         response = tutorial.run(kind, qmd.SearchRequest(query))
         assert (response.stage("answer") is not None) == (response.hits[0].score < 0.3)
+
+
+def test_texts_name_the_two_places_of_the_scale(tutorial: qmd.Index) -> None:
+    guides = [instructions(tutorial), GUIDE, skill.text()]
+    pages = [(NOTES.parent.parent / "docs" / f"{name}.md").read_text("utf-8") for name in ("cli", "ranking")]
+    for text in (*guides, *pages):
+        assert f"from {ANSWER}" in text.lower() or f"{ANSWER} and above" in text
+        assert f"{RELATED}" in text

@@ -1,9 +1,10 @@
-"""docs/tutorial.md: its commands are run in order and print the output on the page."""
+"""The commands of docs/tutorial.md and of the samples in the README print the output that is shown."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +15,25 @@ from qmd.web import available
 from tests.users import User
 from tests.waiting import PATIENCE
 
-PAGE = Path(__file__).parents[3] / "docs" / "tutorial.md"
+README = Path(__file__).parents[3] / "README.md"
+PAGE = README.parent / "docs" / "tutorial.md"
 
 pytestmark = [pytest.mark.slow, pytest.mark.models]
+
+
+def test_sample_searches_of_the_readme_print_what_it_shows(user: User) -> None:
+    text = README.read_text(encoding="utf-8")
+    user.ok("collection", "add", str(README.parent / "examples/notes"), "--name", "notes")
+    user.ok("embed", "-q")
+    samples = re.findall(r"^\$ qmd (query .*)\n((?:(?!\$|```|\.\.\.).*\n)+)", text, re.MULTILINE)
+    assert len(samples) == 2
+    for command, shown in samples:
+        printed = user.ok(*shlex.split(command), "--timeout", "60")
+        score, found = (
+            int(re.findall(r"^Score: (\d+)%$", each, re.MULTILINE)[0]) for each in (shown, printed)
+        )
+        assert abs(score - found) <= 2, printed
+        assert [line for line in shown.splitlines() if "Score" not in line and line not in printed] == []
 
 
 def test_tutorial_commands_print_what_the_page_says(user: User) -> None:
