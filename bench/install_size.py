@@ -24,13 +24,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Disk space of the core install.")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    ranked = sizes()
+    total = sum(ranked.values())
+    print(table(["package", "MB"], [[name, f"{size:.1f}"] for name, size in [*ranked.items()][:10]]))
+    print(f"\nin all: {total:.0f} MB, {len(ranked)} packages")
+    write_json(
+        options.json,
+        {"total_mb": round(total, 1), "packages_mb": {n: round(s, 2) for n, s in ranked.items()}},
+    )
+
+
+def sizes() -> dict[str, float]:
+    """Return the megabytes of qmd and of each package that it needs, the largest first."""
     project = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    sizes: dict[str, float] = {}
+    found_sizes: dict[str, float] = {}
     waiting = list(project["dependencies"])
     while waiting:
         requirement = waiting.pop()
         name = canonical(requirement)
-        if name in sizes or "extra ==" in requirement or name == _WEIGHTS:
+        if name in found_sizes or "extra ==" in requirement or name == _WEIGHTS:
             continue
         try:
             found = distribution(name)
@@ -39,16 +51,13 @@ def main() -> None:
                 say(f"{name} is not installed")
             continue
         files = [file for file in found.files or [] if file.suffix != ".pyc"]
-        sizes[name] = sum(Path(str(file.locate())).stat().st_size for file in files if file.locate().exists())
+        found_sizes[name] = sum(
+            Path(str(file.locate())).stat().st_size for file in files if file.locate().exists()
+        )
         waiting += found.requires or []
     own = sum(path.stat().st_size for path in (SOURCE / "qmd").rglob("*") if path.suffix != ".pyc")
-    ranked = sorted([("qmd itself", float(own)), *sizes.items()], key=lambda entry: -entry[1])
-    total = sum(size for _, size in ranked) / 1e6
-    print(table(["package", "MB"], [[name, f"{size / 1e6:.1f}"] for name, size in ranked[:10]]))
-    print(f"\nin all: {total:.0f} MB, {len(ranked)} packages")
-    write_json(
-        options.json, {"total_mb": round(total, 1), "packages_mb": {n: round(s / 1e6, 2) for n, s in ranked}}
-    )
+    ranked = sorted([("qmd itself", float(own)), *found_sizes.items()], key=lambda entry: -entry[1])
+    return {name: size / 1e6 for name, size in ranked}
 
 
 def canonical(requirement: str) -> str:

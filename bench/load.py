@@ -159,7 +159,7 @@ def meanwhile(
         body = json.dumps({"name": "more", "path": str(more)}).encode()
 
         def index() -> None:
-            _post(port, "/collections/add", body)
+            post(port, "/collections/add", body)
             ended.set()
 
         writer = threading.Thread(target=index)
@@ -203,11 +203,12 @@ def warm(
 def ask(port: int, side: Side, query: str) -> float:
     """Search once; return the seconds."""
     began = time.perf_counter()
-    _post(port, side.path, side.body(query))
+    post(port, side.path, side.body(query))
     return time.perf_counter() - began
 
 
-def _post(port: int, path: str, body: bytes) -> None:
+def post(port: int, path: str, body: bytes) -> None:
+    """Send a request; raise `SystemExit` if it fails."""
     connection = http.client.HTTPConnection(HOST, port, timeout=_PATIENCE)
     try:
         connection.request("POST", path, body, {"content-type": "application/json"})
@@ -222,6 +223,13 @@ def _post(port: int, path: str, body: bytes) -> None:
 @contextmanager
 def serving(side: Side) -> Iterator[int]:
     """Run the server of a program at a port."""
+    with serving_process(side) as (port, _):
+        yield port
+
+
+@contextmanager
+def serving_process(side: Side) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    """Run the server of a program; yield its port and its process."""
     with socket.socket() as free:
         free.bind((HOST, 0))
         port: int = free.getsockname()[1]
@@ -232,7 +240,7 @@ def serving(side: Side) -> Iterator[int]:
             if process.poll() is not None or time.monotonic() > due:
                 raise SystemExit(f"{side.program.name}: does not serve")
             time.sleep(0.05)
-        yield port
+        yield port, process
     finally:
         process.terminate()
         process.communicate()

@@ -49,7 +49,8 @@ class Program(Struct, frozen=True):
         kept = {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith(("QMD_", "XDG_", "INDEX_")) and name != "CI"
+            if not name.startswith(("QMD_", "XDG_", "INDEX_"))
+            and name not in ("CI", "PYTHONDONTWRITEBYTECODE")
         }
         return kept | {
             "XDG_CACHE_HOME": str(self.state / "cache"),

@@ -183,38 +183,53 @@ def opened(browser: Browser, url: str, path: str) -> dict[str, dict[str, float]]
     }
 
 
-def measure(url: str, chromium: str) -> dict[str, Any]:
+@contextmanager
+def browsing(chromium: str) -> Iterator[Browser]:
+    """Run Chromium without a window."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        keys: list[float] = []
-        shifts: list[float] = []
-        for query in (QUERIES[0], *QUERIES):  # the first time warms up
-            page = browser.new_page()
-            page.add_init_script(_WATCH)
-            # By words only, because the model is not measured.
-            page.goto(f"{url}/?mode=words")
-            sent = page.evaluate(_SENT)
-            for character in query:
-                if character.isascii():
-                    before = page.evaluate("window.keys.length")
-                    page.keyboard.press("Space" if character == " " else character)
-                    if character != " ":
-                        # The security policy of the page refuses `wait_for_function`.
-                        while page.evaluate("window.keys.length") == before:
-                            page.wait_for_timeout(5)
-                else:
-                    page.keyboard.insert_text(character)
-                    page.wait_for_timeout(100)
-            keys.append(-1.0)
+        yield browser
+        browser.close()
+
+
+def typed(browser: Browser, url: str) -> tuple[list[float], dict[str, int], float]:
+    """Type the queries.
+
+    Return the milliseconds from each key to the list, what is sent before results, and the layout shift.
+    """
+    keys: list[float] = []
+    shifts: list[float] = []
+    for number, query in enumerate((QUERIES[0], *QUERIES)):  # the first time warms up
+        page = browser.new_page()
+        page.add_init_script(_WATCH)
+        # By words only, because the model is not measured.
+        page.goto(f"{url}/?mode=words")
+        sent = page.evaluate(_SENT)
+        for character in query:
+            if character.isascii():
+                before = page.evaluate("window.keys.length")
+                page.keyboard.press("Space" if character == " " else character)
+                if character != " ":
+                    # The security policy of the page refuses `wait_for_function`.
+                    while page.evaluate("window.keys.length") == before:
+                        page.wait_for_timeout(5)
+            else:
+                page.keyboard.insert_text(character)
+                page.wait_for_timeout(100)
+        if number:
             keys += page.evaluate("window.keys")
-            shifts.append(page.evaluate("window.shift"))
-            page.close()
-        keys = [each for each in keys[keys.index(-1.0, 1) :] if each >= 0]
+        shifts.append(page.evaluate("window.shift"))
+        page.close()
+    return keys, sent, max(shifts)
+
+
+def measure(url: str, chromium: str) -> dict[str, Any]:
+    with browsing(chromium) as browser:
+        keys, sent, shift = typed(browser, url)
         small = opened(browser, url, "/help")
         documents = opened(browser, url, "/read/docs/long.md")
-        browser.close()
     return {
         "key_to_list_ms": {
             "keys": len(keys),
@@ -224,7 +239,7 @@ def measure(url: str, chromium: str) -> dict[str, Any]:
         "page_without_a_document_ms": small,
         "document_of_100_kB_ms": documents,
         "sent_before_results": sent,
-        "layout_shift": round(max(shifts), 4),
+        "layout_shift": round(shift, 4),
     }
 
 
@@ -269,11 +284,8 @@ def gno_served(command: Sequence[str], home: Path, folder: Path) -> Iterator[tup
 
 
 def measure_gno(url: str, chromium: str) -> dict[str, Any]:
-    from playwright.sync_api import sync_playwright
-
     times: list[float] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with browsing(chromium) as browser:
         page = browser.new_page()
         page.add_init_script(_WATCH_GNO)
         page.goto(f"{url}/search")
@@ -288,7 +300,6 @@ def measure_gno(url: str, chromium: str) -> dict[str, Any]:
             while not page.evaluate("window.took") and time.monotonic() < due:
                 page.wait_for_timeout(20)
             times.append(page.evaluate("window.took") or math.inf)
-        browser.close()
     found = [each for each in times[1:] if each < math.inf]
     return {
         "enter_to_list_ms": {"p50": round(statistics.median(found), 1), "max": round(max(found), 1)},
