@@ -39,7 +39,7 @@ _RERANKED = ("claude_docs", "xquad_zh2en", "code_chunks")
 
 
 class Figure(Struct, frozen=True):
-    """A median, or the only value, with the processor time and the 95th percentile, in the unit of its row."""
+    """A median, or the only value, with the processor time and the 95th percentile."""
 
     value: float
     processor: float | None = None
@@ -344,7 +344,9 @@ def install(_bench: Bench) -> Figures:
 
 ROWS: Mapping[str, Row] = {
     **{
-        f"{key}-{size.split(',')[0]}": Row(f"{text}, {size}", "ms", goal, partial(processes, work, size))
+        f"{key}-{size.split()[0].replace(',', '')}": Row(
+            f"{text}, {size}", "ms", goal, partial(processes, work, size)
+        )
         for key, text, work, goals in (
             ("search", "`qmd search`, a process", "search", ("65", "65")),
             ("update", "update without change", "no-change update", (".10 of tobi/qmd", ".10 of tobi/qmd")),
