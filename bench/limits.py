@@ -383,10 +383,27 @@ def main() -> None:
     options = _options()
     shutil.rmtree(options.work, ignore_errors=True)
     options.work.mkdir(parents=True)
+    if options.peer and (reason := refusal(options)):
+        say(f"without tobi/qmd: {reason}")
+        options.peer = None
     bench = Bench(options)
     rows = [measured(bench, name) for name in options.rows]
     print(as_table(rows))
     write_json(options.json, {"seconds": round(sum(row["seconds"] for row in rows)), "rows": rows})
+
+
+def refusal(options: argparse.Namespace) -> str:
+    """Return why tobi/qmd cannot index a folder with one file; "" if it can."""
+    folder = options.work / "one-file"
+    folder.mkdir()
+    (folder / "one.md").write_text("# One\n\nfile\n", encoding="utf-8")
+    try:
+        peer(options.node, options.peer, folder / "peer").run(
+            "collection", "add", str(folder), "--name", "one"
+        )
+    except SystemExit as error:
+        return str(error)
+    return ""
 
 
 def measured(bench: Bench, name: str) -> dict[str, Any]:

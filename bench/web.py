@@ -139,7 +139,7 @@ def processor_time(url: str, pid: int) -> dict[str, Any]:
         return round(1000 * (seconds() - before) / len(addresses), 1)
 
     keys = [
-        f"/?{urlencode({'q': query[:length], 'mode': 'words', 'live': 1, 'part': 1})}"
+        f"/?{urlencode({'q': query[:length], 'mode': 'words', 'live': 1, 'part': 'list'})}"
         for query in QUERIES
         for length in range(1, len(query) + 1)
     ]
