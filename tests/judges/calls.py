@@ -39,11 +39,16 @@ class Judges(Struct, frozen=True):
     folder: Path
     user: User
 
+    @property
+    def node(self) -> Path:
+        """The installed Node."""
+        (node,) = self.folder.glob("node_modules/node-*/bin/node")
+        return node
+
     def run(self, script: str | Path, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run a script of a package or of tests/judges with the installed Node."""
-        (node,) = self.folder.glob("node_modules/node-*/bin/node")
         return subprocess.run(
-            [node, self.folder / "node_modules" / script, *args],
+            [self.node, self.folder / "node_modules" / script, *args],
             input=stdin,
             capture_output=True,
             encoding="utf-8",
@@ -52,6 +57,12 @@ class Judges(Struct, frozen=True):
             check=False,
             timeout=PATIENCE,
         )
+
+    def tokens(self, texts: list[str]) -> list[tuple[int, int]]:
+        """Return the tokens of each text, by o200k_base and by cl100k_base."""
+        done = self.run(ROOT / "tests/judges/tokens.mjs", str(self.folder), stdin=dumped(texts))
+        assert done.returncode == 0, done.stderr
+        return [(newer, older) for newer, older in json.loads(done.stdout)]
 
 
 def check(tool: str, result: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from qmd.cli.listening import MCP_PORT
 from qmd.config import skill
 from qmd.server.access import MCP
 from tests.agents import INITIALIZE
-from tests.judges.calls import ROOT, Judges, dumped
+from tests.judges.calls import ROOT, Judges
 from tests.users import User
 from tests.waiting import PATIENCE
 
@@ -46,15 +46,12 @@ def answers(user: User) -> dict[int, Any]:
 
 
 def count(judges: Judges, *values: object) -> list[int]:
-    """Return the number of tokens of each text, or of other values as compact JSON."""
+    """Return the number of tokens (o200k_base) of each text, or of other values as compact JSON."""
     texts = [
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         for value in values
     ]
-    done = judges.run(ROOT / "tests" / "judges" / "tokens.mjs", str(judges.folder), stdin=dumped(texts))
-    assert done.returncode == 0, done.stderr
-    found: list[int] = json.loads(done.stdout)
-    return found
+    return [number for number, _ in judges.tokens(texts)]
 
 
 def blocks(language: str) -> list[str]:
