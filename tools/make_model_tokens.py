@@ -20,7 +20,7 @@ TARGET = Path(__file__).parent.parent / "src/qmd/text/model_tokens.gz"
 #: The literals of JavaScript in them are also literals of Python.
 _ARRAY = re.compile(r"^const \w+ = (\[\n.*?^\]);", re.MULTILINE | re.DOTALL)
 #: Longer words are rare.
-_WORD = re.compile(r" ?(?:[^\W\d_]{1,16}|[!-/:-@\[-`{-~]{1,16})")
+_WORD = re.compile(r" ?(?:[^\W\d_]{1,16}|[!-/:-@\[-`{-~]{1,16}|[^\w\s])")
 _LATIN = re.compile("[ ]?[!-/:-@\\[-`{-~A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 #: Bytes of one character at most.
 _BYTES = 3
@@ -45,7 +45,7 @@ def _kept(token: bytes, shared: bool) -> str | None:
         return token.decode("ascii", "surrogateescape") if shared and 1 < len(token) <= _BYTES else None
     if len(text) == 1 and len(token) > 1:
         return text if shared else None
-    wanted = _WORD.fullmatch(text) and (shared or not _LATIN.match(text))
+    wanted = _WORD.fullmatch(text) and (shared or text[-1].isalpha() and not _LATIN.match(text))
     return text if wanted else None
 
 

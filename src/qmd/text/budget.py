@@ -16,9 +16,8 @@ from qmd.text.regex import lazy
 #: Pieces that no tokenizer divides differently: words by case, up to three digits, line breaks, runs of a
 #: character, punctuation, and any other character.
 _PIECE = lazy(
-    r"(?P<word>[ ]?[A-Z]?[a-z]+|[ ]?[A-Z]+(?![a-z])|[ ]?[^\W\d_]+)|(?P<digits>[0-9]{1,3})"
-    r"|(?P<breaks>\n+|(?:\r\n)+)|(?P<run>(?P<repeated>[ \t=*#_./-])(?P=repeated){3,})"
-    r"|(?P<marks>[ ]?[!-/:-@\[-`{-~]+)|(?P<rest>[ ]?[^\w\s]|.)",
+    r"[ ]?[A-Z]?[a-z]+|[ ]?[A-Z]+(?![a-z])|[ ]?[^\W\d_]+|(?P<digits>[0-9]{1,3})|(?P<breaks>\n+|(?:\r\n)+)"
+    r"|(?P<run>(?P<repeated>[ \t=*#_./-])(?P=repeated){3,})|[ ]?[!-/:-@\[-`{-~]+|[ ]?[^\w\s]|.",
     re.DOTALL,
 )
 #: The most characters of a piece in a division. Longer ones would not make more pieces.
@@ -36,16 +35,14 @@ def count(text: str) -> int:
     total = 0
     for match in _PIECE.finditer(text):
         piece, kind = match.group(), match.lastgroup
-        if kind in ("word", "marks"):
-            total += _short(piece) if len(piece) <= _KEPT else _pieces(piece)
-        elif kind == "digits":
+        if kind == "digits":
             total += 1
         elif kind == "breaks":
             total += min(2, len(piece)) + len(piece) // 8
         elif kind == "run":
             total += len(piece) // 16 + 2
         else:
-            total += _short(piece[-1])
+            total += _short(piece) if len(piece) <= _KEPT else _pieces(piece)
     return total + total // 100 + 1 if text else 0
 
 
