@@ -45,7 +45,7 @@ def _kept(token: bytes, shared: bool) -> str | None:
         return token.decode("ascii", "surrogateescape") if shared and 1 < len(token) <= _BYTES else None
     if len(text) == 1 and len(token) > 1:
         return text if shared else None
-    wanted = _WORD.fullmatch(text) and (shared or text[-1].isalpha() and not _LATIN.match(text))
+    wanted = _WORD.fullmatch(text) and (shared or (text[-1].isalpha() and not _LATIN.match(text)))
     return text if wanted else None
 
 
