@@ -22,7 +22,7 @@ def main() -> int:
     # takes 5% of a search.
     gc.set_threshold(50_000)
     try:
-        from qmd.cli.app import main as run
+        from qmd.cli.start import main as run
 
         run()
     except KeyboardInterrupt:  # before the program was loaded, or while it ended

@@ -27,14 +27,19 @@ class Table:
     Args:
         group: The group of entry points.
         builtin: The built-in parts by name, as `module` or `module:attribute`.
-        kind: The class or runtime-checkable protocol of the parts.
+        kind: The class or runtime-checkable protocol of the parts, or `module:attribute`, resolved on use.
     """
 
     def __init__(self, group: str, builtin: Mapping[str, str], kind: Any) -> None:
         self.group = group
         self.builtin = builtin
-        self.kind = kind
+        self._kind = kind
         TABLES[group] = self
+
+    @property
+    def kind(self) -> Any:
+        """The class or protocol of the parts."""
+        return resolve(self._kind) if isinstance(self._kind, str) else self._kind
 
     def load(self, name: str) -> Any | None:
         """Return the part with this name; None if there is none.

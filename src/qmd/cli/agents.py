@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 import click
 
-from qmd.cli.command import Group, fail
-from qmd.cli.options import Decorated, OneOf, combined, flag
+from qmd.cli.command import Group, OneOf
+from qmd.cli.options import Decorated, combined, flag
 from qmd.cli.session import Session
 from qmd.cli.terminal import say, write
+from qmd.cli.usage import fail
 from qmd.processes import python
 
 #: As in `qmd.config.agents`, which the help does not import.

@@ -1,22 +1,26 @@
-"""The `qmd` command: how a run begins and ends, and `help`."""
+"""The `qmd` command of click, and `help`. `start` runs often used commands without it."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from functools import partial
 from importlib import import_module
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import click
 
 from qmd._version import __version__
+from qmd.cli import start
 from qmd.cli.command import Group, command
 from qmd.cli.commands import ALIASES, COMMANDS, LOADABLE
+from qmd.cli.console import current
+from qmd.cli.definition import Definition
 from qmd.cli.session import Session
-from qmd.cli.terminal import finish, prepare, say
-from qmd.errors import PluginError, TimedOutError
+from qmd.cli.terminal import say
+from qmd.cli.usage import Exit
+from qmd.errors import PluginError
 
 
 class App(Group):
@@ -26,13 +30,17 @@ class App(Group):
         if "_QMD_COMPLETE" in os.environ:
             import_module("qmd.cli.completion")  # registers the output formats of the shells
             super().main(args, prog_name="qmd")
-        sys.exit(run(self, sys.argv[1:] if args is None else args))
+        sys.exit(start.run(sys.argv[1:] if args is None else args))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        current().format = None  # the small parser may have read one
+        return super().parse_args(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command, of another package if qmd has none of this name."""
         try:
-            own = super().get_command(ctx, cmd_name)
-            return own or cast("click.Command | None", LOADABLE.load(cmd_name))
+            own = super().get_command(ctx, cmd_name) or LOADABLE.load(cmd_name)
+            return own.click if isinstance(own, Definition) else own
         except PluginError:
             if ctx.resilient_parsing:  # a completion shows no errors
                 return None
@@ -40,28 +48,17 @@ class App(Group):
 
 
 def run(app: click.Group, args: Sequence[str]) -> int:
-    """Run one command, show its error if it fails, and return its exit code."""
-    session = Session()
-    prepare()
-    try:
-        # Bytes that are not UTF-8 arrive as lone surrogates, which neither an index nor a terminal accepts.
-        texts = [arg.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for arg in args]
-        with app.make_context("qmd", texts, obj=session) as ctx:
-            app.invoke(ctx)
-        finish()
-        return 0
-    except click.exceptions.Exit as done:
-        return done.exit_code
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the outermost handler
-        from qmd.cli.errors import show
+    """Run a command of `app`, show its error if it fails, and return its exit code."""
+    return start.run(args, partial(act, app))
 
-        if isinstance(error, KeyboardInterrupt | TimedOutError):
-            session.abandoned = True
-        return show(error, session)
-    finally:
-        session.close()
-        with suppress(OSError):
-            finish()
+
+def act(app: click.Group, words: list[str], session: Session) -> None:
+    """Let click read the words, and run the command that they name."""
+    try:
+        with app.make_context("qmd", words, obj=session) as ctx:
+            app.invoke(ctx)
+    except click.exceptions.Exit as done:
+        raise Exit(done.exit_code) from None
 
 
 @click.group(cls=App, table=COMMANDS, aliases=ALIASES)
@@ -111,13 +108,3 @@ def _resolve(ctx: click.Context, names: Iterable[str]) -> click.Context:
             raise click.UsageError(f"no such command '{name}'", context)
         context = click.Context(command, context, info_name=name)
     return context
-
-
-def main() -> NoReturn:
-    """Run the console script, and end the process with the exit code."""
-    if "_QMD_COMPLETE" in os.environ:
-        app.main()
-    code = run(app, sys.argv[1:])
-    # Everything is closed and flushed. Tearing down the interpreter would take a seventh of the time of a
-    # search, and would wait for abandoned work (a deadline, Ctrl-C).
-    os._exit(code)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import IO, TYPE_CHECKING
 
+from qmd.cli.console import current
 from qmd.cli.terminal import BOLD, can_ask, clean_name, columns, painted, write
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def review(trust: Trust, uses: Collection[Kind], note: Callable[[str], None]) ->
         return False
     undecided = [permission for permission, approved in trust.asked() if approved is None]
     if can_ask() and not set(unapproved).isdisjoint(undecided):
-        show(trust, undecided, sys.stderr)
+        show(trust, undecided, current().stderr)
         if ask(trust, undecided):
             return True
     # Pulls are mentioned in the report of the scan.
@@ -55,11 +55,11 @@ def ask(trust: Trust, permissions: Sequence[Permission]) -> bool:
 
 def confirm(question: str) -> bool | None:
     """Ask a question on stderr; the answer is None at the end of input, which is no answer."""
-    write(f"{question} [y/N] ", sys.stderr)
-    sys.stderr.flush()
-    answer = sys.stdin.readline()
+    write(f"{question} [y/N] ", current().stderr)
+    current().stderr.flush()
+    answer = current().stdin.readline()
     if not answer:
-        write("\n", sys.stderr)
+        write("\n", current().stderr)
         return None
     return answer.strip().lower() in ("y", "yes")
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qmd.cli.command import Group, fail
+from qmd.cli.command import Group, refuse
 from qmd.cli.listening import MCP_PORT, http_option, insecure_option, listen_options, take_stdio
-from qmd.cli.options import chosen_format, json_option, option, query_argument, query_text, refuse
+from qmd.cli.options import chosen_format, json_option, option, query_argument, query_text
 from qmd.cli.session import Session
 from qmd.cli.show import show_json
 from qmd.cli.terminal import write_plain
+from qmd.cli.usage import fail
 
 if TYPE_CHECKING:
     from qmd.engine.archive.archive import Archive, AuthorPosts, Match, Matches, PostText

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qmd.cli import options
-from qmd.cli.command import command, fail
+from qmd.cli.command import command
 from qmd.cli.progress import Bar
 from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_json, show_listing
 from qmd.cli.terminal import clean_name, one_line, say
+from qmd.cli.usage import fail
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from qmd.cli import candidates
-from qmd.cli.command import Command, Group, fail
+from qmd.cli.command import Command, Group, typed
 from qmd.cli.indexing import show_report
 from qmd.cli.options import all_formats, chosen_format, combined, decimal, half_life, option
 from qmd.cli.progress import Bar
@@ -15,6 +15,7 @@ from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.show import show_json, show_listing, show_steps
 from qmd.cli.sizes import local_time
 from qmd.cli.terminal import BOLD, clean_name, columns, one_line, painted, say, shell_words
+from qmd.cli.usage import fail
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def exclude(session: Session, name: str) -> None:
 
 @collection.command()
 @click.argument("name", shell_complete=candidates.collections)
-@click.argument("number", type=decimal(0.01, 100), metavar="N")
+@click.argument("number", type=typed(decimal(0.01, 100)), metavar="N")
 def weight(session: Session, name: str, number: float) -> None:
     """Set how much a collection counts in searches, relative to the others, which count 1.
 
@@ -206,7 +207,7 @@ def weight(session: Session, name: str, number: float) -> None:
 
 @collection.command()
 @click.argument("name", shell_complete=candidates.collections)
-@click.argument("half_life", type=half_life, metavar="TIME")
+@click.argument("half_life", type=typed(half_life), metavar="TIME")
 def recency(session: Session, name: str, half_life: float | None) -> None:
     """Let the date of a collection's documents count in every search; see --recent of 'qmd search'.
 

@@ -4,65 +4,125 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from importlib import import_module
 from inspect import cleandoc
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
 from qmd.cli.commands import WITH_INDEX_FILE, Table, names
-from qmd.cli.session import Session, pass_session
-from qmd.cli.terminal import say, shell_words
+from qmd.cli.options import choose_format
+from qmd.cli.parameters import GLOBAL, Parameter
+from qmd.cli.session import Called, Session
+from qmd.cli.terminal import say
+from qmd.cli.usage import MisuseError, fail
 from qmd.text.similar import nearest
 
 _CONTEXT: dict[str, Any] = {
     "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 }
-_ARGUMENTS = "qmd.arguments"
 
 
-def _store_option(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    if value and param.name:
-        setattr(ctx.ensure_object(Session), param.name, value)
+class OneOf(click.Choice[str]):
+    """An option type: one of several words."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        return f"must be one of {', '.join(map(str, self.choices))}, not '{value}'"
 
 
-def _global_option(*names: str, **attributes: Any) -> click.Option:
-    return click.Option(names, expose_value=False, callback=_store_option, **attributes)
-
-
-#: Accepted before and after a command's name, and therefore stored in the session.
-GLOBAL_OPTIONS: tuple[click.Option, ...] = (
-    _global_option(
-        "--index",
-        "index_name",
-        metavar="NAME",
-        help="Use the index with this name.",
+def made(parameter: Parameter | click.Parameter) -> click.Parameter:
+    """Return the parameter of click that a parameter describes."""
+    if isinstance(parameter, click.Parameter):
+        return parameter
+    each, complete = parameter, parameter.complete
+    if isinstance(complete, str) and complete != "files":
         # Imported on use, because it is needed only to complete.
-        shell_complete=lambda *typed: import_module("qmd.cli.candidates").indexes(*typed),
-    ),
-    _global_option("--store", metavar="URL", help="Keep the index in this store: milvus://HOST:PORT/DB."),
-    _global_option(
-        "--index-file",
-        "portable_file",
-        type=click.Path(),
-        metavar="FILE",
-        help="Read this portable index file, made by 'qmd backup --portable'.",
-    ),
-    _global_option("-q", "--quiet", is_flag=True, help="Do not show notes, hints and progress."),
-    _global_option("--debug", is_flag=True, help="Show the traceback of an error."),
-)
+        complete = partial(_complete, complete)
+    shared: dict[str, Any] = {"metavar": each.metavar}
+    if complete == "files":
+        shared |= {"type": click.Path()}
+    else:
+        shared |= {"type": typed(each.kind), "shell_complete": complete}
+    if not each.names:
+        return click.Argument([each.to], nargs=-1 if each.multiple else 1, required=each.required, **shared)
+    if each.flag:
+        shared = {"is_flag": True}
+    if each.default or each.off:
+        shared |= {"default": str(each.default) if callable(each.kind) else each.default}
+    *others, last = each.names
+    return click.Option(
+        [*others, "/".join((last, *each.off)), each.to],
+        help=each.help,
+        multiple=each.multiple,
+        expose_value=each.goes == "argument",
+        callback=_CALLBACKS.get(each.goes),
+        **shared,
+    )
+
+
+def typed(kind: Any) -> Any:
+    """Return the type of click for the `kind` of a parameter."""
+    if isinstance(kind, tuple):
+        return OneOf(kind)
+    if kind is None or isinstance(kind, click.ParamType):
+        return kind
+
+    def convert(value: str) -> Any:
+        try:
+            return kind(value)
+        except MisuseError as error:
+            raise click.BadParameter(str(error)) from None
+
+    return convert
+
+
+def _complete(name: str, *typed: Any) -> Any:
+    return getattr(import_module("qmd.cli.candidates"), name)(*typed)
+
+
+def _store(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    ctx.ensure_object(Session).take(str(param.name), value)
+
+
+def _choose(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    try:
+        choose_format(str(param.name), value)
+    except MisuseError as error:
+        raise click.UsageError(str(error), ctx) from None
+
+
+_CALLBACKS = {"session": _store, "format": _choose}
+#: Accepted before and after a command's name, and therefore stored in the session.
+GLOBAL_OPTIONS = tuple(map(made, GLOBAL))
+
+
+_pass_session = click.make_pass_decorator(Session, ensure=True)
 
 
 class _WithGlobalOptions(click.Command):
-    def __init__(self, *args: Any, help: str | None = None, **attributes: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        help: str | None = None,
+        params: Iterable[Parameter | click.Parameter] = (),
+        **attributes: Any,
+    ) -> None:
         # click wraps all paragraphs that do not start with \b: examples must keep their lines.
         marked = re.sub(r"\n\n(?=Examples?:\n)", "\n\n\b\n", cleandoc(help or ""))
-        super().__init__(*args, **_CONTEXT | {"help": marked} | attributes)
+        own = {"help": marked, "params": [*map(made, params)]}
+        super().__init__(*args, **_CONTEXT | own | attributes)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         # click puts --help last: insert the global options before it.
         params = super().get_params(ctx)
         return [*params[:-1], *GLOBAL_OPTIONS, *params[-1:]]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except MisuseError as error:
+            raise click.UsageError(str(error), ctx) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         options = [param for param in self.params if isinstance(param, click.Option)]
@@ -101,12 +161,12 @@ class Command(_WithGlobalOptions):
         if_missing: str | None = None,
         **attributes: Any,
     ) -> None:
-        super().__init__(*args, callback=pass_session(callback), **attributes)
+        super().__init__(*args, callback=_pass_session(callback), **attributes)
         self.if_unknown = if_unknown
         self.if_missing = if_missing
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.meta[_ARGUMENTS] = tuple(args)
+        ctx.ensure_object(Session).called = Called(ctx.command_path, tuple(args), self.if_unknown)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -180,27 +240,14 @@ class Group(_WithGlobalOptions, click.Group):
                 formatter.write_dl([(name.ljust(widest), text) for name, text in rows])
 
 
-def intended_as_text(argument: str, ctx: click.Context | None = None) -> str | None:
-    """Return a hint for an argument such as `-notes`, which was read as an option but may be meant as text.
-
-    None if no argument of the command starts with `argument`, or if the command takes no such text.
-    """
-    ctx = ctx or click.get_current_context()
-    command = ctx.command
-    given: tuple[str, ...] = ctx.meta.get(_ARGUMENTS, ())
-    text = next((word for word in given if word.startswith(argument) and len(word) > 2), None)
-    if text is None or not isinstance(command, Command) or command.if_unknown is None:
-        return None
-    others = [word for word in given if word != text]
-    return f"{command.if_unknown}: {ctx.command_path} {shell_words(*others, '--', text)}"
-
-
 def did_you_mean(given: str, names: Iterable[str]) -> str:
     """Return `. Did you mean 'x'?` for the nearest name, or an empty string if none is near."""
     close = nearest(given, [*names])
     return f". Did you mean '{close}'?" if close else ""
 
 
-def fail(message: str) -> NoReturn:
-    """Raise a usage error, which exits with code 2."""
-    raise click.UsageError(message, click.get_current_context())
+def refuse(options: dict[str, Any], needed: str) -> None:
+    """Fail if an option is given that has no effect without another option, `needed`."""
+    for param in click.get_current_context().command.params:
+        if options.get(param.name or "") not in (None, False, ()):
+            fail(f"{max(param.opts, key=len)} needs {needed}")

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-import click
-
 from qmd import plugins
 
 #: By section of the help: (name, "module:object", short description), ...
@@ -94,5 +92,5 @@ _TARGETS = {name: target for rows in COMMANDS.values() for name, target, _ in ro
 LOADABLE = plugins.Table(
     "qmd.commands",
     _TARGETS | {alias: _TARGETS[name] for alias, name in ALIASES.items()},
-    click.Command,
+    "click:Command",
 )

@@ -14,8 +14,7 @@ from click.shell_completion import (
     split_arg_string,
 )
 
-from qmd.cli.command import command
-from qmd.cli.options import OneOf
+from qmd.cli.command import OneOf, command
 from qmd.cli.session import Session
 from qmd.cli.terminal import write
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import click
 
 from qmd.cli import candidates
-from qmd.cli.command import Group, fail
+from qmd.cli.command import Group
 from qmd.cli.options import all_formats
 from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing
 from qmd.cli.terminal import BOLD, clean_name, one_line, painted, say, shell_words
+from qmd.cli.usage import fail
 
 
 @click.group(cls=Group, aliases={"remove": "rm"})

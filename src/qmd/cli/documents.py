@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from time import gmtime, localtime, strftime
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from qmd.cli import candidates, options
-from qmd.cli.command import command, fail
+from qmd.cli import options
+from qmd.cli.console import current
+from qmd.cli.definition import define
 from qmd.cli.render import cli
 from qmd.cli.render.formats import writer
 from qmd.cli.render.rows import Column
@@ -17,6 +15,7 @@ from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.show import note_missing, show_json, show_listing, view_for
 from qmd.cli.sizes import human_size
 from qmd.cli.terminal import clean, clean_name, columns, one_line, shell_words, write, write_plain
+from qmd.cli.usage import fail
 from qmd.errors import DocumentNotFoundError
 from qmd.text.wording import plural
 
@@ -28,14 +27,8 @@ _MAX_BYTES = 10 * 1024
 _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
 
 
-@command(if_missing=_IF_MISSING)
-@click.argument(
-    "reference",
-    nargs=-1,
-    required=True,
-    metavar="REF[:FROM[:COUNT]|#HEADING]",
-    shell_complete=candidates.paths,
-)
+@define("get", if_missing=_IF_MISSING)
+@options.argument("reference", "REF[:FROM[:COUNT]|#HEADING]", "paths", required=True)
 @options.max_lines_option
 @options.option("--from N", options.whole(1), "Start at line N.", to="from_line")
 @options.path_options
@@ -100,8 +93,8 @@ def _print(page: Page, view: View) -> None:
     write_plain(view.page(page) + ("" if unchanged else "\n"))
 
 
-@command("multi-get", if_missing=_IF_MISSING)
-@click.argument("patterns", nargs=-1, required=True, metavar="PATTERN...", shell_complete=candidates.paths)
+@define("multi-get", if_missing=_IF_MISSING)
+@options.argument("patterns", "PATTERN...", "paths", required=True)
 @options.max_lines_option
 @options.option(
     "--max-bytes N", options.whole(1), f"Skip documents larger than N bytes.  [default: {_MAX_BYTES}]"
@@ -135,18 +128,18 @@ def multi_get(
         fail("--full and --max-bytes contradict each other")
     limit = None if arguments["full"] else max_bytes or _MAX_BYTES
     if patterns == ("-",):
-        patterns = tuple(sys.stdin.buffer.read().decode("utf-8", "replace").splitlines())
+        patterns = tuple(current().read().decode("utf-8", "replace").splitlines())
     pages = session.index.multi_get(
         ",".join(patterns), max_lines=max_lines, max_bytes=limit, **options.filters_of(arguments)
     )
-    write("".join(f"{one_line(error)}\n" for error in pages.errors), sys.stderr)
+    write("".join(f"{one_line(error)}\n" for error in pages.errors), current().stderr)
     view = view_for(session, arguments)
     write(writer(options.chosen_format()).pages(pages.items, view))
     note_missing(session, view)
 
 
-@command()
-@click.argument("target", required=False, metavar="[COLLECTION[/PATH]]", shell_complete=candidates.paths)
+@define("ls")
+@options.argument("target", "[COLLECTION[/PATH]]", "paths", multiple=False)
 @options.flag("--authors", help="List the authors in all collections, or in one.")
 @options.flag("--full-path", help="Show paths on disk.")
 @options.filter_options

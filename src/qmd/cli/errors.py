@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-import sys
 
 import click
 
-from qmd.cli.command import Command, did_you_mean, intended_as_text
+from qmd.cli.command import Command, did_you_mean
+from qmd.cli.console import current
 from qmd.cli.session import Session
 from qmd.cli.terminal import BOLD, DIM, RED, clean, clean_name, is_terminal, one_line, painted, write
 from qmd.errors import DocumentNotFoundError, QmdError
 
 INTERRUPTED = 130
-
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, with a message that says what happens to the unfinished work."""
 
 
 def show(error: BaseException, session: Session) -> int:
@@ -26,16 +22,17 @@ def show(error: BaseException, session: Session) -> int:
         import traceback
 
         trace = "".join(traceback.format_exception(error))
-        write(clean(trace, terminal=is_terminal(sys.stderr)), sys.stderr)
+        stderr = current().stderr
+        write(clean(trace, terminal=is_terminal(stderr)), stderr)
     match error:
         case KeyboardInterrupt():
-            write((session.addressed(str(error)) or "Interrupted.") + "\n", sys.stderr)
+            write((session.addressed(str(error)) or "Interrupted.") + "\n", current().stderr)
             return INTERRUPTED
         case QmdError():
             show_error(error, session)
             return error.exit_code
         case click.UsageError():
-            _print(usage_message(error), usage_hint(error))
+            _print(usage_message(error), usage_hint(error, session))
             return error.exit_code
         case click.ClickException():
             _print(error.format_message(), None)
@@ -71,7 +68,7 @@ def usage_message(error: click.UsageError) -> str:
     return message[:1].lower() + message[1:]
 
 
-def usage_hint(error: click.UsageError) -> str | None:
+def usage_hint(error: click.UsageError, session: Session) -> str | None:
     if error.ctx is None:
         return None
     command = error.ctx.command
@@ -79,12 +76,12 @@ def usage_hint(error: click.UsageError) -> str | None:
     hint = None
     match error, command:
         case click.NoSuchOption(), Command() if not error.option_name.startswith("--"):
-            hint = intended_as_text(error.option_name, error.ctx) or command.if_unknown
+            hint = session.intended_as_text(error.option_name) or command.if_unknown
         case click.BadParameter(), Command() if isinstance(error.param, click.Option):
             # -notes is read as -n otes: the message quotes the value.
             value = re.search(r"'([^']*)'$", error.message)
             short = [name for name in error.param.opts if not name.startswith("--")]
-            hints = (intended_as_text(name + value[1], error.ctx) for name in short) if value else ()
+            hints = (session.intended_as_text(name + value[1]) for name in short) if value else ()
             hint = next(filter(None, hints), None)
         case click.NoSuchOption(), click.Group():
             hint = "a command's options come after its name"
@@ -101,10 +98,11 @@ def _display_name(param: click.Parameter) -> str:
 
 
 def _print(message: str, hint: str | None, suggestions: tuple[str, ...] = ()) -> None:
-    lines = [f"{painted('Error:', BOLD, RED, stream=sys.stderr)} {one_line(message)}"]
+    stderr = current().stderr
+    lines = [f"{painted('Error:', BOLD, RED, stream=stderr)} {one_line(message)}"]
     if suggestions:
         lines.append("Did you mean one of these?")
         lines += [f"  - {clean_name(path)}" for path in suggestions]
     if hint:
-        lines.append(painted(f"Hint: {one_line(hint)}", DIM, stream=sys.stderr))
-    write("\n".join(lines) + "\n", sys.stderr)
+        lines.append(painted(f"Hint: {one_line(hint)}", DIM, stream=stderr))
+    write("\n".join(lines) + "\n", stderr)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from qmd.cli import candidates
-from qmd.cli.command import command, fail
+from qmd.cli.command import command
 from qmd.cli.options import all_formats, chosen_format, collection_option, flag, limit_option
 from qmd.cli.render.cli import linked
 from qmd.cli.render.passage import labelled
@@ -18,6 +18,7 @@ from qmd.cli.render.view import address
 from qmd.cli.session import Session
 from qmd.cli.show import plain_view, show_listing, view_for
 from qmd.cli.terminal import BOLD, DIM, clean_name, columns, cut, one_line, output_width, painted, width_of
+from qmd.cli.usage import fail
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-import click
-
-from qmd.cli.command import command
-from qmd.cli.errors import show_error
-from qmd.cli.options import collection_option, flag, option
+from qmd.cli.definition import define
+from qmd.cli.options import collection_option, flag, option, whole
 from qmd.cli.progress import Bar
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.sizes import duration, time_left
 from qmd.cli.terminal import clean_name, is_terminal, one_line, say, write
+from qmd.cli.usage import Exit
 from qmd.errors import AlreadyRunningError, QmdError
 from qmd.text.wording import plural
 
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 _PROBLEMS = 10
 
 
-@command()
+@define("index")
 @collection_option("Scan only this collection (may be repeated).")
 def index(session: Session, collections: tuple[str, ...]) -> None:
     """Scan all collections for new, changed and deleted files.
@@ -37,7 +35,7 @@ def index(session: Session, collections: tuple[str, ...]) -> None:
     _scan(session, collections, commands=False)
 
 
-@command()
+@define("update")
 @flag("--pull", help="First run 'git pull --ff-only' in folders under git.")
 @flag("--allow-empty", help="Remove documents even if a mistake may explain it.")
 @flag("--failed", help="List all files that could not be read, not only ten.")
@@ -62,9 +60,9 @@ def update(
     _scan(session, collections, failed=failed, pull=pull, commands=True, allow_empty=allow_empty)
 
 
-@command()
+@define("embed")
 @flag("-f", "--force", help="Make all vectors again.")
-@option("--workers N", click.IntRange(1, 64), "Use N processes.", default=1, show_default=True)
+@option("--workers N", whole(1, 64), "Use N processes.  [default: 1]", default=1)
 @collection_option("Embed only this collection (may be repeated).")
 def embed(session: Session, force: bool, workers: int, collections: tuple[str, ...]) -> None:
     """Make the vectors that vsearch and query need, for texts without vectors.
@@ -164,6 +162,8 @@ def _scan(session: Session, collections: tuple[str, ...], *, failed: bool = Fals
             bar.close()
             show_report(report, None if failed else _PROBLEMS)
             if report.error is not None:
+                from qmd.cli.errors import show_error
+
                 show_error(report.error, session)
 
         reports = index.update(collections, on_progress=bar.files, on_report=on_report, **options)
@@ -172,7 +172,7 @@ def _scan(session: Session, collections: tuple[str, ...], *, failed: bool = Fals
     if any(report.added or report.updated for report in reports):
         _hint_to_embed(session)
     if any(report.error is not None for report in reports):
-        raise click.exceptions.Exit(1)
+        raise Exit(1)
 
 
 def _hint_to_embed(session: Session) -> None:

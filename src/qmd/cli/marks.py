@@ -7,8 +7,8 @@ from typing import Literal
 import click
 
 from qmd.cli import candidates
-from qmd.cli.command import command
-from qmd.cli.options import OneOf, all_formats
+from qmd.cli.command import OneOf, command
+from qmd.cli.options import all_formats
 from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing

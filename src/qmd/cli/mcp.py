@@ -8,8 +8,8 @@ import click
 
 from qmd.cli import listening
 from qmd.cli.agents import client_option, install_server, name_option, place_options, uninstall_server
-from qmd.cli.command import Group
-from qmd.cli.options import flag, refuse
+from qmd.cli.command import Group, refuse
+from qmd.cli.options import flag
 from qmd.cli.session import Session
 
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from qmd.cli import approval
-from qmd.cli.command import command, fail
+from qmd.cli.command import command
 from qmd.cli.options import chosen_format, flag, json_option
 from qmd.cli.session import Session
 from qmd.cli.show import show_json, show_steps
 from qmd.cli.terminal import can_ask, clean_name, columns, one_line, say, write
+from qmd.cli.usage import fail
 
 if TYPE_CHECKING:
     from qmd.engine.migration import MigratedCollection, Migration

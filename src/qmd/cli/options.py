@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import click
-
-from qmd.cli import candidates
-from qmd.cli.command import fail
+from qmd.cli.console import current
+from qmd.cli.parameters import Decorated as Decorated
+from qmd.cli.parameters import argument as argument
+from qmd.cli.parameters import flag as flag
+from qmd.cli.parameters import option as option
 from qmd.cli.render.formats import FORMATS
+from qmd.cli.usage import MisuseError, fail
 from qmd.errors import UsageError
 from qmd.text.dates import days
 
 if TYPE_CHECKING:
     from qmd.engine.requests import SearchRequest
-
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-
-_CHOSEN = "qmd.format"
 
 
 def whole(least: int, most: int = 1_000_000_000) -> Callable[[str], int]:
@@ -29,7 +26,7 @@ def whole(least: int, most: int = 1_000_000_000) -> Callable[[str], int]:
     def convert(value: str) -> int:
         number = int(value) if re.fullmatch(r"[+-]?[0-9]{1,12}", value) else None
         if number is None or not least <= number <= most:
-            raise click.BadParameter(f"must be a whole number from {least} to {most}, not '{value}'")
+            raise MisuseError(f"must be a whole number from {least} to {most}, not '{value}'")
         return number
 
     return convert
@@ -41,7 +38,7 @@ def decimal(least: float, most: float) -> Callable[[str], float]:
     def convert(value: str) -> float:
         number = float(value) if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)", value[:20]) else None
         if number is None or not least <= number <= most:
-            raise click.BadParameter(f"must be a number from {least:g} to {most:g}, not '{value}'")
+            raise MisuseError(f"must be a number from {least:g} to {most:g}, not '{value}'")
         return number
 
     return convert
@@ -53,14 +50,14 @@ def half_life(value: str) -> float | None:
         return 0.0 if value == "off" else None
     number = days(value)
     if number is None:
-        raise click.BadParameter(f"must be a time such as 30d, 6m or 1y, or off, not '{value}'")
+        raise MisuseError(f"must be a time such as 30d, 6m or 1y, or off, not '{value}'")
     return number
 
 
 def _some_days(value: str) -> float:
     number = half_life(value)
     if not number:
-        raise click.BadParameter(f"must be a time such as 30d, 6m or 1y, not '{value}'")
+        raise MisuseError(f"must be a time such as 30d, 6m or 1y, not '{value}'")
     return number
 
 
@@ -71,13 +68,13 @@ def _filter(name: str) -> Callable[[str], str]:
         from qmd.text.filters import from_options
 
         if not value.strip():
-            raise click.BadParameter("must not be empty")
+            raise MisuseError("must not be empty")
         try:
             from_options({name: value})
         except UsageError as error:
             message = error.message.removeprefix(f"{name} ").removeprefix("filter: ")
             hint = f"; {error.hint}" if error.hint else ""
-            raise click.BadParameter(message + hint) from None
+            raise MisuseError(message + hint) from None
         return value
 
     return convert
@@ -87,15 +84,8 @@ def name_list(value: str) -> tuple[str, ...]:
     """Return an option's value as names, which commas separate."""
     found = tuple(name for part in value.split(",") if (name := part.strip()))
     if not found:
-        raise click.BadParameter("must be one name, or several with commas between them")
+        raise MisuseError("must be one name, or several with commas between them")
     return found
-
-
-class OneOf(click.Choice[str]):
-    """An option type: one of several words."""
-
-    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        return f"must be one of {', '.join(map(str, self.choices))}, not '{value}'"
 
 
 def combined(*decorators: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:
@@ -109,46 +99,29 @@ def combined(*decorators: Callable[[Any], Any]) -> Callable[[Decorated], Decorat
     return decorate
 
 
-def option(
-    spelling: str, type: Any, help: str, *, to: str | None = None, **attributes: Any
-) -> Callable[[Decorated], Decorated]:
-    """Add an option that is spelled as the help shows it: `-C, --candidate-limit N`.
-
-    `type` is None for text. `to` is the name of the argument, by default that of the longest name.
-    """
-    *names, last = spelling.split(", ")
-    name, _, metavar = last.partition(" ")
-    renamed = () if to is None else (to,)
-    return click.option(*names, name, *renamed, metavar=metavar, type=type, help=help, **attributes)
-
-
-def flag(*names: str, help: str, **attributes: Any) -> Callable[[Decorated], Decorated]:
-    return click.option(*names, is_flag=True, help=help, **attributes)
-
-
 def format_options(*names: str) -> Callable[[Decorated], Decorated]:
     """Add `--format F`, and a flag for each format except the first; read the choice by `chosen_format`."""
     help = f"Print as {', '.join(names[:-1])} or {names[-1]}."
-    choice = option("--format F", OneOf(names), help, expose_value=False, callback=_choose)
     flags = [
-        flag(f"--{name}", f"as_{name}", help=f"Print {FORMATS[name]}.", expose_value=False, callback=_choose)
-        for name in names[1:]
+        flag(f"--{name}", f"as_{name}", help=f"Print {FORMATS[name]}.", goes="format") for name in names[1:]
     ]
-    return combined(choice, *flags)
+    return combined(option("--format F", names, help, goes="format"), *flags)
 
 
 def chosen_format() -> str:
     """Return the format that the command line names, or `cli`."""
-    chosen: str = click.get_current_context().meta.get(_CHOSEN, "cli")
-    return chosen
+    return current().format or "cli"
 
 
-def _choose(ctx: click.Context, param: click.Parameter, value: str | bool | None) -> None:
+def choose_format(option: str, value: str | bool | None) -> None:
+    """Take the value of one of `format_options`. Raises `MisuseError` if another format was chosen."""
     if not value:
         return
-    name = value if isinstance(value, str) else str(param.name).removeprefix("as_")
-    if ctx.meta.setdefault(_CHOSEN, name) != name:
-        raise click.UsageError(f"two formats at once: {ctx.meta[_CHOSEN]} and {name}", ctx)
+    console = current()
+    name = value if isinstance(value, str) else option.removeprefix("as_")
+    if console.format not in (None, name):
+        raise MisuseError(f"two formats at once: {console.format} and {name}")
+    console.format = name
 
 
 #: All formats, for commands that print hits, documents or a listing.
@@ -167,17 +140,16 @@ max_lines_option = option("-l, --max-lines N", whole(1), "Print at most N lines 
 
 def collection_option(help: str) -> Callable[[Decorated], Decorated]:
     """Add `-c C`, which may be repeated."""
-    complete = candidates.collections
-    return option("-c, --collection C", None, help, to="collections", multiple=True, shell_complete=complete)
+    return option(
+        "-c, --collection C", None, help, to="collections", multiple=True, shell_complete="collections"
+    )
 
 
 def limit_option(help: str) -> Callable[[Decorated], Decorated]:
     return option("-n N", whole(1, 1_000_000), help, to="limit")
 
 
-query_argument = click.argument(
-    "text", nargs=-1, required=True, metavar="QUERY...", shell_complete=candidates.typed
-)
+query_argument = argument("text", "QUERY...", "typed", required=True)
 #: Options that limit a command to some documents; see `text.filters.from_options`.
 filter_options = combined(
     option(
@@ -185,28 +157,28 @@ filter_options = combined(
         _filter("tag"),
         "Only documents with this tag, or one below it (may be repeated).",
         multiple=True,
-        shell_complete=candidates.tags,
+        shell_complete="tags",
     ),
     option(
         "--path PATH",
         _filter("path"),
         "Only documents whose path in the collection begins so, or matches this glob.",
         multiple=True,
-        shell_complete=candidates.inner_paths,
+        shell_complete="inner_paths",
     ),
     option(
         "--where CONDITION",
         _filter("where"),
         "Only documents with this field: status=draft, 'priority>=2', status (may be repeated).",
         multiple=True,
-        shell_complete=candidates.conditions,
+        shell_complete="conditions",
     ),
     option("--filter JSON", _filter("filter"), "Only documents that pass this tree of conditions."),
     option(
         "--author NAME",
         _filter("author"),
         "Only documents by this author.",
-        shell_complete=candidates.authors,
+        shell_complete="authors",
     ),
     option("--after DATE", _filter("after"), "Only documents from this date on: 2024-06."),
     option("--before DATE", _filter("before"), "Only documents from before this date."),
@@ -228,16 +200,15 @@ ranking_options = combined(
     option("-C, --candidate-limit N", whole(1, 1000), "Rerank the best N candidates.  [default: 30]"),
     option(
         "--ranking R",
-        OneOf(["contract", "tuned"]),
+        ("contract", "tuned"),
         "The way to rank: contract or tuned.  [default: the configured one]",
     ),
 )
 rerank_options = combined(flag("--no-rerank", help="Skip the reranker; faster."), ranking_options)
 #: How the results of a search are ordered, beyond their relevance.
 order_options = combined(
-    click.option(
+    flag(
         "--recent/--no-recent",
-        default=None,
         help="Rank newer documents higher, by a half-life of 90 days or the configured one; or do not.",
     ),
     option(
@@ -245,19 +216,18 @@ order_options = combined(
     ),
     option(
         "--sort S",
-        OneOf(["relevance", "date"]),
+        ("relevance", "date"),
         "Order the results by relevance or date; search then finds the newest of all matches.  "
         "[default: relevance]",
     ),
-    click.option(
+    flag(
         "--fold/--no-fold",
-        default=None,
         help="Show documents with the same text as one result that names the others; or each.",
     ),
     flag("--no-marks", help="Search without your pins and marks."),
     option(
         "--scores S",
-        OneOf(["calibrated", "raw"]),
+        ("calibrated", "raw"),
         "What scores mean: how likely a result answers (calibrated), or the value that ranks it (raw).  "
         "[default: the configured one]",
     ),
@@ -274,13 +244,6 @@ passage_options = combined(
 )
 
 
-def refuse(options: dict[str, Any], needed: str) -> None:
-    """Fail if an option is given that has no effect without another option, `needed`."""
-    for param in click.get_current_context().command.params:
-        if options.get(param.name or "") not in (None, False, ()):
-            fail(f"{max(param.opts, key=len)} needs {needed}")
-
-
 def filters_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of `filter_options`, without those that are not given."""
     names = ("tag", "path", "where", "filter", "author", "after", "before")
@@ -293,7 +256,7 @@ def query_text(words: tuple[str, ...]) -> str:
         return " ".join(words)
     from qmd.engine.requests import MAX_QUERY
 
-    data = sys.stdin.buffer.read(4 * MAX_QUERY + 1024)
+    data = current().read(4 * MAX_QUERY + 1024)
     text = data.decode("utf-8", "replace").removeprefix("\ufeff").strip()
     if len(text) > MAX_QUERY:
         fail(f"the query on stdin is longer than {MAX_QUERY} characters")

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from qmd.cli import approval, candidates
-from qmd.cli.command import Group, command, fail
+from qmd.cli.command import Group, command
 from qmd.cli.options import all_formats, flag
 from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing, show_steps
 from qmd.cli.sizes import local_time
 from qmd.cli.terminal import can_ask, clean_name, say
+from qmd.cli.usage import fail
 from qmd.errors import NotFoundError
 from qmd.text.wording import plural
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from qmd.cli import candidates, options
-from qmd.cli.command import command, fail, intended_as_text
+from qmd.cli import options
+from qmd.cli.definition import define
 from qmd.cli.render.formats import writer
 from qmd.cli.render.rows import count_entry
 from qmd.cli.session import Session
 from qmd.cli.show import note_missing, show_json, view_for
 from qmd.cli.sizes import about
 from qmd.cli.terminal import write
+from qmd.cli.usage import fail
 from qmd.errors import CollectionNotFoundError, NotFoundError, VectorIndexMissingError
 from qmd.text.wording import plural
 
@@ -29,7 +28,7 @@ _IF_UNKNOWN = "text that begins with '-', such as an excluded word, goes after '
 
 #: Options of all three commands.
 search_options = options.combined(
-    click.argument("text", nargs=-1, metavar="[QUERY...]", shell_complete=candidates.typed),
+    options.argument("text", "[QUERY...]", "typed"),
     options.limit_option(f"Show at most N results.  [default: {_LIMIT}; {_LONG_LIMIT} for json and files]"),
     options.collection_option("Search only this collection (may be repeated)."),
     options.filter_options,
@@ -37,7 +36,7 @@ search_options = options.combined(
         "--facets F,F",
         options.name_list,
         "Count the values of these fields in the matching documents: tag,author,year.",
-        shell_complete=candidates.facets,
+        shell_complete="facets",
     ),
     options.flag("--all", "everything", help="Show all results; -n is ignored."),
     options.flag("--full", help="Show whole documents instead of snippets."),
@@ -47,7 +46,7 @@ search_options = options.combined(
     options.flag("--explain", help="Show how each result was ranked."),
     options.option(
         "--mode M",
-        options.OneOf(["auto", "server", "local"]),
+        ("auto", "server", "local"),
         "Search in the server of this index (server), in this process (local), or in the server if it "
         "runs (auto).  [default: auto]",
         default="auto",
@@ -61,7 +60,7 @@ timeout_option = options.option(
 )
 
 
-@command(if_unknown=_IF_UNKNOWN)
+@define("search", if_unknown=_IF_UNKNOWN)
 @search_options
 @options.min_score_option
 def search(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
@@ -87,7 +86,7 @@ def search(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     _run(session, "search", text, arguments)
 
 
-@command(if_unknown=_IF_UNKNOWN)
+@define("vsearch", if_unknown=_IF_UNKNOWN)
 @search_options
 @options.min_score_option
 @options.model_options
@@ -104,7 +103,7 @@ def vsearch(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     _run(session, "vsearch", text, arguments)
 
 
-@command(if_unknown=_IF_UNKNOWN)
+@define("query", if_unknown=_IF_UNKNOWN)
 @search_options
 @options.min_score_option
 @options.model_options
@@ -144,7 +143,7 @@ def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[st
         response = _response(session, kind, request, arguments["mode"])
     except CollectionNotFoundError as error:
         # -cats, meant as a word to exclude, is read as -c ats.
-        hints = (intended_as_text(f"-c{name}") for name in arguments["collections"])
+        hints = (session.intended_as_text(f"-c{name}") for name in arguments["collections"])
         error.hint = next(filter(None, hints), error.hint)
         raise
     except VectorIndexMissingError as error:

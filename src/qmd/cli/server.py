@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from qmd.cli import listening
-from qmd.cli.command import Group, command
-from qmd.cli.options import OneOf, chosen_format, flag, json_option, option, refuse
+from qmd.cli.command import Group, command, refuse
+from qmd.cli.options import chosen_format, flag, json_option, option
 from qmd.cli.session import Session
 from qmd.cli.terminal import say
 from qmd.errors import BusyError, QmdError
@@ -23,7 +23,7 @@ _OVER_HTTP = ("--transport", "http")
 @click.group("server", cls=Group, acts_alone=True)
 @option(
     "--transport T",
-    OneOf(("both", "mcp", "http")),
+    ("both", "mcp", "http"),
     "Serve http, mcp (on stdin and stdout), or both.  [default: both]",
     default="both",
 )

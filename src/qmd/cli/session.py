@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
-
-import click
+from typing import TYPE_CHECKING, NamedTuple
 
 from qmd.cli import commands
+from qmd.cli.console import current
 from qmd.cli.terminal import can_ask, clean_name, note, shell_words
 from qmd.errors import SourceError
 from qmd.text.digest import sha256
@@ -16,11 +15,20 @@ from qmd.text.digest import sha256
 if TYPE_CHECKING:
     from qmd.config.approvals import Kind
     from qmd.config.paths import Locations
+    from qmd.config.settings import Settings
     from qmd.engine.index import Index
     from qmd.engine.watching.election import WatchState
     from qmd.server.discovery import Advertisement
 
 NO_COLLECTIONS = "No collections yet. Add one with: qmd collection add PATH"
+
+
+class Called(NamedTuple):
+    """The command of a run, its words, and its hint for words that may be meant as text."""
+
+    path: str
+    words: tuple[str, ...]
+    if_unknown: str | None
 
 
 class Session:
@@ -32,12 +40,18 @@ class Session:
     portable_file: str | None = None  # of --index-file
     quiet = False
     debug = False
+    called = Called("qmd", (), None)
     #: The kinds of permission (`qmd trust`) that the command would use.
     uses: frozenset[Kind] = frozenset({"path", "model", "store"})
     #: Abandoned work still runs in a thread: exit without waiting for it.
     abandoned = False
     _index: Index | None = None
     _notes_shown = 0
+
+    def take(self, option: str, value: object) -> None:
+        """Take the value of a global option, if it is given."""
+        if value:
+            setattr(self, option, value)
 
     @property
     def index(self) -> Index:
@@ -67,7 +81,7 @@ class Session:
     def _locations(self) -> Locations:
         from qmd.config.paths import locate
 
-        return locate(self.index_name, os.environ, self.folder())
+        return locate(self.index_name, current().environ, self.folder())
 
     def index_file(self) -> str:
         """Return the path of the index file without opening it."""
@@ -95,7 +109,12 @@ class Session:
         from qmd.server.discovery import find
 
         file = self.index_file() if self._index is None else self._index.locations.index
-        return find(cache_dir(os.environ), file)
+        return find(cache_dir(current().environ), file)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of this run."""
+        return self.index.settings
 
     def watcher(self) -> WatchState | None:
         """Return the state of the process that keeps the index as the files are; None if there is none."""
@@ -115,7 +134,7 @@ class Session:
     def folder() -> str:
         """Return the current folder. Raises `SourceError` if it has been deleted."""
         try:
-            return os.getcwd()
+            return current().folder()
         except FileNotFoundError as error:
             raise SourceError("the current folder has been deleted", "change to another folder") from error
 
@@ -124,6 +143,18 @@ class Session:
         if not self.quiet:
             for message in messages:
                 note(self.addressed(message))
+
+    def intended_as_text(self, argument: str) -> str | None:
+        """Return a hint for a word such as `-notes`, which was read as an option but may be meant as text.
+
+        None if no word starts with `argument`, or if the command takes no such text.
+        """
+        path, words, if_unknown = self.called
+        text = next((word for word in words if word.startswith(argument) and len(word) > 2), None)
+        if text is None or if_unknown is None:
+            return None
+        others = [word for word in words if word != text]
+        return f"{if_unknown}: {path} {shell_words(*others, '--', text)}"
 
     def addressed(self, message: str) -> str:
         """Return a message whose commands name the index and the store that this command was given.
@@ -155,7 +186,6 @@ def _ask_passphrase(path: str) -> str:
     """Ask for the passphrase of a file; return "" if there is no terminal."""
     if not can_ask():
         return ""
+    import click
+
     return str(click.prompt(f"Passphrase of {clean_name(path)}", hide_input=True, err=True))
-
-
-pass_session = click.make_pass_decorator(Session, ensure=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from qmd.cli.console import current
 from qmd.cli.options import chosen_format
 from qmd.cli.render.formats import writer
 from qmd.cli.render.rows import Column, Listing
@@ -24,7 +23,8 @@ if TYPE_CHECKING:
 
 def plain_view() -> View:
     """Return how to show text on stdout: its width, and whether it is a terminal and has colours."""
-    return View(terminal=is_terminal(sys.stdout), width=output_width(), colours=has_colours(sys.stdout))
+    stdout = current().stdout
+    return View(terminal=is_terminal(stdout), width=output_width(), colours=has_colours(stdout))
 
 
 def view_for(
@@ -35,13 +35,13 @@ def view_for(
     Brackets of the query with `unknown` fields are text.
     """
     index, view = session.index, plain_view()
-    template = index.settings.editor_uri or DEFAULT_EDITOR
+    template = session.settings.editor_uri or DEFAULT_EDITOR
     links = view.colours and template != NO_EDITOR
     if links and not is_editor(template):
         session.note(f"editor_uri '{template}' is ignored: its scheme is not that of a known editor")
         links = False
     roots = {each.name: each.path for each in index.config.collections.values()}
-    disk = Disk(roots, os.getcwd()) if links or options["full_path"] else None
+    disk = Disk(roots, current().folder()) if links or options["full_path"] else None
     return view._replace(
         full=bool(options.get("full")),
         line_numbers=bool(options.get("line_numbers")),

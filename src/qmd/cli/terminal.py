@@ -7,7 +7,12 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import IO, Any
+from typing import TYPE_CHECKING
+
+from qmd.cli.console import current
+
+if TYPE_CHECKING:
+    from typing import IO, Any
 
 # Colours of the terminal that are readable on a dark and on a light background.
 RED, GREEN, YELLOW, MAGENTA = "31", "32", "33", "35"
@@ -17,9 +22,9 @@ BOLD, DIM = "1", "2"
 # C0 and C1 controls, line separators, bidirectional embeddings, overrides and isolates.
 # Compiled when it is used, which takes milliseconds.
 _CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
-_IN_NAMES = re.compile("[\t\n]")
+_IN_NAMES = "[\t\n]"
 _LINE_ENDS = "[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]"
-_BREAKS = re.compile(r"\s*[\r\n]+\s*")
+_BREAKS = r"\s*[\r\n]+\s*"
 
 
 def is_terminal(stream: IO[Any]) -> bool:
@@ -31,26 +36,23 @@ def is_terminal(stream: IO[Any]) -> bool:
 
 def can_ask() -> bool:
     """Whether a person can read a question and answer it."""
-    return is_terminal(sys.stdin) and is_terminal(sys.stderr)
+    return is_terminal(current().stdin) and is_terminal(current().stderr)
 
 
 def takes_escapes(stream: IO[Any]) -> bool:
     """Whether the stream understands escape sequences: it is a terminal, and TERM is not dumb."""
-    return is_terminal(stream) and os.environ.get("TERM") != "dumb"
+    return is_terminal(stream) and current().environ.get("TERM") != "dumb"
 
 
 def has_colours(stream: IO[Any]) -> bool:
     """Whether to use colours and styles: the stream understands them, and NO_COLOR is not set."""
-    return takes_escapes(stream) and not os.environ.get("NO_COLOR")
+    return takes_escapes(stream) and not current().environ.get("NO_COLOR")
 
 
 def output_width() -> int:
     """Return the width of stdout in columns: of the terminal, or 80."""
-    if not is_terminal(sys.stdout):
-        return 80
-    from shutil import get_terminal_size
-
-    return get_terminal_size().columns
+    console = current()
+    return console.width() if is_terminal(console.stdout) else 80
 
 
 def styled(text: str, *codes: str) -> str:
@@ -59,7 +61,7 @@ def styled(text: str, *codes: str) -> str:
 
 def painted(text: str, *codes: str, stream: IO[str] | None = None) -> str:
     """Return the text in bold, a colour and so on, if `stream`, by default stdout, has colours."""
-    return styled(text, *codes) if has_colours(stream or sys.stdout) else text
+    return styled(text, *codes) if has_colours(stream or current().stdout) else text
 
 
 def link(text: str, address: str) -> str:
@@ -81,12 +83,12 @@ def clean_name(name: str, *, terminal: bool = True) -> str:
     """
     if name.isprintable():  # most are, so that the patterns need not be compiled
         return name
-    return clean(_IN_NAMES.sub(_escape, name)) if terminal else re.sub(_LINE_ENDS, _escape, name)
+    return clean(re.sub(_IN_NAMES, _escape, name)) if terminal else re.sub(_LINE_ENDS, _escape, name)
 
 
 def one_line(text: str, *, terminal: bool = True) -> str:
     """Return the text without line breaks; for a terminal, with control characters as escapes."""
-    return clean(_BREAKS.sub(" ", text.strip()), terminal=terminal)
+    return clean(re.sub(_BREAKS, " ", text.strip()), terminal=terminal)
 
 
 def shell_words(*words: str) -> str:
@@ -146,13 +148,13 @@ def columns(rows: Iterable[tuple[str, ...]], right: frozenset[int] = frozenset()
 
 def write(text: str, stream: IO[str] | None = None) -> None:
     """Write to `stream`, by default stdout. A closed pipe is not an error, so the work continues."""
-    target = sys.stdout if stream is None else stream
+    target = current().stdout if stream is None else stream
     _attempt(target, lambda: target.write(text))
 
 
 def write_plain(text: str) -> None:
     """Write text without styles to stdout, with control characters as escapes if that is a terminal."""
-    write(clean(text, terminal=is_terminal(sys.stdout)))
+    write(clean(text, terminal=is_terminal(current().stdout)))
 
 
 def say(*lines: str) -> None:
@@ -161,7 +163,8 @@ def say(*lines: str) -> None:
 
 def note(text: str) -> None:
     """Write a note to stderr, dimmed if it has colours."""
-    write(painted(f"note: {one_line(text)}", DIM, stream=sys.stderr) + "\n", sys.stderr)
+    stderr = current().stderr
+    write(painted(f"note: {one_line(text)}", DIM, stream=stderr) + "\n", stderr)
 
 
 def prepare() -> None:

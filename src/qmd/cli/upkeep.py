@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qmd.cli.collections import status_lines
-from qmd.cli.command import Group, command, fail
-from qmd.cli.options import all_formats, chosen_format, collection_option, flag, json_option, option, refuse
+from qmd.cli.command import Group, command, refuse
+from qmd.cli.options import all_formats, chosen_format, collection_option, flag, json_option, option
 from qmd.cli.progress import Bar
 from qmd.cli.session import Session
 from qmd.cli.show import show_json, show_listing
 from qmd.cli.sizes import human_size, local_time
 from qmd.cli.terminal import GREEN, RED, YELLOW, can_ask, clean_name, columns, one_line, painted, say
+from qmd.cli.usage import fail
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:

@@ -11,12 +11,13 @@ from typing import Any
 import click
 
 from qmd.cli.collections import adding_options, index_folder
-from qmd.cli.command import command, fail
+from qmd.cli.command import command
 from qmd.cli.errors import INTERRUPTED
 from qmd.cli.indexing import make_vectors, problem_line
 from qmd.cli.options import flag
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.terminal import can_ask, clean_name, say, shell_words
+from qmd.cli.usage import fail
 from qmd.errors import QmdError
 from qmd.processes import python
 from qmd.text.digest import sha256

@@ -11,7 +11,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from qmd.cli import candidates, options
-from qmd.cli.command import command
+from qmd.cli.command import OneOf, command
 from qmd.cli.render.explain import breakdown, unexpected
 from qmd.cli.render.passage import labelled
 from qmd.cli.render.rows import plain, program_text
@@ -56,7 +56,7 @@ _VERDICTS = {"shown": ("Shown", GREEN), "not_indexed": ("Not indexed", YELLOW)}
 @click.option(
     "--search",
     "kind",
-    type=options.OneOf(["search", "vsearch", "query"]),
+    type=OneOf(["search", "vsearch", "query"]),
     default="query",
     metavar="S",
     help="The command to explain: search, vsearch or query.  [default: query]",

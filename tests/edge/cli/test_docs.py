@@ -12,6 +12,7 @@ import click
 import pytest
 
 from qmd.cli.app import app
+from qmd.cli.console import Console, use
 from tests.edge.cli.schemas import PAGE
 from tests.edge.cli.test_help import ALL
 
@@ -50,6 +51,7 @@ def test_examples_of_the_help_can_be_parsed(line: str) -> None:
         found = command.get_command(context, words.pop(0))
         assert found is not None, line
         command = found
+    use(Console())
     command.make_context("qmd", words)
 
 

@@ -12,7 +12,7 @@ import click
 import pytest
 
 from qmd.cli.app import App, run
-from qmd.cli.errors import Interrupted
+from qmd.cli.usage import Interrupted
 from qmd.errors import QueryError
 from tests.users import User
 

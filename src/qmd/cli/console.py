@@ -1,0 +1,73 @@
+"""Where a run of the program reads and writes: its streams, environment and folder, and its output format."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import IO
+
+
+class Console:
+    """The streams and the environment of this process.
+
+    A server runs commands of other processes, and has a subclass with theirs.
+    """
+
+    def __init__(self) -> None:
+        #: The output format that the command line names, if it names one.
+        self.format: str | None = None
+        self._input: bytes | None = None
+
+    @property
+    def stdin(self) -> IO[str]:
+        return sys.stdin
+
+    @property
+    def stdout(self) -> IO[str]:
+        return sys.stdout
+
+    @property
+    def stderr(self) -> IO[str]:
+        return sys.stderr
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        return os.environ
+
+    def folder(self) -> str:
+        """Return the working folder."""
+        return os.getcwd()
+
+    def width(self) -> int:
+        """Return the columns of the terminal."""
+        from shutil import get_terminal_size
+
+        return get_terminal_size().columns
+
+    def read(self, limit: int = -1) -> bytes:
+        """Return stdin, up to `limit` bytes; a second call returns the same."""
+        if self._input is None:
+            self._input = sys.stdin.buffer.read(limit)
+        return self._input
+
+
+_CURRENT: ContextVar[Console] = ContextVar("console")
+
+
+def current() -> Console:
+    """Return the console of this run."""
+    console = _CURRENT.get(None)
+    if console is None:
+        console = Console()
+        _CURRENT.set(console)
+    return console
+
+
+def use(console: Console) -> None:
+    """Make a console that of the run in this thread."""
+    _CURRENT.set(console)

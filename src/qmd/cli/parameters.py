@@ -1,0 +1,118 @@
+"""Options and arguments of commands, as data: the small parser reads them, and click's are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+class Parameter:
+    """An option, or an argument if it has no `names`. Called with a function, it adds itself to its command.
+
+    Args:
+        names: The spellings of an option.
+        kind: A function that makes the value of the text, and raises `MisuseError`; a tuple of the words that
+            are allowed; a type of click, for commands that click alone reads; None for text.
+        off: The spellings that say no, of a flag that may say so.
+        to: The name of the value; by default it comes from the longest spelling.
+        flag: Whether it takes no value.
+        multiple: Whether an option may be repeated, or an argument takes all words.
+        goes: Where the value goes: to the function (argument), the session, or the choice of the `format`.
+        complete: The name of the function of `candidates` that completes it, or the function.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str] = (),
+        kind: Any = None,
+        help: str = "",
+        *,
+        off: Sequence[str] = (),
+        to: str | None = None,
+        metavar: str | None = None,
+        flag: bool = False,
+        multiple: bool = False,
+        required: bool = False,
+        default: Any = None,
+        goes: str = "argument",
+        complete: Any = None,
+    ) -> None:
+        self.names = tuple(names)
+        self.off = tuple(off)
+        self.to = to or max(names, key=len).lstrip("-").replace("-", "_")
+        self.kind = kind
+        self.help = help
+        self.metavar = metavar
+        self.flag = flag
+        self.multiple = multiple
+        self.required = required
+        #: The value if it is not given. A flag that cannot say no is off.
+        self.default = False if flag and not off and default is None else default
+        self.goes = goes
+        self.complete = complete
+
+    def __call__(self, decorated: Decorated) -> Decorated:
+        """Add the parameter to a function, where click's decorators add theirs."""
+        vars(decorated).setdefault("__click_params__", []).append(self)
+        return decorated
+
+
+def option(
+    spelling: str,
+    kind: Any,
+    help: str,
+    *,
+    to: str | None = None,
+    shell_complete: Any = None,
+    **attributes: Any,
+) -> Parameter:
+    """Make an option that is spelled as the help shows it: `-C, --candidate-limit N`.
+
+    `to` is the name of the argument, by default that of the longest name. See `Parameter` for the others.
+    """
+    *names, last = spelling.split(", ")
+    name, _, metavar = last.partition(" ")
+    return Parameter(
+        (*names, name), kind, help, to=to, metavar=metavar, complete=shell_complete, **attributes
+    )
+
+
+def flag(*names: str, help: str, **attributes: Any) -> Parameter:
+    """Make an option without a value, or with its opposite: `--fold/--no-fold`. A name may be `to`."""
+    spelled = [name for name in names if name.startswith("-")]
+    to = next((name for name in names if not name.startswith("-")), None)
+    on, *off = spelled[-1].split("/")
+    return Parameter((*spelled[:-1], on), None, help, off=off, to=to, flag=True, **attributes)
+
+
+def argument(
+    to: str, metavar: str, complete: str | None = None, *, multiple: bool = True, required: bool = False
+) -> Parameter:
+    """Make an argument that takes all words, or one if not `multiple`."""
+    return Parameter(to=to, metavar=metavar, multiple=multiple, required=required, complete=complete)
+
+
+#: Accepted before and after a command's name, and therefore stored in the session.
+GLOBAL = (
+    option(
+        "--index NAME",
+        None,
+        "Use the index with this name.",
+        to="index_name",
+        goes="session",
+        shell_complete="indexes",
+    ),
+    option("--store URL", None, "Keep the index in this store: milvus://HOST:PORT/DB.", goes="session"),
+    option(
+        "--index-file FILE",
+        None,
+        "Read this portable index file, made by 'qmd backup --portable'.",
+        to="portable_file",
+        goes="session",
+        shell_complete="files",
+    ),
+    flag("-q", "--quiet", help="Do not show notes, hints and progress.", goes="session"),
+    flag("--debug", help="Show the traceback of an error.", goes="session"),
+)
