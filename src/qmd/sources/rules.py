@@ -60,7 +60,9 @@ class Rules:
 
     def file_excluded(self, name: str, path: str) -> bool:
         """Return whether the file `path`, with the last segment `name`, is excluded."""
-        return name[0] == "." or not self.matches(path) or self._ignored(path, False) is not None
+        if name[0] == "." or not self.matches(path):
+            return True
+        return bool(self._ignores) and self._ignored(path, False) is not None
 
     def unknown(self, name: str, path: str) -> bool:
         """Return whether the excluded file `path` is of a kind that no format reads, and is not ignored."""

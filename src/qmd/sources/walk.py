@@ -10,6 +10,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Collection as Names
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from operator import attrgetter
 from stat import S_ISDIR, S_ISREG
 
 from msgspec import Struct
@@ -19,7 +20,7 @@ from qmd.sources.formats.registry import suffix
 from qmd.sources.paths import OnProblem, absolute_path, in_words, printable
 from qmd.sources.root import Root
 from qmd.sources.rules import Rules
-from qmd.types import Collection, Fingerprint, SourceFile
+from qmd.types import Collection, Fingerprint, SourceFile, States
 
 #: The errors for a folder that was deleted, or exchanged for a link, since its parent was listed.
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
@@ -30,6 +31,7 @@ def walk(
     on_problem: OnProblem | None = None,
     unknown: Counter[str] | None = None,
     root: Root | None = None,
+    unseen: States | None = None,
 ) -> Iterator[SourceFile]:
     """List every file of a collection once, with folders in the order of their names.
 
@@ -40,7 +42,8 @@ def walk(
     that of the collection itself is `/`. The files in such a folder are unknown, not deleted. `root` is the
     collection's folder, if it is already open.
 
-    `unknown` counts the files that no format reads, by suffix.
+    `unknown` counts the files that no format reads, by suffix. Files that are in `unseen` with their present
+    state are removed from it instead of being listed.
 
     Raises `UsageError` if the pattern or a glob is invalid. Raises `SourceError` at the call, if the
     collection's folder is missing, no folder or cannot be listed, and at the end of the iteration, if it was
@@ -48,6 +51,7 @@ def walk(
     """
     walker = _Walker(collection, on_problem, root or Root(collection))
     walker.unknown = unknown
+    walker.unseen = unseen or {}
     return walker.files()
 
 
@@ -56,13 +60,16 @@ def walk_within(
     paths: Iterable[str],
     on_problem: OnProblem | None = None,
     root: Root | None = None,
+    unseen: States | None = None,
 ) -> list[SourceFile] | None:
     """Return the files of a collection that are at `paths` or in these folders, as `walk` lists them.
 
     The paths are relative to the collection, in NFC, and need not exist. None if there are links on the way
     or among the files, because what a link stands for depends on the whole collection. Raises as `walk`.
     """
-    return _Walker(collection, on_problem, root or Root(collection)).files_within(paths)
+    walker = _Walker(collection, on_problem, root or Root(collection))
+    walker.unseen = unseen or {}
+    return walker.files_within(paths)
 
 
 class Folders(Struct, frozen=True):
@@ -104,6 +111,7 @@ class _Walker:
         self.root = root
         self.on_problem = on_problem
         self.unknown: Counter[str] | None = None
+        self.unseen: States = {}
         self.visited: set[tuple[int, int]] = set()  # device and inode of every real folder listed
         self.listed: set[str] = set()  # absolute paths of every real file listed
         self.links: list[tuple[str, str, str]] = []  # absolute path, relative path, name
@@ -142,7 +150,7 @@ class _Walker:
 
         Of the entries of `top` itself, list `only` those with these names.
         """
-        rules, links, listed = self.rules, self.links, self.listed
+        rules, links, listed, unseen = self.rules, self.links, self.listed, self.unseen
         folders_only = self.folders_only
         pending = [(top, prefix)]
         while pending:
@@ -168,23 +176,30 @@ class _Walker:
                         continue
                     path = prefix + name
                     try:
-                        if entry.is_symlink():
-                            if name[0] != ".":
-                                links.append((base + entry.name, path, name))
+                        # Most entries are unchanged files, so these are first and take few calls.
+                        if entry.is_file(follow_symlinks=False):
+                            if folders_only:
+                                continue
+                            if rules.file_excluded(name, path):
+                                if self.unknown is not None and rules.unknown(name, path):
+                                    self.unknown[suffix(name)] += 1
+                                continue
+                            absolute = base + entry.name
+                            if absolute in listed:
+                                continue
+                            status = entry.stat(follow_symlinks=False)
+                            state = status.st_size, status.st_mtime_ns, status.st_ino
+                            if unseen.get(path) == state:
+                                listed.add(absolute)
+                                del unseen[path]
+                            elif self._is_valid(path) and S_ISREG(status.st_mode):
+                                listed.add(absolute)
+                                yield SourceFile(path, absolute, Fingerprint(*state))
                         elif entry.is_dir(follow_symlinks=False):
                             if not rules.folder_excluded(name, path) and self._is_valid(path, "/"):
                                 folders.append((base + entry.name, path + "/"))
-                        elif folders_only:
-                            continue
-                        elif rules.file_excluded(name, path):
-                            if self.unknown is not None and rules.unknown(name, path):
-                                self.unknown[suffix(name)] += 1
-                        elif (absolute := base + entry.name) not in listed and self._is_valid(path):
-                            status = entry.stat(follow_symlinks=False)
-                            if S_ISREG(status.st_mode):
-                                listed.add(absolute)
-                                fingerprint = Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino)
-                                yield SourceFile(path, absolute, fingerprint)
+                        elif entry.is_symlink() and name[0] != ".":
+                            links.append((base + entry.name, path, name))
                     except FileNotFoundError:
                         continue  # deleted since the folder was listed
                     except OSError as error:
@@ -201,7 +216,7 @@ class _Walker:
                 if identity not in self.visited:
                     self.visited.add(identity)
                     self.prefixes[folder] = prefix
-                    listed = sorted(entries, key=lambda entry: entry.name)
+                    listed = sorted(entries, key=attrgetter("name"))
             except OSError as error:
                 if error.errno not in _GONE:
                     self._report(prefix or "/", in_words(error))

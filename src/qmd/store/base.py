@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from qmd.text.predicates import Value
     from qmd.text.query import LexicalQuery
-    from qmd.types import Anchor, Chunk, Config, Document, FieldSummary, Fingerprint, Link, ValueCount
+    from qmd.types import Anchor, Chunk, Config, Document, FieldSummary, Link, States, ValueCount
 
 
 class Collections(Protocol):
@@ -77,8 +77,8 @@ class Collections(Protocol):
 class Documents(Protocol):
     """Documents and their texts."""
 
-    def manifest(self, collection: str) -> dict[str, Fingerprint]:
-        """Return the fingerprint of each file of a collection by path."""
+    def manifest(self, collection: str) -> States:
+        """Return the values of the fingerprint of each document of a collection by path."""
 
     def apply(
         self,

@@ -71,6 +71,9 @@ from qmd.types.documents import (
 from qmd.types.documents import (
     SourceFile as SourceFile,
 )
+from qmd.types.documents import (
+    States as States,
+)
 from qmd.types.lists import (
     Author as Author,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -13,6 +13,10 @@ class Fingerprint(NamedTuple):
     size: int
     mtime_ns: int
     inode: int
+
+
+#: The values of the fingerprints of files, by path.
+States: TypeAlias = dict[str, tuple[int, int, int]]
 
 
 class SourceFile(NamedTuple):

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
-from qmd.engine.indexing.record import ScanRecord
-from qmd.engine.indexing.unread import Unread, describe_waiting
-from qmd.errors import QmdError, SourceError
-from qmd.sources.formats import registry
-from qmd.sources.formats.registry import Readers
+from qmd.engine.indexing.comparison import Comparison
+from qmd.engine.indexing.unread import describe_waiting
+from qmd.errors import QmdError
 from qmd.sources.read import Outcome
-from qmd.sources.reading import read_all, waits_for
-from qmd.sources.root import Root
-from qmd.sources.walk import walk, walk_within
+from qmd.sources.reading import read_all
+from qmd.sources.walk import walk
 from qmd.store.base import Store
 from qmd.store.values import DocumentChange
 from qmd.text import authorship
 from qmd.text.wording import plural
-from qmd.types import Collection, Fingerprint, SourceFile
+from qmd.types import Collection, States
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
 #: The largest number of files in a transaction.
@@ -96,71 +90,34 @@ def scan(
     Raises `SourceError` if the folder is missing or cannot be listed. Unless `allow_empty`, also if it has no
     documents any more, or was replaced by another folder without most of them; then nothing is removed.
     """
-    report = ScanReport(collection.name)
-    # Read before the walk, so that files that another process indexes meanwhile are not removed.
-    indexed = store.documents.manifest(collection.name)
-    unseen = dict(indexed)
-    unlisted: list[str] = []
-
-    def note(path: str, reason: str) -> None:
-        report.problems.append((path, reason))
-        unlisted.append(path)
-
-    # The walk reads no file, and gives the total for the progress.
-    unknown: Counter[str] = Counter()
-    root = Root(collection)
-    folder = ScanRecord.of(collection, owner)
-    last = ScanRecord.read(store.collections.last_root(collection.name))
-    found = walk_within(collection, within, note, root) if within else None
-    files = list(walk(collection, note, unknown, root)) if found is None else found
-    readers = Readers(collection.formats, collection.encoding)
-    documents_of = _by_file(indexed, files)
-    # Files that are not looked at count as unchanged.
-    scanned = frozenset(within)
-    outside = [] if found is None else [file for file in documents_of if not _covers(scanned, file)]
-    for path in chain.from_iterable(documents_of[file] for file in outside):
-        del unseen[path]
-    paths = chain((file.path for file in files), outside)
-    formats, outdated = _formats(paths, readers, last.formats)
-    present = {file.path for file in files if file.fingerprint.size}.union(outside)
-    lost = [file for file in documents_of if file not in present and not _is_unlisted(file, unlisted)]
-    if lost and not allow_empty:
-        count = sum(len(documents_of[file]) for file in lost)
-        _check_removal(collection, count, len(indexed), not present, folder.replaces(last))
-    authors = authorship.authors_of(chain((file.path for file in files), outside))
-    # If a folder became or ceased to be an author's folder, its unchanged files have another author.
-    reassigned = authors.symmetric_difference(authorship.authors_of(indexed))
-    if found is not None and (reassigned or outdated):
-        return scan(store, collection, on_progress, owner=owner, record=record, on_change=on_change)
-    unread = Unread(last.unread, readers, within if found is not None else None)
-    unread.unknown |= unknown
-    for path, reason in report.problems:
-        unread.add(path, reason)
-    comparison = _Comparison(report, unread, indexed, documents_of, unseen, reassigned, outdated)
-    batch = _Batch(store, report, indexed, on_change)
+    comparison = Comparison(store, collection, owner, within)
+    if not allow_empty:
+        comparison.check_removal()
+    report = ScanReport(collection.name, problems=comparison.problems)
+    batch = _Batch(store, report, comparison.indexed, on_change)
     due = time.monotonic() + _PROGRESS_SECONDS
-    for outcome in read_all(comparison.to_read(files, readers), readers, root):
+    for outcome in read_all(comparison.to_read(), comparison.readers, comparison.root):
         file = outcome.file
         if outcome.error is not None:
             comparison.fail(file, outcome.error.message, outcome.reason)
             continue
-        batch.add([*_changes(outcome, authors)], documents_of.get(file.path, ()))
+        batch.add([*_changes(outcome, comparison.authors)], comparison.documents_of.get(file.path, ()))
         # All documents of a file are in one transaction: its fingerprint says that all are there.
         full = batch.full
         if full:
             batch.apply(wait=on_change is not None)
         if on_progress is not None and (full or time.monotonic() >= due):
-            on_progress(collection.name, comparison.seen, len(files))
+            on_progress(collection.name, comparison.seen, comparison.total)
             due = time.monotonic() + _PROGRESS_SECONDS
     # Remove last, so that a renamed file's text and vectors are still there when its new name is added.
-    deleted = [path for path in unseen if not _is_unlisted(registry.file_of(path), unlisted)]
-    batch.apply([*batch.removed, *comparison.stale, *deleted])
+    batch.apply([*batch.removed, *comparison.stale, *comparison.deleted()])
     if on_progress is not None:
-        on_progress(collection.name, len(files), len(files))
-    now = replace(folder, formats=formats, unread=unread.packed())
+        on_progress(collection.name, comparison.total, comparison.total)
+    report.unchanged += comparison.unchanged
+    report.waiting = comparison.unread.waiting
+    now, last = comparison.record(), comparison.last
     if record or report.added or report.updated or report.removed or last != now:
         store.collections.finish_scan(collection.name, now.stored())
-    report.waiting = unread.waiting
     if batch.with_nul:
         count, example = len(batch.with_nul), batch.with_nul[0]
         report.notices.append(f"{plural(count, 'file')} with NUL bytes, indexed as spaces: {example}")
@@ -171,120 +128,6 @@ def scan(
             "collection's 'encoding'"
         )
     return report
-
-
-def _by_file(indexed: Mapping[str, Fingerprint], files: Sequence[SourceFile]) -> dict[str, tuple[str, ...]]:
-    """Return the paths of the indexed documents by the path of their file."""
-    found: dict[str, tuple[str, ...]] = {path: (path,) for path in indexed if "#" not in path}
-    if len(found) < len(indexed):
-        listed = {file.path for file in files}
-        contained: dict[str, list[str]] = {}
-        for path in indexed:
-            base, sign, _ = path.rpartition("#")
-            if sign:
-                is_inside = path not in listed and (base in listed or registry.file_of(path) == base)
-                contained.setdefault(base if is_inside else path, []).append(path)
-        found |= {file: (*found.get(file, ()), *paths) for file, paths in contained.items()}
-    return found
-
-
-def _formats(
-    paths: Iterable[str], readers: Readers, last: Mapping[str, str]
-) -> tuple[dict[str, str], set[str]]:
-    """Return the formats by suffix, and the suffixes whose files had another format, version or encoding.
-
-    Suffixes with the first version of Markdown are left out. A format counts as unchanged as long as it
-    cannot read: if its package is broken, or files wait for an extra.
-    """
-    first = registry.FIRST_IDENTITY
-    found, outdated = {}, set()
-    for suffix in {registry.suffix(path) for path in paths}:
-        before = last.get(suffix, first)
-        file = f"x.{suffix}"
-        now = before if waits_for(readers, file) else readers.identity(file) or before
-        if now != before:
-            outdated.add(suffix)
-        if now != first:
-            found[suffix] = now
-    return found, outdated
-
-
-def _check_removal(collection: Collection, lost: int, total: int, empty: bool, replaced: bool) -> None:
-    """Raise `SourceError` if it may be a mistake that `lost` of `total` documents are gone."""
-    if empty:
-        reason = "contains no documents any more"
-    elif replaced and lost * 2 > total:
-        reason = f"is another folder than before, without {lost:,} of {total:,} documents"
-    else:
-        return
-    raise SourceError(
-        f"collection '{collection.name}': {collection.path} {reason}; nothing was removed",
-        "check that its drive is mounted; if the documents are really deleted: qmd update --allow-empty",
-    )
-
-
-class _Comparison(Struct):
-    """The files of a collection, compared with its documents in the index.
-
-    Attributes:
-        report: Counts unchanged documents, and gets the files that cannot be read.
-        unread: Remembers these files.
-        indexed: The fingerprint of each document by path.
-        documents_of: The paths of the documents of each file.
-        unseen: Documents whose file has not been seen.
-        folders: Folders of authors with files that are read although they are unchanged.
-        suffixes: Suffixes of such files.
-        seen: The number of files that were compared.
-        stale: Documents of changed files that cannot be read: their text is not that of the file any more.
-    """
-
-    report: ScanReport
-    unread: Unread
-    indexed: Mapping[str, Fingerprint]
-    documents_of: Mapping[str, Sequence[str]]
-    unseen: dict[str, Fingerprint]
-    folders: frozenset[str]
-    suffixes: set[str]
-    seen: int = 0
-    stale: list[str] = field(default_factory=list)
-
-    def fail(self, file: SourceFile, message: str, reason: str) -> None:
-        """Report a file that cannot be read. With a `reason`, reading it unchanged would fail again."""
-        self.report.problems.append((file.path, message))
-        words = reason or message.removeprefix(f"cannot read {file.path}: ")
-        self.unread.add(file.path, words, file if reason else None)
-        self._leave(file)
-
-    def _leave(self, file: SourceFile) -> None:
-        """Remove the documents of an unread file, unless they are read from its present state."""
-        if not self._is_unchanged(file):
-            self.stale += self.documents_of.get(file.path, ())
-
-    def _is_unchanged(self, file: SourceFile) -> bool:
-        documents = self.documents_of.get(file.path, ())
-        return bool(documents) and all(map(file.fingerprint.__eq__, map(self.indexed.__getitem__, documents)))
-
-    def to_read(self, files: Sequence[SourceFile], readers: Readers) -> Iterator[SourceFile]:
-        """Yield the files that must be read."""
-        for file in files:
-            self.seen += 1
-            documents = self.documents_of.get(file.path, ())
-            for path in documents:
-                self.unseen.pop(path, None)
-            # Most files are unchanged, so this test decides how long a scan takes.
-            if (
-                self._is_unchanged(file)
-                and not (self.folders and file.path.partition("/")[0] in self.folders)
-                and not (self.suffixes and registry.suffix(file.path) in self.suffixes)
-            ):
-                self.report.unchanged += len(documents)
-            elif extra := waits_for(readers, file.path):
-                self.unread.wait(extra, registry.suffix(file.path))
-                self._leave(file)
-            elif reason := self.unread.again(file):
-                self.fail(file, f"cannot read {file.path}: {reason}", reason)
-            else:
-                yield file
 
 
 def _changes(outcome: Outcome, authors: frozenset[str]) -> Iterator[DocumentChange]:
@@ -306,7 +149,7 @@ class _Batch:
         self,
         store: Store,
         report: ScanReport,
-        indexed: Mapping[str, Fingerprint],
+        indexed: States,
         on_change: OnChange | None,
     ) -> None:
         self._store = store
@@ -358,7 +201,7 @@ class _Batch:
 
 
 def _kinds(
-    store: Store, collection: str, changed: Sequence[DocumentChange], indexed: Mapping[str, Fingerprint]
+    store: Store, collection: str, changed: Sequence[DocumentChange], indexed: States
 ) -> Iterator[tuple[str, ChangeKind]]:
     """Yield the paths of files that are new or have another text or title than in the index."""
     for item in changed:
@@ -368,18 +211,3 @@ def _kinds(
         before = store.documents.find(collection, item.path)
         if before is None or (before.hash, before.title) != (item.source.hash, item.source.title):
             yield item.path, "updated"
-
-
-def _covers(paths: frozenset[str], path: str) -> bool:
-    """Return whether a path is one of `paths`, or in a folder with one of these paths."""
-    at = len(path)
-    while at > 0:
-        if path[:at] in paths:
-            return True
-        at = path.rfind("/", 0, at)
-    return False
-
-
-def _is_unlisted(path: str, unlisted: Sequence[str]) -> bool:
-    """Return whether the walk could not read the file or one of its folders."""
-    return any(path == other or (other.endswith("/") and path.startswith(other)) for other in unlisted)

@@ -138,7 +138,7 @@ def _copy_collection(source: Store, target: Store, name: str, on_progress: OnPro
             _changed(
                 document,
                 texts[document.id],
-                expected[document.path],
+                Fingerprint(*expected[document.path]),
                 fields.get(document.id, {}),
                 links.get(document.id, ()),
                 anchors.get(document.id, ()),

@@ -27,7 +27,7 @@ from qmd.store.milvus.state import STALE_STATISTICS
 from qmd.store.milvus.weights import Weighted, weigh
 from qmd.store.values import Applied, DocumentChange
 from qmd.text.extraction import MARKDOWN, extract, searched_title
-from qmd.types import Document, Fingerprint
+from qmd.types import Document, Fingerprint, States
 
 _DOCUMENT = ("id", "collection", "path", "title", "hash", "size", "mtime_ns", "author", "date")
 #: Characters of one piece of a text. A character has at most 4 bytes.
@@ -56,10 +56,10 @@ class Documents(Part, base.Documents):
         #: Terms that are known to be in the vocabulary.
         self._vocabulary: set[str] = set()
 
-    def manifest(self, collection: str) -> dict[str, Fingerprint]:
+    def manifest(self, collection: str) -> States:
         where = f"collection == {self._state.collection_id(collection)} and {LIVE}"
         rows = self._client.all(DOCUMENTS, where, ["path", *Fingerprint._fields])
-        return {row["path"]: Fingerprint(*(row[name] for name in Fingerprint._fields)) for row in rows}
+        return {row["path"]: (row["size"], row["mtime_ns"], row["inode"]) for row in rows}
 
     def apply(
         self,

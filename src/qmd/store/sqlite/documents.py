@@ -16,7 +16,7 @@ from qmd.store.sqlite.terms import COMMON_FROM, COMMON_SHARE
 from qmd.store.values import Applied, DocumentChange
 from qmd.text.predicates import Fields
 from qmd.text.tokens import index_form
-from qmd.types import Document, Fingerprint
+from qmd.types import Document, States
 
 _COLUMNS = "d.id, c.name, d.path, d.title, t.hash, d.size, d.mtime_ns, d.author, d.date"
 _FROM = "documents d JOIN collections c ON c.id = d.collection_id JOIN contents t ON t.id = d.content_id"
@@ -34,13 +34,13 @@ class Documents(Part, base.Documents):
         #: What the last batch has left: its place among the transactions, and a writer for the next one.
         self._left: tuple[object, FieldWriter] | None = None
 
-    def manifest(self, collection: str) -> dict[str, Fingerprint]:
+    def manifest(self, collection: str) -> States:
         # A range of ids reads the table in order. An index on paths would look up each row.
         rows = self._database.rows(
             "SELECT path, size, mtime_ns, inode FROM documents WHERE id BETWEEN ? AND ?",
             *ranges([collection_id(self._database, collection)]),
         )
-        return {path: Fingerprint(size, mtime_ns, inode) for path, size, mtime_ns, inode in rows}
+        return {path: (size, mtime_ns, inode) for path, size, mtime_ns, inode in rows}
 
     def apply(
         self,
@@ -80,7 +80,9 @@ class Documents(Part, base.Documents):
         return Applied(writer.added, writer.updated, writer.removed)
 
     def prune(self) -> int:
-        if not self._database.row(f"{_UNUSED} LIMIT 1"):
+        # Every document has a text, so counting tells whether there are more; a search for one takes longer.
+        used = "SELECT count(DISTINCT content_id) FROM documents"
+        if not self._database.value(f"SELECT (SELECT count(*) FROM contents) > ({used})"):
             return 0
         with self._database.transaction() as db:
             return drop_unused_texts(db)
