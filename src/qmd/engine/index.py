@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from qmd.engine.collections import CollectionMethods
     from qmd.engine.configuring import ConfigurationMethods
     from qmd.engine.doctor import DoctorMethods
+    from qmd.engine.documents.citing import CitationMethods
     from qmd.engine.documents.fields import FieldMethods
     from qmd.engine.documents.library import DocumentMethods
     from qmd.engine.documents.links import LinkMethods
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
         DocumentMethods,
         FieldMethods,
         LinkMethods,
+        CitationMethods,
         MarkMethods,
         UpdateMethods,
         EmbeddingMethods,
@@ -82,6 +84,7 @@ else:
             """,
             "qmd.engine.documents.fields.FieldMethods": "field_values fields fields_of tags",
             "qmd.engine.documents.links.LinkMethods": "backlinks link_lists links orphans unresolved_links",
+            "qmd.engine.documents.citing.CitationMethods": "cite_check quote_check",
             "qmd.engine.marking.MarkMethods": "mark marks marks_digest pin unmark unpin",
             "qmd.engine.indexing.update.UpdateMethods": "rescan update",
             "qmd.engine.embedding.embed.EmbeddingMethods": "embed embed_texts missing_vectors",

@@ -36,7 +36,7 @@ COMPOSED = (
     "\u3099-\u309c\u309f\u30ff\u3131-\u318e\uf900-\ufad9\uff66-\uff9f\U0002f800-\U0002fa1d"
 )
 #: Combining marks that occur in words; `\\w` does not include them.
-_MARKS = (
+MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0\u07eb-\u07f3"
     "\u0816-\u082d\u08d3-\u0903\u093a-\u093c\u093e-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0983\u09bc\u09be-\u09cd"
@@ -55,7 +55,7 @@ SYMBOLS = (
 _LOOKS = "\u200d\u20e3\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
 #: Marks that normalisation sorts in quadratic time. Words have a few, but an attack could have thousands.
 _SORTED = (
-    _MARKS
+    MARKS
     + "\u0e38-\u0e3a\u0e48-\u0e4b\u0eb8-\u0eba\u0ec8-\u0ecb\u1037\u1039\u103a\u17d2\u3099\u309a\uff9e\uff9f"
 )
 #: The maximum number of consecutive marks, as in the stream-safe text format (Unicode UAX #15).
@@ -74,12 +74,12 @@ _JOINED = re.compile(r"[-_./@:]+\Z")
 
 #: Patterns for `compiled`.
 _UNSPACED_CHAR, _SYMBOL_CHAR, _MARK_CHAR, _COMPOSED_CHAR, _LOOK_CHAR = (
-    f"[{characters}]" for characters in (UNSPACED, SYMBOLS, _MARKS, COMPOSED, _LOOKS)
+    f"[{characters}]" for characters in (UNSPACED, SYMBOLS, MARKS, COMPOSED, _LOOKS)
 )
-_WORD = rf"[{UNSPACED}]+|{_LETTER}+(?:[{_MARKS}]+{_LETTER}*)*{_ENDING}|[{SYMBOLS}][{SYMBOLS}{_LOOKS}]*"
-_PARTS = rf"{_LETTER}(?:{_LETTER}|[{_MARKS}])*"
+_WORD = rf"[{UNSPACED}]+|{_LETTER}+(?:[{MARKS}]+{_LETTER}*)*{_ENDING}|[{SYMBOLS}][{SYMBOLS}{_LOOKS}]*"
+_PARTS = rf"{_LETTER}(?:{_LETTER}|[{MARKS}])*"
 _MANY_MARKS = f"([{_SORTED}]{{{_MOST_MARKS}}})[{_SORTED}]+"
-_FOREIGN = rf"[^\W_\x00-\x7f{UNSPACED}]|[{_MARKS}]"
+_FOREIGN = rf"[^\W_\x00-\x7f{UNSPACED}]|[{MARKS}]"
 _CONTRACTED = re.compile(r"(?:s|t|re|ve|ll|d|m)", re.IGNORECASE)
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 #: Limits of the cache of terms. Words longer than `_MEMORABLE` are data (hashes, encoded blobs).

@@ -15,7 +15,8 @@ from qmd.config.validate import require_unicode
 from qmd.engine.deadline import Deadline
 from qmd.engine.documents import files
 from qmd.engine.documents.fields import check_fields, explain_empty, filtered
-from qmd.engine.documents.references import References
+from qmd.engine.documents.links import Links
+from qmd.engine.documents.references import Location, References
 from qmd.engine.parts import Part
 from qmd.engine.requests import ALL, DEFAULT_MAX_BYTES, FilterOptions, collections_of, unknown_collection
 from qmd.errors import DocumentNotFoundError, NotFoundError, QmdError, UsageError
@@ -123,21 +124,7 @@ class DocumentMethods(Part):
         """
         _check_lines(from_line, max_lines)
         library = self._library
-        # A file whose name ends in `:12` wins over line 12 of another file.
-        document = library.find(reference)
-        if document is not None:
-            return library.page(document, from_line, max_lines)
-        document, fragment = library.with_section(reference)
-        if document is not None:
-            section = library.section(document, fragment)
-            return library.page(
-                document, section.first_line, None, section.last_line - section.first_line + 1
-            )
-        document, start, count = library.with_anchor(reference)
-        if document is None:
-            path, start, count = split_location(reference)
-            document = library.resolve(path)
-            _check_lines(start, count)
+        document, start, count = library.place(reference)
         return library.page(document, start or from_line, max_lines, count)
 
     def multi_get(
@@ -283,6 +270,24 @@ class DocumentMethods(Part):
 class Library(References):
     """Finds the documents of an index, and reads them."""
 
+    def place(self, reference: str) -> Location:
+        """Return the document of a reference, and the lines that it names. Raises as `Index.get`."""
+        # A file whose name ends in `:12` wins over line 12 of another file.
+        document = self.find(reference)
+        if document is not None:
+            return document, None, None
+        document, fragment = self.with_section(reference)
+        if document is not None:
+            section = self.section(document, fragment)
+            return document, section.first_line, section.last_line - section.first_line + 1
+        document, start, count = self.with_anchor(reference)
+        if document is not None:
+            return document, start, count
+        path, start, count = split_location(reference)
+        document = self.resolve(path)
+        _check_lines(start, count)
+        return document, start, count
+
     def with_section(self, reference: str) -> tuple[Document | None, str]:
         """Split `path#heading` into document and heading; (None, "") if it is not such a reference."""
         path, fragment = split_fragment(reference)
@@ -302,9 +307,25 @@ class Library(References):
         return found
 
     def sections(self, document: Document) -> tuple[Section, ...]:
-        return sections(self._text(document))
+        return sections(self.text(document))
 
-    def _text(self, document: Document) -> str:
+    def with_spaces(self) -> list[Document]:
+        """Return the documents with a space in their path."""
+        return self.visible(self._documents.path_contains(" "))
+
+    def aliased(self, target: str) -> Document | None:
+        """Return the document of an alias, as a wikilink in the first collection that has it leads to it."""
+        links = Links(self._store)
+        for name in self._config.collections:
+            if (path := links.named(name, target)) is not None:
+                return self._documents.find(name, path)
+        return None
+
+    def anchors(self, document: Document) -> Sequence[Anchor]:
+        """Return the places in the source file of a document."""
+        return self._store.fields.anchors([document.id]).get(document.id, ())
+
+    def text(self, document: Document) -> str:
         """Return the text of a document. Raises `NotFoundError` if a portable file was made without it."""
         text = self._documents.texts([document.id]).get(document.id)
         if text is None:
@@ -317,7 +338,7 @@ class Library(References):
         self, document: Document, from_line: int | None, max_lines: int | None, count: int | None = None
     ) -> Page:
         """Return some lines of a document. A `count` from the reference overrides `max_lines`."""
-        text = self._text(document)
+        text = self.text(document)
         context = context_for(self._config, document.collection, document.path)
         # A line feed at the end of a file does not begin another line.
         total = text.count("\n") + (not text.endswith("\n"))
@@ -327,7 +348,7 @@ class Library(References):
         limit = max_lines if count is None else count
         end = total if limit is None else min(total, start - 1 + limit)
         part = text if (start, end) == (1, total) else "\n".join(text.split("\n", end)[start - 1 : end])
-        anchors = self._store.fields.anchors([document.id]).get(document.id, [])
+        anchors = self.anchors(document)
         collection = self._config.collections.get(document.collection)
         media_type, source_type = media_types(document.path, collection)
         return Page(

@@ -94,6 +94,10 @@ class Links:
                 if link.kind == "embed" and target_name(link.target).partition("?")[0] == key:
                     yield document.path, link.target
 
+    def named(self, collection: str, target: str) -> str | None:
+        """Return the path of the document of a collection that a wikilink in its root leads to."""
+        return self._collection(collection, [target]).targets.resolve(target, "", wikilink=True)
+
     def of(self, collections: Sequence[str]) -> Iterator[tuple[str, list[ResolvedLink]]]:
         """Yield the display path of each document of collections, with its links."""
         for name in collections:

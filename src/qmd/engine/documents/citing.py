@@ -1,0 +1,249 @@
+"""Checking the citations and quotations of a text against the indexed documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qmd.engine.deadline import Deadline
+from qmd.engine.documents.library import Library
+from qmd.engine.documents.targets import Resolver, Target
+from qmd.engine.parts import Part
+from qmd.errors import NotFoundError, UsageError
+from qmd.text.anchors import LINE, anchor_at, span
+from qmd.text.citations import MAX_CITATIONS, Citation, citations, place_at
+from qmd.text.outline import find_section
+from qmd.text.quotations import assigned, by_citation
+from qmd.text.standing import stands
+from qmd.text.verbatim import LineNumbers, Words
+from qmd.text.wording import plural
+from qmd.types import Anchor, Document
+from qmd.types.cancelling import Cancelled
+from qmd.types.citations import CitationCheck, CitationReport, Lines, Verdict
+
+#: The longest text that is checked, and the most text of documents that is compared, in characters.
+MAX_DRAFT = 2_000_000
+_MAX_TEXT = 50_000_000
+
+
+class CitationMethods(Part):
+    """Check citations."""
+
+    def cite_check(
+        self, text: str, *, folder: str | None = None, cancelled: Cancelled | None = None
+    ) -> CitationReport:
+        """Check every citation of a text, and the quotations that belong to them, against the index.
+
+        Args:
+            text: The text, such as a draft in Markdown.
+            folder: The folder on disk from which relative links lead; None if they are paths of the index.
+            cancelled: Called before each document; the call ends if it returns true.
+
+        Raises:
+            UsageError: If the text is too long or has too many citations.
+            CancelledError: If the call was cancelled.
+        """
+        if len(text) > MAX_DRAFT:
+            raise UsageError(f"the text has more than {MAX_DRAFT:,} characters", "check its parts")
+        found = citations(text)
+        if len(found) > MAX_CITATIONS:
+            raise UsageError(f"the text has more than {MAX_CITATIONS:,} citations", "check its parts")
+        resolver = Resolver(Library(self._workspace.store, self._workspace.config), text, folder)
+        deadline = Deadline(None, cancelled)
+        targets: list[Target] = []
+        doubtful: set[int] = set()
+        for citation in found:
+            deadline.check()
+            target = resolver.target(citation)
+            if target.document is None and not citation.certain:
+                if not citation.possible:
+                    continue
+                doubtful.add(len(targets))
+            targets.append(target)
+        pairs, uncited = assigned(text, [target.citation for target in targets], doubtful)
+        quotations = by_citation(pairs)
+        judged = [
+            (target, quotations.get(number, ()))
+            for number, target in enumerate(targets)
+            if number in quotations or number not in doubtful
+        ]
+        judge = _Judge(resolver.library, text)
+        # Each text is compared once, for all its citations.
+        judged.sort(key=lambda pair: -1 if pair[0].document is None else pair[0].document.id)
+        checks: list[CitationCheck] = []
+        for target, quoted in judged:
+            deadline.check()
+            checks += judge.checks(target, [quotation.words for quotation in quoted])
+        return CitationReport(tuple(sorted(checks, key=lambda check: check.start)), uncited)
+
+    def quote_check(self, reference: str, quote: str) -> CitationCheck:
+        """Tell whether and where a quotation stands in a document, or in the lines that a reference names.
+
+        Raises as `get`.
+        """
+        library = Library(self._workspace.store, self._workspace.config)
+        document, first, count = library.place(reference)
+        if not len(Words(quote)):
+            raise UsageError("the quotation has no words")
+        cited = None if first is None else (first, first if count is None else first + count - 1)
+        citation = Citation(0, len(reference), "code", reference, "", 0, len(reference))
+        judge = _Judge(library, reference)
+        (check,) = judge.checks(Target(citation, document, cited), [quote])
+        return check
+
+
+class _Judge:
+    """Tells what became of citations. A text is read once if its citations follow one another."""
+
+    def __init__(self, library: Library, text: str) -> None:
+        self._library = library
+        self._text = text
+        self._lines = LineNumbers(text)
+        self._read: tuple[int, Words, tuple[Anchor, ...]] | None = None
+        self._total = 0
+
+    def checks(self, target: Target, quotes: Sequence[str]) -> list[CitationCheck]:
+        """Return a check for each quotation of a citation, or one if there are none."""
+        missing = None if target.document else Verdict(target.standing, reason=target.message)
+        if target.document is not None:
+            try:
+                words, anchors = self._words(target.document)
+            except NotFoundError as error:
+                missing = Verdict("absent", reason=error.message)
+        if missing is not None:
+            return [self._check(target, missing, quote) for quote in quotes or (None,)]
+        if not quotes:
+            return [self._check(target, _of_place(target, words), None, anchors)]
+        verdicts = [_of_quote(target, quote, words, anchors) for quote in quotes]
+        replacement = self._replacement(target, verdicts, words, anchors)
+        return [
+            self._check(target, verdict, quote, anchors, replacement if verdict.standing == "moved" else None)
+            for quote, verdict in zip(quotes, verdicts, strict=True)
+        ]
+
+    def _words(self, document: Document) -> tuple[Words, tuple[Anchor, ...]]:
+        if self._read is None or self._read[0] != document.id:
+            text = self._library.text(document)
+            self._total += len(text)
+            if self._total > _MAX_TEXT:
+                raise UsageError(
+                    "the documents that are cited are too long together", "check parts of the text"
+                )
+            self._read = document.id, Words(text), tuple(self._library.anchors(document))
+        return self._read[1:]
+
+    def _check(
+        self,
+        target: Target,
+        verdict: Verdict,
+        quote: str | None,
+        anchors: Sequence[Anchor] = (),
+        replacement: str | None = None,
+    ) -> CitationCheck:
+        citation, document = target.citation, target.document
+        line = self._lines.of(citation.at)
+        places = [_address(document, place, anchors) for place in verdict.places] if document else []
+        address = _address(document, verdict.lines, anchors) if document and verdict.lines else None
+        return CitationCheck(
+            line=line,
+            column=citation.at - self._text.rfind("\n", 0, citation.at),
+            citation=self._text[citation.at : citation.to],
+            standing=verdict.standing,
+            message=_message(verdict, quote, address),
+            quote=quote,
+            file=None if document is None else document.file,
+            address=address,
+            first_line=verdict.lines and verdict.lines[0],
+            last_line=verdict.lines and verdict.lines[1],
+            nearest="" if verdict.standing == "holds" else verdict.text,
+            difference=verdict.difference,
+            candidates=target.candidates or tuple(places),
+            start=citation.at,
+            end=citation.to,
+            replacement=replacement,
+        )
+
+    def _replacement(
+        self, target: Target, verdicts: Sequence[Verdict], words: Words, anchors: Sequence[Anchor]
+    ) -> str | None:
+        """Return a citation with the place where its quotations stand; None if not all of them do."""
+        found = [
+            verdict.lines for verdict in verdicts if verdict.standing in ("holds", "moved") and verdict.lines
+        ]
+        citation, document = target.citation, target.document
+        written = self._text[citation.at : citation.to]
+        if document is None or len(found) < len(verdicts) or not written.endswith(citation.place):
+            return None
+        lines = min(first for first, _ in found), max(last for _, last in found)
+        sections = self._library.sections(document) if citation.place.startswith("#") else ()
+        inner = [section for section in sections if section.first_line <= lines[0] <= section.last_line]
+        heading = (
+            inner[-1].heading if inner and find_section(sections, inner[-1].heading) == inner[-1] else ""
+        )
+        place = place_at(citation, lines, _anchor_address(lines, anchors), heading)
+        return None if place is None else written[: len(written) - len(citation.place)] + place
+
+
+def _of_place(target: Target, words: Words) -> Verdict:
+    """Tell whether the lines of a citation without quotations are there, and are not all empty."""
+    if target.standing != "holds" or target.cited is None:
+        return Verdict(target.standing, reason=target.message)
+    total = words.text.count("\n") + (not words.text.endswith("\n"))
+    first, last = target.cited
+    if first > total or (last > total and "-" in target.citation.reference[len(target.citation.path) :]):
+        return Verdict("absent", reason=f"the document has {plural(total, 'line')}")
+    lines = first, min(last, total)
+    if not "".join(words.text.split("\n", last)[first - 1 : last]).strip():
+        return Verdict("absent", reason="there is no text in these lines")
+    return Verdict("holds", lines)
+
+
+def _of_quote(target: Target, quote: str, words: Words, anchors: Sequence[Anchor]) -> Verdict:
+    """Tell where a quotation stands, in the lines that its citation names."""
+    # Pages that are not there have no lines, so that a quotation on another page has moved.
+    cited = (0, 0) if target.standing != "holds" else target.cited
+    verdict = stands(words, quote, cited)
+    if (
+        verdict.standing not in ("holds", "absent")
+        and anchors
+        and anchors[0].kind == LINE
+        and cited is not None
+    ):
+        # Who cites source code may count the lines of the file.
+        total = words.text.count("\n") + 1
+        if (lines := span(anchors, LINE, *cited, total)) and stands(words, quote, lines).standing == "holds":
+            return stands(words, quote, lines)
+    title = target.document.title if target.document else ""
+    if verdict.standing != "holds" and Words(quote).folded == Words(title).folded:
+        return Verdict("holds", target.cited)
+    return verdict
+
+
+def _anchor_address(lines: Lines, anchors: Sequence[Anchor]) -> str:
+    """Return the place of lines in the source file, such as `p12` or `p12-13`; "" if it has none."""
+    first, last = anchor_at(anchors, lines[0]), anchor_at(anchors, lines[1])
+    if first is None or last is None:
+        return ""
+    return first.address if first.value == last.value else f"{first.address}-{last.value}"
+
+
+def _address(document: Document, lines: Lines, anchors: Sequence[Anchor]) -> str:
+    place = _anchor_address(lines, anchors) or (
+        f"{lines[0]}" if lines[0] == lines[1] else f"{lines[0]}-{lines[1]}"
+    )
+    return f"{document.file}:{place}"
+
+
+def _message(verdict: Verdict, quote: str | None, address: str | None) -> str:
+    """Say in a sentence what became of a citation."""
+    match verdict.standing:
+        case "holds" if quote is None:
+            return "it is there; nothing is quoted"
+        case "holds":
+            return "quoted as it stands there"
+        case "moved":
+            return f"it stands at {address}"
+        case "inexact":
+            return f"not quoted exactly: {verdict.reason}"
+        case "changed":
+            return f"other words at {address}"
+    return verdict.reason

@@ -1,0 +1,99 @@
+"""Citations, the passages that they cite, and what became of both."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+#: holds: as cited. moved: it stands elsewhere in the document. inexact: the same words, with other case or
+#: punctuation, or a negation at their edge is left out. changed: similar words. absent: nothing like it, or
+#: there is no such document or place. ambiguous: several places or documents.
+Standing = Literal["holds", "moved", "inexact", "changed", "absent", "ambiguous"]
+
+
+#: The first and the last line of a place, counted from 1.
+Lines = tuple[int, int]
+
+
+class Verdict(Struct, frozen=True):
+    """Where a passage stands in a text.
+
+    Attributes:
+        standing: Whether it stands there.
+        lines: The first and the last line of the place, or of the nearest text; None if there is none.
+        text: The text of the place, or the nearest text.
+        difference: What differs, as `[-quoted-] {+in the text+}` between words that are the same.
+        reason: What is different, in a phrase; "" if nothing is.
+        places: The lines of all places, if there are several.
+    """
+
+    standing: Standing
+    lines: Lines | None = None
+    text: str = ""
+    difference: str = ""
+    reason: str = ""
+    places: tuple[Lines, ...] = ()
+
+
+class CitationCheck(Struct, frozen=True):
+    """A citation of a text, and whether it holds; if quotations belong to it, there is one for each.
+
+    Attributes:
+        line: The line of the citation in the text that was checked, counted from 1.
+        column: The character in the line, counted from 1.
+        citation: The citation as written.
+        standing: What became of it. All but `holds` are failures.
+        message: The same in a sentence.
+        quote: The quotation that belongs to it; None if there is none, so that only the place was checked.
+        file: The display path of the document; None if there is none, or several.
+        address: The reference of the place where the passage stands, for `get`; None if there is none.
+        first_line: The first line of the place in the document.
+        last_line: The last line of the place.
+        nearest: The nearest text in the document, if the quotation does not stand there as it is.
+        difference: What differs, as `[-quoted-] {+in the document+}`.
+        candidates: The documents or addresses that it could be, if it is ambiguous.
+        start: The offset of the citation in the text that was checked.
+        end: The offset after it.
+        replacement: The citation with the right place, if it moved and can be rewritten.
+    """
+
+    line: int
+    column: int
+    citation: str
+    standing: Standing
+    message: str
+    quote: str | None = None
+    file: str | None = None
+    address: str | None = None
+    first_line: int | None = None
+    last_line: int | None = None
+    nearest: str = ""
+    difference: str = ""
+    candidates: tuple[str, ...] = ()
+    start: int = 0
+    end: int = 0
+    replacement: str | None = None
+
+
+class CitationReport(Struct, frozen=True):
+    """The citations of a text in order, and the number of quotations that belong to none of them."""
+
+    checks: tuple[CitationCheck, ...]
+    uncited: int = 0
+
+    @property
+    def failed(self) -> tuple[CitationCheck, ...]:
+        """The checks of citations that do not hold."""
+        return tuple(check for check in self.checks if check.standing != "holds")
+
+    def fixed(self, text: str) -> str:
+        """Return the text that was checked with the right places of moved citations."""
+        pieces, at = [], 0
+        for (start, end), replacement in sorted(
+            {(check.start, check.end): check.replacement for check in self.checks}.items()
+        ):
+            if replacement is not None:
+                pieces += [text[at:start], replacement]
+                at = end
+        return "".join([*pieces, text[at:]])
