@@ -5,54 +5,17 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 import tomllib
 from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
-from msgspec import Struct
-
+from qmd.config.agent_files import Change, as_json, is_toml, load
 from qmd.config.agents import Entry
-from qmd.config.atomic import cannot_write, replace_file
-from qmd.config.index_yml import read_file
-from qmd.errors import BusyError, ConfigError, ConflictError
+from qmd.errors import ConfigError, ConflictError
 
 #: Names that need no quotes in TOML.
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-#: Agents keep more than settings in these files. A larger one is not valid, because its end is not read.
-_MAX_BYTES = 100_000_000
-
-
-class Change(Struct, frozen=True):
-    """The content of a file before and after a change; None if the file does not exist."""
-
-    path: str
-    before: bytes | None
-    after: bytes | None
-
-    def __bool__(self) -> bool:
-        return self.before != self.after
-
-    def write(self) -> str | None:
-        """Write the file atomically, and return the path of the backup of the old one.
-
-        Raises `BusyError` if another program has changed the file meanwhile, and `ConfigError` if it cannot
-        be written.
-        """
-        if self.after is None or not self:
-            return None
-        if read_file(self.path, _MAX_BYTES) != self.before:
-            raise BusyError(f"{self.path} is being changed by another program", "run the command again")
-        # A link, as in a folder of dotfiles, stays a link.
-        target = os.path.realpath(self.path)
-        try:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            backup = None if self.before is None else _back_up(target, self.before)
-        except OSError as error:
-            raise cannot_write(self.path, error) from error
-        replace_file(target, self.after)
-        return backup
 
 
 def add(path: str, section: str, name: str, entry: Entry, *, replace: bool = False) -> Change:
@@ -69,7 +32,7 @@ def add(path: str, section: str, name: str, entry: Entry, *, replace: bool = Fal
         ConflictError: the name is taken by a different entry.
         ConfigError: the file cannot be read, or cannot be changed without loss.
     """
-    before, settings = _load(path)
+    before, settings = load(path)
     present = _servers(path, settings, section).get(name)
     if present == entry:
         return Change(path, before, before)
@@ -91,7 +54,7 @@ def remove(path: str, section: str, name: str) -> Change:
         ConflictError: the server of this name runs something else.
         ConfigError: the file cannot be read, or cannot be changed without loss.
     """
-    before, settings = _load(path)
+    before, settings = load(path)
     present = _servers(path, settings, section).get(name)
     if present is None:
         return Change(path, before, before)
@@ -109,7 +72,7 @@ def remove(path: str, section: str, name: str) -> Change:
 
 def shown(path: str, section: str, name: str, entry: Entry) -> str:
     """Return a server's entry as it stands in the settings at `path`."""
-    if _is_toml(path):
+    if is_toml(path):
         return _table(section, name, entry)
     return json.dumps({section: {name: entry}}, ensure_ascii=False, indent=2)
 
@@ -136,43 +99,12 @@ def _servers(path: str, settings: Entry, section: str) -> Entry:
     return servers
 
 
-def _load(path: str) -> tuple[bytes | None, Entry]:
-    """Return a file's bytes and its settings."""
-    data = read_file(path, _MAX_BYTES)
-    if data is None or not data.strip():
-        return data, {}
-    try:
-        text = data.decode("utf-8-sig")
-        settings = tomllib.loads(text) if _is_toml(path) else json.loads(text)
-    except ValueError as error:  # of JSON, TOML and UTF-8
-        hint = "Correct it, or add the server by hand: --dry-run shows its entry."
-        if not _is_toml(path) and re.search(rb"^\s*(//|/\*)", data, re.MULTILINE):
-            hint = "It has comments, which would be lost. Add the server by hand: --dry-run shows its entry."
-        raise ConfigError(f"{path} cannot be read: {error}", hint) from error
-    if not isinstance(settings, dict):
-        raise ConfigError(f"{path} does not hold a table of settings", "The file was not changed.")
-    return data, settings
-
-
-def _is_toml(path: str) -> bool:
-    return path.endswith(".toml")
-
-
 def _written(path: str, before: bytes | None, wanted: Entry, section: str, name: str) -> bytes:
     """Return the file with the settings `wanted`, which differ from those before in one server."""
     old = (before or b"").decode("utf-8-sig")
-    if _is_toml(path):
+    if is_toml(path):
         return _as_toml(path, old, wanted, section, name)
-    return _as_json(old, wanted)
-
-
-def _as_json(old: str, wanted: Entry) -> bytes:
-    """Return settings as JSON, indented like the file was."""
-    indented = re.search(r'\n([ \t]+)"', old)
-    text = json.dumps(wanted, ensure_ascii=False, indent=indented[1] if indented else 2)
-    # Other programs may write half of a surrogate pair as an escape, which UTF-8 cannot hold.
-    text = re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text)
-    return (text + ("\n" if old.endswith("\n") or not old else "")).encode("utf-8")
+    return as_json(old, wanted)
 
 
 def _as_toml(path: str, old: str, wanted: Entry, section: str, name: str) -> bytes:
@@ -219,22 +151,3 @@ def _without_table(text: str, section: str, name: str) -> str:
             pending = []
     left = "".join([*kept, *pending])
     return left if len(left) == len(text) else left.lstrip("\r\n")
-
-
-def _back_up(path: str, data: bytes) -> str:
-    """Write a copy beside a file, under a name that is free, readable by the same users."""
-    mode = stat.S_IMODE(os.stat(path).st_mode)
-    number = 0
-    while True:
-        backup = f"{path}.bak{number or ''}"
-        try:
-            descriptor = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            number += 1
-            continue
-        with open(descriptor, "wb") as file:
-            os.fchmod(descriptor, mode)
-            file.write(data)
-            file.flush()
-            os.fsync(descriptor)
-        return backup

@@ -1,0 +1,100 @@
+"""Files of settings that belong to the programs of AI agents: read them, and change them without loss."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import tomllib
+
+from msgspec import Struct
+
+from qmd.config.agents import Entry
+from qmd.config.atomic import cannot_write, replace_file
+from qmd.config.index_yml import read_file
+from qmd.errors import BusyError, ConfigError
+
+#: Agents keep more than settings in these files. A larger one is not valid, because its end is not read.
+_MAX_BYTES = 100_000_000
+
+
+class Change(Struct, frozen=True):
+    """The content of a file before and after a change; None if the file does not exist."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+
+    def __bool__(self) -> bool:
+        return self.before != self.after
+
+    def write(self) -> str | None:
+        """Write the file atomically, and return the path of the backup of the old one.
+
+        Raises `BusyError` if another program has changed the file meanwhile, and `ConfigError` if it cannot
+        be written.
+        """
+        if self.after is None or not self:
+            return None
+        if read_file(self.path, _MAX_BYTES) != self.before:
+            raise BusyError(f"{self.path} is being changed by another program", "run the command again")
+        # A link, as in a folder of dotfiles, stays a link.
+        target = os.path.realpath(self.path)
+        try:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            backup = None if self.before is None else _back_up(target, self.before)
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+        replace_file(target, self.after)
+        return backup
+
+
+def load(path: str) -> tuple[bytes | None, Entry]:
+    """Return a file's bytes and its settings."""
+    data = read_file(path, _MAX_BYTES)
+    if data is None or not data.strip():
+        return data, {}
+    try:
+        text = data.decode("utf-8-sig")
+        settings = tomllib.loads(text) if is_toml(path) else json.loads(text)
+    except ValueError as error:  # of JSON, TOML and UTF-8
+        hint = "Correct it, or add the entry by hand: --dry-run shows it."
+        if not is_toml(path) and re.search(rb"^\s*(//|/\*)", data, re.MULTILINE):
+            hint = "It has comments, which would be lost. Add the entry by hand: --dry-run shows it."
+        raise ConfigError(f"{path} cannot be read: {error}", hint) from error
+    if not isinstance(settings, dict):
+        raise ConfigError(f"{path} does not hold a table of settings", "The file was not changed.")
+    return data, settings
+
+
+def is_toml(path: str) -> bool:
+    return path.endswith(".toml")
+
+
+def as_json(old: str, wanted: Entry) -> bytes:
+    """Return settings as JSON, indented like the file was."""
+    indented = re.search(r'\n([ \t]+)"', old)
+    text = json.dumps(wanted, ensure_ascii=False, indent=indented[1] if indented else 2)
+    # Other programs may write half of a surrogate pair as an escape, which UTF-8 cannot hold.
+    text = re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text)
+    return (text + ("\n" if old.endswith("\n") or not old else "")).encode("utf-8")
+
+
+def _back_up(path: str, data: bytes) -> str:
+    """Write a copy beside a file, under a name that is free, readable by the same users."""
+    mode = stat.S_IMODE(os.stat(path).st_mode)
+    number = 0
+    while True:
+        backup = f"{path}.bak{number or ''}"
+        try:
+            descriptor = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            number += 1
+            continue
+        with open(descriptor, "wb") as file:
+            os.fchmod(descriptor, mode)
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        return backup
