@@ -11,7 +11,15 @@ from msgspec import UNSET, Meta, UnsetType, defstruct
 from qmd.api.reading import R, Request, fields_of
 from qmd.config.validate import MAX_COLLECTION_NAME
 from qmd.engine.embedding.batches import MAX_TEXTS
-from qmd.engine.requests import DEFAULT_MAX_BYTES, FILTERS, NAMES, OPTIONS, SearchKind, SearchRequest
+from qmd.engine.requests import (
+    DEFAULT_MAX_BYTES,
+    FILTERS,
+    NAMES,
+    OPTIONS,
+    PROMPT_TOKENS,
+    SearchKind,
+    SearchRequest,
+)
 from qmd.errors import UsageError
 from qmd.ranking.calibration import RELATED
 from qmd.text.filters import TEXT_OPERATORS, from_options
@@ -23,6 +31,7 @@ DEFAULT_ENTRIES = 100
 #: Maximum length of a name, and maximum number of names in a list.
 MAX_NAME = 10_000
 MAX_PATTERN = 20_000
+MAX_PROMPT = 1_000_000
 #: The most seconds of a search over HTTP.
 MAX_TIMEOUT = 600
 
@@ -191,6 +200,22 @@ class MultiGetBody(Request):
     max_lines: MaxLines | None = None
     max_bytes: Annotated[Count, Meta(description="The most bytes of a document.")] = DEFAULT_MAX_BYTES
     line_numbers: LineNumbers = False
+
+
+class RecallBody(Request):
+    """A prompt that a user has given an agent."""
+
+    prompt: Annotated[str, Meta(max_length=MAX_PROMPT, description="What the user has typed.")]
+    threshold: (
+        Annotated[float, Meta(ge=0, le=1, description="The least score, if not as configured.")] | None
+    ) = None
+    tokens: Annotated[int, Meta(ge=100, le=100_000, description="The most tokens of the text.")] = (
+        PROMPT_TOKENS
+    )
+    known: Annotated[
+        tuple[Annotated[str, Meta(max_length=64)], ...],
+        Meta(max_length=5_000, description="Hashes of passages that the agent has."),
+    ] = ()
 
 
 class Nothing(Request):

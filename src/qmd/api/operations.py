@@ -17,6 +17,7 @@ from qmd.engine.documents.library import Page as Page
 from qmd.engine.documents.library import Skipped
 from qmd.engine.index import Index
 from qmd.engine.indexing.scan import stop_if
+from qmd.engine.recall import Recall as Recall
 from qmd.engine.requests import SearchKind, SearchRequest
 from qmd.errors import ModelError, UsageError
 from qmd.models.base import Cancelled, CancelledError
@@ -65,6 +66,12 @@ def _search(
     request = body.request()
     response, indexed_at = run(index, kind, request, cancelled)
     return results.SearchResults.of(response, request, indexed_at)
+
+
+def recall(index: Index, body: asked.RecallBody, cancelled: Cancelled) -> Recall:
+    """Return passages that answer a prompt to an agent; an empty text if nothing seems to answer it."""
+    options = {name: getattr(body, name) for name in ("threshold", "tokens", "known")}
+    return index.recall(body.prompt, **options, cancelled=cancelled)
 
 
 def get(index: Index, body: asked.GetBody, cancelled: Cancelled) -> results.GetResult:

@@ -198,6 +198,12 @@ TABLE = (
         ),
     ),
     Operation(
+        "POST /recall",
+        operations.recall,
+        body={"prompt": "How are our backups restored?", "known": []},
+        models=True,
+    ),
+    Operation(
         "POST /get",
         operations.get,
         body={"file": "notes/ops/deploy.md", "from_line": 1, "max_lines": 20},

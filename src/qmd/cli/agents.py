@@ -19,7 +19,7 @@ from qmd.processes import python
 TARGETS = ("claude", "codex", "cursor", "opencode")
 CLIENTS = ("claude", "claude-desktop", "codex", "cursor", "opencode", "vscode")
 
-_DONE = {
+DONE = {
     "installed": "Installed {}",
     "updated": "Updated {}",
     "unchanged": "{} is up to date",
@@ -119,7 +119,7 @@ def _each(
     project = session.folder() if in_project else None
     for target in dict.fromkeys(targets):
         folder = agents.skills_folder(target, os.environ, project)
-        done = _DONE[act(folder, dry_run=dry_run)].format(skill.path_in(folder))
+        done = DONE[act(folder, dry_run=dry_run)].format(skill.path_in(folder))
         say(f"Dry run: {done}" if dry_run else done)
 
 
@@ -129,7 +129,7 @@ def install_server(session: Session, client: str, name: str | None, options: dic
 
     project = session.folder() if options["in_project"] else None
     path, agent = agents.settings_file(client, os.environ, project), agents.AGENTS[client]
-    entry = agent.entry([*_program(project), "mcp", *session.options()])
+    entry = agent.entry([*program(project), "mcp", *session.options()])
     server = _server_name(session, name)
     if options["dry_run"]:
         say(f"Dry run: the server '{server}' in {path}")
@@ -166,7 +166,7 @@ def uninstall_server(session: Session, client: str, name: str | None, options: d
         session.note(f"the old file was kept as {backup}")
 
 
-def _program(project: str | None) -> list[str]:
+def program(project: str | None) -> list[str]:
     """Return the words that start this program.
 
     Clients do not know the PATH of a shell, and a program of another author is named qmd too. So this is the

@@ -20,6 +20,7 @@ _REQUESTS: dict[Kind, str] = {
     "pull": "run 'git pull' at 'qmd update --pull', in {value}",
     "context": "show this context to agents that connect: {value}",
     "marks": "let its pins and marks change what searches show first: {value}",
+    "hook": "give agents passages of its documents by 'qmd hook'",
 }
 
 
@@ -31,7 +32,9 @@ def review(trust: Trust, uses: Collection[Kind], note: Callable[[str], None]) ->
     unapproved = trust.unapproved(uses)
     if not unapproved:
         return False
-    undecided = [permission for permission, approved in trust.asked() if approved is None]
+    # Nobody who approves something for a command should approve hooks by the way.
+    kinds = frozenset(_REQUESTS) - {"hook"}
+    undecided = [permission for permission, approved in trust.asked(kinds) if approved is None]
     if can_ask() and not set(unapproved).isdisjoint(undecided):
         show(trust, undecided, current().stderr)
         if ask(trust, undecided):

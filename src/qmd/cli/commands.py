@@ -64,6 +64,7 @@ COMMANDS: Table = {
         ("server", "qmd.cli.server:server", "Serve the HTTP API, and agents over MCP."),
         ("keys", "qmd.cli.keys:keys", "Manage the keys of the server and their permissions."),
         ("skill", "qmd.cli.agents:skill", "Install the skill that teaches agents to use qmd."),
+        ("hook", "qmd.cli.hooks:hook", "Give agents your notes that answer a prompt."),
     ),
     "Shell": (
         ("completion", "qmd.cli.completion:completion", "Print a completion script for the shell."),

@@ -26,8 +26,29 @@ def _joined(words: Sequence[str]) -> Entry:
     return {"type": "local", "command": list(words), "enabled": True}
 
 
+class Hooks(Struct, frozen=True):
+    """How an agent runs programs at events of a session.
+
+    Attributes:
+        version: The version of the agent whose documentation this follows.
+        file: The user's file that lists them, with a base in braces (`_bases`); or the plugin, if that is how
+            the agent takes them.
+        project_file: The file of a project, relative to its folder.
+        events: The agent's names of the events of `qmd hook run`.
+        second: A second in the unit of its time limits; 0 for a plugin.
+        after: What the user does before the hooks run, in addition to a restart.
+    """
+
+    version: str
+    file: str
+    project_file: str
+    events: Mapping[str, str]
+    second: int = 1
+    after: str = ""
+
+
 class Agent(Struct, frozen=True):
-    """A program that uses skills, MCP servers, or both.
+    """A program that uses skills, MCP servers or hooks.
 
     Paths begin with a base in braces (`_bases`). Those of a project are relative to its folder; None means
     that the program has no such place. `section` is the table of servers in the settings, and `entry` makes a
@@ -41,7 +62,11 @@ class Agent(Struct, frozen=True):
     project_settings: tuple[str, ...] = ()
     section: str = "mcpServers"
     entry: Callable[[Sequence[str]], Entry] = _plain
+    hooks: Hooks | None = None
 
+
+#: Codex took over Claude Code's names.
+_CLAUDE_EVENTS = {"session": "SessionStart", "prompt": "UserPromptSubmit", "compact": "PreCompact"}
 
 #: Of several files of settings the first that exists is used, or else the first.
 AGENTS: dict[str, Agent] = {
@@ -52,6 +77,8 @@ AGENTS: dict[str, Agent] = {
         ("{claude_settings}/.claude.json",),
         (".mcp.json",),
         entry=_typed,
+        # https://code.claude.com/docs/en/hooks
+        hooks=Hooks("2.1", "{claude}/settings.json", ".claude/settings.json", _CLAUDE_EVENTS),
     ),
     "claude-desktop": Agent("Claude Desktop", settings=("{application}/Claude/claude_desktop_config.json",)),
     "codex": Agent(
@@ -61,6 +88,14 @@ AGENTS: dict[str, Agent] = {
         ("{codex}/config.toml",),
         (".codex/config.toml",),
         section="mcp_servers",
+        # https://developers.openai.com/codex/hooks
+        hooks=Hooks(
+            "0.169",
+            "{codex}/hooks.json",
+            ".codex/hooks.json",
+            _CLAUDE_EVENTS,
+            after="review them with /hooks: Codex runs only hooks that you trust",
+        ),
     ),
     "cursor": Agent(
         "Cursor",
@@ -68,6 +103,17 @@ AGENTS: dict[str, Agent] = {
         ".cursor/skills",
         ("{home}/.cursor/mcp.json",),
         (".cursor/mcp.json",),
+    ),
+    "gemini": Agent(
+        "Gemini CLI",
+        # https://geminicli.com/docs/hooks/reference
+        hooks=Hooks(
+            "0.61",
+            "{home}/.gemini/settings.json",
+            ".gemini/settings.json",
+            {"session": "SessionStart", "prompt": "BeforeAgent", "compact": "PreCompress"},
+            second=1000,
+        ),
     ),
     "opencode": Agent(
         "OpenCode",
@@ -77,6 +123,18 @@ AGENTS: dict[str, Agent] = {
         ("opencode.json", "opencode.jsonc"),
         section="mcp",
         entry=_joined,
+        # https://opencode.ai/docs/plugins
+        hooks=Hooks(
+            "1.18",
+            "{config}/opencode/plugins/qmd.js",
+            ".opencode/plugins/qmd.js",
+            {
+                "session": "experimental.chat.system.transform",
+                "prompt": "chat.message",
+                "compact": "experimental.session.compacting",
+            },
+            second=0,
+        ),
     ),
     "vscode": Agent(
         "VS Code",
@@ -86,6 +144,8 @@ AGENTS: dict[str, Agent] = {
         entry=_typed,
     ),
 }
+
+HOOKED = tuple(name for name, agent in AGENTS.items() if agent.hooks is not None)
 
 
 def skills_folder(name: str, environ: Mapping[str, str], project: str | None = None) -> str:
@@ -113,6 +173,25 @@ def settings_file(name: str, environ: Mapping[str, str], project: str | None = N
     else:
         raise UsageError(f"{agent.title} has no settings for a project", "leave --project out")
     return next(filter(os.path.lexists, paths), paths[0])
+
+
+def hooks_file(name: str, environ: Mapping[str, str], project: str | None = None) -> str:
+    """Return the file that lists an agent's hooks, or its plugin: the user's, or that of a project.
+
+    Raises `ConfigError` as `skills_folder` does.
+    """
+    hooks = hooks_of(name)
+    if project is not None:
+        return _inside(project, hooks.project_file)
+    return os.path.normpath(hooks.file.format_map(_bases(environ)))
+
+
+def hooks_of(name: str) -> Hooks:
+    """Return how an agent runs hooks. Raises `UsageError` if it does not."""
+    agent = AGENTS[name]
+    if agent.hooks is None:
+        raise UsageError(f"{agent.title} has no hooks", f"those that have: {', '.join(HOOKED)}")
+    return agent.hooks
 
 
 def _inside(project: str, path: str) -> str:

@@ -20,7 +20,7 @@ from qmd.config.index_yml import read_bytes
 from qmd.errors import ConfigError
 from qmd.text.digest import sha256
 
-Kind = Literal["update", "pull", "path", "model", "store", "context", "marks"]
+Kind = Literal["update", "pull", "path", "model", "store", "context", "marks", "hook"]
 KINDS: frozenset[Kind] = frozenset(get_args(Kind))
 #: The file contains the full text of the approved permissions of all projects.
 _MAX_BYTES = 20_000_000
@@ -32,7 +32,8 @@ class Permission(Struct, frozen=True, eq=False):
     `update` runs the command `value` in the folder `where`; `pull` runs git pull in the folder `value`;
     `path` reads the folder `value`; `model` uses the model `value` in the role `where`; `store` keeps the
     index at the address `value`; `context` sends `value` to connected agents; `marks` applies the pins and
-    marks whose number and digest are `value`.
+    marks whose number and digest are `value`; `hook` gives agents passages of the project in the folder
+    `value` without being asked.
     """
 
     kind: Kind

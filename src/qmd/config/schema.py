@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -21,7 +22,7 @@ from qmd.config.yaml_nodes import Entry, Node, broken
 from qmd.errors import UsageError
 from qmd.text import dates
 from qmd.text.similar import nearest
-from qmd.types import DEFAULT_PATTERN, Collection, Config, Models, UnknownKey
+from qmd.types import DEFAULT_PATTERN, Collection, Config, Hook, Models, UnknownKey
 
 #: tobi/qmd accepts all these spellings; the first that is present is used.
 _EDITOR_NAMES = ("editor_uri", "editor_uri_template", "editorUri", "editor-uri")
@@ -60,6 +61,7 @@ def read_config(root: Node | None, path: str, digest: str) -> Config:
             threads=models.number("threads", MAX_THREADS),
             max_ram_mb=models.number("max_ram_mb", MAX_RAM_MB),
         ),
+        hook=_hook(top.section("hook")),
         ranking=top.choice("ranking"),
         scores=top.choice("scores"),
         archive=top.file("archive"),
@@ -229,6 +231,15 @@ def _context(section: _Section) -> dict[str, str]:
         if text is not None:
             context[prefix] = text
     return context
+
+
+def _hook(section: _Section) -> Hook:
+    node, threshold = section.get("threshold"), Hook().threshold
+    if node is not None:
+        if node.kind != "number" or not re.fullmatch(r"0|1|(0|1)?\.\d{1,10}", node.text, re.ASCII):
+            section.fail(node, "threshold must be a number from 0 to 1")
+        threshold = float(node.text)
+    return Hook(threshold, _texts(section, "collections"))
 
 
 def _weight(section: _Section) -> float:

@@ -90,6 +90,11 @@ class GivenFiles:
         rows = (line.partition("\t") for line in lines)
         return _newest({hash_: address for hash_, tab, address in rows if tab and len(hash_) == _HASH})
 
+    def forget(self, session: str) -> None:
+        """Forget a session."""
+        with suppress(OSError):
+            os.unlink(self._path(session))
+
     def add(self, session: str, passages: Mapping[str, str]) -> None:
         """Remember passages. Raises `StoreError` if the folder cannot be written."""
         path = self._path(session)

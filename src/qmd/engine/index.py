@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Self, Unpack, cast
 
 from msgspec.structs import replace
@@ -13,6 +13,7 @@ from qmd.config.marks_file import marks_path
 from qmd.engine.opening import find_locations
 from qmd.engine.parts import imported_on_use
 from qmd.engine.requests import (
+    PROMPT_TOKENS,
     HybridSearchOptions,
     SearchKind,
     SearchOptions,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from qmd.engine.explain.lookup import Absence, Lookup
     from qmd.engine.indexing.update import UpdateMethods
     from qmd.engine.marking import MarkMethods
+    from qmd.engine.recall import Recall
     from qmd.engine.retrieval.adjust import Guide
     from qmd.engine.retrieval.pipeline import Pipeline
     from qmd.engine.upkeep.backup import BackupMethods
@@ -212,6 +214,33 @@ class Index(_Methods):
         from qmd.engine.marks import MarksOf
 
         return MarksOf(self._workspace).guidance
+
+    def recall(
+        self,
+        prompt: str,
+        *,
+        threshold: float | None = None,
+        tokens: int = PROMPT_TOKENS,
+        known: Collection[str] = (),
+        words_only: bool = False,
+        cancelled: Cancelled | None = None,
+    ) -> Recall:
+        """Return passages that answer a prompt of a user to an agent; none if nothing seems to.
+
+        `threshold` is the least calibrated score, by default that of the configuration; `tokens` bounds the
+        text; `known` are the hashes of passages that the agent has; `words_only` needs no models.
+        """
+        from qmd.engine.recall import recall
+
+        return recall(
+            self,
+            prompt,
+            threshold=threshold,
+            tokens=tokens,
+            known=known,
+            words_only=words_only,
+            cancelled=cancelled,
+        )
 
     def why(self, reference: str, kind: SearchKind, request: SearchRequest) -> Why:
         """Explain why a document, or a file on disk, is or is not among the results of a search.

@@ -28,6 +28,8 @@ DEFAULT_SCORES: ScoreScale = "calibrated"
 ALL = 100_000
 #: Files above this many bytes are skipped by `multi_get`.
 DEFAULT_MAX_BYTES = 10 * 1024
+#: The most tokens of what a hook gives an agent for a prompt.
+PROMPT_TOKENS = 600
 MAX_QUERY = 10_000
 MAX_SEARCHES = 10
 MAX_CANDIDATES = 1000

@@ -88,7 +88,11 @@ def ask(server: Advertisement, index: Index, kind: str, request: SearchRequest) 
     If the server refuses the search or does not answer, `NoAnswerError` is raised.
     """
     question = _Question(kind, _identity(index, _file_of(index)), request)
-    answer = _post(server, json.encode(question), (request.timeout or _MAX_TIME) + _EXTRA_TIME)
+    body = post(server, PATH, json.encode(question), (request.timeout or _MAX_TIME) + _EXTRA_TIME)
+    try:
+        answer = json.decode(body, type=_Answer)
+    except ValueError as error:
+        raise NoAnswerError(f"the answer of the server at {server.url} is not valid: {error}") from error
     if answer.error is not None:
         raise _error(answer.error)
     if answer.response is None:
@@ -96,7 +100,8 @@ def ask(server: Advertisement, index: Index, kind: str, request: SearchRequest) 
     return answer.response
 
 
-def _post(server: Advertisement, body: bytes, timeout: float) -> _Answer:
+def post(server: Advertisement, path: str, body: bytes, timeout: float) -> bytes:
+    """Return the body of the answer to a request. Raises `NoAnswerError` if the server does not answer."""
     from http.client import HTTPConnection, HTTPException
 
     connection = HTTPConnection(server.url.removeprefix("http://"), timeout=_CONNECT_TIMEOUT)
@@ -104,9 +109,9 @@ def _post(server: Advertisement, body: bytes, timeout: float) -> _Answer:
     try:
         connection.connect()
         connection.sock.settimeout(timeout)
-        connection.request("POST", PATH, body, headers)
-        return json.decode(connection.getresponse().read(), type=_Answer)
-    except (OSError, HTTPException, ValueError) as error:
+        connection.request("POST", path, body, headers)
+        return connection.getresponse().read()
+    except (OSError, HTTPException) as error:
         raise NoAnswerError(f"the server at {server.url} does not answer: {error}") from error
     finally:
         connection.close()

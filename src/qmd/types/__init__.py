@@ -21,6 +21,9 @@ from qmd.types.configuration import (
     EmbedMode as EmbedMode,
 )
 from qmd.types.configuration import (
+    Hook as Hook,
+)
+from qmd.types.configuration import (
     Models as Models,
 )
 from qmd.types.configuration import (

@@ -64,6 +64,13 @@ class Models(Struct, frozen=True):
     max_ram_mb: int | None = None  #: The memory limit for models, in megabytes
 
 
+class Hook(Struct, frozen=True):
+    """What the hooks of agents may say."""
+
+    threshold: float = 0.5  #: The least score of a passage that is given for a prompt, 0..1
+    collections: tuple[str, ...] = ()  #: The collections to search; empty for all that are not excluded
+
+
 class UnknownKey(Struct, frozen=True):
     """An unknown key of `index.yml`, its line, and the most similar known key."""
 
@@ -81,6 +88,7 @@ class Config(Struct, frozen=True):
     global_context: str | None = None  #: A description of all documents
     editor_uri: str | None = None  #: A template for links to files
     models: Models = field(default_factory=Models)
+    hook: Hook = field(default_factory=Hook)
     ranking: Ranking | None = None  #: The ranking of search results; None means the default
     scores: ScoreScale | None = None  #: The scale of scores; None means the default
     archive: str | None = None  #: The folder of an archive of posts

@@ -35,6 +35,7 @@ _DESCRIPTIONS: Mapping[Kind, str] = {
     "pull": "git pull for '{name}'",
     "context": "the context of {name}",
     "marks": "its pins and marks",
+    "hook": "its documents, for the hooks of agents",
 }
 #: Removed from the configuration unless approved. The other kinds are checked when they are used.
 _CONFIGURED: frozenset[Kind] = frozenset({"update", "path", "model", "store", "context"})
@@ -165,6 +166,8 @@ def _requested_by(config: Config, project: str, kinds: Collection[Kind]) -> Iter
         yield Permission("context", text, name=place)
     if "marks" in kinds and (marks := _marks(config)) is not None:
         yield marks
+    if "hook" in kinds and config.collections:
+        yield Permission("hook", project, name="hooks")
 
 
 def marks_permission(data: bytes, entries: Sequence[marks_file.Entry]) -> Permission:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from qmd.config.paths import Locations, cache_dir
 from qmd.config.settings import resolve
 from qmd.engine.access.project_trust import Trust
-from qmd.engine.doctor import configuration, index_file, models, program
+from qmd.engine.doctor import configuration, hooks, index_file, models, program
 from qmd.engine.doctor.finding import Finding, attempt
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.opening import beside_foreign, find_locations
@@ -45,6 +45,7 @@ def examine(
     yield from program.readers()
     yield from program.variables(environ)
     yield from program.plugins()
+    yield from hooks.examine(environ, os.getcwd())
     written = yield from configuration.read(locations.config)
     config = None
     if written is not None:

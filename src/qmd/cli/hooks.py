@@ -1,0 +1,149 @@
+"""`hook`: let agents run qmd at events of a session, so that they know what your notes say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from qmd.cli.agents import DONE, place_options, program
+from qmd.cli.command import Group
+from qmd.cli.options import OneOf, flag
+from qmd.cli.session import Session
+from qmd.cli.terminal import say
+
+if TYPE_CHECKING:
+    from qmd.config.hook_settings import Done
+
+#: As in `qmd.config.agents`, which the help does not import.
+TARGETS = ("claude", "codex", "gemini", "opencode")
+EVENTS = ("session", "prompt", "compact")
+
+target_option = click.option(
+    "--target",
+    "targets",
+    type=OneOf(TARGETS),
+    metavar="T",
+    multiple=True,
+    required=True,
+    help=f"The agent: {', '.join(TARGETS[:-1])} or {TARGETS[-1]} (may be repeated).",
+)
+
+
+@click.group("hook", cls=Group)
+def hook() -> None:
+    """Let an agent run qmd when a session starts, at each prompt, and before it compacts a conversation.
+
+    At a prompt, it is given the passages of your notes that seem to answer: at most 600 tokens, each once in
+    a session. If nothing answers, it is given nothing. 'hook.threshold' and 'hook.collections' in index.yml
+    are the least score, and the collections that are searched.
+
+    Examples:
+      qmd hook install --target claude
+      qmd hook status
+    """
+
+
+@hook.command("install")
+@target_option
+@flag("--server", "starts_server", help="Start a server in the background with a session, if none runs.")
+@place_options("settings")
+def install(
+    session: Session, targets: tuple[str, ...], starts_server: bool, in_project: bool, dry_run: bool
+) -> None:
+    """Add the hooks to an agent's settings, or update them. Everything else in the settings stays as it is.
+
+    Without a running server, hooks search by words alone.
+
+    Examples:
+      qmd hook install --target claude
+      qmd hook install --target codex --target gemini --server
+      qmd hook install --target opencode --project --dry-run
+    """
+    from qmd.config import hook_settings
+    from qmd.config.agents import AGENTS
+
+    project = session.folder() if in_project else None
+    words = [*program(project), *session.options()]
+    for target in dict.fromkeys(targets):
+        done = hook_settings.install(
+            target, os.environ, project, words, starts_server=starts_server, dry_run=dry_run
+        )
+        _report(session, target, done, dry_run)
+        hooks = AGENTS[target].hooks
+        if hooks is not None and done.what != "unchanged" and not dry_run:
+            after = f", and {hooks.after}" if hooks.after else ""
+            say(f"Restart {AGENTS[target].title}{after}.")
+
+
+@hook.command("uninstall")
+@target_option
+@place_options("settings")
+def uninstall(session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool) -> None:
+    """Remove the hooks that 'qmd hook install' added, and nothing else.
+
+    Examples:
+      qmd hook uninstall --target claude
+      qmd hook uninstall --target opencode --project --dry-run
+    """
+    from qmd.config import hook_settings
+
+    project = session.folder() if in_project else None
+    for target in dict.fromkeys(targets):
+        done = hook_settings.uninstall(target, os.environ, project, dry_run=dry_run)
+        _report(session, target, done, dry_run)
+
+
+@hook.command("status")
+def status(session: Session) -> None:
+    """Show which agents run the hooks, what is wrong with them, and what failed last.
+
+    Example:
+      qmd hook status
+    """
+    from qmd.cli.hook_run import log_file
+    from qmd.config.paths import cache_dir
+    from qmd.engine.doctor.hooks import examine
+
+    for finding in examine(os.environ, session.folder()):
+        say(f"{finding.message}" + (f"; {finding.hint}" if finding.hint else ""))
+    for line in _last(log_file(cache_dir(os.environ))):
+        say(line)
+
+
+@hook.command("run", hidden=True)
+@click.argument("event", type=OneOf(EVENTS))
+@click.option("--target", type=OneOf(TARGETS), default="claude", metavar="T", help="The agent that calls.")
+@flag("--server", "starts_server", help="Start a server in the background if none runs.")
+def run(session: Session, event: str, target: str, starts_server: bool) -> None:
+    """Answer an event of an agent, whose JSON is on stdin. It fails silently: see 'qmd hook status'.
+
+    Example:
+      echo '{"session_id": "1", "prompt": "How are backups restored?"}' | qmd hook run prompt
+    """
+    from qmd.cli import hook_run
+
+    hook_run.run(session, event, target, starts_server=starts_server)
+
+
+def _report(session: Session, target: str, done: Done, dry_run: bool) -> None:
+    from qmd.config.agents import AGENTS
+
+    said = DONE[done.what].format(f"the hooks of {AGENTS[target].title} in {done.path}")
+    say(f"Dry run: {said}" if dry_run else said)
+    if done.backup:
+        session.note(f"the old file was kept as {done.backup}")
+
+
+def _last(path: str) -> Iterator[str]:
+    """Yield the last failures of hooks."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()[-5:]
+    except OSError:
+        return
+    if lines:
+        yield f"Last failures ({path}):"
+    yield from (f"  {line}" for line in lines)

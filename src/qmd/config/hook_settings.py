@@ -1,0 +1,189 @@
+"""Add the hooks of qmd to an agent's settings, and remove exactly those.
+
+Claude Code, Codex and Gemini CLI list commands by event in JSON. OpenCode runs a plugin, which runs the same
+commands.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from itertools import pairwise
+from typing import Any
+
+from msgspec import Struct
+
+from qmd.config import owned_file
+from qmd.config.agent_files import Change, as_json, load
+from qmd.config.agents import Entry, Hooks, hooks_file, hooks_of
+from qmd.errors import ConfigError
+
+EVENTS = ("session", "prompt", "compact")
+_SECTION = "hooks"
+#: Seconds that an agent waits for a hook. A hook ends itself long before.
+_TIMEOUT = 5
+_PLUGIN = "opencode_plugin.js"
+
+
+class Installed(Struct, frozen=True):
+    """A hook in an agent's settings: the event as `qmd hook run` names it, and the words of its command."""
+
+    event: str
+    words: tuple[str, ...]
+
+
+class Done(Struct, frozen=True):
+    """What was done to a file: "installed", "updated", "unchanged", "removed" or "absent", and its backup."""
+
+    what: str
+    path: str
+    backup: str | None = None
+
+
+def install(
+    target: str,
+    environ: Mapping[str, str],
+    project: str | None,
+    words: Sequence[str],
+    *,
+    starts_server: bool = False,
+    dry_run: bool = False,
+) -> Done:
+    """Add the hooks to an agent's settings, or replace them.
+
+    Args:
+        target: an agent of `qmd.config.agents.HOOKED`.
+        environ: the environment variables, which say where settings are.
+        project: the folder of the project whose settings are changed; None for the user's.
+        words: the words that start qmd, with the options that name the index.
+        starts_server: whether the hooks start a server if none runs.
+        dry_run: change nothing.
+
+    Raises:
+        ConfigError: the file cannot be read or written, or its hooks are not as the agent documents them.
+        ConflictError: the file is a plugin that qmd did not write.
+    """
+    hooks, path = hooks_of(target), hooks_file(target, environ, project)
+    if not hooks.second:
+        text = _plugin(words, starts_server)
+        return Done(owned_file.install(path, text, "// {}", dry_run=dry_run), path)
+    commands = {
+        hooks.events[event]: command(words, event, target, starts_server=starts_server) for event in EVENTS
+    }
+    present = bool(installed(target, environ, project))
+    changed, backup = _write(hooks, path, commands, dry_run)
+    return Done(("updated" if present else "installed") if changed else "unchanged", path, backup)
+
+
+def uninstall(target: str, environ: Mapping[str, str], project: str | None, *, dry_run: bool = False) -> Done:
+    """Remove the hooks of qmd from an agent's settings, and nothing else. Raises as `install`."""
+    hooks, path = hooks_of(target), hooks_file(target, environ, project)
+    if not hooks.second:
+        return Done(owned_file.remove(path, dry_run=dry_run), path)
+    changed, backup = _write(hooks, path, {}, dry_run)
+    return Done("removed" if changed else "absent", path, backup)
+
+
+def _write(hooks: Hooks, path: str, commands: Mapping[str, str], dry_run: bool) -> tuple[bool, str | None]:
+    """Write settings with these commands by event as the only hooks of qmd.
+
+    Return whether that changes them, and the path of the backup.
+    """
+    before, settings = load(path)
+    wanted = deepcopy(settings)
+    events = _events(path, wanted)
+    for name in list(events):
+        groups = _groups(path, events, name)
+        events[name] = [left for left in map(_without_own, groups) if left is not None]
+        if groups and not events[name]:
+            del events[name]
+    for name, text in commands.items():
+        entry = {"type": "command", "command": text, "timeout": _TIMEOUT * hooks.second}
+        events.setdefault(name, []).append({"hooks": [entry]})
+    if events:
+        wanted[_SECTION] = events
+    elif settings.get(_SECTION):
+        del wanted[_SECTION]
+    if wanted == settings:
+        return False, None
+    change = Change(path, before, as_json((before or b"").decode("utf-8-sig"), wanted))
+    return True, None if dry_run else change.write()
+
+
+def command(words: Sequence[str], event: str, target: str, *, starts_server: bool = False) -> str:
+    """Return the command of a hook, as a shell reads it."""
+    flags = ["--server"] if starts_server and event == "session" else []
+    return shlex.join([*words, "hook", "run", event, "--target", target, *flags])
+
+
+def _plugin(words: Sequence[str], starts_server: bool) -> str:
+    """Return the plugin of OpenCode, which runs the program that `words` start."""
+    with open(os.path.join(os.path.dirname(__file__), _PLUGIN), encoding="utf-8") as file:
+        text = file.read()
+    flags = {"session": ["--server"]} if starts_server else {}
+    return text.replace("__COMMAND__", json.dumps(list(words))).replace("__FLAGS__", json.dumps(flags))
+
+
+def installed(target: str, environ: Mapping[str, str], project: str | None = None) -> list[Installed]:
+    """List the hooks of qmd in an agent's settings. Raises `ConfigError` if they cannot be read."""
+    hooks, path = hooks_of(target), hooks_file(target, environ, project)
+    if not hooks.second:
+        text = owned_file.read(path) or ""
+        given = re.search(r"^const command = (\[.*\])$", text, re.MULTILINE)
+        words = tuple(json.loads(given[1])) if given else ()
+        return [Installed(event, words) for event in hooks.events if words]
+    _, settings = load(path)
+    names = {name: event for event, name in hooks.events.items()}
+    events = _events(path, settings)
+    return [
+        Installed(names[name], found)
+        for name in events
+        for group in _groups(path, events, name)
+        for entry in _entries(group)
+        if name in names and (found := _own_words(entry))
+    ]
+
+
+def _events(path: str, settings: Entry) -> dict[str, Any]:
+    events = settings.get(_SECTION, {})
+    if not isinstance(events, dict):
+        raise ConfigError(f"{path}: '{_SECTION}' is not a table of events", "The file was not changed.")
+    return events
+
+
+def _groups(path: str, events: Mapping[str, Any], name: str) -> list[Any]:
+    groups = events[name]
+    if not isinstance(groups, list):
+        raise ConfigError(f"{path}: '{_SECTION}.{name}' is not a list", "The file was not changed.")
+    return groups
+
+
+def _entries(group: Any) -> Iterator[Any]:
+    entries = group.get("hooks") if isinstance(group, dict) else None
+    yield from entries if isinstance(entries, list) else ()
+
+
+def _without_own(group: Any) -> Any:
+    """Return a group without the hooks of qmd; None if it had nothing else."""
+    entries = list(_entries(group))
+    others = [entry for entry in entries if not _own_words(entry)]
+    if len(others) == len(entries):
+        return group
+    return {**group, "hooks": others} if others else None
+
+
+def _own_words(entry: Any) -> tuple[str, ...]:
+    """Return the words that start qmd in a hook; () if the hook runs something else."""
+    text = entry.get("command") if isinstance(entry, dict) else None
+    try:
+        words = shlex.split(text) if isinstance(text, str) else []
+    except ValueError:  # not as a shell reads it
+        return ()
+    place = next((at for at in range(1, len(words) - 1) if words[at : at + 2] == ["hook", "run"]), 0)
+    start = words[:place]
+    own = place and (os.path.basename(start[0]) == "qmd" or ("-m", "qmd") in pairwise(start))
+    return tuple(start) if own else ()
