@@ -18,14 +18,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from qmd.cli.terminal import write
 from qmd.config.paths import DEFAULT_INDEX
 from qmd.engine.given import GivenFiles, passage_hash
-from qmd.errors import QmdError
+from qmd.errors import QmdError, UsageError
 
 if TYPE_CHECKING:
     from qmd.cli.session import Session
     from qmd.engine.recall import Recall
 
-#: Seconds after which a hook gives up.
-LIMIT = 1.5
 _MAX_INPUT = 1_000_000
 _MAX_LOG = 100_000
 _LOST = (
@@ -36,16 +34,17 @@ _PLACES = 200
 _STARTED = passage_hash("the start of a session")
 
 
-def run(session: Session, event: str, target: str, *, starts_server: bool) -> None:
+def run(session: Session, event: str, target: str, *, starts_server: bool, seconds: float) -> None:
     """Answer an event. Writes nothing if there is nothing to say, or on any failure."""
     from qmd.config.paths import cache_dir
 
     folder = cache_dir(os.environ)
-    timer = threading.Timer(LIMIT, _give_up, (folder, event, target))
+    timer = threading.Timer(seconds, _give_up, (folder, f"{event} {target}: took more than {seconds:g} s"))
     timer.daemon = True
     timer.start()
     try:
-        text = _Event(session, folder, starts_server=starts_server).answer(event)
+        name = _name(event, target)
+        text = _Event(session, folder, seconds, starts_server=starts_server).answer(event)
         timer.cancel()
     except Exception as error:  # noqa: BLE001 - it must not disturb the agent
         timer.cancel()
@@ -53,26 +52,29 @@ def run(session: Session, event: str, target: str, *, starts_server: bool) -> No
         log(folder, f"{event} {target}: {reason}")
         return
     if text:
-        output = {"hookEventName": _name(event, target), "additionalContext": text}
+        output = {"hookEventName": name, "additionalContext": text}
         write(json.dumps({"hookSpecificOutput": output}, ensure_ascii=False) + "\n")
 
 
-def _give_up(folder: str, event: str, target: str) -> NoReturn:
-    log(folder, f"{event} {target}: took more than {LIMIT:g} s")
+def _give_up(folder: str, line: str) -> NoReturn:
+    log(folder, line)
     os._exit(0)
 
 
 def _name(event: str, target: str) -> str:
-    from qmd.config.agents import hooks_of
+    from qmd.config.agents import AGENTS, hooks_of
 
+    if target not in AGENTS or event not in hooks_of(target).events:
+        raise UsageError("no such agent or event")
     return hooks_of(target).events[event]
 
 
 class _Event:
     """An event of a session of an agent, as its JSON on stdin describes it."""
 
-    def __init__(self, session: Session, folder: str, *, starts_server: bool) -> None:
-        self._session, self._folder, self._starts_server = session, folder, starts_server
+    def __init__(self, session: Session, folder: str, seconds: float, *, starts_server: bool) -> None:
+        self._session, self._folder = session, folder
+        self._seconds, self._starts_server = seconds, starts_server
         self._given = GivenFiles(folder)
         data = sys.stdin.buffer.read(_MAX_INPUT + 1)
         if len(data) > _MAX_INPUT:
@@ -120,7 +122,7 @@ class _Event:
             return None
         body = wire.encode({"prompt": prompt, "known": [*known]})
         try:
-            return wire.decode(post(server, "/recall", body, LIMIT), type=Recall)
+            return wire.decode(post(server, "/recall", body, self._seconds), type=Recall)
         except (NoAnswerError, ValueError) as error:
             log(self._folder, f"prompt: {error}")
             return None

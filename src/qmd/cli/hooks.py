@@ -10,7 +10,7 @@ import click
 
 from qmd.cli.agents import DONE, place_options, program
 from qmd.cli.command import Group
-from qmd.cli.options import OneOf, flag
+from qmd.cli.options import OneOf, decimal, flag, option
 from qmd.cli.session import Session
 from qmd.cli.terminal import say
 
@@ -113,11 +113,18 @@ def status(session: Session) -> None:
         say(line)
 
 
-@hook.command("run", hidden=True)
-@click.argument("event", type=OneOf(EVENTS))
-@click.option("--target", type=OneOf(TARGETS), default="claude", metavar="T", help="The agent that calls.")
+# Wrong arguments are logged, too: agents take exit code 2 for an order to stop.
+@hook.command("run", hidden=True, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+@click.argument("event", default="")
+@click.option("--target", default="claude", metavar="T", help="The agent that calls.")
 @flag("--server", "starts_server", help="Start a server in the background if none runs.")
-def run(session: Session, event: str, target: str, starts_server: bool) -> None:
+@option(
+    "--timeout S",
+    decimal(0.001, 600),
+    "Say nothing after S seconds.  [default: 1.5]",
+    default=1.5,
+)
+def run(session: Session, event: str, target: str, starts_server: bool, timeout: float) -> None:
     """Answer an event of an agent, whose JSON is on stdin. It fails silently: see 'qmd hook status'.
 
     Example:
@@ -125,7 +132,7 @@ def run(session: Session, event: str, target: str, starts_server: bool) -> None:
     """
     from qmd.cli import hook_run
 
-    hook_run.run(session, event, target, starts_server=starts_server)
+    hook_run.run(session, event, target, starts_server=starts_server, seconds=timeout)
 
 
 def _report(session: Session, target: str, done: Done, dry_run: bool) -> None:
