@@ -98,7 +98,7 @@ def run(corpora: Sequence[Corpus], options: argparse.Namespace) -> tuple[int, li
         if not asked:
             continue
         files += len(corpus.files)
-        with _opened(corpus, options.work / options.benchmark, options.modes) as index:
+        with opened(corpus, options.work / options.benchmark, options.modes) as index:
             for mode in options.modes:
                 every = options.every * options.sample if mode == "query" else 1
                 answered += (_ask(index, mode, each) for number, each in asked if not number % every)
@@ -106,7 +106,7 @@ def run(corpora: Sequence[Corpus], options: argparse.Namespace) -> tuple[int, li
     return files, answered
 
 
-def _opened(corpus: Corpus, work: Path, modes: Sequence[str]) -> qmd.Index:
+def opened(corpus: Corpus, work: Path, modes: Sequence[str]) -> qmd.Index:
     def write(folder: Path) -> None:
         for path, text in corpus.files.items():
             file = folder / path

@@ -122,7 +122,7 @@ def status(session: Session) -> None:
     "--timeout S",
     decimal(0.001, 600),
     "Say nothing after S seconds.  [default: 1.5]",
-    default=1.5,
+    default="1.5",
 )
 def run(session: Session, event: str, target: str, starts_server: bool, timeout: float) -> None:
     """Answer an event of an agent, whose JSON is on stdin. It fails silently: see 'qmd hook status'.
