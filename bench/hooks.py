@@ -65,7 +65,7 @@ def _sample(questions: Sequence[Question], number: int) -> list[Question]:
 
 
 def _measured(name: str, corpus: Corpus, sampled: dict[str, list[Question]], work: Path) -> Iterator[Prompt]:
-    with opened(corpus, work.parent, ["query"]) as index:
+    with opened(corpus, work, ["query"]) as index:
         folder = Path(next(iter(index.config.collections.values())).path)
         for words_only in (True, False):
             for own, questions in sampled.items():
