@@ -105,7 +105,7 @@ def test_trust_list_json_matches_the_documented_schema(user: User) -> None:
     (project / ".qmd" / "index.yml").write_text(config, encoding="utf-8")
     assert user.call("trust", "--yes", cwd=project).returncode == 0
     shown = printed(user, "trust", "list")
-    assert {each["kind"] for each in shown} == {"update", "path"}
+    assert {each["kind"] for each in shown} == {"update", "path", "hook"}
     assert faults(shown, schema("trust list")) == []
 
 
