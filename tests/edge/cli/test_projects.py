@@ -216,6 +216,7 @@ def test_trust_without_a_terminal_requires_yes(checkout: Checkout) -> None:
         f"  docs:   run at 'qmd update', in {checkout.folder}: echo '# Made' > made.md && echo made\n"
         f"  other:  read the documents in {checkout.other}\n"
         "  embed:  use the model some-model\n"
+        "  hooks:  give agents passages of its documents by 'qmd hook'\n"
     )
     assert len(checkout.run("update").stderr.splitlines()) == 1
     approved = checkout.ok("trust", "--yes")
@@ -235,6 +236,7 @@ def test_trust_lists_approvals_in_every_format_and_revokes_them(checkout: Checko
         ("update", "docs", "echo '# Made' > made.md && echo made", True),
         ("path", "other", str(checkout.other), True),
         ("model", "embed", "some-model", True),
+        ("hook", "hooks", str(checkout.folder), True),
     ]
     assert {each["project"] for each in listed} == {str(checkout.folder)}
     assert checkout.ok("trust", "list", "--csv").startswith("project,kind,name,value,approved,when\n")
