@@ -242,7 +242,7 @@ def test_trust_lists_approvals_in_every_format_and_revokes_them(checkout: Checko
     assert checkout.ok("trust", "list", "--csv").startswith("project,kind,name,value,approved,when\n")
     assert str(checkout.other) in checkout.ok("trust", "list")
     revoked = checkout.user.call("trust", "revoke", "code/site")
-    assert revoked.stdout == f"Revoked 3 approvals for {checkout.folder}\n"
+    assert revoked.stdout == f"Revoked 4 approvals for {checkout.folder}\n"
     assert checkout.run("trust", "revoke").returncode == 1
     assert "not approved" in checkout.run("search", "herring").stderr
 
