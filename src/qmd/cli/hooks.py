@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from qmd.cli.agents import DONE, place_options, program
-from qmd.cli.command import Group
-from qmd.cli.options import OneOf, decimal, flag, option
+from qmd.cli.command import Group, OneOf
+from qmd.cli.options import decimal, flag, option
 from qmd.cli.session import Session
 from qmd.cli.terminal import say
 
