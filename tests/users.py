@@ -87,7 +87,7 @@ class User(Struct):
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
-            env={**self.environ, "NO_COLOR": "1"},
+            env={"NO_COLOR": "1", **self.environ},
             cwd=cwd or self.home,
         ) as process:
             os.close(theirs)

@@ -5,7 +5,9 @@ Each class has an exit code for the command line and an HTTP status. Only the us
 
 from __future__ import annotations
 
-from typing import ClassVar
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import ClassVar
 
 
 class QmdError(Exception):

@@ -260,7 +260,7 @@ def test_project_may_not_choose_a_store_without_approval(
 ) -> None:
     from msgspec.structs import replace
 
-    from qmd.config.paths import locate
+    from qmd.config.locations import locate
     from qmd.engine.index import Index
     from qmd.engine.workspace import open_workspace
 

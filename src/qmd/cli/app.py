@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from qmd._version import __version__
-from qmd.cli import start
+from qmd.cli import running
 from qmd.cli.command import Group, command
 from qmd.cli.commands import ALIASES, COMMANDS, LOADABLE
 from qmd.cli.console import current
@@ -30,7 +30,7 @@ class App(Group):
         if "_QMD_COMPLETE" in os.environ:
             import_module("qmd.cli.completion")  # registers the output formats of the shells
             super().main(args, prog_name="qmd")
-        sys.exit(start.run(sys.argv[1:] if args is None else args))
+        sys.exit(import_module("qmd.cli.start").run(sys.argv[1:] if args is None else args))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         current().format = None  # the small parser may have read one
@@ -49,7 +49,8 @@ class App(Group):
 
 def run(app: click.Group, args: Sequence[str]) -> int:
     """Run a command of `app`, show its error if it fails, and return its exit code."""
-    return start.run(args, partial(act, app))
+    session = Session()
+    return running.run(session, partial(act, app, [*args], session))
 
 
 def act(app: click.Group, words: list[str], session: Session) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import IO
@@ -44,10 +44,14 @@ class Console:
         return os.getcwd()
 
     def width(self) -> int:
-        """Return the columns of the terminal."""
-        from shutil import get_terminal_size
-
-        return get_terminal_size().columns
+        """Return the columns of the terminal, or 80, as `shutil` does, which takes milliseconds to import."""
+        columns = os.environ.get("COLUMNS", "")
+        if columns.isdecimal() and int(columns):
+            return int(columns)
+        try:
+            return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+        except (AttributeError, ValueError, OSError):  # there is no terminal
+            return 80
 
     def read(self, limit: int = -1) -> bytes:
         """Return stdin, up to `limit` bytes; a second call returns the same."""

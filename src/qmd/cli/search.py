@@ -13,7 +13,7 @@ from qmd.cli.show import note_missing, show_json, view_for
 from qmd.cli.sizes import about
 from qmd.cli.terminal import write
 from qmd.cli.usage import fail
-from qmd.errors import CollectionNotFoundError, NotFoundError, VectorIndexMissingError
+from qmd.errors import CollectionNotFoundError, NotFoundError, QmdError, VectorIndexMissingError
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
@@ -172,23 +172,12 @@ def _missing_vectors(session: Session, arguments: dict[str, Any]) -> str:
 
 
 def _response(session: Session, kind: str, request: SearchRequest, mode: str) -> SearchResponse:
-    """Run the search in the server of the index or in this process. Both give the same results.
-
-    Raises `NotFoundError` if `mode` is `server` and no server runs, and `NoAnswerError` if that server has
-    another configuration or version.
-    """
-    server = None if mode == "local" else session.server()
-    if server is not None:
-        from qmd.server import run_handler
-
-        try:
-            return run_handler.ask(server, session.index, kind, request)
-        except run_handler.NoAnswerError:
-            if mode == "server":
-                raise
-    elif mode == "server":
-        raise NotFoundError("no server runs for this index", "start one: qmd server --daemon")
-    return session.index.run(kind, request)
+    """Run the search. Raises `QmdError` if `mode` is `server` and no server runs this command."""
+    if mode == "server" and session.refusal is not None:
+        if not session.refusal:
+            raise NotFoundError("no server runs for this index", "start one: qmd server --daemon")
+        raise QmdError(session.refusal)
+    return session.index.run(kind, request, cancelled=session.cancelled)
 
 
 def _show(

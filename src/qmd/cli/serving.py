@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from qmd.cli.keys import keys_of
 from qmd.cli.listening import MCP_PORT, PORT, address, state_path
+from qmd.cli.served import Commands
 from qmd.cli.session import Session
 from qmd.cli.terminal import say
 from qmd.config.paths import cache_dir
@@ -102,7 +103,7 @@ def index_server(session: Session, options: dict[str, Any], streams: Streams | N
         try:
             with discovery.advertise(*location, url(listener)) as advertisement:
                 gate = Gate(keys, advertisement.secret, audit, Metrics() if Metrics.available() else None)
-                application = app(index_host, os.environ, host, gate, watch=watch)
+                application = app(index_host, os.environ, host, gate, watch=watch, commands=Commands())
                 line = f"qmd serves HTTP at {url(listener)}"
                 if streams is None:
                     serve(application, listener, limits=limits, ready=lambda: _announce(line))

@@ -14,11 +14,12 @@ from qmd.text.digest import sha256
 
 if TYPE_CHECKING:
     from qmd.config.approvals import Kind
-    from qmd.config.paths import Locations
+    from qmd.config.locations import Locations
     from qmd.config.settings import Settings
     from qmd.engine.index import Index
     from qmd.engine.watching.election import WatchState
     from qmd.server.discovery import Advertisement
+    from qmd.types.cancelling import Cancelled
 
 NO_COLLECTIONS = "No collections yet. Add one with: qmd collection add PATH"
 
@@ -41,6 +42,10 @@ class Session:
     quiet = False
     debug = False
     called = Called("qmd", (), None)
+    #: Why no server runs the command: "" if there is none. None in a server.
+    refusal: str | None = ""
+    #: Tells a server that nobody waits for the command any more.
+    cancelled: Cancelled | None = None
     #: The kinds of permission (`qmd trust`) that the command would use.
     uses: frozenset[Kind] = frozenset({"path", "model", "store"})
     #: Abandoned work still runs in a thread: exit without waiting for it.
@@ -79,7 +84,7 @@ class Session:
         return open_index(name=self.index_name, store=self.store, progress=self.note)
 
     def _locations(self) -> Locations:
-        from qmd.config.paths import locate
+        from qmd.config.locations import locate
 
         return locate(self.index_name, current().environ, self.folder())
 

@@ -1,88 +1,39 @@
-"""How a run of the program begins and ends: which parser reads its words, its errors and its exit code."""
+"""How a run of the program begins and ends: the server of the index answers, or the command runs here."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from functools import partial
 from importlib import import_module
-from typing import NoReturn, TypeAlias
 
-from qmd.cli import console, parser
-from qmd.cli.commands import LOADABLE, WITH_INDEX_FILE
-from qmd.cli.definition import Definition
-from qmd.cli.options import choose_format
-from qmd.cli.parameters import GLOBAL
-from qmd.cli.session import Called, Session
+from qmd.cli import client, console
 from qmd.cli.terminal import finish, prepare
-from qmd.cli.usage import Exit, MisuseError
-from qmd.errors import TimedOutError
 
-Act: TypeAlias = Callable[[list[str], Session], None]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
 
 
-def run(args: Sequence[str], act: Act | None = None) -> int:
-    """Run one command, show its error if it fails, and return its exit code.
-
-    `act` runs the words; by default the small parser reads them, or click if they are not for it.
-    """
+def run(args: Sequence[str]) -> int:
+    """Run one command, show its error if it fails, and return its exit code."""
     console.use(console.Console())
-    session = Session()
     prepare()
     # Bytes that are not UTF-8 arrive as lone surrogates, which neither an index nor a terminal accepts.
     words = [arg.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for arg in args]
     try:
-        (act or _act)(words, session)
-        finish()
-        return 0
-    except Exit as done:
-        return done.exit_code
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the outermost handler
-        from qmd.cli.errors import show
-
-        if isinstance(error, KeyboardInterrupt | TimedOutError):
-            session.abandoned = True
-        return show(error, session)
-    finally:
-        session.close()
-        with suppress(OSError):
+        answer = client.ask(words)
+        if isinstance(answer, int):
             finish()
+            return answer
+    except (OSError, KeyboardInterrupt) as error:
+        from qmd.cli.errors import show
+        from qmd.cli.session import Session
 
+        return show(error, Session())
+    from qmd.cli.running import run_here
 
-def _act(words: list[str], session: Session) -> None:
-    """Run the command that the words name."""
-    # An error in the arguments is found before anything is done. click finds it again, and explains it.
-    with suppress(parser.UnclearError, MisuseError):
-        understood(words, session)()
-        return
-    app = import_module("qmd.cli.app")
-    app.act(app.app, words, session)
-
-
-def understood(words: Sequence[str], session: Session) -> Callable[[], None]:
-    """Return the call of the command that the words name, and put its global options into the session.
-
-    Raises `UnclearError` if click must read the words, and `MisuseError` for a wrong value.
-    """
-    before, others = parser.read(GLOBAL, words, before_command=True)
-    name, *rest = others or [""]
-    command = LOADABLE.load(name) if name in LOADABLE.builtin else None
-    if not isinstance(command, Definition):
-        raise parser.UnclearError(name)
-    found, others = parser.read((*GLOBAL, *command.parameters), rest)
-    arguments = parser.arguments_of(command.parameters, found, others)
-    session.called = Called(f"qmd {name}", tuple(rest), command.if_unknown)
-    for option, value in (*before, *found):
-        if option.goes == "session":
-            session.take(option.to, value)
-        elif option.goes == "format":
-            choose_format(option.to, value)
-    named = session.index_name is not None or session.store is not None
-    if session.portable_file is not None and (named or name not in WITH_INDEX_FILE):
-        raise parser.UnclearError(name)
-    return partial(command.function, session, **arguments)
+    return run_here(words, answer)
 
 
 def main() -> NoReturn:

@@ -1,4 +1,7 @@
-"""Paths of the configuration, the index and projects. Imported at the start of every command."""
+"""Paths of the configuration, the index and projects. Imported at the start of every command.
+
+So it imports next to nothing: a command that a server answers loads it and little else.
+"""
 
 # os.path, because importing pathlib would cost every command some milliseconds.
 
@@ -8,45 +11,31 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 
-from msgspec import Struct
-
-from qmd.config.validate import validate_index_name
 from qmd.errors import ConfigError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    #: The index file, the configuration file, whether the index is the default one, and the project.
+    IndexPaths: TypeAlias = tuple[str, str, bool, str | None]
+
 DEFAULT_INDEX = "index"
+#: Name of the default index file if another program has a file of its own under the usual name.
+ALTERNATIVE_INDEX = "index-python.sqlite"
 PROJECT_FOLDER = ".qmd"
 # If a project has both, the first is used.
 _PROJECT_FILES = ("index.yaml", "index.yml")
 
 
-class Locations(Struct, frozen=True):
-    """The locations of an index: the index file, the configuration file, and what replaces them."""
-
-    index: str
-    config: str
-    #: False if the user named the index, by `--index NAME` or an environment variable.
-    is_default_index: bool
-    #: The folder that contains `.qmd`, if a project is used.
-    project: str | None = None
-    #: The address of a store to use in place of the index file, from `QMD_STORE`.
-    store: str | None = None
-    #: Whether the index is a portable file, which is only read and has no configuration file.
-    portable: bool = False
-
-
-def locate(index_name: str | None, environ: Mapping[str, str], cwd: str) -> Locations:
-    """Return the locations that a command uses.
+def index_paths(index_name: str | None, environ: Mapping[str, str], cwd: str) -> IndexPaths:
+    """Return the index file of a command, its configuration, whether it is the default, and its project.
 
     Without an index name, the nearest project in or above `cwd` is used. `QMD_INDEX_PATH` and `INDEX_PATH`
-    override the index file, with and without a project. `QMD_STORE` sets a store. Raises `UsageError` if the
-    index name is invalid, and `ConfigError` if there is no home folder or `check_project` fails.
+    override the index file, with and without a project. Raises `ConfigError` if there is no home folder.
     """
-    if index_name is not None:
-        validate_index_name(index_name)
     name = index_name or DEFAULT_INDEX
     project = project_folder(environ, cwd) if index_name is None else None
-    if project is not None:
-        check_project(project)
     project_config = project_file(project) if project is not None else None
     config = project_config or os.path.join(config_dir(environ), f"{name}.yml")
 
@@ -57,8 +46,7 @@ def locate(index_name: str | None, environ: Mapping[str, str], cwd: str) -> Loca
         index = os.path.join(project, PROJECT_FOLDER, "index.sqlite")
     else:
         index = os.path.join(cache_dir(environ), f"{name}.sqlite")
-    store = environ.get("QMD_STORE", "").strip() or None
-    return Locations(index, config, not override and name == DEFAULT_INDEX, project, store)
+    return index, config, not override and name == DEFAULT_INDEX, project
 
 
 def index_names(environ: Mapping[str, str]) -> list[str]:

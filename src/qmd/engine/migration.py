@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from qmd.config import editing
 from qmd.config.contexts import context_uri
 from qmd.config.index_yml import load
-from qmd.config.paths import Locations, locate
+from qmd.config.locations import Locations, locate
 from qmd.config.schema import WRITTEN_BY_TOBI
 from qmd.config.validate import validate_collection_name
 from qmd.engine.tobi_index import TobiIndex, is_tobi, read

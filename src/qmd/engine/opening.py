@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from qmd.config.index_yml import parse
-from qmd.config.paths import Locations, locate
+from qmd.config.locations import Locations, locate
+from qmd.config.paths import ALTERNATIVE_INDEX
 from qmd.store.sqlite.opening import belongs_to_us, is_database
 from qmd.types import Config
 
-#: Name of the default index file if another program has a file of its own under the usual name.
-ALTERNATIVE_INDEX = "index-python.sqlite"
 #: A configuration file that does not match this names no store, so it need not be parsed to open one.
 _STORE_KEY = re.compile(rb"store[\"']?\s*:")
 #: Unknown keys of a configuration that a note lists by name.
@@ -28,14 +27,18 @@ def find_locations(
     path: str | os.PathLike[str] | None = None,
     config: str | os.PathLike[str] | None = None,
     store: str | None = None,
+    folder: str | None = None,
 ) -> Locations:
-    """Return the files of an index; see `open_index`. `name` is ignored if there is a `path`."""
+    """Return the files of an index; see `open_index`. `name` is ignored if there is a `path`.
+
+    `folder` stands for the working folder.
+    """
     config_path = None if config is None else os.path.abspath(os.fspath(config))
     if path is not None:
         index = os.path.abspath(os.fspath(path))
         beside = os.path.splitext(index)[0] + ".yml"
         return Locations(index, config_path or beside, is_default_index=False, store=store)
-    locations = locate(name, environ, os.getcwd())
+    locations = locate(name, environ, folder or os.getcwd())
     if config_path is not None:
         # A configuration file that the caller names does not belong to the project.
         locations = replace(locations, config=config_path, project=None)

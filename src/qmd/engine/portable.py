@@ -9,7 +9,8 @@ from typing import cast
 from msgspec.structs import replace
 
 from qmd.config.index_yml import digest, load, parse
-from qmd.config.paths import DEFAULT_INDEX, Locations, cache_dir, config_dir
+from qmd.config.locations import Locations
+from qmd.config.paths import DEFAULT_INDEX, cache_dir, config_dir
 from qmd.config.settings import resolve
 from qmd.config.validate import require_file_name
 from qmd.engine.access.permissions import Permissions

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from qmd.config.index_yml import digest, parse, read_bytes
-from qmd.config.paths import Locations, cache_dir, check_project
+from qmd.config.locations import Locations
+from qmd.config.paths import cache_dir, check_project
 from qmd.config.settings import Settings, busy_timeout_ms, resolve
 from qmd.config.validate import require_file_name
 from qmd.engine.access.permissions import Permissions

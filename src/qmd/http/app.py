@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 from starlette.applications import Starlette
@@ -18,11 +18,10 @@ from qmd.http import api_docs, status
 from qmd.http.routing import route
 from qmd.mcp.http import Endpoint
 from qmd.server.access import Gate
+from qmd.server.discovery import RUN
 from qmd.server.errors import answer, handlers, not_allowed
 from qmd.server.host_check import Allowed
 from qmd.server.index_host import IndexHost
-from qmd.server.run_handler import PATH as RUN
-from qmd.server.run_handler import RunHandler
 from qmd.server.watcher import watching
 from qmd.web import MISSING
 from qmd.web import available as pages_available
@@ -30,7 +29,17 @@ from qmd.web import available as pages_available
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
+    from qmd.engine.index import Index
+    from qmd.types.cancelling import Cancelled
     from qmd.web.app import Web
+
+
+class Commands(Protocol):
+    """Runs commands of other processes of the user."""
+
+    def answer(self, index: Index, body: bytes, cancelled: Cancelled) -> bytes:
+        """Return what a command writes and its exit code, as `qmd.cli.client` reads it."""
+
 
 #: Seconds for calls of the index that are in progress when the server shuts down.
 _GRACE = 5
@@ -41,15 +50,22 @@ async def _answer_without_pages(request: Request) -> Response:
 
 
 def app(
-    index_host: IndexHost, environ: Mapping[str, str], host: str, gate: Gate, *, watch: bool = False
+    index_host: IndexHost,
+    environ: Mapping[str, str],
+    host: str,
+    gate: Gate,
+    *,
+    watch: bool = False,
+    commands: Commands | None = None,
 ) -> ASGIApp:
     """Return the application behind the gate, for a server bound to a host name or address.
 
-    With `watch` it also watches the folders of the index.
+    With `watch` it also watches the folders of the index. `commands` answers those of the command line.
     """
     web = _web(index_host, gate)
     allowed = Allowed.from_environ(environ, host)
-    return gate.wrap(_answer_head(api(index_host, environ, web, watch=watch)), allowed, web)
+    application = api(index_host, environ, web, watch=watch, commands=commands)
+    return gate.wrap(_answer_head(application), allowed, web)
 
 
 def _web(index_host: IndexHost, gate: Gate) -> Web | None:
@@ -73,7 +89,12 @@ def _answer_head(app: ASGIApp) -> ASGIApp:
 
 
 def api(
-    index_host: IndexHost, environ: Mapping[str, str], web: Web | None = None, *, watch: bool = False
+    index_host: IndexHost,
+    environ: Mapping[str, str],
+    web: Web | None = None,
+    *,
+    watch: bool = False,
+    commands: Commands | None = None,
 ) -> Starlette:
     """Return the application without access control, with the pages if they are given."""
 
@@ -82,15 +103,16 @@ def api(
 
         return build(index_host, environ)
 
-    mcp, run_handler = Endpoint(server), RunHandler()
+    mcp = Endpoint(server)
 
     async def run(request: Request) -> Response:
-        """Answer a search of the user's own command line. `Access` refuses other clients."""
+        """Run a command of the user's own command line. `Access` refuses other clients."""
         body = await request.body()
+        assert commands is not None
         answer = await index_host.call(
-            lambda index, cancelled: run_handler.answer(index, body, cancelled), models=True
+            lambda index, cancelled: commands.answer(index, body, cancelled), models=True
         )
-        return Response(answer, media_type="application/json")
+        return Response(answer, media_type="application/octet-stream")
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -104,7 +126,7 @@ def api(
     routes = [
         *(route(operation, index_host) for operation in TABLE),
         *(Route(each.path, each.run, methods=[each.method]) for each in status.OPERATIONS),
-        Route(RUN, run, methods=["POST"]),
+        *([] if commands is None else [Route(RUN, run, methods=["POST"])]),
         mcp.route,
         *([Route("/", _answer_without_pages, methods=["GET"])] if web is None else web.routes),
         *api_docs.ROUTES,

@@ -14,11 +14,11 @@ from qmd.engine.index import Index
 from qmd.errors import ConfigError
 from qmd.server.audit import Audit
 from qmd.server.body_limit import BodyLimit
+from qmd.server.discovery import RUN
 from qmd.server.host_check import Allowed, HostCheck, refuse
 from qmd.server.keys import SCOPE_KEY, Key, Keys, key_of
 from qmd.server.logs import client_logger
 from qmd.server.metrics import Metrics
-from qmd.server.run_handler import PATH as RUN
 
 #: Needs no key, because it only says that the server is running.
 HEALTH = "/health"

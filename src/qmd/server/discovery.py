@@ -5,29 +5,28 @@ it runs. The lock ends with the process. So a stale file is ignored, and the sec
 process that uses the port later.
 """
 
-# Every search imports this module, so modules that only servers need are imported on use.
+# Every search imports this module, so it imports next to nothing.
 
 from __future__ import annotations
 
 import os
+from collections import namedtuple
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-
-from msgspec import Struct, json
 
 from qmd.config.held_file import open_private, publish, read_held, try_to_hold
 from qmd.errors import BusyError, StoreError
 from qmd.text.digest import sha256
 
 _FOLDER = "servers"
+#: JSON, in which no value needs an escape.
+_FORM = '{{"pid":{},"url":"{}","secret":"{}"}}'
 
 
-class Advertisement(Struct, frozen=True):
-    """A running server, and the secret of its user."""
-
-    pid: int
-    url: str  # http://host:port
-    secret: str
+#: The endpoint for the user's own commands.
+RUN = "/run"
+#: A running server: its process, its address (`http://host:port`), and the secret of its user.
+Advertisement = namedtuple("Advertisement", "pid url secret")
 
 
 @contextmanager
@@ -64,7 +63,7 @@ def advertise(cache_dir: str, index: str, url: str) -> Iterator[Advertisement]:
     path = _path(cache_dir, index)
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        file = publish(path, json.encode(advertisement))
+        file = publish(path, _FORM.format(*advertisement).encode())
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror}") from error
     try:
@@ -77,8 +76,12 @@ def advertise(cache_dir: str, index: str, url: str) -> Iterator[Advertisement]:
 
 
 def find(cache_dir: str, index: str) -> Advertisement | None:
+    """Return the running server of an index; None if there is none."""
     data = read_held(_path(cache_dir, index))
-    return None if data is None else json.decode(data, type=Advertisement)
+    if data is None:
+        return None
+    _, _, pid, _, _, url, _, _, _, secret, _ = data.decode().split('"')
+    return Advertisement(int(pid.strip(":,")), url, secret)
 
 
 def _path(cache_dir: str, index: str) -> str:

@@ -8,7 +8,8 @@ import stat
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
-from qmd.config.paths import cache_dir, locate
+from qmd.config.locations import locate
+from qmd.config.paths import cache_dir
 from qmd.engine.doctor.finding import Finding, failed, ok, problem, warning
 from qmd.engine.opening import beside_foreign
 from qmd.errors import QmdError

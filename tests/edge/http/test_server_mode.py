@@ -88,6 +88,59 @@ def test_server_mode_prints_the_same_bytes_as_local_mode(attached: Attached, arg
     assert attached.answered() == before + 2
 
 
+#: A setting that the server does not have, so that it does not answer; these commands do not use it.
+ALONE = {"QMD_RANKING": "contract"}
+READS = [
+    ["get", "deploy.md"],
+    ["get", "deploy.md:2:3", "--line-numbers", "--json"],
+    ["get", "deploy.md#Rollback", "--md"],
+    ["get", "notes/2026/old notes.md", "--full-path", "-l", "1"],
+    ["get", "deploy.md:1", "--from", "2"],
+    ["get", "./notes/deploy.md"],
+    ["get", "notes/no.md"],
+    ["get", "deploy.md", "it's.md"],
+    ["get", "performance", "--format", "none"],
+    ["multi-get", "**/*e*.md", "--xml"],
+    ["multi-get", "deploy.md, nothing.md", "--files"],
+    ["multi-get", "-", "--csv"],
+    ["search", "-", "--json"],
+    ["search", "performance", "--json", "--csv"],
+    ["search", "performance", "-notes"],
+    ["search", "performance", "-catwalk"],
+    ["search"],
+    ["search", "performance", "-q", "--passages", "2", "--in-order"],
+    ["vector-search", "speed", "-n", "2"],
+]
+
+
+@pytest.mark.parametrize("args", READS, ids=lambda args: " ".join(args)[:60])
+def test_server_prints_the_same_bytes_as_the_command_alone(attached: Attached, args: list[str]) -> None:
+    stdin = "performance\ndeploy.md\n".encode()
+    local = attached.user.run(*args, stdin=stdin, cwd=attached.user.home, **ALONE)
+    assert shown(attached.user.run(*args, stdin=stdin, cwd=attached.user.home)) == shown(local)
+
+
+@pytest.mark.parametrize("args", [["search", "性能"], ["search", "deploy"], ["get", "deploy.md"]], ids=str)
+def test_server_prints_the_same_on_a_terminal(attached: Attached, args: list[str]) -> None:
+    for colours in ({"NO_COLOR": ""}, {"NO_COLOR": "1"}, {"NO_COLOR": "", "COLUMNS": "40"}):
+        user = User(attached.user.home, attached.user.notes, attached.user.environ | colours)
+        alone = User(user.home, user.notes, user.environ | ALONE)
+        before = attached.answered()
+        seen = user.on_terminal("", *args)
+        assert seen == alone.on_terminal("", *args)
+        assert ("\x1b[1;35m" in seen) == (not colours["NO_COLOR"])
+        assert attached.answered() == before + 1
+
+
+def test_reading_commands_are_run_by_the_server(attached: Attached) -> None:
+    before = attached.answered()
+    attached.user.run("get", "deploy.md")
+    attached.user.run("multi-get", "deploy.md")
+    attached.user.run("get", "deploy.md", **ALONE)
+    attached.user.run("get", "deploy.md", "--index", "other")
+    assert attached.answered() == before + 2
+
+
 def test_server_mode_fails_like_local_mode_without_vectors(make_user: MakeUser) -> None:
     user = indexed(make_user, "attached-blind")
     with server_of(user):

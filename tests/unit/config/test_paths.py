@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from qmd.config.locations import Locations, locate
 from qmd.config.paths import (
-    Locations,
     cache_dir,
     config_dir,
-    locate,
     project_folder,
     resolve_folder,
     trust_path,

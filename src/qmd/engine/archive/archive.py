@@ -9,7 +9,7 @@ from itertools import islice
 from msgspec import Struct
 
 from qmd.config.index_yml import load
-from qmd.config.paths import Locations, locate
+from qmd.config.locations import Locations, locate
 from qmd.config.validate import nfc, require_file_name, require_unicode
 from qmd.engine.archive.cache import TextCache
 from qmd.engine.archive.folder import Entry, Folder, find_name

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
-from qmd.config.paths import Locations, cache_dir
+from qmd.config.locations import Locations
+from qmd.config.paths import cache_dir
 from qmd.config.settings import resolve
 from qmd.engine.access.project_trust import Trust
 from qmd.engine.doctor import configuration, hooks, index_file, models, program

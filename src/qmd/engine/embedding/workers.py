@@ -8,7 +8,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING
 
-from qmd.config.paths import Locations
+from qmd.config.locations import Locations
 from qmd.engine.embedding.batches import Share, Tally, shares, worker_name
 from qmd.engine.workspace import Workspace, opened_in_child
 from qmd.errors import ModelError, QmdError

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from qmd.config.paths import Locations
+from qmd.config.locations import Locations
 from qmd.engine.indexing import scan
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from qmd.config.atomic import locked, replace_file
 from qmd.config.index_yml import load, read_bytes
-from qmd.config.paths import Locations
+from qmd.config.locations import Locations
 from qmd.config.settings import busy_timeout_ms
 from qmd.config.validate import require_file_name
 from qmd.engine.embedding.batches import embedding_lock

@@ -8,10 +8,10 @@ from typing import Literal
 
 from msgspec import Struct
 
+from qmd.config.paths import ALTERNATIVE_INDEX
 from qmd.engine.embedding.active_vectors import embeddable, embedded_share, select
 from qmd.engine.indexing.unread import describe
 from qmd.engine.models.provider import ModelProvider
-from qmd.engine.opening import ALTERNATIVE_INDEX
 from qmd.engine.parts import Part
 from qmd.engine.requests import DEFAULT_RANKING, collections_of
 from qmd.engine.watching.election import WatchState, find_watcher
