@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from qmd.server.discovery import Advertisement
 
 #: The commands that a server answers. They only read.
-COMMANDS = frozenset({"search", "vsearch", "query", "vector-search", "deep-search", "get", "multi-get"})
+COMMANDS = frozenset(
+    {"search", "vsearch", "query", "vector-search", "deep-search", "get", "multi-get", "hook run"}
+)
 #: Options with which a command is not sent.
 _HERE = frozenset({"--help", "-h"})
 #: The variables that a server gets, besides those of qmd.
@@ -80,8 +82,8 @@ def _named(words: Sequence[str]) -> tuple[str | None, str | None, str | None]:
             named[name] = value if equals else next(left, None)
         elif word in _HERE:
             return None, None, None
-        elif command is None and word[:1] != "-":
-            command = word
+        elif command in (None, "hook") and word[:1] != "-":
+            command = word if command is None else f"{command} {word}"
     return named["--index"], named["--index-file"], None if named["--mode"] == "local" else command
 
 

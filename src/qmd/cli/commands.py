@@ -89,9 +89,11 @@ def names(table: Table = COMMANDS) -> list[str]:
     return [name for rows in table.values() for name, _, _ in rows]
 
 
+#: Commands of groups that are run often, and so without loading the group.
+WITHIN = {"hook run": "qmd.cli.hook_run:run"}
 _TARGETS = {name: target for rows in COMMANDS.values() for name, target, _ in rows}
 LOADABLE = plugins.Table(
     "qmd.commands",
-    _TARGETS | {alias: _TARGETS[name] for alias, name in ALIASES.items()},
+    _TARGETS | {alias: _TARGETS[name] for alias, name in ALIASES.items()} | WITHIN,
     "click:Command",
 )

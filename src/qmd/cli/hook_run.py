@@ -1,4 +1,4 @@
-"""`hook run`: what an agent calls at events of a session. It answers in time, or says nothing.
+"""`hook run`: what an agent calls at events of a session. It answers, or says nothing.
 
 An agent takes a hook that fails for an order to stop. So whatever happens, the exit code is 0, and a line in
 a log says what did not work.
@@ -8,57 +8,61 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-import threading
-import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
+from qmd.cli.client import NO_SERVER
+from qmd.cli.console import current
+from qmd.cli.definition import define
+from qmd.cli.hook_limit import SECONDS, log
+from qmd.cli.options import decimal
+from qmd.cli.parameters import argument, flag, option
+from qmd.cli.parser import UnclearError
 from qmd.cli.terminal import write
-from qmd.config.paths import DEFAULT_INDEX
+from qmd.config.paths import DEFAULT_INDEX, cache_dir
 from qmd.engine.given import GivenFiles, passage_hash
 from qmd.errors import QmdError, UsageError
 
 if TYPE_CHECKING:
     from qmd.cli.session import Session
-    from qmd.engine.recall import Recall
 
 _MAX_INPUT = 1_000_000
-_MAX_LOG = 100_000
-_LOST = (
-    "Passages of these places were given before the conversation was compacted; read them again if needed: "
-)
+_LOST = "Passages of these places were given before the conversation was compacted: "
 #: The most tokens of the list of these places.
 _PLACES = 200
 _STARTED = passage_hash("the start of a session")
 
 
-def run(session: Session, event: str, target: str, *, starts_server: bool, seconds: float) -> None:
-    """Answer an event. Writes nothing if there is nothing to say, or on any failure."""
-    from qmd.config.paths import cache_dir
+@define("run")
+@argument("event", "EVENT", multiple=False, required=True)
+@option("--target T", None, "The agent that calls.  [default: claude]", default="claude")
+@flag("--server", "starts_server", help="Start a server in the background if none runs.")
+@option(
+    "--timeout S", decimal(0.001, 600), f"Say nothing after S seconds.  [default: {SECONDS}]", default=SECONDS
+)
+def run(session: Session, event: str, target: str, starts_server: bool, timeout: float) -> None:
+    """Answer an event of an agent, whose JSON is on stdin: session, prompt or compact.
 
-    folder = cache_dir(os.environ)
-    timer = threading.Timer(seconds, _give_up, (folder, f"{event} {target}: took more than {seconds:g} s"))
-    timer.daemon = True
-    timer.start()
+    It says nothing if nothing answers, and if it fails: then 'qmd hook status' says why.
+
+    Example:
+      echo '{"session_id": "1", "prompt": "How are backups restored?"}' | qmd hook run prompt
+    """
+    data = current().read(_MAX_INPUT + 1)
+    session.quiet = True
     try:
         name = _name(event, target)
-        text = _Event(session, folder, seconds, starts_server=starts_server).answer(event)
-        timer.cancel()
+        text = _Event(session, data, starts_server=starts_server).answer(event)
+    except UnclearError:
+        raise
     except Exception as error:  # noqa: BLE001 - it must not disturb the agent
-        timer.cancel()
         reason = error.in_one_line() if isinstance(error, QmdError) else f"{type(error).__name__}: {error}"
-        log(folder, f"{event} {target}: {reason}")
+        log(current().environ, f"{event} {target}: {reason}")
         return
     if text:
         output = {"hookEventName": name, "additionalContext": text}
         write(json.dumps({"hookSpecificOutput": output}, ensure_ascii=False) + "\n")
-
-
-def _give_up(folder: str, line: str) -> NoReturn:
-    log(folder, line)
-    os._exit(0)
 
 
 def _name(event: str, target: str) -> str:
@@ -72,17 +76,12 @@ def _name(event: str, target: str) -> str:
 class _Event:
     """An event of a session of an agent, as its JSON on stdin describes it."""
 
-    def __init__(self, session: Session, folder: str, seconds: float, *, starts_server: bool) -> None:
-        self._session, self._folder = session, folder
-        self._seconds, self._starts_server = seconds, starts_server
-        self._given = GivenFiles(folder)
-        data = sys.stdin.buffer.read(_MAX_INPUT + 1)
+    def __init__(self, session: Session, data: bytes, *, starts_server: bool) -> None:
+        self._session, self._starts_server = session, starts_server
+        self._given = GivenFiles(cache_dir(current().environ))
         if len(data) > _MAX_INPUT:
-            raise QmdError("the agent's input is too large")
+            raise UsageError("the agent's input is too large")
         self._input: Mapping[str, Any] = json.loads(data)
-        folder = self._text("cwd")
-        if folder and os.path.isdir(folder):
-            os.chdir(folder)
         self._name = self._text("session_id")
 
     def answer(self, event: str) -> str:
@@ -102,39 +101,23 @@ class _Event:
         return value if isinstance(value, str) else ""
 
     def _choose_index(self) -> bool:
-        """Use the project's index if the user has approved that, or the own. False if it is missing."""
+        """Use the project's index if that is approved, or the user's own. Return whether it exists."""
         session = self._session
-        session.quiet = True
         if session.project is not None and session.index.trust.unapproved({"hook"}):
+            if session.refusal is None:
+                raise UnclearError  # a server has only the index of the project
             session.close()
             session.index_name = DEFAULT_INDEX
         return session.store is not None or os.path.exists(session.index_file())
-
-    def _asked_server(self, prompt: str, known: Mapping[str, str]) -> Recall | None:
-        """Return the answer of the server of the index; None if there is none, or it does not answer."""
-        from msgspec import json as wire
-
-        from qmd.engine.recall import Recall
-        from qmd.server.run_handler import NoAnswerError, post
-
-        server = self._session.server()
-        if server is None:
-            return None
-        body = wire.encode({"prompt": prompt, "known": [*known]})
-        try:
-            return wire.decode(post(server, "/recall", body, self._seconds), type=Recall)
-        except (NoAnswerError, ValueError) as error:
-            log(self._folder, f"prompt: {error}")
-            return None
 
     def _briefing(self) -> str:
         if not self._choose_index():
             return ""
         from qmd.engine.recall import briefing
 
-        if self._starts_server and self._session.server() is None:
+        if self._starts_server and self._session.refusal == NO_SERVER:
             _start_server(self._session)
-        place = f"folder {os.getcwd()}"
+        place = f"folder {current().folder()}"
         started = self._given.of(place).get(_STARTED)
         self._given.add(place, {_STARTED: datetime.now(UTC).isoformat()})
         return briefing(self._session.index, None if started is None else datetime.fromisoformat(started))
@@ -147,9 +130,9 @@ class _Event:
             return ""
         if not self._choose_index():
             return ""
-        found = self._asked_server(prompt, known) or self._session.index.recall(
-            prompt, known=known, words_only=True
-        )
+        # Loading the models would take too long.
+        words_only = self._session.refusal is not None
+        found = self._session.index.recall(prompt, known=known, words_only=words_only)
         if found.passages and self._name:
             self._given.add(self._name, found.passages)
         return found.text
@@ -184,24 +167,3 @@ def _start_server(session: Session) -> None:
 
     words = python("qmd", "server", "--daemon", *session.options())
     start(words, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True)
-
-
-def log_file(folder: str) -> str:
-    return os.path.join(folder, "hooks.log")
-
-
-def log(folder: str, line: str) -> None:
-    """Add a line to the log, which is private and bounded. A log that cannot be written is no failure."""
-    from contextlib import suppress
-
-    from qmd.text.wording import visible
-
-    path = log_file(folder)
-    with suppress(OSError):
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        if os.path.exists(path) and os.path.getsize(path) > _MAX_LOG:
-            os.replace(path, f"{path}.1")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
-        now = time.strftime("%Y-%m-%dT%H:%M:%S")
-        with open(os.open(path, flags, 0o600), "ab") as file:
-            file.write(f"{now} {visible(line)[:500]}\n".encode("utf-8", "replace"))

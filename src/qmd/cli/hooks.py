@@ -10,7 +10,8 @@ import click
 
 from qmd.cli.agents import DONE, place_options, program
 from qmd.cli.command import Group, OneOf
-from qmd.cli.options import decimal, flag, option
+from qmd.cli.hook_run import run
+from qmd.cli.options import flag
 from qmd.cli.session import Session
 from qmd.cli.terminal import say
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 #: As in `qmd.config.agents`, which the help does not import.
 TARGETS = ("claude", "codex", "gemini", "opencode")
-EVENTS = ("session", "prompt", "compact")
 
 target_option = click.option(
     "--target",
@@ -66,10 +66,15 @@ def install(
     from qmd.config.agents import AGENTS
 
     project = session.folder() if in_project else None
-    words = [*program(project), *session.options()]
     for target in dict.fromkeys(targets):
         done = hook_settings.install(
-            target, os.environ, project, words, starts_server=starts_server, dry_run=dry_run
+            target,
+            os.environ,
+            project,
+            program(project),
+            session.options(),
+            starts_server=starts_server,
+            dry_run=dry_run,
         )
         _report(session, target, done, dry_run)
         hooks = AGENTS[target].hooks
@@ -103,36 +108,16 @@ def status(session: Session) -> None:
     Example:
       qmd hook status
     """
-    from qmd.cli.hook_run import log_file
-    from qmd.config.paths import cache_dir
+    from qmd.cli.hook_limit import log_file
     from qmd.engine.doctor.hooks import examine
 
     for finding in examine(os.environ, session.folder()):
         say(f"{finding.message}" + (f"; {finding.hint}" if finding.hint else ""))
-    for line in _last(log_file(cache_dir(os.environ))):
+    for line in _last(log_file(os.environ)):
         say(line)
 
 
-# Wrong arguments are logged, too: agents take exit code 2 for an order to stop.
-@hook.command("run", hidden=True, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
-@click.argument("event", default="")
-@click.option("--target", default="claude", metavar="T", help="The agent that calls.")
-@flag("--server", "starts_server", help="Start a server in the background if none runs.")
-@option(
-    "--timeout S",
-    decimal(0.001, 600),
-    "Say nothing after S seconds.  [default: 1.5]",
-    default="1.5",
-)
-def run(session: Session, event: str, target: str, starts_server: bool, timeout: float) -> None:
-    """Answer an event of an agent, whose JSON is on stdin. It fails silently: see 'qmd hook status'.
-
-    Example:
-      echo '{"session_id": "1", "prompt": "How are backups restored?"}' | qmd hook run prompt
-    """
-    from qmd.cli import hook_run
-
-    hook_run.run(session, event, target, starts_server=starts_server, seconds=timeout)
+hook.add_command(run.click)
 
 
 def _report(session: Session, target: str, done: Done, dry_run: bool) -> None:

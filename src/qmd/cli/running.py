@@ -8,7 +8,7 @@ from functools import partial
 from importlib import import_module
 
 from qmd.cli import parser
-from qmd.cli.commands import LOADABLE, WITH_INDEX_FILE
+from qmd.cli.commands import LOADABLE, WITH_INDEX_FILE, WITHIN
 from qmd.cli.definition import Definition
 from qmd.cli.options import choose_format
 from qmd.cli.parameters import GLOBAL
@@ -62,6 +62,8 @@ def understood(words: Sequence[str], session: Session) -> Callable[[], None]:
     """
     before, others = parser.read(GLOBAL, words, before_command=True)
     name, *rest = others or [""]
+    if rest and f"{name} {rest[0]}" in WITHIN:
+        name, *rest = f"{name} {rest[0]}", *rest[1:]
     command = LOADABLE.load(name) if name in LOADABLE.builtin else None
     if not isinstance(command, Definition):
         raise parser.UnclearError(name)

@@ -21,6 +21,8 @@ def run(args: Sequence[str]) -> int:
     prepare()
     # Bytes that are not UTF-8 arrive as lone surrogates, which neither an index nor a terminal accepts.
     words = [arg.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for arg in args]
+    if words[:2] == ["hook", "run"]:
+        import_module("qmd.cli.hook_limit").limit(words)
     try:
         answer = client.ask(words)
         if isinstance(answer, int):
@@ -41,6 +43,8 @@ def main() -> NoReturn:
     if "_QMD_COMPLETE" in os.environ:
         import_module("qmd.cli.app").app.main()
     code = run(sys.argv[1:])
+    if sys.argv[1:3] == ["hook", "run"]:
+        code = 0  # agents take another one for an order to stop
     # Everything is closed and flushed. Tearing down the interpreter would take a seventh of the time of a
     # search, and would wait for abandoned work (a deadline, Ctrl-C).
     os._exit(code)

@@ -49,6 +49,7 @@ def install(
     environ: Mapping[str, str],
     project: str | None,
     words: Sequence[str],
+    options: Sequence[str] = (),
     *,
     starts_server: bool = False,
     dry_run: bool = False,
@@ -59,7 +60,8 @@ def install(
         target: an agent of `qmd.config.agents.HOOKED`.
         environ: the environment variables, which say where settings are.
         project: the folder of the project whose settings are changed; None for the user's.
-        words: the words that start qmd, with the options that name the index.
+        words: the words that start qmd.
+        options: the options that name the index.
         starts_server: whether the hooks start a server if none runs.
         dry_run: change nothing.
 
@@ -69,10 +71,13 @@ def install(
     """
     hooks, path = hooks_of(target), hooks_file(target, environ, project)
     if not hooks.second:
-        text = _plugin(words, starts_server)
+        text = _plugin(words, options, starts_server)
         return Done(owned_file.install(path, text, "// {}", dry_run=dry_run), path)
     commands = {
-        hooks.events[event]: command(words, event, target, starts_server=starts_server) for event in EVENTS
+        hooks.events[event]: shlex.join(
+            [*words, "hook", "run", event, "--target", target, *_flags(event, starts_server), *options]
+        )
+        for event in EVENTS
     }
     present = bool(installed(target, environ, project))
     changed, backup = _write(hooks, path, commands, dry_run)
@@ -114,18 +119,16 @@ def _write(hooks: Hooks, path: str, commands: Mapping[str, str], dry_run: bool) 
     return True, None if dry_run else change.write()
 
 
-def command(words: Sequence[str], event: str, target: str, *, starts_server: bool = False) -> str:
-    """Return the command of a hook, as a shell reads it."""
-    flags = ["--server"] if starts_server and event == "session" else []
-    return shlex.join([*words, "hook", "run", event, "--target", target, *flags])
+def _flags(event: str, starts_server: bool) -> list[str]:
+    return ["--server"] if starts_server and event == "session" else []
 
 
-def _plugin(words: Sequence[str], starts_server: bool) -> str:
+def _plugin(words: Sequence[str], options: Sequence[str], starts_server: bool) -> str:
     """Return the plugin of OpenCode, which runs the program that `words` start."""
     with open(os.path.join(os.path.dirname(__file__), _PLUGIN), encoding="utf-8") as file:
         text = file.read()
-    flags = {"session": ["--server"]} if starts_server else {}
-    return text.replace("__COMMAND__", json.dumps(list(words))).replace("__FLAGS__", json.dumps(flags))
+    added = {event: [*_flags(event, starts_server), *options] for event in EVENTS}
+    return text.replace("__COMMAND__", json.dumps(list(words))).replace("__OPTIONS__", json.dumps(added))
 
 
 def installed(target: str, environ: Mapping[str, str], project: str | None = None) -> list[Installed]:

@@ -2,12 +2,12 @@
 import { spawn } from "node:child_process"
 
 const command = __COMMAND__
-const flags = __FLAGS__
+const options = __OPTIONS__
 
 function run(event, input) {
   return new Promise((resolve) => {
-    const [program, ...words] = [...command, "hook", "run", event, "--target", "opencode", ...(flags[event] ?? [])]
-    const child = spawn(program, words, { stdio: ["pipe", "pipe", "ignore"], timeout: 5000 })
+    const [program, ...words] = [...command, "hook", "run", event, "--target", "opencode", ...options[event]]
+    const child = spawn(program, words, { stdio: ["pipe", "pipe", "ignore"], timeout: 5000, cwd: input.cwd })
     let text = ""
     child.stdout.setEncoding("utf8").on("data", (piece) => (text += piece))
     child.on("error", () => resolve(""))

@@ -115,7 +115,7 @@ READS = [
 
 @pytest.mark.parametrize("args", READS, ids=lambda args: " ".join(args)[:60])
 def test_server_prints_the_same_bytes_as_the_command_alone(attached: Attached, args: list[str]) -> None:
-    stdin = "performance\ndeploy.md\n".encode()
+    stdin = b"performance\ndeploy.md\n"
     local = attached.user.run(*args, stdin=stdin, cwd=attached.user.home, **ALONE)
     assert shown(attached.user.run(*args, stdin=stdin, cwd=attached.user.home)) == shown(local)
 
