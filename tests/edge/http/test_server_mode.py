@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -251,3 +252,14 @@ def test_milvus_lite_of_a_server_is_shared_with_the_command_line(make_user: Make
         user.ok("update")
         assert "later.md" in server.ask("POST", "/search", {"query": "zymurgy"}).text
     assert "later.md" in user.ok("search", "zymurgy")
+
+
+def test_a_hook_is_answered_by_the_server_by_meaning(attached: Attached) -> None:
+    prompt = json.dumps({"session_id": "by meaning", "prompt": "数据库迁移前需要做什么？"}).encode()
+    before = attached.answered()
+    done = attached.user.run("hook", "run", "prompt", "--timeout", "60", stdin=prompt)
+    assert attached.answered() > before
+    assert done.stderr == ""
+    assert "备份数据" in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
+    again = attached.user.run("hook", "run", "prompt", "--timeout", "60", stdin=prompt)
+    assert (again.returncode, again.stdout) == (0, "")
