@@ -11,8 +11,10 @@ import re
 import statistics
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -34,18 +36,34 @@ _PACKAGES = (
     "uvicorn",
 )
 
-#: The folders of `qmd` that decide what is found, and in which order.
-_RANKING = (
-    "engine/embedding",
-    "engine/indexing",
-    "engine/retrieval",
-    "models",
-    "ranking",
-    "sources",
-    "store",
-    "text",
-    "types",
-)
+_INDEXING = ("config", "engine/indexing", "sources", "store", "text", "types")
+_SEARCHING = ("engine/retrieval", "ranking", "store", "text", "types")
+#: What decides which documents are found, and in which order.
+RANKING = tuple(sorted({*_INDEXING, *_SEARCHING, "engine/embedding", "models"} - {"config"}))
+_SERVING = (*_SEARCHING, "api", "engine/index.py", "server")
+_ALL = ("",)
+#: The folders and files of `qmd` that results depend on, by a pattern of their names. All, for other names.
+MEASURED: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("quality-*", "peers-*", "passages", "calibration", "pages", "in-process"), RANKING),
+    "speed": ("__main__.py", "cli", "engine/index.py", *_INDEXING, *_SEARCHING),
+    "synthetic": _SEARCHING,
+    "fields": (*_INDEXING, *_SEARCHING),
+    "scale": (*_INDEXING, *RANKING),
+    "vectors": ("store",),
+    "embedding*": ("engine/embedding", "models"),
+    "http": ("http", *_SERVING),
+    "mcp": ("mcp", *_SERVING),
+    "web-*": ("web", *_SERVING),
+    "freshness-*": ("engine/watching", *_INDEXING, *_SERVING),
+    "archive": ("engine/archive", "text"),
+    "links": ("text",),
+    "formats": ("sources",),
+    "fuzz-formats": ("sources",),
+    "fuzz": ("config", "sources", "store", "text"),
+    "faults": ("config", "engine", "sources", "store"),
+    "install-size": ("../../pyproject.toml",),
+    "limits": _ALL,
+}
 
 
 class EvalDocument(Struct, frozen=True):
@@ -133,15 +151,15 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join(lines)
 
 
-def machine() -> dict[str, Any]:
-    """Return everything that a result depends on, without the name of this machine."""
+def machine(parts: tuple[str, ...] = _ALL) -> dict[str, Any]:
+    """Return everything that a result about parts of `qmd` depends on, without the name of this machine."""
     import qmd
 
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "qmd": qmd.__version__,
-        "code": code_state(),
+        "code": code_state(parts),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),
@@ -150,23 +168,40 @@ def machine() -> dict[str, Any]:
     }
 
 
-def code_state() -> str:
-    """Return a digest of the code that rankings depend on, to tell whether results can be compared."""
+def measured_parts(name: str) -> tuple[str, ...] | None:
+    """Return the parts of `qmd` that a result depends on, by its name; None if it has no row."""
+    return next((parts for pattern, parts in MEASURED.items() if fnmatchcase(name, pattern)), None)
+
+
+@cache
+def code_state(parts: tuple[str, ...] = RANKING) -> str:
+    """Return a digest of parts of `qmd`, to tell whether results can be compared.
+
+    Raises `FileNotFoundError` if there is no such part.
+    """
     import qmd
 
     root = Path(qmd.__file__).parent
     digest = hashlib.sha256()
-    for file in sorted(file for part in _RANKING for file in (root / part).rglob("*") if file.is_file()):
-        if file.suffix != ".pyc":
-            digest.update(f"{file.relative_to(root).as_posix()}\0".encode() + file.read_bytes())
+    for file in sorted({file for part in parts for file in _files(root / part)}):
+        digest.update(f"{os.path.relpath(file, root)}\0".encode() + file.read_bytes())
     return digest.hexdigest()[:12]
+
+
+def _files(place: Path) -> list[Path]:
+    """Return a file, or the files in a folder, without bytecode."""
+    if place.is_dir():
+        return [file for file in place.rglob("*") if file.is_file() and file.suffix != ".pyc"]
+    place.stat()
+    return [place]
 
 
 def write_json(path: Path | None, result: dict[str, Any]) -> None:
     """Write a result and everything it depends on."""
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({"machine": machine(), **result}, ensure_ascii=False, indent=1)
+        found = machine(measured_parts(path.stem) or _ALL)
+        text = json.dumps({"machine": found, **result}, ensure_ascii=False, indent=1)
         path.write_text(text + "\n", encoding="utf-8")
 
 

@@ -5,7 +5,8 @@
 `EVAL` is a folder of collections in BEIR layout, `WORK` has the indexes that `quality.py --work` left. Each
 row is a function of the table `ROWS`. What several rows need, such as an index of 38,000 files, is made once.
 If a row fails, it is reported, and the others are measured. Rows and figures that need `--peer`, `--indexes`,
-wrk, Chromium or tantivy are missing without them. Run it on a machine without other work.
+wrk, Chromium or tantivy are missing without them. With both corpora and the peer, `speed.json` beside `OUT`
+gets the result of `speed.py`. Run it on a machine without other work.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from msgspec import Struct, to_builtins
 import load
 import speed
 import web
-from common import median, percentile, read_collection, say, table, word_counts, write_json
+from common import median, percentile, read_collection, say, word_counts, write_json
 from install_size import sizes
 from limit_programs import BARE, GRAPH, PLAIN_SERVER, blank_page, memory
 from processes import Program, ours, peer
+from report_limits import as_table
 from serving import found_queries
 
 #: Seconds after which a row is given up.
@@ -65,6 +67,8 @@ class Bench:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         self.work: Path = options.work
+        #: The results of `speed.py`, by corpora.
+        self.summaries: list[dict[str, Any]] = []
         self.english = [
             options.eval / name for name in ("scifact", "claude_docs", "code_chunks", "tldr_zh2en")
         ]
@@ -93,14 +97,15 @@ class Bench:
         """Measure cold indexes, updates and searches in turns; return the figures by the kind of work."""
         options = argparse.Namespace(**vars(self.options))
         options.work, options.ours = self.work / size, ""
-        measured = speed.compare(size, self.folder(size), options)
+        summaries = [each.summary() for each in speed.compare(size, self.folder(size), options)]
+        self.summaries += summaries
         return {
-            each.work: {
+            summary["work"]: {
                 name: Figure(row["seconds"] * 1000, row["cpu_seconds"] * 1000)
-                for name, row in each.summary().items()
-                if isinstance(row, dict) and "seconds" in row and "runs" in row
+                for name in ("qmd-python", "tobi/qmd")
+                if (row := summary.get(name))
             }
-            for each in measured
+            for summary in summaries
         }
 
     @cached_property
@@ -390,6 +395,8 @@ def main() -> None:
     rows = [measured(bench, name) for name in options.rows]
     print(as_table(rows))
     write_json(options.json, {"seconds": round(sum(row["seconds"] for row in rows)), "rows": rows})
+    if options.json and len(bench.summaries) == 8 and options.peer:
+        write_json(options.json.with_name("speed.json"), {"processes": bench.summaries})
 
 
 def refusal(options: argparse.Namespace) -> str:
@@ -420,27 +427,6 @@ def measured(bench: Bench, name: str) -> dict[str, Any]:
     result["seconds"] = round(time.monotonic() - began, 1)
     say(f"{name}: {result.get('error') or result['figures']} ({result['seconds']} s)")
     return result
-
-
-def as_table(rows: list[dict[str, Any]]) -> str:
-    """Return the rows as a Markdown table."""
-    body = []
-    for row in rows:
-        figures = iter(row.get("figures", {"": {"value": "not measured"}}).items())
-        _, first = next(figures)
-        others = "; ".join(f"{of} {_shown(figure)}{_ratio(first, figure)}" for of, figure in figures)
-        body.append([f"{row['text']}, {row['unit']}", _shown(first), row["goal"], others])
-    return table(["what", "qmd / processor time", "goal", "beside it (qmd relative to it)"], body)
-
-
-def _shown(figure: Mapping[str, Any]) -> str:
-    marks = {"value": "", "processor": " / ", "p95": ", p95 "}
-    return "".join(f"{mark}{figure[name]}" for name, mark in marks.items() if name in figure)
-
-
-def _ratio(first: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """Return ours relative to another figure, for each value that both have."""
-    return f" ({' / '.join(f'{first[name] / of:.2f}' for name, of in other.items() if of and name in first)})"
 
 
 def _rounded(figure: Figure) -> dict[str, float]:

@@ -1,9 +1,10 @@
 """Write the result tables of `bench/README.md`, `README.md` and pages in `docs` from `bench/results/`.
 
-    python bench/report.py [--check]
+    python bench/report.py [--check | --release]
 
 `--check` writes nothing. It fails if a page or the plot is not that of the results, or if results about
-quality are of different states of the code.
+quality are of different states of the code, and lists results that are older than the code that they measure.
+`--release` also fails if there are such results.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from common import code_state, table
+from common import table
 from report_docs import faults, formats, freshness, fuzz, fuzz_formats, pages, web
+from report_limits import as_table, compared, warm
 from report_quality import (
     PEERS,
     PLOT,
@@ -23,11 +25,9 @@ from report_quality import (
     plot_digest,
     quality,
     short_quality,
-    state,
-    states,
-    two_digits,
 )
-from report_quality import load as _load
+from report_state import dates, outdated, state, states, two_digits
+from report_state import load as _load
 
 _HERE = Path(__file__).resolve().parent
 _DOCS = _HERE.parent / "docs"
@@ -36,24 +36,27 @@ _DOCS = _HERE.parent / "docs"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="fail if something is not current")
-    if parser.parse_args().check:
-        raise SystemExit(_check())
+    parser.add_argument("--release", action="store_true", help="fail if a result is older than its code too")
+    options = parser.parse_args()
+    if options.check or options.release:
+        raise SystemExit(_check(release=options.release))
     for page, text in current():
         page.write_text(text, encoding="utf-8")
     if not plot_is_current():
         plot()
 
 
-def _check() -> int:
+def _check(*, release: bool) -> int:
     """Print what is not current, and return the exit status."""
     stale = [page.name for page, text in current() if page.read_text(encoding="utf-8") != text]
     stale += [] if plot_is_current() else [PLOT.name]
     if stale:
         print(f"Not current: {', '.join(stale)}. Run python bench/report.py.")
     print(state())
-    if [*states()] != [code_state()]:
-        print(f"The code is now `{code_state()}`.")
-    return int(bool(stale) or len(states()) > 1)
+    older = outdated()
+    if older:
+        print(f"Older than the code that they measure: {', '.join(older)}.")
+    return int(bool(stale) or len(states()) > 1 or (release and bool(older)))
 
 
 def plot_is_current() -> bool:
@@ -62,10 +65,23 @@ def plot_is_current() -> bool:
 
 def current() -> Iterator[tuple[Path, str]]:
     """Yield each page, and its text with the tables of the current results."""
-    sections = (quality, speed, in_process, serving, load, synthetic, vectors, scale, embedding, install_size)
+    sections = (
+        quality,
+        speed,
+        in_process,
+        serving,
+        load,
+        synthetic,
+        vectors,
+        scale,
+        embedding,
+        install_size,
+        limits,
+        dates,
+    )
     parts = {
         _HERE / "README.md": {"results": "\n\n".join(text for section in sections if (text := section()))},
-        _HERE.parent / "README.md": {"quality": short_quality()},
+        _HERE.parent / "README.md": {"compared": compared(), "quality": short_quality(), "warm": warm()},
         _DOCS / "benchmarks.md": {"state": state(), **{name: peers(name) for name in PEERS}},
         _DOCS / "reliability.md": {"faults": faults(), "fuzz": fuzz()},
         _DOCS / "web.md": {"results": web()},
@@ -279,6 +295,13 @@ def embedding() -> str:
         f"{text}\n\nWaiting threads sleep. Compared with threads that spin, onnxruntime's default, "
         f"on a machine with\nother work on it in both rows:\n\n{table(heads, rows)}"
     )
+
+
+def limits() -> str:
+    rows = _load("limits.json").get("rows")
+    if not rows:
+        return ""
+    return f"### Beside tobi/qmd and the least that the work costs\n\n{as_table(rows)}"
 
 
 def install_size() -> str:

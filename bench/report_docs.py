@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from common import table
-from report_quality import load, two_digits
+from report_state import load, two_digits
 
 
 def faults() -> str:

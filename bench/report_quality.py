@@ -5,13 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from common import table
+from report_state import RESULTS, load, state
 
-RESULTS = Path(__file__).resolve().parent / "results"
 PLOT = RESULTS.parent.parent / "docs" / "images" / "peers.svg"
 #: Our collections, in the order of the tables. The README has those with a text.
 COLLECTIONS = {
@@ -101,29 +99,6 @@ def peers(benchmark: str) -> str:
     return "\n\n".join(texts)
 
 
-def state(files: Sequence[Path] | None = None) -> str:
-    """Say whether the results about quality were measured with one state of the code."""
-    groups = states(files)
-    if len(groups) == 1:
-        [(code, _)] = groups.items()
-        return f"All results about quality are of one state of the code (`{code}`)."
-    said = "; ".join(f"`{code}`: {', '.join(names)}" for code, names in groups.items())
-    return f"These results are of {len(groups)} states of the code: {said}."
-
-
-def states(files: Sequence[Path] | None = None) -> dict[str, list[str]]:
-    """Return the names of the results about quality by the digest of the code that was measured."""
-    if files is None:
-        kinds = ("quality-*", "peers-*", "passages", "calibration")
-        files = [file for kind in kinds for file in sorted(RESULTS.glob(f"{kind}.json"))]
-    groups: dict[str, list[str]] = {}
-    for file in files:
-        result = json.loads(file.read_text(encoding="utf-8"))
-        if isinstance(result, dict):  # not what others publish
-            groups.setdefault(result["machine"].get("code", "unknown"), []).append(file.stem)
-    return groups
-
-
 def published() -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = json.loads((RESULTS / "peers-published.json").read_text(encoding="utf-8"))
     return rows
@@ -191,14 +166,5 @@ def _link(source: str) -> str:
     return f"[{owner}/{repository}{last}]({source})"
 
 
-def load(name: str) -> dict[str, Any]:
-    path = RESULTS / name
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-
-
 def _short(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}".lstrip("0")
-
-
-def two_digits(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"

@@ -19,6 +19,31 @@ def test_pages_and_the_plot_show_the_committed_results() -> None:
     assert "Not current" not in done.stdout
 
 
+def test_each_committed_result_has_a_row_of_what_it_measures() -> None:
+    command = [sys.executable, "-c", "import report_state; print(report_state.outdated())"]
+    done = subprocess.run(command, cwd=BENCH, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
+def test_check_lists_results_that_are_older_than_the_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    from common import MEASURED, code_state
+    from report_state import outdated
+
+    codes = {
+        "vectors": code_state(MEASURED["vectors"]),
+        "web-7425": code_state(MEASURED["vectors"]),
+        "links": None,
+    }
+    files = []
+    for name, code in codes.items():
+        files.append(tmp_path / f"{name}.json")
+        files[-1].write_text(json.dumps({"machine": {"code": code} if code else {}}), encoding="utf-8")
+    assert outdated(files) == ["web-7425", "links"]
+
+
 @pytest.mark.parametrize(
     ("codes", "said"),
     [
@@ -30,7 +55,7 @@ def test_state_tells_results_of_different_code_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codes: tuple[str | None, ...], said: str
 ) -> None:
     monkeypatch.syspath_prepend(str(BENCH))
-    from report_quality import state
+    from report_state import state
 
     files = []
     for number, code in enumerate(codes):
