@@ -22,6 +22,13 @@ class Call(NamedTuple):
     messages: Connection
 
 
+def processors() -> int:
+    """Return the number of processors that this process may use, which may be fewer than there are."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def python(module: str, *arguments: str) -> list[str]:
     """Return the words that run a module by this Python, which does not import from the working folder."""
     return [sys.executable, "-P", "-m", module, *arguments]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -45,6 +46,23 @@ def test_embed_reports_progress_in_chunks(remote: qmd.Index, notes: Notes, worke
     # The estimate uses only sizes, so it is approximate.
     assert report.chunks / 2 < first.chunks_total < 2 * report.chunks
     assert all(each.seconds_left for each in seen if 0 < each.chunks_done < report.chunks)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processors are not assigned here")
+def test_missing_vectors_estimates_with_the_processors_of_the_process(
+    tmp_path: Path, environ: dict[str, str], notes: Notes
+) -> None:
+    with qmd.open_index(tmp_path / "index.sqlite", environ=environ) as index:
+        index.add_collection(str(notes({"long.md": LONG})))
+        mine = os.sched_getaffinity(0)
+        with_all = index.missing_vectors().seconds
+        os.sched_setaffinity(0, {min(mine)})
+        try:
+            with_one = index.missing_vectors().seconds
+        finally:
+            os.sched_setaffinity(0, mine)
+    assert with_all is not None
+    assert with_one == pytest.approx(with_all * len(mine))
 
 
 def test_cancelled_embed_ends_within_a_few_chunks(

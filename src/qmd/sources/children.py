@@ -18,7 +18,7 @@ from msgspec import json
 from msgspec.structs import replace
 
 from qmd.errors import SourceError
-from qmd.processes import python, start
+from qmd.processes import processors, python, start
 from qmd.sources.child import Answer, Request
 from qmd.sources.formats import registry
 from qmd.sources.formats.base import NO_TEXT, TOO_LARGE, TOO_SLOW, Unreadable
@@ -46,8 +46,7 @@ class Children:
 
     def __init__(self, root: Root | None) -> None:
         self._root = root
-        count = min(_MOST, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2)
-        self._threads = ThreadPoolExecutor(max(1, count), thread_name_prefix="reader")
+        self._threads = ThreadPoolExecutor(min(_MOST, processors()), thread_name_prefix="reader")
         self._local = threading.local()
         self._children: list[_Child] = []
 

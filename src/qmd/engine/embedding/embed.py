@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from qmd.errors import TooManyError, UsageError
 from qmd.models.base import Embedder
 from qmd.models.catalog import DEFAULTS
 from qmd.models.registry import stable_name
+from qmd.processes import processors
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
 if TYPE_CHECKING:
@@ -121,8 +121,8 @@ class EmbeddingMethods(Part):
         sizes = store.pending.sizes(models.fingerprint, scope)
         seconds = None
         if stable_name(workspace.settings.embed_model, "embed") == DEFAULTS["embed"].name:
-            processors = workspace.settings.threads or os.cpu_count() or 1
-            seconds = sum(sizes) / 1024 * _SECONDS_PER_KB / processors
+            threads = workspace.settings.threads or processors()
+            seconds = sum(sizes) / 1024 * _SECONDS_PER_KB / threads
         return MissingVectors(len(sizes), seconds)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
@@ -12,7 +11,7 @@ from qmd.config.locations import Locations
 from qmd.engine.embedding.batches import Share, Tally, shares, worker_name
 from qmd.engine.workspace import Workspace, opened_in_child
 from qmd.errors import ModelError, QmdError
-from qmd.processes import call
+from qmd.processes import call, processors
 from qmd.store.values import Scope
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
@@ -42,8 +41,8 @@ def embed_in_processes(
     Raises `ModelError` if `count` workers have died (in the background: if any has), the error that stops a
     worker, and `CancelledError` if `cancelled` returns true.
     """
-    processors = workspace.settings.threads or os.cpu_count() or 1
-    threads = max(1, processors // count // (2 if background else 1))
+    available = workspace.settings.threads or processors()
+    threads = max(1, available // count // (2 if background else 1))
     environ = {**workspace.environ, "QMD_THREADS": str(threads)}
     #: Each process and the name of its worker, by the pipe from which its messages are read.
     workers: dict[Connection, tuple[Popen[bytes], str]] = {}

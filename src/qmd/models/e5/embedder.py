@@ -15,6 +15,7 @@ from qmd.models.base import CancelledError
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL as CARD
 from qmd.models.e5 import convert
 from qmd.models.e5.tokenizer import BOS, EOS, PAD, Tokenizer
+from qmd.processes import processors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,21 +46,12 @@ def load_embedder(
     """
     if not convert.is_ready(cache_dir):
         convert.locate_weights()
-    key = (cache_dir.resolve(), threads or _default_threads())
+    key = (cache_dir.resolve(), threads or min(processors(), _MOST_THREADS))
     with _shared_lock:
         embedder = _shared.get(key)
         if embedder is None:
             embedder = _shared[key] = E5Embedder(*key, progress)
         return embedder
-
-
-def _default_threads() -> int:
-    """Return the number of processors that this process may use, at most four."""
-    try:
-        available = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS and Windows
-        available = os.cpu_count() or 1
-    return min(available, _MOST_THREADS)
 
 
 class E5Embedder:
