@@ -135,6 +135,8 @@ def beside_others(embedder: Any, passages: list[str], rounds: int) -> dict[str, 
         pairs = zip(took["sleeping"], took["spinning"], strict=True)
         result[f"{place}: sleeping / spinning"] = median([spun / slept for slept, spun in pairs])
     embedder.__dict__["_session"] = sessions["sleeping"]
+    alone, busy = (result[f"{place}, sleeping: processor seconds a chunk"] for place in ("alone", "busy"))
+    result["chunks a processor second, busy / alone"] = alone / busy
     return result
 
 

