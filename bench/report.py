@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import report_docs
 from common import table
 from report_docs import faults, formats, freshness, fuzz, fuzz_formats, pages, web
 from report_limits import as_table, compared, warm
@@ -84,6 +85,7 @@ def current() -> Iterator[tuple[Path, str]]:
         _HERE.parent / "README.md": {"compared": compared(), "quality": short_quality(), "warm": warm()},
         _DOCS / "benchmarks.md": {"state": state(), **{name: peers(name) for name in PEERS}},
         _DOCS / "reliability.md": {"faults": faults(), "fuzz": fuzz()},
+        _DOCS / "scale.md": {"results": report_docs.scale()},
         _DOCS / "web.md": {"results": web()},
         _DOCS / "freshness.md": {"results": freshness()},
         _DOCS / "source-formats.md": {"pages": pages(), "formats": formats(), "fuzz": fuzz_formats()},

@@ -85,6 +85,58 @@ def web() -> str:
     return text
 
 
+def scale() -> str:
+    """Return the largest sizes of `scale.py` side by side."""
+    result = load("scale.json")
+    if not result:
+        return ""
+    files, largest = result["files"], result["growth"][-1]
+
+    def both(label: str, of_files: str, of_largest: str) -> list[object]:
+        pairs = [
+            f"{row[f'{name}_p50']:.1f} / {row[f'{name}_p95']:.1f} ms"
+            for row, name in ((files, of_files), (largest, of_largest))
+        ]
+        return [f"{label}, p50 / p95", *pairs]
+
+    rows: list[list[object]] = [
+        [
+            "first index",
+            f"{files['index_seconds']:.0f} s, {files['index_peak_mb']} MB of memory",
+            f"{largest['text_seconds']:.0f} s",
+        ],
+        ["update without changes", f"{files['update_seconds']:.1f} s", ""],
+        [
+            "index on disk, without vectors / with",
+            f"{files['index_mb']:.0f} MB",
+            f"{largest['index_mb']:,.0f} MB",
+        ],
+        both("`search`, one to three rare words", "search_selective", "selective"),
+        both("`search`, questions in plain words", "search_questions", "questions"),
+        both("the same in a collection of 1%", "search_questions_1%", "questions_1%"),
+        ["vectors alone, of the time to read them", "", f"{largest['dense_over_reading']:.1f}"],
+        ["vectors alone", "", f"{largest['dense_p50']:.0f} ms, recall@10 {largest['recall@10']:.3f}"],
+        ["the same in a collection of 1%", "", f"{largest['dense_1%_p50']:.1f} ms"],
+        ["`vsearch`", "", f"{largest['vsearch_p50']:.0f} ms"],
+        [
+            "`query` without reranking / with",
+            "",
+            f"{largest['query_not_reranked_p50']:.0f} / {largest['query_p50']:.0f} ms",
+        ],
+        [
+            "memory of `search` / of `query` with all vectors",
+            "",
+            f"{largest['search_peak_mb']} / {largest['query_peak_mb']} MB",
+        ],
+    ]
+    heads = [
+        "",
+        f"{files['files']:,} Markdown files, {files['text_mb']:.0f} MB",
+        f"{largest['documents']:,} short documents, each with a vector",
+    ]
+    return table(heads, rows)
+
+
 def pages() -> str:
     found = load("pages.json").get("results", {})
     measures = ("hit_at_1", "hit_at_3")

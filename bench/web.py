@@ -47,6 +47,8 @@ QUERIES = (
     "压缩 文件",
     "network interface",
 )
+#: Seconds to wait for results.
+_PATIENCE = 60.0
 #: Records, for every key, when the list was next changed and painted.
 _WATCH = """
 window.keys = []; window.shift = 0;
@@ -209,11 +211,11 @@ def typed(browser: Browser, url: str) -> tuple[list[float], dict[str, int], floa
         sent = page.evaluate(_SENT)
         for character in query:
             if character.isascii():
-                before = page.evaluate("window.keys.length")
+                before, due = page.evaluate("window.keys.length"), time.monotonic() + _PATIENCE
                 page.keyboard.press("Space" if character == " " else character)
                 if character != " ":
                     # The security policy of the page refuses `wait_for_function`.
-                    while page.evaluate("window.keys.length") == before:
+                    while page.evaluate("window.keys.length") == before and time.monotonic() < due:
                         page.wait_for_timeout(5)
             else:
                 page.keyboard.insert_text(character)
@@ -243,8 +245,6 @@ def measure(url: str, chromium: str) -> dict[str, Any]:
     }
 
 
-#: Seconds to wait for results of gno, because its page does not say if a query has none.
-_PATIENCE = 60.0
 #: Records when Enter was pressed, and when results are first painted after it.
 _WATCH_GNO = """
 addEventListener('keydown', (event) => {
