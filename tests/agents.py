@@ -79,12 +79,11 @@ class Agent:
         return self.result("tools/call", name=tool, arguments=arguments)
 
     def text(self, tool: str, **arguments: Any) -> str:
-        """Return the text of a tool call. The test fails if the call fails or has other content."""
+        """Return the first text of a tool call. The test fails if the call fails or has other content."""
         result = self.call(tool, **arguments)
         assert "isError" not in result, result
-        (block,) = result["content"]
-        text: str = block["text"]
-        return text
+        texts: list[str] = [block["text"] for block in result["content"]]
+        return texts[0]
 
     def failure(self, tool: str, **arguments: Any) -> str:
         """Return the text of a failed tool call. The test fails if the call succeeds."""

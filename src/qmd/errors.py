@@ -41,6 +41,14 @@ class UsageError(QmdError):
     http_status = 400
 
 
+class TokensError(UsageError):
+    """An answer cannot have as few tokens as the request says. `least` is how many it needs."""
+
+    def __init__(self, message: str, hint: str | None = None, *, least: int = 0) -> None:
+        super().__init__(message, hint)
+        self.least = least
+
+
 class TooManyError(UsageError):
     """The request has more items than the limit."""
 

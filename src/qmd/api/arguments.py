@@ -60,6 +60,7 @@ Name = Annotated[str, Meta(max_length=MAX_NAME)]
 Text = Annotated[Name, _schema(pattern=NOT_BLANK)]
 Query = Annotated[str, OPTIONS["query"], _schema(pattern=NOT_BLANK)]
 MaxLines = Annotated[Count, Meta(description="The most lines.")]
+Tokens = Annotated[int, OPTIONS["tokens"]]
 LineNumbers = Annotated[bool, Meta(description="Number the lines.")]
 NewCollectionName = Annotated[
     str, _schema(minLength=1, maxLength=MAX_COLLECTION_NAME, pattern=_COLLECTION_NAME)
@@ -183,6 +184,7 @@ class GetBody(Request):
     from_line: Annotated[Count, Meta(description="The first line.")] | None = None
     max_lines: MaxLines | None = None
     line_numbers: LineNumbers = False
+    tokens: Tokens | None = None
 
 
 class MultiGetBody(Request):
@@ -200,6 +202,7 @@ class MultiGetBody(Request):
     max_lines: MaxLines | None = None
     max_bytes: Annotated[Count, Meta(description="The most bytes of a document.")] = DEFAULT_MAX_BYTES
     line_numbers: LineNumbers = False
+    tokens: Tokens | None = None
 
 
 class RecallBody(Request):
@@ -302,8 +305,14 @@ class AContext(Request):
     path: Annotated[str, Meta(description="As it was added, or as it is listed.")]
 
 
+def camel(name: str) -> str:
+    """Return a name in camelCase."""
+    first, *others = name.split("_")
+    return first + "".join(part.title() for part in others)
+
+
 def in_camel_case(request: type[R], names: Sequence[str] = (), **types: Any) -> type[R]:
-    """Return arguments as MCP clients write them, in camelCase.
+    """Return arguments as MCP clients write them, in camelCase, and `tokens` as `maxTokens`.
 
     Only those in `names` if there are any. `types` are other types, such as with another description.
     """
@@ -312,5 +321,9 @@ def in_camel_case(request: type[R], names: Sequence[str] = (), **types: Any) -> 
         (name, types.get(name, item.type), *(() if item.required else (item.default,)))
         for name, item in ((name, known[name]) for name in names or known)
     ]
-    made = defstruct(request.__name__, fields, bases=request.__bases__, rename="camel", kw_only=True)
+
+    def renamed(name: str) -> str:
+        return "maxTokens" if name == "tokens" else camel(name)
+
+    made = defstruct(request.__name__, fields, bases=request.__bases__, rename=renamed, kw_only=True)
     return cast(type[R], made)

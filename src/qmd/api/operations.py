@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET, Struct, convert, structs
+from msgspec import UNSET, Struct, convert, json, structs
 
 from qmd.api import arguments as asked
 from qmd.api import results, states
 from qmd.engine.deadline import Deadline as Deadline
 from qmd.engine.documents.library import Page as Page
 from qmd.engine.documents.library import Skipped
+from qmd.engine.fitting import Limit, fit_page, fit_pages, fit_response, most_bytes
 from qmd.engine.index import Index
 from qmd.engine.indexing.scan import stop_if
 from qmd.engine.recall import Recall as Recall
@@ -65,7 +66,12 @@ def _search(
 ) -> results.SearchResults:
     request = body.request()
     response, indexed_at = run(index, kind, request, cancelled)
-    return results.SearchResults.of(response, request, indexed_at)
+    return fit_response(
+        response,
+        Limit(request.tokens, "tokens"),
+        lambda response: results.SearchResults.of(response, request, indexed_at),
+        _as_json,
+    )
 
 
 def recall(index: Index, body: asked.RecallBody, cancelled: Cancelled) -> Recall:
@@ -78,8 +84,12 @@ def get(index: Index, body: asked.GetBody, cancelled: Cancelled) -> results.GetR
     """Read a document, or some of its lines."""
     indexed_at = index.indexed_at()
     page = index.get(body.file, from_line=body.from_line, max_lines=body.max_lines)
-    document = results.Document.of(page, line_numbers=body.line_numbers)
-    return results.GetResult(document, indexed_at, content=None)
+
+    def made(page: Page) -> results.GetResult:
+        document = results.Document.of(page, line_numbers=body.line_numbers)
+        return results.GetResult(document, indexed_at, content=None, note=page.note or UNSET)
+
+    return fit_page(page, Limit(body.tokens, "tokens"), made, _as_json)
 
 
 def multi_get(index: Index, body: asked.MultiGetBody, cancelled: Cancelled) -> results.MultiGetResult:
@@ -91,11 +101,17 @@ def multi_get(index: Index, body: asked.MultiGetBody, cancelled: Cancelled) -> r
         truncated = "[...truncated {} more lines]"
         return results.Document.of(page, line_numbers=body.line_numbers, truncated=truncated)
 
+    def made(pages: Pages) -> results.MultiGetResult:
+        items, errors = tuple(map(item, pages.items)), tuple(pages.errors)
+        return results.MultiGetResult(items, errors, indexed_at, content=None, note=pages.note or UNSET)
+
     indexed_at = index.indexed_at()
-    pages = read_several(index, body, cancelled)
-    return results.MultiGetResult(
-        tuple(map(item, pages.items)), tuple(pages.errors), indexed_at, content=None
-    )
+    pages = read_several(index, body, cancelled, max_total=most_bytes(body.tokens))
+    return fit_pages(pages, Limit(body.tokens, "tokens"), made, _as_json)
+
+
+def _as_json(answer: Struct) -> str:
+    return json.encode(answer).decode()
 
 
 def read_several(

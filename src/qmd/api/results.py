@@ -18,8 +18,13 @@ from qmd.engine.requests import SearchRequest
 from qmd.errors import DocumentNotFoundError, QmdError
 from qmd.text.snippet import numbered
 from qmd.text.uris import to_uri
-from qmd.text.wording import plural, visible
+from qmd.text.wording import plain, plural, visible
 from qmd.types import LinkKind, Section, StageStatus, ValueCount
+
+#: The lines that an agent should ask for to read around a hit.
+READ_LINES = 20
+#: The most characters of a line in a list of hits.
+_MAX_EXCERPT = 160
 
 
 class Anchor(Struct, frozen=True):
@@ -41,8 +46,9 @@ class Passage(Struct, frozen=True):
 class Hit(Struct, frozen=True, omit_defaults=True):
     """One document, best first. `explain` has the scores of each step if the request asks for them.
 
-    `anchor` is the place in a source file that has places, such as page 12 of a PDF. `pinned` is true if the
-    user pinned it to the query. `also` names folded documents with the same text. `body` is the whole text.
+    `address` is what `get` takes to read on from the passage. `anchor` is the place in a source file that has
+    places, such as page 12 of a PDF. `pinned` is true if the user pinned it to the query. `also` names folded
+    documents with the same text. `body` is the whole text.
     """
 
     docid: str
@@ -53,6 +59,7 @@ class Hit(Struct, frozen=True, omit_defaults=True):
     line: int
     section: str
     snippet: str
+    address: str
     anchor: Anchor | None = None
     pinned: bool = False
     also: tuple[str, ...] = ()
@@ -72,6 +79,7 @@ class Hit(Struct, frozen=True, omit_defaults=True):
             line=hit.line,
             section=hit.section,
             snippet=_numbered(hit.snippet),
+            address=address(hit),
             anchor=_anchor(hit.anchor),
             pinned=hit.pinned,
             also=hit.also,
@@ -96,7 +104,7 @@ class SearchResults(Struct, frozen=True):
     """The results of a search.
 
     `indexed_at` is the time of the index: later changes on disk are not in it. `facets` has the most frequent
-    values of the fields that the request asks for.
+    values of the fields that the request asks for. `note` says what was left out to stay within `tokens`.
     """
 
     results: tuple[Hit, ...]
@@ -104,6 +112,7 @@ class SearchResults(Struct, frozen=True):
     indexed_at: str | None
     content: str
     facets: dict[str, tuple[ValueCount, ...]] | UnsetType = UNSET
+    note: str | UnsetType = UNSET
 
     @classmethod
     def of(cls, response: types.SearchResponse, request: SearchRequest, indexed_at: str | None) -> Self:
@@ -118,6 +127,7 @@ class SearchResults(Struct, frozen=True):
             indexed_at=indexed_at,
             content="\n\n".join([heading(response), *map(hit_line, response.hits)]),
             facets=facets if request.facets else UNSET,
+            note=response.note or UNSET,
         )
 
 
@@ -180,24 +190,29 @@ class Note(Struct, frozen=True):
 
 
 class GetResult(Struct, frozen=True):
-    """One document, and the time of the index."""
+    """One document, and the time of the index. `note` says what was left out to stay within `tokens`."""
 
     document: Document
     indexed_at: str | None
     content: None
+    note: str | UnsetType = UNSET
 
 
 _EITHER = [{"$ref": f"#/components/schemas/{name}"} for name in ("Document", "Note")]
 
 
 class MultiGetResult(Struct, frozen=True):
-    """Documents in order; `errors` has a line for each reference without a document."""
+    """Documents in order; `errors` has a line for each reference without a document.
+
+    `note` says what was left out to stay within `tokens`.
+    """
 
     #: A union of classes for schemas alone: msgspec would need a tag to read it.
     results: tuple[Annotated[Any, Meta(extra_json_schema={"anyOf": _EITHER})], ...]
     errors: tuple[str, ...]
     indexed_at: str | None
     content: None
+    note: str | UnsetType = UNSET
 
 
 class FieldState(Struct, frozen=True):
@@ -272,9 +287,9 @@ class Outline(Struct, frozen=True):
 
 def heading(response: types.SearchResponse) -> str:
     """Return the line above the results of a search."""
-    if not response.hits:
+    if not response.found:
         return f'No results found for "{response.query}"'
-    return f'Found {plural(len(response.hits), "result", separator="")} for "{response.query}"'
+    return f'Found {plural(response.found, "result", separator="")} for "{response.query}"'
 
 
 def hit_line(hit: types.Hit) -> str:
@@ -284,6 +299,23 @@ def hit_line(hit: types.Hit) -> str:
     notes += f" [also {', '.join(map(visible, hit.also))}]" if hit.also else ""
     place = f":{hit.anchor.address}" if hit.anchor else ""
     return f"{hit.docid} {hit.percent}% {visible(hit.file)}{place} - {visible(hit.title)}{section}{notes}"
+
+
+def address(hit: types.Hit) -> str:
+    """Return what `get` takes to read a hit's passage and what follows it: `notes/a.md:12:20`."""
+    return f"{hit.file}:{hit.snippet.first_line}:{READ_LINES}"
+
+
+def excerpt(hit: types.Hit) -> str:
+    """Return the line of a hit that matches best, shortened, in one line."""
+    lines = hit.snippet.text.split("\n")
+    at = hit.line - hit.snippet.first_line
+    line = plain(lines[at] if 0 <= at < len(lines) else lines[0])
+    return (
+        line
+        if len(line) <= _MAX_EXCERPT
+        else f"{line[:_MAX_EXCERPT].rpartition(' ')[0] or line[:_MAX_EXCERPT]} ..."
+    )
 
 
 def skipped_text(item: Skipped, tool: str) -> str:

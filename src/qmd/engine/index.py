@@ -177,11 +177,11 @@ class Index(_Methods):
         Filters can also be typed in the query, `author:"two words" after:2024`; options take precedence.
         Raises `UsageError` for values out of range, and `CollectionNotFoundError`.
         """
-        return self.run("search", make_request("search", query, options))
+        return self._fitted("search", make_request("search", query, options))
 
     def vsearch(self, query: str | SearchRequest, **options: Unpack[VectorSearchOptions]) -> SearchResponse:
         """Search by meaning. Raises `VectorIndexMissingError` before the first `embed`, else as `search`."""
-        return self.run("vsearch", make_request("vsearch", query, options))
+        return self._fitted("vsearch", make_request("vsearch", query, options))
 
     def query(
         self, query: str | SearchRequest = "", **options: Unpack[HybridSearchOptions]
@@ -191,10 +191,20 @@ class Index(_Methods):
         `query` is a question or a query document; or give `searches`. The `stages` of the response say what
         could not run. Raises `QueryError` for a query document that cannot be read, else as `search`.
         """
-        return self.run("query", make_request("query", query, options))
+        return self._fitted("query", make_request("query", query, options))
+
+    def _fitted(self, kind: str, request: SearchRequest) -> SearchResponse:
+        """Run a search, and leave out what is beyond its number of tokens."""
+        response = self.run(kind, request)
+        if request.tokens is None:
+            return response
+        from qmd.engine.fitting import Limit, as_json, fit_response
+
+        limit = Limit(request.tokens, "tokens")
+        return fit_response(response, limit, lambda made: made, lambda made: as_json(made.hits, made.note))
 
     def run(self, kind: str, request: SearchRequest, *, cancelled: Cancelled | None = None) -> SearchResponse:
-        """Run a search; `kind` is search, vsearch or query.
+        """Run a search; `kind` is search, vsearch or query. The hits may have more tokens than it says.
 
         Raises `CancelledError` as soon as `cancelled` returns true.
         """

@@ -73,6 +73,7 @@ OPTIONS: Mapping[str, Meta] = {
     "sort": Meta(description="The order of the results."),
     "fold": Meta(description="Show documents with the same text once, if not as configured."),
     "marks": Meta(description="Whether the user's pins and marks count."),
+    "tokens": Meta(ge=1, description="The most tokens of the answer."),
 }
 _NUMBERS = {name: option for name, option in OPTIONS.items() if not (option.ge is option.gt is None)}
 _WORDS = {"ranking": get_args(Ranking), "scores": get_args(ScoreScale), "sort": get_args(SortOrder)}
@@ -109,6 +110,8 @@ class SearchRequest(Struct, frozen=True):
     sort: SortOrder = "relevance"  #: The order of the hits
     fold: bool | None = None  #: Whether documents with the same text are one hit; None for what is configured
     marks: bool = True  #: Whether the user's pins and marks count
+    #: The most tokens of the whole answer as it is printed: the last hits are left out. None for no limit.
+    tokens: int | None = None
 
     def checked(self) -> SearchRequest:
         """Return the request. Raises `UsageError` if a value is out of range."""
@@ -193,6 +196,7 @@ class SearchOptions(FilterOptions, total=False):
     scores: ScoreScale | None
     explain: bool
     full: bool
+    tokens: int | None
 
 
 class VectorSearchOptions(SearchOptions, total=False):

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from qmd.api.arguments import camel
 from qmd.api.reading import Request, Schema, schemas
 from qmd.api.table import Tool as Description
 from qmd.models.base import Cancelled
@@ -116,6 +117,8 @@ def _brief(
             return {"type": "object"}
         case {"anyOf": [alternative, {"type": "null"}]} if not nullable:
             return _brief(alternative, inner, omits)
+        case {"anyOf": [{"type": kind}, {"type": "null"}]}:
+            return {"type": [kind, "null"]}
     brief = {keyword: value for keyword, value in schema.items() if keyword not in omits}
     match brief:
         case {"properties": properties}:
@@ -129,10 +132,8 @@ def _brief(
             brief["items"] = _brief(items, inner, omits, hidden, nullable=nullable)
         case {"const": _} if nullable:
             del brief["const"]
+        case {"minimum": 1} if "maximum" not in brief:
+            del brief["minimum"]
+    if not brief.get("default", True):  # nothing is the natural default
+        del brief["default"]
     return brief
-
-
-def camel(name: str) -> str:
-    """Return a name in camelCase."""
-    first, *others = name.split("_")
-    return first + "".join(part.title() for part in others)

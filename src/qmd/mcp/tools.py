@@ -2,72 +2,142 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct, json, to_builtins
 
 from qmd.api import operations
-from qmd.api.arguments import MultiGetBody, Nothing, SearchArguments
-from qmd.api.results import Document, LinkLists, SearchResults, heading, hit_line, skipped_text
+from qmd.api.arguments import MultiGetBody, Nothing, SearchArguments, camel
+from qmd.api.results import (
+    READ_LINES,
+    Document,
+    SearchResults,
+    address,
+    excerpt,
+    heading,
+    hit_line,
+    skipped_text,
+)
 from qmd.api.table import TABLE, GetArguments, Operation
-from qmd.engine.documents.library import Pages, Skipped
+from qmd.engine.documents.library import Page, Pages, Skipped
+from qmd.engine.fitting import Limit, fit_page, fit_pages, fit_response, most_bytes
 from qmd.engine.index import Index
 from qmd.engine.requests import SearchKind
-from qmd.mcp.tool import Handler, Result, Tool, by_name, camel, text
+from qmd.mcp.tool import Handler, Result, Tool, by_name, text
 from qmd.models.base import Cancelled
 from qmd.text.wording import visible
+from qmd.types import Hit, SearchResponse
 
 #: At most this many of the documents that are left out are named.
 _MAX_NAMED = 100
 #: At most this many links of a document, and links to it, are listed.
 _MAX_LINKS = 20
+#: The argument for the most tokens of an answer.
+_OPTION = "maxTokens"
 
 
 def _search(kind: SearchKind) -> Handler[Index]:
+    """Return a handler that gives the passages in the structured content, and a list of them as text.
+
+    Most clients show an agent one of the two.
+    """
+
     def run(index: Index, arguments: SearchArguments, cancelled: Cancelled) -> Result:
         request = arguments.request()
         response, indexed_at = operations.run(index, kind, request, cancelled)
-        summary = heading(response)
-        if response.hits:
-            summary += ":\n\n" + "\n".join(map(hit_line, response.hits))
-        results = SearchResults.of(response, request, indexed_at)
-        return {"content": [text(summary)], "structuredContent": structured(results)}
+
+        def made(response: SearchResponse) -> Result:
+            summary = heading(response)
+            if response.hits:
+                summary += ":\n\n" + "\n".join(map(hit_line, response.hits))
+            more = [_addresses(response.hits)] * bool(response.hits) + [response.note] * bool(response.note)
+            results = SearchResults.of(response, request, indexed_at)
+            return {"content": [*map(text, [summary, *more])], "structuredContent": structured(results)}
+
+        return fit_response(response, Limit(request.tokens, _OPTION), made, _as_json)
 
     return run
 
 
+def _addresses(hits: Sequence[Hit]) -> str:
+    """Return what `get` takes to read the passage of each hit, and the line of it that matches."""
+    lines = (f"{visible(address(hit))} {excerpt(hit)}" for hit in hits)
+    return "\n".join([f"To read on, give get an address ({READ_LINES} lines):", *lines])
+
+
 def _get(index: Index, arguments: GetArguments, cancelled: Cancelled) -> Result:
-    """Return the document, and its links if the call asks for them."""
-    answer = operations.get(index, arguments, cancelled)
-    result = {"content": [_embedded(answer.document)], "_meta": {"indexedAt": answer.indexed_at}}
-    if arguments.links:
-        links = LinkLists.of(*index.link_lists(answer.document.name), _MAX_LINKS)
-        result["structuredContent"] = structured(links)
-    return result
+    """Return the document, and its links if the call asks for them.
+
+    There is no structured content, because some clients show it in place of the document.
+    """
+    indexed_at = index.indexed_at()
+    page = index.get(arguments.file, from_line=arguments.from_line, max_lines=arguments.max_lines)
+    links = _links(index, page) if arguments.links else []
+
+    def made(page: Page) -> Result:
+        document = Document.of(page, line_numbers=arguments.line_numbers)
+        more = [page.note] * bool(page.note) + links
+        return {"content": [_embedded(document), *map(text, more)], "_meta": {"indexedAt": indexed_at}}
+
+    return fit_page(page, Limit(arguments.tokens, _OPTION), made, _as_json)
+
+
+def _links(index: Index, page: Page) -> list[str]:
+    """Return a text with the links of a document and a text with those to it, if there are any."""
+    outgoing, backlinks = index.link_lists(page.document.file)
+    return [
+        "\n".join([heading, *lines[:_MAX_LINKS], *([f"and {more:,} more"] if more > 0 else [])])
+        for heading, lines, more in (
+            (
+                "Links:",
+                [
+                    f"line {link.line}: {visible(link.target)} -> {visible(link.to or 'nothing')}"
+                    for link in outgoing
+                ],
+                len(outgoing) - _MAX_LINKS,
+            ),
+            (
+                "Backlinks:",
+                [f"{visible(link.file)}:{link.line}: {visible(link.target)}" for link in backlinks],
+                len(backlinks) - _MAX_LINKS,
+            ),
+        )
+        if lines
+    ]
 
 
 def _multi_get(index: Index, arguments: MultiGetBody, cancelled: Cancelled) -> Result:
     """Return a text with the errors, the documents in order, and a text with the documents left out."""
     indexed_at = index.indexed_at()
-    pages = operations.read_several(index, arguments, cancelled, max_total=arguments.max_bytes)
-    too_large = [
-        f"File too large: {visible(item.document.file)} (skipped)"
-        for item in pages.items
-        if isinstance(item, Skipped)
-    ]
-    errors = [*map(visible, pages.errors), *too_large]
-    content = [text("Errors:\n" + "\n".join(errors))] if errors else []
-    for item in pages.items:
-        if isinstance(item, Skipped):
-            content.append(text(skipped_text(item, "get")))
-        else:
-            document = Document.of(
-                item, line_numbers=arguments.line_numbers, truncated="[... truncated {} more lines]"
-            )
-            content.append(_embedded(document))
-    if pages.left_out:
-        content.append(text(_left_out(pages)))
-    return {"content": content, "_meta": {"indexedAt": indexed_at}}
+    most = arguments.max_bytes if arguments.tokens is None else most_bytes(arguments.tokens)
+    pages = operations.read_several(index, arguments, cancelled, max_total=most)
+
+    def made(pages: Pages) -> Result:
+        too_large = [
+            f"File too large: {visible(item.document.file)} (skipped)"
+            for item in pages.items
+            if isinstance(item, Skipped)
+        ]
+        errors = [*map(visible, pages.errors), *too_large]
+        content = [text("Errors:\n" + "\n".join(errors))] if errors else []
+        for item in pages.items:
+            if isinstance(item, Skipped):
+                content.append(text(skipped_text(item, "get")))
+            else:
+                document = Document.of(
+                    item, line_numbers=arguments.line_numbers, truncated="[... truncated {} more lines]"
+                )
+                content.append(_embedded(document))
+        if pages.note or pages.left_out:
+            content.append(text(pages.note or _left_out(pages)))
+        return {"content": content, "_meta": {"indexedAt": indexed_at}}
+
+    return fit_pages(pages, Limit(arguments.tokens, _OPTION), made, _as_json)
+
+
+def _as_json(result: Result) -> str:
+    return json.encode(result).decode()
 
 
 def _status(index: Index, arguments: Nothing, cancelled: Cancelled) -> Result:

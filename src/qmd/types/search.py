@@ -121,6 +121,13 @@ class SearchResponse(Struct, frozen=True):
     facets: Mapping[str, tuple[ValueCount, ...]] = field(default_factory=dict)
     #: Fields that the query has in brackets and no document has, so that these brackets are text.
     unknown_fields: tuple[str, ...] = ()
+    note: str = ""  #: What was left out of the hits to stay within a number of tokens
+    left_out: int = 0  #: How many hits that were found are left out
+
+    @property
+    def found(self) -> int:
+        """The number of hits, with those that were left out."""
+        return len(self.hits) + self.left_out
 
     def stage(self, name: str) -> Stage | None:
         """Return the step of this name; None if it was not part of the search."""

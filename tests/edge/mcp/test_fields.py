@@ -72,7 +72,7 @@ def test_search_hits_name_their_section(vault: Agent) -> None:
     result = vault.call("search", query="tape")
     (hit,) = result["structuredContent"]["results"]
     assert hit["section"] == "Operations > Backups > Restoring"
-    (summary,) = result["content"]
+    summary, _ = result["content"]
     assert summary["text"].endswith("notes/ops/run.md - Operations (Operations > Backups > Restoring)")
 
 
@@ -86,25 +86,23 @@ def test_get_takes_the_address_of_a_section(vault: Agent) -> None:
 def test_get_lists_links_and_backlinks_only_on_request(vault: Agent) -> None:
     plain = vault.call("get", file="plan.md", maxLines=1)
     result = vault.call("get", file="plan.md", maxLines=1, links=True)
-    assert plain == {"content": result["content"], "_meta": result["_meta"]}
-    wiki = {"kind": "wikilink", "line": 9}
-    assert result["structuredContent"] == {
-        "links": [
-            {"to": "notes/Budget.md", "target": "Budget", **wiki},
-            {"to": "notes/ops/run.md", "target": "ops/run.md", "line": 9, "kind": "markdown"},
-            {"to": None, "target": "Missing", **wiki},
-        ],
-        "linksLeftOut": 0,
-        "backlinks": [{"file": "notes/Budget.md", "target": "plan#Plan", **wiki}],
-        "backlinksLeftOut": 0,
-    }
+    document, links, backlinks = result["content"]
+    assert plain == {"content": [document], "_meta": result["_meta"]}
+    assert "structuredContent" not in result
+    assert links["text"].split("\n") == [
+        "Links:",
+        "line 9: Budget -> notes/Budget.md",
+        "line 9: ops/run.md -> notes/ops/run.md",
+        "line 9: Missing -> nothing",
+    ]
+    assert backlinks["text"].split("\n") == ["Backlinks:", "notes/Budget.md:9: plan#Plan"]
 
 
 def test_get_lists_twenty_links_and_counts_the_others(vault: Agent) -> None:
-    hub = vault.call("get", file="hub.md", links=True)["structuredContent"]
-    assert (len(hub["links"]), hub["linksLeftOut"]) == (20, 10)
-    first = vault.call("get", file="links/00.md", links=True)["structuredContent"]
-    assert (len(first["backlinks"]), first["backlinksLeftOut"]) == (20, 10)
+    _, links = vault.call("get", file="hub.md", links=True)["content"]
+    assert (len(links["text"].split("\n")), links["text"].endswith("\nand 10 more")) == (22, True)
+    *_, backlinks = vault.call("get", file="links/00.md", links=True)["content"]
+    assert (len(backlinks["text"].split("\n")), backlinks["text"].endswith("\nand 10 more")) == (22, True)
 
 
 def test_status_lists_the_top_fields_and_tags(vault: Agent) -> None:

@@ -33,7 +33,8 @@ def test_rest_health_has_the_uptime(site: Site) -> None:
 def test_rest_searches_return_encoded_uris(site: Site, path: str) -> None:
     found = ask(site, path, searches=SEARCHES, collections=["notes"], limit=1, minScore=0.1, rerank=False)
     (hit,) = found["results"]
-    assert hit.keys() == {"docid", "file", "title", "score", "context", "line", "section", "snippet"}
+    named = {"docid", "file", "title", "score", "context", "line", "section", "snippet", "address"}
+    assert hit.keys() == named
     zebra = ask(site, path, searches=[{"type": "lex", "query": "zebra"}], rerank=False)["results"]
     assert [(each["docid"], each["file"]) for each in zebra] == [
         (docid("notes", "odd #1?.md"), "qmd://notes/odd%20%231%3F.md")

@@ -21,6 +21,12 @@ def stages(result: dict[str, Any]) -> dict[str, tuple[str, str | None]]:
     }
 
 
+def line_of(hit: dict[str, Any]) -> str:
+    """Return the line of a hit that matches."""
+    numbered = (line.partition(": ") for line in hit["snippet"].split("\n"))
+    return next(text for number, _, text in numbered if int(number) == hit["line"])
+
+
 def test_search_returns_a_summary_and_structured_content(agent: Agent) -> None:
     result = agent.call("search", query="travel", limit=2)
     plan, last = docid("notes", "2025/plan.md"), docid("notes", "2025/ meeting.md")
@@ -32,7 +38,12 @@ def test_search_returns_a_summary_and_structured_content(agent: Agent) -> None:
             "text": 'Found 2 results for "travel":\n\n'
             f"{found[0]['docid']} {percents[0]}% {found[0]['file']} - {found[0]['title']}\n"
             f"{found[1]['docid']} {percents[1]}% {found[1]['file']} - {found[1]['title']} (Plan > Travel)",
-        }
+        },
+        {
+            "type": "text",
+            "text": "To read on, give get an address (20 lines):\n"
+            + "\n".join(f"{each['address']} {line_of(each)}" for each in found),
+        },
     ]
     by_file = {each["file"]: each for each in found}
     assert by_file["notes/2025/plan.md"] == {
@@ -44,6 +55,7 @@ def test_search_returns_a_summary_and_structured_content(agent: Agent) -> None:
         "line": 5,
         "section": "Plan > Travel",
         "snippet": by_file["notes/2025/plan.md"]["snippet"],
+        "address": "notes/2025/plan.md:1:20",
     }
     assert by_file["notes/2025/ meeting.md"]["docid"] == last
     assert result["structuredContent"]["stages"] == [{"stage": "lexical", "status": "ran"}]

@@ -11,16 +11,17 @@ from jsonschema import Draft202012Validator
 from tests.agents import Agent
 
 #: Tokenizers of current models have at least so many characters in a token of such JSON.
-CHARACTERS_PER_TOKEN = 4.16
+CHARACTERS_PER_TOKEN = 4.25
 MOST_TOKENS = 1_950
 
 LIMIT = {"type": "integer", "minimum": 1, "maximum": 1000, "description": "The most results."}
 TEXT = {"type": "string"}
-LINES = {"type": "integer", "minimum": 1, "description": "The most lines."}
-NUMBERED = {"type": "boolean", "default": False, "description": "Number the lines."}
+LINES = {"type": "integer", "description": "The most lines."}
+TOKENS = {"type": "integer", "description": "The most tokens of the answer."}
+NUMBERED = {"type": "boolean", "description": "Number the lines."}
 QUERY = TEXT | {"description": "What to find."}
 COLLECTION = TEXT | {"description": "Search only this collection; status lists them."}
-COUNT = {"type": "integer", "minimum": 1}
+COUNT = {"type": "integer"}
 FLAG = {"type": "boolean"}
 FILTER = {
     "type": "object",
@@ -65,7 +66,6 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
             "type": "number",
             "minimum": 0,
             "maximum": 1,
-            "default": 0,
             "description": "The least score.",
         },
         "collection": COLLECTION,
@@ -73,6 +73,7 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
         "after": TEXT | {"description": "2024 or 2024-06-30."},
         "before": TEXT | {"description": "As after."},
         "filter": FILTER,
+        "maxTokens": TOKENS,
     }
     later = searched | {"filter": FILTER | {"description": "As in search."}}
     typed = {
@@ -96,7 +97,6 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
                 "collections": {
                     "type": "array",
                     "items": TEXT,
-                    "default": [],
                     "description": "Search these.",
                 },
                 "intent": TEXT | {"description": "What you want to know: changes what ranks first."},
@@ -115,7 +115,8 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
                 "fromLine": COUNT | {"description": "The first line."},
                 "maxLines": LINES,
                 "lineNumbers": NUMBERED,
-                "links": FLAG | {"default": False, "description": "Also list its links and backlinks."},
+                "maxTokens": TOKENS,
+                "links": FLAG | {"description": "Also list its links and backlinks."},
             },
             ["file"],
         ),
@@ -129,6 +130,7 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
                 "maxLines": LINES,
                 "maxBytes": COUNT | {"default": 10240, "description": "The most bytes of a document."},
                 "lineNumbers": NUMBERED,
+                "maxTokens": TOKENS,
             },
             ["pattern"],
         ),
@@ -195,7 +197,7 @@ WRONG = {
     'search {"query": null}': "query is missing",
     'search {"query": "x", "nothing": null}': (
         "nothing: unknown argument; known arguments: "
-        "query, limit, minScore, collection, author, after, before, filter"
+        "query, limit, minScore, collection, author, after, before, filter, maxTokens"
     ),
     'search {"query": ["x"]}': "query: input should be a valid string",
     'search {"query": "x", "limit": 0}': "limit: input should be greater than or equal to 1, not 0",
@@ -209,11 +211,11 @@ WRONG = {
     'search {"query": "x", "minScore": true}': "minScore: input should be a valid number, not true",
     'search {"query": "x", "min_score": 0.5}': (
         "min_score: unknown argument; known arguments: query, limit, minScore, collection, "
-        "author, after, before, filter"
+        "author, after, before, filter, maxTokens"
     ),
     'search {"query": "x", "a\\nb": 1}': (
         "a b: unknown argument; known arguments: query, limit, minScore, collection, "
-        "author, after, before, filter"
+        "author, after, before, filter, maxTokens"
     ),
     'search {"query": "x", "collection": 5}': "collection: input should be a valid string, not 5",
     'search {"query": "x", "limit": 0, "minScore": 2}': (

@@ -46,6 +46,7 @@ class Page(Struct, frozen=True):
     source_type: str = ""  #: The media type of the source file; "" if it is not known
     media_type: str = "text/markdown"  #: The media type of the text
     anchors: tuple[Anchor, ...] = ()  #: The places in the source file, by the lines of the whole document
+    note: str = ""  #: What was left out of the text to stay within a number of tokens
 
     @property
     def whole(self) -> bool:
@@ -68,12 +69,14 @@ class Skipped(Struct, frozen=True):
 class Pages(Struct, frozen=True):
     """The result of `multi_get`: documents in order, and error messages for names without a document.
 
-    `left_out` are the documents after the total size reached its limit.
+    `left_out` are the documents after the total size reached its limit, and `note` says what was left out to
+    stay within a number of tokens.
     """
 
     items: tuple[Page | Skipped, ...]
     errors: tuple[str, ...]
     left_out: tuple[Document, ...] = ()
+    note: str = ""
 
 
 class DocumentMethods(Part):
@@ -105,7 +108,14 @@ class DocumentMethods(Part):
         """List the documents whose files changed last, newest first."""
         return self._workspace.store.documents.changed_last([*self._workspace.config.collections], limit)
 
-    def get(self, reference: str, *, from_line: int | None = None, max_lines: int | None = None) -> Page:
+    def get(
+        self,
+        reference: str,
+        *,
+        from_line: int | None = None,
+        max_lines: int | None = None,
+        tokens: int | None = None,
+    ) -> Page:
         """Return one document, whole or from a line on.
 
         Args:
@@ -116,12 +126,23 @@ class DocumentMethods(Part):
                 arguments. Case is ignored if no path or title matches exactly.
             from_line: The first line to return, from 1.
             max_lines: The largest number of lines to return.
+            tokens: The largest number of tokens of the text and its names. `note` says what was left out.
 
         Raises:
             DocumentNotFoundError: If no document matches.
             AmbiguousReferenceError: If several documents match.
             UsageError: If the line is past the end, or the document has no such section.
+            TokensError: If the names alone have more tokens.
         """
+        page = self._page(reference, from_line, max_lines)
+        if tokens is None:
+            return page
+        from qmd.engine.fitting import Limit, as_json, fit_page
+
+        limit = Limit(tokens, "tokens")
+        return fit_page(page, limit, lambda made: made, lambda made: as_json([made], made.note))
+
+    def _page(self, reference: str, from_line: int | None, max_lines: int | None) -> Page:
         _check_lines(from_line, max_lines)
         library = self._library
         document, start, count = library.place(reference)
@@ -135,6 +156,7 @@ class DocumentMethods(Part):
         max_bytes: int | None = DEFAULT_MAX_BYTES,
         cancelled: Cancelled | None = None,
         max_total: int | None = None,
+        tokens: int | None = None,
         **filters: Unpack[FilterOptions],
     ) -> Pages:
         """Return the documents that match a glob over display paths or a list of references, each once.
@@ -146,12 +168,14 @@ class DocumentMethods(Part):
             cancelled: Called before each document; the call ends if it returns true.
             max_total: The largest size of all texts in bytes. From the first document beyond it on,
                 documents are only listed in `left_out`.
+            tokens: The largest number of tokens of all texts and names. `note` says what was left out.
             filters: Return only documents that pass these; see `search`.
 
         Raises:
             DocumentNotFoundError: If nothing matches.
             CancelledError: If the call was cancelled.
             UsageError: If a filter is wrong, or names a field that no document has.
+            TokensError: If `tokens` is too small for any answer.
         """
         passing = self._passing(filters)
         if passing is not None and not passing:
@@ -165,6 +189,10 @@ class DocumentMethods(Part):
         items: list[Page | Skipped] = []
         errors: list[str] = []
         left_out: list[Document] = []
+        if max_total is None and tokens is not None:
+            from qmd.engine.fitting import most_bytes
+
+            max_total = most_bytes(tokens)
         room = inf if max_total is None else max_total
         deadline, library = Deadline(None, cancelled), self._library
         seen: set[tuple[int, int | None, int | None]] = set()
@@ -198,7 +226,13 @@ class DocumentMethods(Part):
                 "; ".join(errors) if errors else missing,
                 hint="see 'qmd ls' for what is indexed",
             )
-        return Pages(tuple(items), tuple(errors), tuple(left_out))
+        pages = Pages(tuple(items), tuple(errors), tuple(left_out))
+        if tokens is None:
+            return pages
+        from qmd.engine.fitting import Limit, as_json, fit_pages
+
+        limit = Limit(tokens, "tokens")
+        return fit_pages(pages, limit, lambda made: made, lambda made: as_json(made.items, made.note))
 
     def authors(self, collections: Sequence[str] = ()) -> list[Author]:
         """List the authors in collections (those searched by default, if none is named), by name.
