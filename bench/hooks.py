@@ -1,6 +1,6 @@
 """Whether hooks speak when they should: prompts that notes answer, and prompts that they do not.
 
-    python bench/hooks.py VAULT LOCOMO [--prompts N] [--work DIR] [--json OUT] [--plot SVG]
+    python bench/hooks.py VAULT LOCOMO [--prompts N] [--work DIR] [--json OUT]
 
 VAULT and LOCOMO are the checkouts that `peers.py` reads. Each question is a prompt to the index of its own
 set (answered), to that of the other set (unrelated), and to its own without the files that answer it (near).

@@ -2,7 +2,7 @@
 
     python bench/report.py [--check | --release]
 
-`--check` writes nothing. It fails if a page or the plot is not that of the results, or if results about
+`--check` writes nothing. It fails if a page or a plot is not that of the results, or if results about
 quality are of different states of the code, and lists results that are older than the code that they measure.
 `--release` also fails if there are such results.
 """
@@ -16,17 +16,10 @@ from typing import Any
 
 import report_docs
 from common import table
-from report_docs import faults, formats, freshness, fuzz, fuzz_formats, pages, web
+from report_docs import faults, formats, freshness, fuzz, fuzz_formats, hooks, pages, web
 from report_limits import as_table, compared, warm
-from report_quality import (
-    PEERS,
-    PLOT,
-    peers,
-    plot,
-    plot_digest,
-    quality,
-    short_quality,
-)
+from report_plots import PLOTS
+from report_quality import PEERS, peers, quality, short_quality
 from report_state import dates, outdated, state, states, two_digits
 from report_state import load as _load
 
@@ -43,14 +36,14 @@ def main() -> None:
         raise SystemExit(_check(release=options.release))
     for page, text in current():
         page.write_text(text, encoding="utf-8")
-    if not plot_is_current():
-        plot()
+    for plot in PLOTS:
+        plot.write()
 
 
 def _check(*, release: bool) -> int:
     """Print what is not current, and return the exit status."""
     stale = [page.name for page, text in current() if page.read_text(encoding="utf-8") != text]
-    stale += [] if plot_is_current() else [PLOT.name]
+    stale += [plot.file for plot in PLOTS if not plot.is_current()]
     if stale:
         print(f"Not current: {', '.join(stale)}. Run python bench/report.py.")
     print(state())
@@ -58,10 +51,6 @@ def _check(*, release: bool) -> int:
     if older:
         print(f"Older than the code that they measure: {', '.join(older)}.")
     return int(bool(stale) or len(states()) > 1 or (release and bool(older)))
-
-
-def plot_is_current() -> bool:
-    return PLOT.exists() and plot_digest() in PLOT.read_text(encoding="utf-8")
 
 
 def current() -> Iterator[tuple[Path, str]]:
@@ -84,6 +73,7 @@ def current() -> Iterator[tuple[Path, str]]:
         _HERE / "README.md": {"results": "\n\n".join(text for section in sections if (text := section()))},
         _HERE.parent / "README.md": {"compared": compared(), "quality": short_quality(), "warm": warm()},
         _DOCS / "benchmarks.md": {"state": state(), **{name: peers(name) for name in PEERS}},
+        _DOCS / "hooks.md": {"results": hooks()},
         _DOCS / "reliability.md": {"faults": faults(), "fuzz": fuzz()},
         _DOCS / "scale.md": {"results": report_docs.scale()},
         _DOCS / "web.md": {"results": web()},

@@ -23,6 +23,21 @@ def _noted(notes: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in notes.items()) or "-"
 
 
+def hooks() -> str:
+    rows = [
+        [
+            row["index"],
+            "words alone" if row["words only"] else "with a server",
+            *(two_digits(row[kind]) for kind in ("answered", "unrelated", "near")),
+            row["tokens a prompt"],
+        ]
+        for row in load("hooks.json").get("served", ())
+        if row["threshold"] == 0.5
+    ]
+    heads = ["notes", "", "answered", "unrelated", "near", "tokens a prompt"]
+    return table(heads, rows) if rows else ""
+
+
 def fuzz() -> str:
     rows = [
         [name, f"{each['inputs']:,}", f"{each['seconds']:.0f}", len(each["failures"])]

@@ -1,8 +1,7 @@
-"""The parts of `report.py` about quality: our collections, and the benchmarks of peers with a plot."""
+"""The parts of `report.py` about quality: our collections, and the benchmarks of peers."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 from common import table
 from report_state import RESULTS, load, state
 
-PLOT = RESULTS.parent.parent / "docs" / "images" / "peers.svg"
 #: Our collections, in the order of the tables. The README has those with a text.
 COLLECTIONS = {
     "scifact": "claims and abstracts, English",
@@ -50,7 +48,7 @@ def short_quality() -> str:
     """Return the table of the README."""
     measured = _measured()
     rows = [
-        [f"{name}: {text}", *(_short(_ndcg(measured.get((name, mode)))) for mode in _MODES)]
+        [f"{name}: {text}", *(short(_ndcg(measured.get((name, mode)))) for mode in _MODES)]
         for name, text in COLLECTIONS.items()
         if text
     ]
@@ -91,7 +89,7 @@ def peers(benchmark: str) -> str:
         ]
         rows += [(row["system"], row, _link(row["source"])) for row in theirs if row["subset"] == subset]
         body = [
-            [name, f"{row['questions']:,}", *(_short(row["measures"].get(each)) for each in names), source]
+            [name, f"{row['questions']:,}", *(short(row["measures"].get(each)) for each in names), source]
             for name, row, source in rows
         ]
         head = "program" if subset == "all" else subset
@@ -104,47 +102,19 @@ def published() -> list[dict[str, Any]]:
     return rows
 
 
-def plot_digest() -> str:
-    """Return a digest of what the plot shows, which its file contains."""
-    return hashlib.sha256(json.dumps(_bars()).encode()).hexdigest()
-
-
-def plot() -> None:
-    """Draw the benchmarks as bars, ours in a darker colour."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    matplotlib.rcParams.update({"svg.hashsalt": "qmd", "font.size": 9})
-    from matplotlib import pyplot
-
-    panels = _bars()
-    figure, all_axes = pyplot.subplots(2, 2, figsize=(10, 5.6), layout="constrained")
-    for axes, (title, bars) in zip(all_axes.flat, panels, strict=True):
-        names, values = [name for name, _ in bars], [value for _, value in bars]
-        colours = ["#2b6cb0" if name.startswith("qmd ") else "#b8c2cc" for name in names]
-        drawn = axes.barh(range(len(bars)), values, color=colours)
-        axes.bar_label(drawn, [_short(value) for value in values], padding=3)
-        axes.set_yticks(range(len(bars)), names)
-        axes.invert_yaxis()
-        axes.set_xlim(0, 1.08)
-        axes.set_title(title, loc="left", fontsize=10)
-        axes.spines[["top", "right"]].set_visible(False)
-    metadata = {"Date": None, "Description": plot_digest()}
-    figure.savefig(PLOT, metadata=metadata, bbox_inches="tight")
-
-
-def _bars() -> list[tuple[str, list[tuple[str, float]]]]:
+def bars() -> list[tuple[str, list[tuple[str, float]]]]:
+    """Return the panels of the plot: a title, and the names and values of its bars."""
     panels = []
     for benchmark, subset, measure, title in _PANELS:
         ours = [row for row in load(f"peers-{benchmark}.json").get("results", ()) if row["subset"] == subset]
         most = max((row["questions"] for row in ours), default=0)
-        bars = [(_bar(row, most), row["measures"][measure]) for row in ours]
-        bars += [
+        shown = [(_bar(row, most), row["measures"][measure]) for row in ours]
+        shown += [
             (re.sub(r" \(.*\)", "", row["system"]), row["measures"][measure])
             for row in published()
             if (row["benchmark"], row["subset"]) == (benchmark, subset) and measure in row["measures"]
         ]
-        panels.append((f"{title}: {measure}", sorted(bars, key=lambda bar: -bar[1])))
+        panels.append((f"{title}: {measure}", sorted(shown, key=lambda bar: -bar[1])))
     return panels
 
 
@@ -166,5 +136,5 @@ def _link(source: str) -> str:
     return f"[{owner}/{repository}{last}]({source})"
 
 
-def _short(value: float | None) -> str:
+def short(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}".lstrip("0")

@@ -1,0 +1,105 @@
+"""The plots of `report.py`: each is drawn from results, whose digest its file contains."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from report_quality import bars, short
+from report_state import RESULTS, load
+
+_IMAGES = RESULTS.parent.parent / "docs" / "images"
+#: Ours, and all others.
+_OWN, _OTHERS = "#2b6cb0", "#b8c2cc"
+
+
+class Plot(Struct, frozen=True):
+    """A plot: its file, what it shows, and the function that draws that on a figure of matplotlib."""
+
+    file: str
+    data: Callable[[], Any]
+    draw: Callable[[Any, Any], None]
+    size: tuple[float, float]
+    panels: tuple[int, int]
+
+    @property
+    def path(self) -> Path:
+        return _IMAGES / self.file
+
+    def is_current(self) -> bool:
+        return self.path.exists() and self._digest() in self.path.read_text(encoding="utf-8")
+
+    def write(self) -> None:
+        """Draw it, if it is not current."""
+        if self.is_current() or not self.data():
+            return
+        import matplotlib
+
+        matplotlib.use("svg")
+        matplotlib.rcParams.update({"svg.hashsalt": "qmd", "font.size": 9})
+        from matplotlib import pyplot
+
+        figure, axes = pyplot.subplots(*self.panels, figsize=self.size, layout="constrained", squeeze=False)
+        self.draw(axes.flat, self.data())
+        for each in axes.flat:
+            each.spines[["top", "right"]].set_visible(False)
+        figure.savefig(self.path, metadata={"Date": None, "Description": self._digest()}, bbox_inches="tight")
+
+    def _digest(self) -> str:
+        return hashlib.sha256(json.dumps(self.data()).encode()).hexdigest()
+
+
+def _draw_bars(all_axes: Sequence[Any], panels: Any) -> None:
+    """Draw the benchmarks as bars, ours in a darker colour."""
+    for axes, (title, shown) in zip(all_axes, panels, strict=True):
+        names, values = [name for name, _ in shown], [value for _, value in shown]
+        colours = [_OWN if name.startswith("qmd ") else _OTHERS for name in names]
+        drawn = axes.barh(range(len(shown)), values, color=colours)
+        axes.bar_label(drawn, [short(value) for value in values], padding=3)
+        axes.set_yticks(range(len(shown)), names)
+        axes.invert_yaxis()
+        axes.set_xlim(0, 1.08)
+        axes.set_title(title, loc="left", fontsize=10)
+
+
+def _silence() -> list[tuple[str, dict[str, list[tuple[float, float]]]]]:
+    """Return a panel for each index and way: the share of prompts that are served over the threshold."""
+    rows = load("hooks.json").get("served", ())
+    ways = dict.fromkeys((row["index"], row["words only"]) for row in rows)
+    return [
+        (
+            f"{index}, {'words alone' if words_only else 'with a server'}",
+            {
+                kind: [
+                    (row["threshold"], row[kind])
+                    for row in rows
+                    if (row["index"], row["words only"]) == (index, words_only)
+                ]
+                for kind in ("answered", "near", "unrelated")
+            },
+        )
+        for index, words_only in ways
+    ]
+
+
+def _draw_silence(all_axes: Sequence[Any], panels: Any) -> None:
+    for axes, (title, lines) in zip(all_axes, panels, strict=True):
+        for name, points in lines.items():
+            axes.plot(*zip(*points, strict=True), label=name)
+        axes.axvline(0.5, color="0.7", linewidth=1)
+        axes.set_xlabel("threshold")
+        axes.set_ylabel("share of prompts served")
+        axes.set_ylim(0, 1.02)
+        axes.set_title(title, loc="left", fontsize=10)
+        axes.legend(frameon=False)
+
+
+PLOTS = (
+    Plot("peers.svg", bars, _draw_bars, (10, 5.6), (2, 2)),
+    Plot("hooks.svg", _silence, _draw_silence, (10, 6.4), (2, 2)),
+)
