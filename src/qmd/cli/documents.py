@@ -12,16 +12,16 @@ from qmd.cli.render import cli
 from qmd.cli.render.formats import writer
 from qmd.cli.render.rows import Column
 from qmd.cli.session import NO_COLLECTIONS, Session
-from qmd.cli.show import note_missing, show_json, show_listing, view_for
+from qmd.cli.show import note_missing, show_listing, view_for
 from qmd.cli.sizes import human_size
-from qmd.cli.terminal import clean, clean_name, columns, one_line, shell_words, write, write_plain
+from qmd.cli.terminal import clean, clean_name, columns, one_line, shell_words, write
 from qmd.cli.usage import fail
 from qmd.errors import DocumentNotFoundError
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from qmd.cli.render.view import View
-    from qmd.engine.documents.library import Page
+    from qmd.engine.documents.library import Page, Pages
 
 _MAX_BYTES = 10 * 1024
 _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
@@ -31,6 +31,7 @@ _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
 @options.argument("reference", "REF[:FROM[:COUNT]|#HEADING]", "paths", required=True)
 @options.max_lines_option
 @options.option("--from N", options.whole(1), "Start at line N.", to="from_line")
+@options.tokens_option
 @options.path_options
 @options.flag("--full", help="Print the whole document (the default).")
 @options.all_formats
@@ -40,6 +41,7 @@ def get(
     reference: tuple[str, ...],
     max_lines: int | None,
     from_line: int | None,
+    tokens: int | None,
     **arguments: Any,
 ) -> None:
     """Print a document, some of its lines, or one of its sections.
@@ -72,30 +74,38 @@ def get(
     format_name = options.chosen_format()
     view = view_for(session, arguments)
     view = view._replace(exact=format_name != "cli" or not view.terminal)
-    match format_name:
-        case "cli":
-            _print(page, view)
-        case "json":
-            from qmd.cli.render.programs import json_page
 
-            show_json(json_page(page, view))
-        case _:
-            write(writer(format_name).pages([page], view))
+    def printed(page: Page) -> str:
+        return _printed(format_name, page, view._replace(note=page.note))
+
+    if tokens is None:
+        write(printed(page))
+    else:
+        from qmd.engine.fitting import Limit, fit_page
+
+        write(fit_page(page, Limit(tokens, "--tokens"), printed, str))
     note_missing(session, view)
 
 
-def _print(page: Page, view: View) -> None:
-    if view.terminal:
-        write(cli.heading(page, view))
+def _printed(format_name: str, page: Page, view: View) -> str:
+    if format_name == "json":
+        from qmd.cli.render.programs import dumps, json_page
+
+        return clean(dumps(json_page(page, view)), terminal=view.terminal)
+    if format_name != "cli":
+        return writer(format_name).pages([page], view)
+    heading = cli.heading(page, view) if view.terminal else ""
     # A whole document goes into a pipe unchanged, with or without a line feed at its end.
     has_end = not view.terminal or page.text.endswith("\n")
     unchanged = page.whole and not view.line_numbers and has_end
-    write_plain(view.page(page) + ("" if unchanged else "\n"))
+    end = f"\n\n[{view.note}]\n" if view.note else "" if unchanged else "\n"
+    return heading + clean(view.page(page), terminal=view.terminal) + end
 
 
 @define("multi-get", if_missing=_IF_MISSING)
 @options.argument("patterns", "PATTERN...", "paths", required=True)
 @options.max_lines_option
+@options.tokens_option
 @options.option(
     "--max-bytes N", options.whole(1), f"Skip documents larger than N bytes.  [default: {_MAX_BYTES}]"
 )
@@ -109,6 +119,7 @@ def multi_get(
     patterns: tuple[str, ...],
     max_lines: int | None,
     max_bytes: int | None,
+    tokens: int | None,
     **arguments: Any,
 ) -> None:
     """Print the documents that match a glob, or the documents of a list separated by commas.
@@ -129,12 +140,24 @@ def multi_get(
     limit = None if arguments["full"] else max_bytes or _MAX_BYTES
     if patterns == ("-",):
         patterns = tuple(current().read().decode("utf-8", "replace").splitlines())
+    from qmd.engine.fitting import Limit, fit_pages, most_bytes
+
+    format_name = options.chosen_format()
+    texts = format_name != "files"
     pages = session.index.multi_get(
-        ",".join(patterns), max_lines=max_lines, max_bytes=limit, **options.filters_of(arguments)
+        ",".join(patterns),
+        max_lines=max_lines,
+        max_bytes=limit,
+        max_total=most_bytes(tokens) if texts else None,
+        **options.filters_of(arguments),
     )
     write("".join(f"{one_line(error)}\n" for error in pages.errors), current().stderr)
-    view = view_for(session, arguments)
-    write(writer(options.chosen_format()).pages(pages.items, view))
+    view, chosen = view_for(session, arguments), writer(format_name)
+
+    def printed(pages: Pages) -> str:
+        return chosen.pages(pages.items, view._replace(note=pages.note))
+
+    write(fit_pages(pages, Limit(tokens, "--tokens", texts), printed, str))
     note_missing(session, view)
 
 

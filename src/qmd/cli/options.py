@@ -135,6 +135,11 @@ path_options = combined(
     flag("--line-numbers", help="Show the file's line numbers."),
     flag("--full-path", help="Show paths on disk."),
 )
+tokens_option = option(
+    "--tokens N",
+    whole(1),
+    "Print an answer of at most N tokens of language models, and say what was left out.",
+)
 max_lines_option = option("-l, --max-lines N", whole(1), "Print at most N lines of each document.")
 
 

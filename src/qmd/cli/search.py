@@ -9,14 +9,15 @@ from qmd.cli.definition import define
 from qmd.cli.render.formats import writer
 from qmd.cli.render.rows import count_entry
 from qmd.cli.session import Session
-from qmd.cli.show import note_missing, show_json, view_for
+from qmd.cli.show import note_missing, view_for
 from qmd.cli.sizes import about
-from qmd.cli.terminal import write
+from qmd.cli.terminal import clean, write
 from qmd.cli.usage import fail
 from qmd.errors import CollectionNotFoundError, NotFoundError, QmdError, VectorIndexMissingError
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
+    from qmd.cli.render.view import View
     from qmd.engine.requests import SearchRequest
     from qmd.types import SearchResponse
 
@@ -41,6 +42,7 @@ search_options = options.combined(
     options.flag("--all", "everything", help="Show all results; -n is ignored."),
     options.flag("--full", help="Show whole documents instead of snippets."),
     options.passage_options,
+    options.tokens_option,
     options.order_options,
     options.path_options,
     options.flag("--explain", help="Show how each result was ranked."),
@@ -183,22 +185,43 @@ def _response(session: Session, kind: str, request: SearchRequest, mode: str) ->
 def _show(
     session: Session, format_name: str, text: str, response: SearchResponse, arguments: dict[str, Any]
 ) -> None:
-    from qmd.cli.render.explain import facets, stages, unexpected
+    from qmd.cli.render.explain import unexpected
 
     people = format_name == "cli"
     show_stages = people and arguments["explain"]
     if not show_stages:
         session.note(*unexpected(response.stages))
     view = view_for(session, arguments, text if people else None, response.unknown_fields)
-    if arguments["facets"] and not people:
-        from qmd.cli.render.programs import json_hits
+
+    def printed(response: SearchResponse) -> str:
+        return _printed(format_name, response, view._replace(note=response.note), arguments, show_stages)
+
+    if arguments["tokens"] is None:
+        write(printed(response))
+    else:
+        from qmd.engine.fitting import Limit, fit_response
+
+        write(
+            fit_response(
+                response, Limit(arguments["tokens"], "--tokens", format_name != "files"), printed, str
+            )
+        )
+    note_missing(session, view)
+
+
+def _printed(
+    format_name: str, response: SearchResponse, view: View, arguments: dict[str, Any], show_stages: bool
+) -> str:
+    from qmd.cli.render.explain import facets, stages
+
+    if arguments["facets"] and format_name != "cli":
+        from qmd.cli.render.programs import dumps, json_hits
 
         counts = {name: [*map(count_entry, counts)] for name, counts in response.facets.items()}
-        show_json({"results": json_hits(response.hits, view), "facets": counts})
-    else:
-        write(writer(format_name).hits(response.hits, view))
-        if arguments["facets"]:
-            write("\n" + facets(response, view))
-    note_missing(session, view)
-    if show_stages:
-        write("\n" + stages(response.stages))
+        answer = {"results": json_hits(response.hits, view), "facets": counts}
+        note = {"note": view.note} if view.note else {}
+        return clean(dumps(answer | note), terminal=view.terminal)
+    parts = [writer(format_name).hits(response.hits, view)]
+    parts += [facets(response, view)] if arguments["facets"] else []
+    parts += [stages(response.stages)] if show_stages else []
+    return "\n".join(parts)

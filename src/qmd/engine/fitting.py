@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from itertools import accumulate, takewhile
+from itertools import takewhile
 from typing import Generic, TypeVar
 
 from msgspec import Struct, json
@@ -26,10 +26,14 @@ _BYTES_OF_A_CHARACTER = 4
 
 
 class Limit(Struct, frozen=True):
-    """The most tokens of an answer, or None, and the option that says so, as the user writes it."""
+    """The most tokens of an answer, or None, and the option that says so, as the user writes it.
+
+    `texts` is false if the answer has only names, so that there is nothing to cut.
+    """
 
     tokens: int | None
     option: str
+    texts: bool = True
 
 
 class Kind(Struct, Generic[T], frozen=True):
@@ -75,8 +79,7 @@ def fit(
     tokens = limit.tokens
     if tokens is None:
         return make(items, "")
-    texts = [kind.text(item) for item in items]
-    sizes, total = [0, *accumulate(map(len, texts))], len(items) + beyond
+    total = len(items) + beyond
 
     def with_whole(number: int) -> A:
         return make(items[:number], _note(kind, total - number, "", limit))
@@ -87,18 +90,16 @@ def fit(
         return make([*items[:number], kind.cut(last, length)], note)
 
     def is_over(answer: A) -> bool:
-        return budget.count(text(answer)) > tokens
+        printed = text(answer)
+        return len(printed) > tokens * _LONG_TOKEN or budget.count(printed) > tokens
 
-    def whole_is_over(number: int) -> bool:
-        return sizes[number] > tokens * _LONG_TOKEN or is_over(with_whole(number))
-
-    if not whole_is_over(len(items)):
-        return with_whole(len(items))
+    if not is_over(whole_answer := with_whole(len(items))):
+        return whole_answer
     # `bisect` returns the first that is over. The one before it was tried, unless there is none.
-    whole = bisect_left(range(1, len(items)), True, key=whole_is_over)
-    if items:
+    whole = bisect_left(range(1, len(items)), True, key=lambda number: is_over(with_whole(number)))
+    if items and limit.texts and (cut_text := kind.text(items[whole])):
         room = tokens * _LONG_TOKEN
-        lengths = [0, *takewhile(lambda length: length <= room, cuts(texts[whole]))]
+        lengths = [0, *takewhile(lambda length: length <= room, cuts(cut_text))]
         tried = bisect_left(lengths, True, key=lambda length: is_over(with_cut(whole, length)))
         if tried:
             return with_cut(whole, lengths[tried - 1])

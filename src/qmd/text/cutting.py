@@ -16,7 +16,7 @@ _SENTENCE = lazy(
 
 
 def cuts(text: str) -> Iterator[int]:
-    """Yield the lengths to which a text can be shortened, ascending; not its own."""
+    """Yield the lengths to which a text can be shortened, ascending, but no heading is the last line."""
     fence, start = "", 0
     for line in text.split("\n"):
         match = _FENCE.match(line)
@@ -28,6 +28,6 @@ def cuts(text: str) -> Iterator[int]:
         elif "|" not in line:  # a row of a table has it
             yield from (start + end.end() for end in _SENTENCE.finditer(line) if end.end() < len(line))
         start += len(line)
-        if not fence and line.strip() and start < len(text):
+        if not fence and line.strip() and not line.startswith("#") and start < len(text):
             yield start
         start += 1

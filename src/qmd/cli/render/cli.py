@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from qmd.cli.render.passage import labelled, passage
@@ -131,8 +132,13 @@ def _item(item: Page | Skipped, view: View) -> str:
     return heading + (f"{context}\n\n" if context else "") + clean(text, terminal=view.terminal) + "\n"
 
 
+def _joined(parts: Iterable[str], view: View) -> str:
+    """Join the parts of an answer, and the note of the view, with blank lines between them."""
+    return "\n".join([*parts, *([f"[{view.note}]\n"] if view.note else [])])
+
+
 WRITER = Writer(
-    lambda hits, view: "\n".join(_hit(hit, view) for hit in hits) or "No results found.\n",
-    lambda items, view: "\n".join(_item(item, view) for item in items),
+    lambda hits, view: _joined((_hit(hit, view) for hit in hits), view) or "No results found.\n",
+    lambda items, view: _joined((_item(item, view) for item in items), view),
     _listing,
 )

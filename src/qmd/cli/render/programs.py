@@ -29,12 +29,15 @@ _IN_ATTRIBUTE = _IN_TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\t": "&
 
 
 class Entry(NamedTuple):
-    """A hit, a page or a skipped document. `content` says what `text` is; `reason`: why it was skipped."""
+    """A hit, a page, a skipped document or a note about what was left out.
+
+    `content` says what `text` is; `reason`: why it was skipped.
+    """
 
     docid: str | None
     file: str
     title: str
-    content: Literal["snippet", "body", "reason"]
+    content: Literal["snippet", "body", "reason", "note"]
     text: str
     context: str | None = None
     line: int | None = None
@@ -81,6 +84,11 @@ def page_entry(item: Page | Skipped, view: View) -> Entry:
     return Entry(*names, "body", text, item.context, item.first_line, item.anchor, item.total_lines)
 
 
+def _entries(entries: list[Entry], view: View) -> list[Entry]:
+    """Return entries with the note of the view, if it has one, as the last."""
+    return [*entries, Entry(None, "", "", "note", view.note)] if view.note else entries
+
+
 def dumps(value: Any) -> str:
     """Return a value, in which there may be structs, as indented JSON with a line feed at the end."""
     return json.dumps(value, ensure_ascii=False, indent=2, default=to_builtins) + "\n"
@@ -92,6 +100,8 @@ def json_hits(hits: Sequence[Hit], view: View) -> list[dict[str, Any]]:
 
 
 def _json_hit(entry: Entry) -> dict[str, Any]:
+    if entry.content == "note":
+        return {"note": entry.text}
     return _without_none(
         docid=entry.docid,
         score=round(entry.score, 2),
@@ -115,11 +125,13 @@ def _json_passage(passage: Snippet) -> dict[str, Any]:
 
 
 def json_page(item: Page | Skipped, view: View) -> dict[str, Any]:
-    """Return a document as an object."""
-    return _json_page(page_entry(item, view))
+    """Return a document, and the note of the view, as an object."""
+    return _json_page(page_entry(item, view)) | ({"note": view.note} if view.note else {})
 
 
 def _json_page(entry: Entry) -> dict[str, Any]:
+    if entry.content == "note":
+        return {"note": entry.text}
     return _without_none(
         file=entry.file,
         docid=entry.docid,
@@ -160,6 +172,8 @@ def _json_listing(listing: Listing) -> str:
 def _csv_hits(entries: Sequence[Entry]) -> str:
     rows = [
         (entry.docid, f"{entry.score:.4f}", entry.file, entry.title, entry.context, entry.line, entry.text)
+        if entry.content != "note"
+        else (*[None] * 6, entry.text)
         for entry in entries
     ]
     heading = ("docid", "score", "file", "title", "context", "line", "snippet")
@@ -208,6 +222,9 @@ def _quoted(text: str) -> str:
 def _files(entries: Sequence[Entry], *, scores: bool) -> str:
     lines = []
     for entry in entries:
+        if entry.content == "note":
+            lines.append(f"[{entry.text}]\n")
+            continue
         cells = [] if entry.docid is None else [entry.docid]
         cells += [f"{entry.score:.2f}"] if scores else []
         cells.append(_cell(entry.file))
@@ -231,6 +248,9 @@ def _files_listing(listing: Listing) -> str:
 def _markdown(entries: Sequence[Entry]) -> str:
     sections = []
     for entry in entries:
+        if entry.content == "note":
+            sections.append(f"---\n\n*{entry.text}*\n")
+            continue
         place = entry.anchor and f"{entry.anchor.kind} {entry.anchor.value}"
         values = {"file": entry.file, "docid": entry.docid, "place": place, "section": entry.section}
         values |= {"context": entry.context, "pinned": "yes" if entry.pinned else None}
@@ -261,6 +281,9 @@ def _markdown_listing(listing: Listing) -> str:
 def _xml(root: str, entries: Sequence[Entry]) -> str:
     elements = []
     for entry in entries:
+        if entry.content == "note":
+            elements.append(_element("note", {}, entry.text) + "\n")
+            continue
         attributes = {"docid": entry.docid, "name": entry.file, "title": entry.title}
         attributes |= {"context": entry.context}
         if root == "results":
@@ -320,8 +343,12 @@ def _writer(
 ) -> Writer:
     """Make a writer of functions that do not know the view. On a terminal, control characters are escaped."""
     return Writer(
-        lambda found, view: clean(hits([hit_entry(hit, view) for hit in found]), terminal=view.terminal),
-        lambda items, view: clean(pages([page_entry(item, view) for item in items]), terminal=view.terminal),
+        lambda found, view: clean(
+            hits(_entries([hit_entry(hit, view) for hit in found], view)), terminal=view.terminal
+        ),
+        lambda items, view: clean(
+            pages(_entries([page_entry(item, view) for item in items], view)), terminal=view.terminal
+        ),
         lambda rows, view: clean(listing(rows), terminal=view.terminal),
     )
 

@@ -70,6 +70,8 @@ class View(NamedTuple):
     terminal: bool = False
     width: int = 80
     colours: bool = False
+    #: What was left out to stay within a number of tokens.
+    note: str = ""
     #: Finds the spans to highlight in a text.
     highlights: Highlights | None = None
     #: Makes the address that opens a file in an editor at a line, or at an anchor.
