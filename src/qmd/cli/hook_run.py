@@ -6,32 +6,18 @@ a log says what did not work.
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from qmd.cli.client import NO_SERVER
 from qmd.cli.console import current
 from qmd.cli.definition import define
 from qmd.cli.hook_limit import SECONDS, log
-from qmd.cli.options import decimal
-from qmd.cli.parameters import argument, flag, option
+from qmd.cli.options import argument, decimal, flag, option
 from qmd.cli.parser import UnclearError
 from qmd.cli.terminal import write
-from qmd.config.paths import DEFAULT_INDEX, cache_dir
-from qmd.engine.given import GivenFiles, passage_hash
-from qmd.errors import QmdError, UsageError
+from qmd.errors import QmdError
 
 if TYPE_CHECKING:
     from qmd.cli.session import Session
-
-_MAX_INPUT = 1_000_000
-_LOST = "Passages of these places were given before the conversation was compacted: "
-#: The most tokens of the list of these places.
-_PLACES = 200
-_STARTED = passage_hash("the start of a session")
 
 
 @define("run")
@@ -39,7 +25,10 @@ _STARTED = passage_hash("the start of a session")
 @option("--target T", None, "The agent that calls.  [default: claude]", default="claude")
 @flag("--server", "starts_server", help="Start a server in the background if none runs.")
 @option(
-    "--timeout S", decimal(0.001, 600), f"Say nothing after S seconds.  [default: {SECONDS}]", default=SECONDS
+    "--timeout S",
+    decimal(0.001, 600),
+    f"Say nothing after S seconds.  [default: {SECONDS}]",
+    default=SECONDS,
 )
 def run(session: Session, event: str, target: str, starts_server: bool, timeout: float) -> None:
     """Answer an event of an agent, whose JSON is on stdin: session, prompt or compact.
@@ -49,121 +38,16 @@ def run(session: Session, event: str, target: str, starts_server: bool, timeout:
     Example:
       echo '{"session_id": "1", "prompt": "How are backups restored?"}' | qmd hook run prompt
     """
-    data = current().read(_MAX_INPUT + 1)
+    from qmd.cli.hook_event import MAX_INPUT, answer
+
+    data = current().read(MAX_INPUT + 1)
     session.quiet = True
     try:
-        name = _name(event, target)
-        text = _Event(session, data, starts_server=starts_server).answer(event)
-    except UnclearError:
+        text = answer(session, event, target, data, starts_server=starts_server)
+    except UnclearError:  # not for a server
         raise
     except Exception as error:  # noqa: BLE001 - it must not disturb the agent
         reason = error.in_one_line() if isinstance(error, QmdError) else f"{type(error).__name__}: {error}"
         log(current().environ, f"{event} {target}: {reason}")
-        return
-    if text:
-        output = {"hookEventName": name, "additionalContext": text}
-        write(json.dumps({"hookSpecificOutput": output}, ensure_ascii=False) + "\n")
-
-
-def _name(event: str, target: str) -> str:
-    from qmd.config.agents import AGENTS, hooks_of
-
-    if target not in AGENTS or event not in hooks_of(target).events:
-        raise UsageError("no such agent or event")
-    return hooks_of(target).events[event]
-
-
-class _Event:
-    """An event of a session of an agent, as its JSON on stdin describes it."""
-
-    def __init__(self, session: Session, data: bytes, *, starts_server: bool) -> None:
-        self._session, self._starts_server = session, starts_server
-        self._given = GivenFiles(cache_dir(current().environ))
-        if len(data) > _MAX_INPUT:
-            raise UsageError("the agent's input is too large")
-        self._input: Mapping[str, Any] = json.loads(data)
-        self._name = self._text("session_id")
-
-    def answer(self, event: str) -> str:
-        """Return the text for the agent; "" for none."""
-        match event:
-            case "session":
-                parts = [self._lost(), self._briefing()]
-            case "prompt":
-                parts = [self._lost(), self._passages(self._text("prompt"))]
-            case _:
-                self._compact()
-                parts = []
-        return "\n\n".join(filter(None, parts))
-
-    def _text(self, key: str) -> str:
-        value = self._input.get(key)
-        return value if isinstance(value, str) else ""
-
-    def _choose_index(self) -> bool:
-        """Use the project's index if that is approved, or the user's own. Return whether it exists."""
-        session = self._session
-        if session.project is not None and session.index.trust.unapproved({"hook"}):
-            if session.refusal is None:
-                raise UnclearError  # a server has only the index of the project
-            session.close()
-            session.index_name = DEFAULT_INDEX
-        return session.store is not None or os.path.exists(session.index_file())
-
-    def _briefing(self) -> str:
-        if not self._choose_index():
-            return ""
-        from qmd.engine.recall import briefing
-
-        if self._starts_server and self._session.refusal == NO_SERVER:
-            _start_server(self._session)
-        place = f"folder {current().folder()}"
-        started = self._given.of(place).get(_STARTED)
-        self._given.add(place, {_STARTED: datetime.now(UTC).isoformat()})
-        return briefing(self._session.index, None if started is None else datetime.fromisoformat(started))
-
-    def _passages(self, prompt: str) -> str:
-        known = self._given.of(self._name) if self._name else {}
-        from qmd.engine.recall import asked
-
-        if not asked(prompt):
-            return ""
-        if not self._choose_index():
-            return ""
-        # Loading the models would take too long.
-        words_only = self._session.refusal is not None
-        found = self._session.index.recall(prompt, known=known, words_only=words_only)
-        if found.passages and self._name:
-            self._given.add(self._name, found.passages)
-        return found.text
-
-    def _compact(self) -> None:
-        """Remember the places of what was given, and that the agent no longer has their text."""
-        given = self._given.of(self._name)
-        if given:
-            self._given.add(f"{self._name} compacted", given)
-            self._given.forget(self._name)
-
-    def _lost(self) -> str:
-        """Return the places of what was given before the last compaction, once."""
-        from qmd.text import budget
-        from qmd.text.wording import plain
-
-        name = f"{self._name} compacted"
-        text = _LOST
-        for number, place in enumerate(reversed([*self._given.of(name).values()])):
-            longer = text + (", " if number else "") + plain(place)
-            if budget.count(longer) > _PLACES:
-                break
-            text = longer
-        self._given.forget(name)
-        return "" if text == _LOST else text
-
-
-def _start_server(session: Session) -> None:
-    from subprocess import DEVNULL
-
-    from qmd.processes import python, start
-
-    words = python("qmd", "server", "--daemon", *session.options())
-    start(words, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True)
+    else:
+        write(text)

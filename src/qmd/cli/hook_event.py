@@ -1,0 +1,131 @@
+"""What a hook says at an event of a session."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from qmd.cli.client import NO_SERVER
+from qmd.cli.console import current
+from qmd.cli.parser import UnclearError
+from qmd.config.agents import AGENTS, hooks_of
+from qmd.config.paths import DEFAULT_INDEX, cache_dir
+from qmd.engine.given import GivenFiles, passage_hash
+from qmd.errors import UsageError
+
+if TYPE_CHECKING:
+    from qmd.cli.session import Session
+
+MAX_INPUT = 1_000_000
+_LOST = "Passages of these places were given before the conversation was compacted: "
+#: The most tokens of the list of these places.
+_PLACES = 200
+_STARTED = passage_hash("the start of a session")
+
+
+def answer(session: Session, event: str, target: str, data: bytes, *, starts_server: bool) -> str:
+    """Return the JSON for the agent; "" for none. `data` is the JSON that it gave."""
+    if target not in AGENTS or event not in hooks_of(target).events:
+        raise UsageError("no such agent or event")
+    text = _Event(session, data, starts_server=starts_server).answer(event)
+    output = {"hookEventName": hooks_of(target).events[event], "additionalContext": text}
+    return json.dumps({"hookSpecificOutput": output}, ensure_ascii=False) + "\n" if text else ""
+
+
+class _Event:
+    """An event of a session of an agent, as its JSON on stdin describes it."""
+
+    def __init__(self, session: Session, data: bytes, *, starts_server: bool) -> None:
+        self._session, self._starts_server = session, starts_server
+        self._given = GivenFiles(cache_dir(current().environ))
+        if len(data) > MAX_INPUT:
+            raise UsageError("the agent's input is too large")
+        self._input: Mapping[str, Any] = json.loads(data)
+        self._name = self._text("session_id")
+
+    def answer(self, event: str) -> str:
+        """Return the text for the agent; "" for none."""
+        match event:
+            case "session":
+                parts = [self._lost(), self._briefing()]
+            case "prompt":
+                parts = [self._lost(), self._passages(self._text("prompt"))]
+            case _:
+                self._compact()
+                parts = []
+        return "\n\n".join(filter(None, parts))
+
+    def _text(self, key: str) -> str:
+        value = self._input.get(key)
+        return value if isinstance(value, str) else ""
+
+    def _choose_index(self) -> bool:
+        """Use the project's index if that is approved, or the user's own. Return whether it exists."""
+        session = self._session
+        if session.project is not None and session.index.trust.unapproved({"hook"}):
+            if session.refusal is None:
+                raise UnclearError  # a server has only the index of the project
+            session.close()
+            session.index_name = DEFAULT_INDEX
+        return session.store is not None or os.path.exists(session.index_file())
+
+    def _briefing(self) -> str:
+        if not self._choose_index():
+            return ""
+        from qmd.engine.recall import briefing
+
+        if self._starts_server and self._session.refusal == NO_SERVER:
+            _start_server(self._session)
+        place = f"folder {current().folder()}"
+        started = self._given.of(place).get(_STARTED)
+        self._given.add(place, {_STARTED: datetime.now(UTC).isoformat()})
+        return briefing(self._session.index, None if started is None else datetime.fromisoformat(started))
+
+    def _passages(self, prompt: str) -> str:
+        known = self._given.of(self._name) if self._name else {}
+        from qmd.engine.recall import asked
+
+        if not asked(prompt):
+            return ""
+        if not self._choose_index():
+            return ""
+        # Loading the models would take too long.
+        words_only = self._session.refusal is not None
+        found = self._session.index.recall(prompt, known=known, words_only=words_only)
+        if found.passages and self._name:
+            self._given.add(self._name, found.passages)
+        return found.text
+
+    def _compact(self) -> None:
+        """Remember the places of what was given, and that the agent no longer has their text."""
+        given = self._given.of(self._name)
+        if given:
+            self._given.add(f"{self._name} compacted", given)
+            self._given.forget(self._name)
+
+    def _lost(self) -> str:
+        """Return the places of what was given before the last compaction, once."""
+        from qmd.text import budget
+        from qmd.text.wording import plain
+
+        name = f"{self._name} compacted"
+        text = _LOST
+        for number, place in enumerate(reversed([*self._given.of(name).values()])):
+            longer = text + (", " if number else "") + plain(place)
+            if budget.count(longer) > _PLACES:
+                break
+            text = longer
+        self._given.forget(name)
+        return "" if text == _LOST else text
+
+
+def _start_server(session: Session) -> None:
+    from subprocess import DEVNULL
+
+    from qmd.processes import python, start
+
+    words = python("qmd", "server", "--daemon", *session.options())
+    start(words, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True)
