@@ -86,6 +86,8 @@ def decode(path: str, data: bytes, encoding: str | None, declared: str = "") -> 
 
 def _declared(label: str) -> str:
     """Return the codec for the charset that a file declares; "" if there is none."""
+    if not label:
+        return ""
     name = label.strip().lower()
     for spelling in (name, name.removeprefix("x-").removesuffix("-i"), f"cp{name.removeprefix('windows-')}"):
         try:

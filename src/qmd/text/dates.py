@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from qmd.text.regex import lazy
 
@@ -21,6 +21,7 @@ _LENGTHS = (0, 4, 7, 10, 13, 16, 19)
 _DEFAULTS = (1, 1, 1, 0, 0, 0)
 #: A longer text is not a date.
 _MAX_LENGTH = 40
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - in UTC, as the dates that are made of it
 #: The first second of the year 1 and the last of the year 9999, in seconds since the epoch.
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799
 
@@ -115,4 +116,4 @@ def days(text: str) -> float | None:
 def of_mtime(nanoseconds: int) -> str:
     """Convert a modification time in nanoseconds since the epoch to a date in UTC."""
     seconds = min(max(nanoseconds // 1_000_000_000, _FIRST), _LAST)
-    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat()
+    return (_EPOCH + timedelta(seconds=seconds)).isoformat()

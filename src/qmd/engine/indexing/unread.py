@@ -61,6 +61,8 @@ class Unread:
 
     def again(self, file: SourceFile) -> str:
         """Return why the last scan could not read the unchanged file; "" if it must be read."""
+        if not self._last:
+            return ""
         self._files.pop(_mark(file.path), None)
         state, reason = self._last.get(_mark(file.path), ("", ""))
         return reason if state and state == self._state(file) else ""

@@ -93,4 +93,6 @@ class Container(Format, Protocol):
 
 def extracted(part: Format, file: RawFile) -> Iterable[tuple[str, Extracted]]:
     """Yield (key, content) of each document of a file. A key is "" except in containers."""
-    return part.extract_all(file) if isinstance(part, Container) else [("", part.extract(file))]
+    # Comparing an object with a protocol takes longer than reading a short file.
+    extract_all = getattr(part, "extract_all", None)
+    return extract_all(file) if extract_all else [("", part.extract(file))]
