@@ -31,11 +31,12 @@ _OF_COLLECTION = (
 )
 
 
-def block_versions(database: Database, embedder: str, scope: Scope) -> Iterator[tuple[int, int]]:
-    """Return (id, version) of the blocks of a scope's collections, by the fingerprint of their embedder."""
+def block_versions(database: Database, embedder: str, scope: Scope) -> Iterator[tuple[int, int, int]]:
+    """Yield (collection, id, version) of the blocks of a scope, by the fingerprint of their embedder."""
     for collection in collection_ids(database, scope.collections):
         yield from database.rows(
-            f"SELECT id, version FROM vectors_vec WHERE collection_id = ? AND embedder_id = {EMBEDDER}",
+            "SELECT collection_id, id, version FROM vectors_vec "
+            f"WHERE collection_id = ? AND embedder_id = {EMBEDDER} ORDER BY id",
             (collection, embedder),
         )
 

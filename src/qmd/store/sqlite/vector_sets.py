@@ -36,7 +36,7 @@ class VectorSets(Part, base.VectorSets):
         super().__init__(database)
         self._pending = pending
         #: Token frequencies of populations, with the blocks from which they were counted.
-        self._frequencies: dict[object, tuple[list[tuple[int, int]], _Frequencies]] = {}
+        self._frequencies: dict[object, tuple[list[tuple[int, int, int]], _Frequencies]] = {}
 
     def all(self) -> list[VectorSet]:
         rows = self._database.rows(
@@ -130,7 +130,7 @@ class VectorSets(Part, base.VectorSets):
             cached = self._frequencies.get(key)
             if cached is not None and cached[0] == blocks:
                 return cached[1]
-            listed = json.dumps([identity for identity, _ in blocks])
+            listed = json.dumps([identity for _, identity, _ in blocks])
             rows = db.execute(f"SELECT ids FROM vectors_vec WHERE id IN {LISTED}", (listed,))
             ids = np.concatenate([np.zeros(0, np.int64), *(np.frombuffer(row[0], np.int64) for row in rows)])
             chunks, frequencies = 0, np.zeros(0, np.int64)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import apsw
@@ -35,10 +36,16 @@ _CACHED_FILTERS = 8
 #: The most bytes of decoded blocks that are cached between searches.
 _CACHE_BYTES = 1 << 30
 
-#: (block, version, identity of the index file). A restored file can have the same ids and versions again.
-_Key: TypeAlias = tuple[int, int, object]
-#: (chunk ids, scales, codes) of a decoded block.
-_Block: TypeAlias = "tuple[NDArray[np.int64], Floats, NDArray[np.int8]]"
+#: Blocks with ids in a range of this many are decoded, cached and scanned as one. The call for a block of its
+#: own takes as long as its scan; if one block changes, all of its group are read again.
+_GROUPED = 16
+
+#: (embedder, collection, group, identity of the index file). A restored file can have the same ids again.
+_Key: TypeAlias = tuple[str, int, int, object]
+#: (id, version) of each block of a group.
+_Versions: TypeAlias = tuple[tuple[int, int], ...]
+#: (chunk ids, scales, codes) of a group.
+_Group: TypeAlias = "tuple[NDArray[np.int64], Floats, NDArray[np.int8]]"
 
 _CHUNK = "v.seq, v.start, v.end, v.first_line, v.last_line"
 
@@ -49,9 +56,9 @@ class Vectors(Part, base.Vectors):
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self._filters = Cache(_CACHED_FILTERS)
-        self._blocks: OrderedDict[_Key, _Block] = OrderedDict()
+        self._decoded: OrderedDict[_Key, tuple[_Versions, _Group]] = OrderedDict()
         self._cached_bytes = 0
-        self._block_lock = threading.Lock()
+        self._group_lock = threading.Lock()
 
     def exist(self, embedder: str, scope: Scope) -> bool:
         return any(block_versions(self._database, embedder, scope))
@@ -197,59 +204,65 @@ class Vectors(Part, base.Vectors):
         """
         peak = float(np.abs(vector).max()) or 1.0
         query = np.rint(vector / (peak / 127.0)).astype(np.int8)[None, :]
+        best_ids, best = np.zeros(0, np.int64), np.zeros(0)
+        floor, scored = -np.inf, 0
+        # The scales of a damaged block can be no numbers.
+        with np.errstate(invalid="ignore", over="ignore"):
+            for ids, scales, codes in self._groups(db, embedder, scope):
+                scores = np.asarray(simsimd.cdist(query, codes, metric="dot"))[0] * scales
+                if filtered is not None:
+                    passed = np.isin(ids, filtered)
+                    ids, scores = ids[passed], scores[passed]
+                scored += len(ids)
+                # Few chunks are better than the best before, so hardly any are sorted. NaN never is.
+                better = np.flatnonzero(scores >= floor)
+                best_ids = np.concatenate((best_ids, ids[better]))
+                best = np.concatenate((best, scores[better]))
+                if len(best) > count:
+                    kept = np.argpartition(best, -count)[-count:]
+                    best_ids, best = best_ids[kept], best[kept]
+                    floor = best.min()
+        return best_ids.tolist(), scored
+
+    def _groups(self, db: apsw.Connection, embedder: str, scope: Scope) -> Iterator[_Group]:
+        """Yield the decoded blocks of a scope in groups, from the cache if possible."""
         file = self._database.identity()
-        versions = list(block_versions(self._database, embedder, scope))
-        blocks = [block for version in versions if len((block := self._block(db, (*version, file)))[0])]
-        if not blocks:
-            return [], 0
-        ids = np.concatenate([block[0] for block in blocks])
-        scores = np.empty(len(ids), np.float32)
-        at = 0
-        for slots, scales, codes in blocks:
-            products = np.asarray(simsimd.cdist(query, codes, metric="dot"))[0]
-            # The scales of a damaged block can be no numbers.
-            with np.errstate(invalid="ignore", over="ignore"):
-                np.multiply(products, scales, out=scores[at : at + len(slots)], casting="same_kind")
-            at += len(slots)
-        if filtered is not None:
-            passed = np.isin(ids, filtered)
-            ids, scores = ids[passed], scores[passed]
-            if not len(ids):
-                return [], 0
-        count = min(count, len(scores))
-        best = np.argpartition(-scores, count - 1)[:count]
-        return [int(chunk) for chunk in ids[best] if chunk > 0], len(scores)
+        versions = block_versions(self._database, embedder, scope)
+        for number, blocks in groupby(versions, key=lambda block: (block[0], block[1] // _GROUPED)):
+            group = self._group(db, (embedder, *number, file), tuple(block[1:] for block in blocks))
+            if len(group[0]):
+                yield group
 
-    def _block(self, db: apsw.Connection, key: _Key) -> _Block:
-        """Return a decoded block, from the cache if possible."""
-        with self._block_lock:
-            cached = self._blocks.get(key)
-            if cached is not None:
-                self._blocks.move_to_end(key)
-                return cached
-        row = db.execute("SELECT ids, scales, codes FROM vectors_vec WHERE id = ?", (key[0],)).get
-        if row is None:
-            return np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros((0, 0), np.int8)
-        ids = np.frombuffer(row[0], dtype=np.int64)
-        block = (
-            ids,
-            # An empty slot scores NaN, which sorts after every number.
-            np.where(ids > 0, np.frombuffer(row[1], dtype=np.float32), np.float32(np.nan)),
-            np.frombuffer(row[2], dtype=np.int8).reshape(len(ids), -1),
-        )
-        size = sum(len(blob) for blob in row)
-        with self._block_lock:
-            for stale in [other for other in self._blocks if other[0] == key[0] or other[2] != key[2]]:
-                self._cached_bytes -= _size(self._blocks.pop(stale))
-            self._blocks[key] = block
-            self._cached_bytes += size
-            while self._cached_bytes > _CACHE_BYTES and len(self._blocks) > 1:
-                self._cached_bytes -= _size(self._blocks.popitem(last=False)[1])
-        return block
+    def _group(self, db: apsw.Connection, key: _Key, versions: _Versions) -> _Group:
+        """Return decoded blocks, from the cache if they have not changed."""
+        with self._group_lock:
+            cached = self._decoded.get(key)
+            if cached is not None and cached[0] == versions:
+                self._decoded.move_to_end(key)
+                return cached[1]
+        group = _decoded(db, [block for block, _ in versions])
+        with self._group_lock:
+            for stale in [other for other in self._decoded if other == key or other[-1] != key[-1]]:
+                self._cached_bytes -= _size(self._decoded.pop(stale)[1])
+            self._decoded[key] = versions, group
+            self._cached_bytes += _size(group)
+            while self._cached_bytes > _CACHE_BYTES and len(self._decoded) > 1:
+                self._cached_bytes -= _size(self._decoded.popitem(last=False)[1][1])
+        return group
 
 
-def _size(block: _Block) -> int:
-    return sum(part.nbytes for part in block)
+def _decoded(db: apsw.Connection, blocks: Sequence[int]) -> _Group:
+    """Return decoded blocks as one."""
+    rows = [db.execute("SELECT ids, scales, codes FROM vectors_vec WHERE id = ?", (id,)).get for id in blocks]
+    ids_of, scales_of, codes_of = zip(*(row for row in rows if row), strict=True)
+    ids = np.frombuffer(b"".join(ids_of), np.int64)
+    # An empty slot scores NaN, which is not better than any number.
+    scales = np.where(ids > 0, np.frombuffer(b"".join(scales_of), np.float32), np.float32(np.nan))
+    return ids, scales, np.frombuffer(b"".join(codes_of), np.int8).reshape(len(ids), -1)
+
+
+def _size(group: _Group) -> int:
+    return sum(part.nbytes for part in group)
 
 
 def _embedder_id(db: apsw.Connection, vector_set: VectorSet, dimension: int) -> int:
@@ -330,16 +343,25 @@ def _documents(
 ) -> list[ChunkMatch]:
     """Return the best `limit` documents of scored chunks, each with its best chunk."""
     filters, values = condition(documents)
-    matches: list[ChunkMatch] = []
-    seen: set[int] = set()
+    query = (
+        "SELECT documents.content_id, documents.id FROM json_each(?) found "
+        "CROSS JOIN documents INDEXED BY documents_content ON documents.content_id = found.value "
+        f"WHERE 1 {filters}"
+    )
+    best: dict[int, tuple[float, Chunk]] = {}
     for cosine, content, chunk in scored:
-        if content in seen:
-            continue
-        if len(matches) >= limit and cosine < matches[-1].similarity:
+        best.setdefault(content, (cosine, chunk))
+    matches: list[ChunkMatch] = []
+    contents = iter(best)
+    while part := list(islice(contents, limit)):
+        if len(matches) >= limit and best[part[0]][0] < matches[-1].similarity:
             break
-        seen.add(content)
-        rows = db.execute(f"SELECT id FROM documents WHERE content_id = ? {filters}", (content, *values))
-        matches.extend(ChunkMatch(row[0], chunk, cosine) for row in rows)
+        ids: dict[int, list[int]] = {content: [] for content in part}
+        for content, document in db.execute(query, (json.dumps(part), *values)):
+            ids[content].append(document)
+        for content in part:
+            cosine, chunk = best[content]
+            matches += [ChunkMatch(document, chunk, cosine) for document in ids[content]]
     # Sort ties by document: the order of text ids would reveal which texts another collection had first.
     matches.sort(key=lambda match: (-match.similarity, match.document))
     return matches[:limit]
