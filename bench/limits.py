@@ -35,7 +35,7 @@ from report_limits import as_table
 from serving import found_queries
 
 #: Seconds after which a row is given up.
-_PATIENCE = 420
+_PATIENCE = 600
 _SMALL, _LARGE = "7,425 files", "38,000 files"
 _RERANKED = ("claude_docs", "xquad_zh2en", "code_chunks")
 
@@ -61,6 +61,20 @@ class Row(Struct, frozen=True):
     measure: Callable[[Bench], Figures]
 
 
+class Shared(cached_property[Any]):
+    """A cached property that fails again with the first error instead of making its value again."""
+
+    def __get__(self, bench: Any, owner: Any = None) -> Any:
+        errors = bench.__dict__.setdefault("errors", {})
+        if self.func in errors:
+            raise SystemExit(f"needs {self.func.__name__}, which failed: {errors[self.func]}")
+        try:
+            return super().__get__(bench, owner)
+        except (Exception, SystemExit) as error:
+            errors[self.func] = error
+            raise
+
+
 class Bench:
     """What rows share, each made when the first of them needs it."""
 
@@ -81,13 +95,13 @@ class Bench:
         """Return the folder of a corpus of processes."""
         return self.work / "corpora" / size.split()[0].replace(",", "")
 
-    @cached_property
+    @Shared
     def small(self) -> dict[str, Figures]:
         """The work of processes with a file for each document of `tldr_zh2en`."""
         speed.write_files(read_collection(self.options.eval / "tldr_zh2en").documents, self.folder(_SMALL))
         return self._compared(_SMALL)
 
-    @cached_property
+    @Shared
     def large(self) -> dict[str, Figures]:
         """The work of processes with generated files."""
         speed.generate_small_files(self.folder(_LARGE), 38_000, self.english[:2])
@@ -108,13 +122,13 @@ class Bench:
             for summary in summaries
         }
 
-    @cached_property
+    @Shared
     def queries(self) -> list[str]:
         """Queries with results in the large corpus."""
         assert self.large
         return found_queries(self.program(_LARGE), sorted(self.folder(_LARGE).rglob("*.md")), 200)
 
-    @cached_property
+    @Shared
     def embedded(self) -> Program:
         """The program with an index of 200 embedded files."""
         program = self.program("embedded")
@@ -123,7 +137,7 @@ class Bench:
         program.run("embed")
         return program
 
-    @cached_property
+    @Shared
     def vocabularies(self) -> tuple[Any, Any]:
         """The English and the Chinese words of generated documents."""
         import synthetic
@@ -232,7 +246,7 @@ def http(bench: Bench) -> Figures:
     sides.append(load.Side(Program("bare Starlette", plain.command, bench.work), (), "/search"))
     options = argparse.Namespace(rounds=1, seconds=10, work=bench.work)
     found = load.load(sides, bench.queries, options)
-    return {name: Figure(row["per_second"]) for name, row in found.items()}
+    return {name: Figure(row["per_second"], row["per_processor_second"]) for name, row in found.items()}
 
 
 def idle_memory(bench: Bench) -> Figures:

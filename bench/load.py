@@ -29,7 +29,7 @@ from msgspec import Struct
 
 from common import median, percentile, say, table, write_json
 from processes import Program, alternating, ours, peer
-from serving import found_queries
+from serving import found_queries, processor_seconds
 from speed import SEED, generate_small_files
 
 HOST = "127.0.0.1"
@@ -115,14 +115,19 @@ def load(sides: Sequence[Side], queries: Sequence[str], options: argparse.Namesp
     by_name = {side.program.name: side for side in sides}
     for program in alternating([side.program for side in sides], options.rounds):
         side = by_name[program.name]
-        with serving(side) as port:
+        with serving_process(side) as (port, process):
             for query in queries:  # the first reading of a file is not measured
                 ask(port, side, query)
+            before = processor_seconds(process)
             found[program.name].append(pressed(side, port, queries, options))
+            found[program.name][-1]["processor"] = processor_seconds(process) - before
         say(f"{program.name}: {found[program.name][-1]}")
     return {
         name: {
             "per_second": round(median([run["requests"] / run["seconds"] for run in runs]), 1),
+            "per_processor_second": round(
+                sum(run["requests"] for run in runs) / (sum(run["processor"] for run in runs) or 1), 1
+            ),
             "p50": round(median([run["p50"] for run in runs]), 2),
             "p99": round(median([run["p99"] for run in runs]), 2),
             "errors": sum(run["errors"] for run in runs),

@@ -200,9 +200,9 @@ def load(
         for program in alternating([program for program, _ in sides], rounds):
             site, found = sites[program.name], done[program.name]
             with site.client() as ask:
-                before = _processor_seconds(site.process)
+                before = processor_seconds(site.process)
                 found.calls += [ask(query) for query in queries]
-                found.cpu.append((_processor_seconds(site.process) - before) / len(queries))
+                found.cpu.append((processor_seconds(site.process) - before) / len(queries))
             found.rates.append(rate(site, queries))
             say(f"{program.name}: {found.summary()}")
     summaries = {name: each.summary() for name, each in done.items()}
@@ -305,7 +305,7 @@ def _timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def _processor_seconds(process: subprocess.Popen[bytes]) -> float:
+def processor_seconds(process: subprocess.Popen[bytes]) -> float:
     """Return the processor seconds of all threads of a process, or 0 if the system has no /proc."""
     path = Path(f"/proc/{process.pid}/stat")
     if not path.exists():
