@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         SourceError as SourceError,
         StoreError as StoreError,
         TimedOutError as TimedOutError,
+        TokensError as TokensError,
         UsageError as UsageError,
         VectorIndexMissingError as VectorIndexMissingError,
     )
@@ -99,8 +100,8 @@ _EXPORTS = {
     "qmd.errors": """
         AlreadyRunningError AmbiguousReferenceError BusyError CollectionNotFoundError ConfigError
         ConflictError DocumentNotFoundError ForbiddenError ForeignIndexError ModelError NotFoundError
-        PluginError QmdError QueryError SourceError StoreError TimedOutError UsageError
-        VectorIndexMissingError
+        PluginError QmdError QueryError SourceError StoreError TimedOutError TokensError
+        UsageError VectorIndexMissingError
     """,
     "qmd.types": "Author Chunk Collection Document Hit SearchResponse Snippet Stage TypedSearch",
 }

@@ -71,7 +71,7 @@ def check(tool: str, result: dict[str, Any]) -> None:
     content = result["content"]
     match tool:
         case "search" | "vsearch" | "query":
-            (summary,) = content
+            summary, _ = content
             assert summary["text"].startswith("Found ")
             best = result["structuredContent"]["results"][0]
             assert (best["file"], best["context"]) == (DOCUMENT, CONTEXT)

@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmd.text import budget
+from tests.agents import agents
 from tests.judges.calls import ROOT, Judges, dumped
+from tests.users import User
 
 #: The larger number of tokens of each text.
 Count = Callable[[list[str]], list[int]]
@@ -132,3 +134,24 @@ def test_count_is_a_bound_for_every_part_of_a_text(larger: Count, kind: str) -> 
 def test_count_is_a_bound_for_any_text(larger: Count, text: str) -> None:
     (tokens,) = larger([text])
     assert budget.count(text) >= tokens
+
+
+@pytest.mark.parametrize("tokens", [200, 500])
+def test_answers_have_at_most_the_tokens_asked_for(larger: Count, seer: User, tokens: int) -> None:
+    commands = [("search", "performance", "--all"), ("get", "deploy.md"), ("multi-get", "**", "--full")]
+    texts = [
+        seer.ok(*command, "--format", name, "--tokens", str(tokens))
+        for command in commands
+        for name in ("cli", "json", "csv", "md", "xml", "files")
+    ]
+    with agents() as start:
+        agent = start(seer)
+        agent.greet()
+        for tool, arguments in (
+            ("search", {"query": "performance"}),
+            ("get", {"file": "deploy.md"}),
+            ("multi_get", {"pattern": "**"}),
+        ):
+            result = agent.call(tool, **arguments, maxTokens=tokens)
+            texts.append(json.dumps(result, ensure_ascii=False, separators=(",", ":")))
+    assert max(larger(texts)) <= tokens

@@ -92,12 +92,13 @@ def test_skill_stays_within_its_token_budget(judges: Judges) -> None:
 
 def test_mcp_page_states_the_tokens_of_a_result(judges: Judges, seer: User) -> None:
     found = answers(seer)[3]
-    (text,), structured = found["content"], found["structuredContent"]
+    structured = found["structuredContent"]
+    texts = "".join(block["text"] for block in found["content"])
     results = len(structured["results"])
     assert results > 5
     claims = re.search(r"about (\d+) tokens\s+a\s+result.*?about\s+(\d+)\s+in its", PAGE, re.DOTALL)
     assert claims
-    measured = count(judges, text["text"], structured)
+    measured = count(judges, texts, structured)
     for claim, number in zip(claims.groups(), measured, strict=True):
         assert int(claim) / 2 <= number / results <= 2 * int(claim)
 

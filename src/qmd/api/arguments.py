@@ -102,14 +102,14 @@ class SearchArguments(Request):
         return SearchRequest(**values, where=where)
 
 
-_Date = Annotated[Name, _schema(pattern=_DATE)]
+Date = Annotated[Name, _schema(pattern=_DATE)]
 #: The collection of a search and its filters.
 _FILTERS: dict[str, Any] = {
     "collection": Annotated[Name, Meta(description="Search only this collection; status lists them.")],
     "author": Annotated[Text, Meta(description="By name.")],
     #: Not the JSON Schema format `date`, because a year or a month is also accepted.
-    "after": Annotated[_Date, Meta(description="2024 or 2024-06-30.")],
-    "before": Annotated[_Date, Meta(description="As after.")],
+    "after": Annotated[Date, Meta(description="2024 or 2024-06-30.")],
+    "before": Annotated[Date, Meta(description="As after.")],
     "tag": Annotated[list[Text], Meta(description="Only documents with these tags, or tags below them.")],
     "path": Annotated[
         list[Text], Meta(description="The beginning of the path in the collection, or a glob.")

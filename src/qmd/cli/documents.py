@@ -83,7 +83,7 @@ def get(
     else:
         from qmd.engine.fitting import Limit, fit_page
 
-        write(fit_page(page, Limit(tokens, "--tokens"), printed, str))
+        write(fit_page(page, Limit(tokens, "--tokens", format_name != "files"), printed, str))
     note_missing(session, view)
 
 

@@ -117,8 +117,6 @@ def _brief(
             return {"type": "object"}
         case {"anyOf": [alternative, {"type": "null"}]} if not nullable:
             return _brief(alternative, inner, omits)
-        case {"anyOf": [{"type": kind}, {"type": "null"}]}:
-            return {"type": [kind, "null"]}
     brief = {keyword: value for keyword, value in schema.items() if keyword not in omits}
     match brief:
         case {"properties": properties}:
@@ -132,8 +130,8 @@ def _brief(
             brief["items"] = _brief(items, inner, omits, hidden, nullable=nullable)
         case {"const": _} if nullable:
             del brief["const"]
-        case {"minimum": 1} if "maximum" not in brief:
+        case {"minimum": 1}:  # a count; it is checked
             del brief["minimum"]
-    if not brief.get("default", True):  # nothing is the natural default
+    if not brief.get("default", True):  # 0, false and no items are what agents expect
         del brief["default"]
     return brief

@@ -137,7 +137,8 @@ def _multi_get(index: Index, arguments: MultiGetBody, cancelled: Cancelled) -> R
 
 
 def _as_json(result: Result) -> str:
-    return json.encode(result).decode()
+    """Return a result as it is sent at the most: revision 2026-07-28 has one field more."""
+    return json.encode({"resultType": "complete", **result}).decode()
 
 
 def _status(index: Index, arguments: Nothing, cancelled: Cancelled) -> Result:

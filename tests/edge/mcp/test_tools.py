@@ -14,7 +14,7 @@ from tests.agents import Agent
 CHARACTERS_PER_TOKEN = 4.25
 MOST_TOKENS = 1_950
 
-LIMIT = {"type": "integer", "minimum": 1, "maximum": 1000, "description": "The most results."}
+LIMIT = {"type": "integer", "maximum": 1000, "description": "The most results."}
 TEXT = {"type": "string"}
 LINES = {"type": "integer", "description": "The most lines."}
 TOKENS = {"type": "integer", "description": "The most tokens of the answer."}
@@ -75,7 +75,10 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
         "filter": FILTER,
         "maxTokens": TOKENS,
     }
-    later = searched | {"filter": FILTER | {"description": "As in search."}}
+    later = searched | {
+        name: searched[name] | {"description": "As in search."}
+        for name in ("collection", "after", "filter", "maxTokens")
+    }
     typed = {
         "type": "object",
         "properties": {"type": {"type": "string", "enum": ["lex", "vec", "hyde"]}, "query": QUERY},

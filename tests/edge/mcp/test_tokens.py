@@ -1,0 +1,91 @@
+"""`maxTokens`, and what an answer costs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from qmd.text import budget
+from tests.agents import Agent
+
+
+def cost(result: dict[str, Any]) -> int:
+    return budget.count(json.dumps(result, ensure_ascii=False, separators=(",", ":")))
+
+
+@pytest.mark.parametrize("tokens", [250, 400, 1_500])
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("search", {"query": "kestrel", "limit": 40}),
+        ("query", {"query": "kestrel", "limit": 40, "rerank": False}),
+        ("get", {"file": "big.md", "lineNumbers": True}),
+        ("get", {"file": "big.md", "links": True}),
+        ("multi_get", {"pattern": "**", "maxBytes": 100_000}),
+        ("multi_get", {"pattern": "crowd/*.md, nothing.md"}),
+    ],
+    ids=str,
+)
+def test_answer_stays_within_max_tokens(
+    agent: Agent, tool: str, arguments: dict[str, Any], tokens: int
+) -> None:
+    whole = agent.call(tool, **arguments)
+    result = agent.call(tool, **arguments, maxTokens=tokens)
+    assert cost(result) <= tokens
+    notes = [block["text"] for block in result["content"] if block["type"] == "text"]
+    assert any(note.endswith(": raise maxTokens") for note in notes) == (cost(whole) > tokens)
+
+
+def test_search_says_in_both_places_what_is_left_out(agent: Agent) -> None:
+    result = agent.call("search", query="kestrel", limit=40, maxTokens=600)
+    summary, addresses, note = (block["text"] for block in result["content"])
+    shown = result["structuredContent"]["results"]
+    assert summary.startswith('Found 32 results for "kestrel":\n\n')
+    assert len(summary.split("\n")) - 2 == len(addresses.split("\n")) - 1 == len(shown) < 32
+    assert note == result["structuredContent"]["note"]
+    assert note.endswith(": raise maxTokens")
+
+
+def test_vsearch_takes_max_tokens(agent: Agent) -> None:
+    assert agent.failure("vsearch", query="x", maxTokens=0) == (
+        "maxTokens: input should be greater than or equal to 1, not 0"
+    )
+
+
+def test_too_few_tokens_are_an_error_with_the_least_number(agent: Agent) -> None:
+    told = agent.failure("get", file="big.md", maxTokens=3)
+    assert told.startswith("maxTokens 3 is too little for this answer (raise it to ")
+    least = int(told.rstrip(")").split()[-1])
+    assert cost(agent.call("get", file="big.md", maxTokens=least)) <= least
+
+
+def test_address_of_every_hit_can_be_given_to_get(agent: Agent) -> None:
+    result = agent.call("search", query="kestrel OR budget zebra", limit=40)
+    _, addresses = (block["text"] for block in result["content"])
+    first, *lines = addresses.split("\n")
+    assert first == "To read on, give get an address (20 lines):"
+    for hit, line in zip(result["structuredContent"]["results"], lines, strict=True):
+        assert line.startswith(f"{hit['address']} ")
+        (document,) = agent.call("get", file=hit["address"], lineNumbers=True)["content"]
+        passage = hit["snippet"].split("\n")
+        assert document["resource"]["name"] == hit["file"]
+        assert passage[0] in document["resource"]["text"].split("\n")
+
+
+def test_search_has_its_passages_once(agent: Agent) -> None:
+    result = agent.call("search", query="budget trains travel", limit=2)
+    text = "\n".join(block["text"] for block in result["content"])
+    for hit in result["structuredContent"]["results"]:
+        lines = [line.partition(": ")[2] for line in hit["snippet"].split("\n")]
+        assert sum(line in text.split(": ")[-1] for line in lines if len(line) > 10) <= 1
+
+
+@pytest.mark.parametrize("arguments", [{}, {"maxLines": 5}, {"fromLine": 100, "maxLines": 5}], ids=str)
+def test_get_adds_less_than_300_bytes_to_the_text(agent: Agent, arguments: dict[str, Any]) -> None:
+    result = agent.call("get", file="meeting.md", **arguments)
+    assert "structuredContent" not in result
+    text = result["content"][0]["resource"]["text"]
+    sent = json.dumps(result, ensure_ascii=False, separators=(",", ":"))
+    assert len(sent.encode()) <= len(json.dumps(text, ensure_ascii=False).encode()) + 300
