@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     )
     from qmd.engine.archive.posts import Post as Post, Section as Section
     from qmd.engine.doctor import Finding as Finding
-    from qmd.engine.documents.library import Page as Page, Pages as Pages, Skipped as Skipped
+    from qmd.engine.documents.pages import Page as Page, Pages as Pages, Skipped as Skipped
     from qmd.engine.embedding.batches import EmbedProgress as EmbedProgress, EmbedReport as EmbedReport
     from qmd.engine.evaluation.benchmarking import Benchmark as Benchmark
     from qmd.engine.evaluation.modes import Evaluation as Evaluation
@@ -83,7 +83,7 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "qmd.engine.archive.archive": "Archive AuthorPosts Match Matches PostText open_archive",
     "qmd.engine.archive.posts": "Post Section",
-    "qmd.engine.documents.library": "Page Pages Skipped",
+    "qmd.engine.documents.pages": "Page Pages Skipped",
     "qmd.engine.doctor": "Finding",
     "qmd.engine.embedding.batches": "EmbedProgress EmbedReport",
     "qmd.engine.evaluation.benchmarking": "Benchmark",

@@ -6,7 +6,7 @@ import pytest
 from msgspec import json
 
 import qmd
-from qmd.engine.fitting import as_json
+from qmd.engine.documents.fitting import as_json
 from qmd.text import budget
 from tests.conftest import Notes
 

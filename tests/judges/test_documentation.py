@@ -86,6 +86,10 @@ def test_tools_stay_within_their_token_budget(judges: Judges, seer: User) -> Non
     assert count(judges, answers(seer)[2]["tools"])[0] <= 1_950
 
 
+def test_instructions_stay_within_their_token_budget(judges: Judges, seer: User) -> None:
+    assert count(judges, answers(seer)[1]["instructions"])[0] < 240
+
+
 def test_skill_stays_within_its_token_budget(judges: Judges) -> None:
     assert count(judges, skill.text())[0] <= 1_100
 

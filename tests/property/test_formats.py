@@ -16,7 +16,7 @@ from qmd.cli.render.passage import line_spans
 from qmd.cli.render.rows import Column, Listing
 from qmd.cli.render.view import View
 from qmd.cli.terminal import width_of
-from qmd.engine.documents.library import Page, Skipped
+from qmd.engine.documents.pages import Page, Skipped
 from qmd.types import Document, Hit, Snippet
 
 #: Arbitrary text, with characters special in CSV, XML and JSON more often than random text has.

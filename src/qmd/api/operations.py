@@ -13,9 +13,9 @@ from msgspec import UNSET, Struct, convert, json, structs
 from qmd.api import arguments as asked
 from qmd.api import results, states
 from qmd.engine.deadline import Deadline as Deadline
-from qmd.engine.documents.library import Page as Page
-from qmd.engine.documents.library import Skipped
-from qmd.engine.fitting import Limit, fit_page, fit_pages, fit_response, most_bytes
+from qmd.engine.documents.fitting import Limit, fit_page, fit_pages, fit_response, most_bytes
+from qmd.engine.documents.pages import Page as Page
+from qmd.engine.documents.pages import Skipped
 from qmd.engine.index import Index
 from qmd.engine.indexing.scan import stop_if
 from qmd.engine.recall import Recall as Recall
@@ -29,7 +29,7 @@ from qmd.types import DEFAULT_PATTERN
 
 if TYPE_CHECKING:
     from qmd import types
-    from qmd.engine.documents.library import Pages
+    from qmd.engine.documents.pages import Pages
     from qmd.engine.indexing.scan import OnProgress
     from qmd.engine.indexing.scan import ScanReport as ScanReport
     from qmd.engine.models.usage import ModelUse as ModelUse

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from qmd import types
 from qmd.engine.documents.fields import FieldValues
-from qmd.engine.documents.library import Page, Skipped
+from qmd.engine.documents.pages import Page, Skipped
 from qmd.engine.requests import SearchRequest
 from qmd.errors import DocumentNotFoundError, QmdError
 from qmd.text.snippet import numbered

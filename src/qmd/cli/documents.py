@@ -21,7 +21,7 @@ from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from qmd.cli.render.view import View
-    from qmd.engine.documents.library import Page, Pages
+    from qmd.engine.documents.pages import Page, Pages
 
 _MAX_BYTES = 10 * 1024
 _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
@@ -81,7 +81,7 @@ def get(
     if tokens is None:
         write(printed(page))
     else:
-        from qmd.engine.fitting import Limit, fit_page
+        from qmd.engine.documents.fitting import Limit, fit_page
 
         write(fit_page(page, Limit(tokens, "--tokens", format_name != "files"), printed, str))
     note_missing(session, view)
@@ -140,7 +140,7 @@ def multi_get(
     limit = None if arguments["full"] else max_bytes or _MAX_BYTES
     if patterns == ("-",):
         patterns = tuple(current().read().decode("utf-8", "replace").splitlines())
-    from qmd.engine.fitting import Limit, fit_pages, most_bytes
+    from qmd.engine.documents.fitting import Limit, fit_pages, most_bytes
 
     format_name = options.chosen_format()
     texts = format_name != "files"

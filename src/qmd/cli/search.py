@@ -199,7 +199,7 @@ def _show(
     if arguments["tokens"] is None:
         write(printed(response))
     else:
-        from qmd.engine.fitting import Limit, fit_response
+        from qmd.engine.documents.fitting import Limit, fit_response
 
         write(
             fit_response(

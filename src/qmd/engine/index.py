@@ -198,7 +198,7 @@ class Index(_Methods):
         response = self.run(kind, request)
         if request.tokens is None:
             return response
-        from qmd.engine.fitting import Limit, as_json, fit_response
+        from qmd.engine.documents.fitting import Limit, as_json, fit_response
 
         limit = Limit(request.tokens, "tokens")
         return fit_response(response, limit, lambda made: made, lambda made: as_json(made.hits, made.note))

@@ -37,7 +37,7 @@ passage as the answer might read)
 
 ### 4. get (Retrieve document)
 Best for: reading one document that you found.
-- Takes the path or the `#docid` of a result
+- Takes the address (`notes/a.md:12:20`), the path or the `#docid` of a result
 - Reads only some lines: `file.md:100`, `file.md:100:20`, or `fromLine` and `maxLines`; or a section: \
 `file.md#Restoring`
 - `links: true` also lists the document's links and backlinks

@@ -20,8 +20,8 @@ from qmd.api.results import (
     skipped_text,
 )
 from qmd.api.table import TABLE, GetArguments, Operation
-from qmd.engine.documents.library import Page, Pages, Skipped
-from qmd.engine.fitting import Limit, fit_page, fit_pages, fit_response, most_bytes
+from qmd.engine.documents.fitting import Limit, fit_page, fit_pages, fit_response, most_bytes
+from qmd.engine.documents.pages import Page, Pages, Skipped
 from qmd.engine.index import Index
 from qmd.engine.requests import SearchKind
 from qmd.mcp.tool import Handler, Result, Tool, by_name, text

@@ -23,7 +23,7 @@ from qmd.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from qmd.engine.documents.library import Page, Skipped
+    from qmd.engine.documents.pages import Page, Skipped
     from qmd.types import Anchor, Document, Hit
 
 #: Percentages above which a score is green or yellow.
@@ -120,7 +120,7 @@ def linked(text: str, item: Hit | Document, line: int, view: View, anchor: Ancho
 
 
 def _item(item: Page | Skipped, view: View) -> str:
-    from qmd.engine.documents.library import Skipped
+    from qmd.engine.documents.pages import Skipped
 
     rule = "=" * min(60, view.width)
     line, anchor = (1, None) if isinstance(item, Skipped) else (item.first_line, item.anchor)

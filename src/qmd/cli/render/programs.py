@@ -15,7 +15,7 @@ from qmd.cli.render.view import View, address, skipped_because
 from qmd.cli.terminal import clean, one_line
 
 if TYPE_CHECKING:
-    from qmd.engine.documents.library import Page, Skipped
+    from qmd.engine.documents.pages import Page, Skipped
     from qmd.types import Anchor, Hit, Snippet
 
 _SPECIAL = frozenset(',"\n\r')
@@ -75,7 +75,7 @@ def hit_entry(hit: Hit, view: View) -> Entry:
 
 
 def page_entry(item: Page | Skipped, view: View) -> Entry:
-    from qmd.engine.documents.library import Skipped
+    from qmd.engine.documents.pages import Skipped
 
     names = view.docid(item.document), view.address(item.document), item.document.title
     if isinstance(item, Skipped):

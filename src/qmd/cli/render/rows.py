@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from qmd.cli.render.view import View
-    from qmd.engine.documents.library import Page, Skipped
+    from qmd.engine.documents.pages import Page, Skipped
     from qmd.types import Hit, ValueCount
 
 

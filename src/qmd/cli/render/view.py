@@ -11,7 +11,7 @@ from qmd.cli.terminal import shell_words, styled
 from qmd.text.uris import encode_path
 
 if TYPE_CHECKING:
-    from qmd.engine.documents.library import Page, Skipped
+    from qmd.engine.documents.pages import Page, Skipped
     from qmd.types import Anchor, Document, Hit
 
 #: Between two passages of a document.

@@ -7,7 +7,6 @@ from math import inf
 from typing import Unpack
 from urllib.parse import unquote
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.config.contexts import context_for
@@ -15,7 +14,9 @@ from qmd.config.validate import require_unicode
 from qmd.engine.deadline import Deadline
 from qmd.engine.documents import files
 from qmd.engine.documents.fields import check_fields, explain_empty, filtered
+from qmd.engine.documents.fitting import Limit, as_json, fit_page, fit_pages, most_bytes
 from qmd.engine.documents.links import Links
+from qmd.engine.documents.pages import Page, Pages, Skipped
 from qmd.engine.documents.references import Location, References
 from qmd.engine.parts import Part
 from qmd.engine.requests import ALL, DEFAULT_MAX_BYTES, FilterOptions, collections_of, unknown_collection
@@ -28,55 +29,8 @@ from qmd.text.outline import find_section, sections
 from qmd.text.predicates import Comparison, both
 from qmd.text.similar import did_you_mean
 from qmd.text.uris import is_uri, parse_uri, split_fragment, split_location
-from qmd.types import Anchor, Author, Document, Section
+from qmd.types import Author, Document, Section
 from qmd.types.cancelling import Cancelled
-
-
-class Page(Struct, frozen=True):
-    """A document's text, or some lines of it."""
-
-    document: Document
-    context: str | None
-    text: str
-    first_line: int  #: The number of the text's first line, from 1
-    total_lines: int
-    more: int  #: The number of lines that follow the text
-    counted: bool = False  #: True if the reference itself gives the number of lines (`:from:count`)
-    anchor: Anchor | None = None  #: The place in the source file that the first line comes from
-    source_type: str = ""  #: The media type of the source file; "" if it is not known
-    media_type: str = "text/markdown"  #: The media type of the text
-    anchors: tuple[Anchor, ...] = ()  #: The places in the source file, by the lines of the whole document
-    note: str = ""  #: What was left out of the text to stay within a number of tokens
-
-    @property
-    def whole(self) -> bool:
-        """True if the text is the whole document, including its last line feed."""
-        return self.first_line == 1 and not self.more
-
-
-class Skipped(Struct, frozen=True):
-    """A document that was not read because it is larger than the limit."""
-
-    document: Document
-    bytes: int
-
-    @property
-    def kilobytes(self) -> int:
-        """The document's size in kilobytes, at least 1."""
-        return max(1, round(self.bytes / 1024))
-
-
-class Pages(Struct, frozen=True):
-    """The result of `multi_get`: documents in order, and error messages for names without a document.
-
-    `left_out` are the documents after the total size reached its limit, and `note` says what was left out to
-    stay within a number of tokens.
-    """
-
-    items: tuple[Page | Skipped, ...]
-    errors: tuple[str, ...]
-    left_out: tuple[Document, ...] = ()
-    note: str = ""
 
 
 class DocumentMethods(Part):
@@ -137,8 +91,6 @@ class DocumentMethods(Part):
         page = self._page(reference, from_line, max_lines)
         if tokens is None:
             return page
-        from qmd.engine.fitting import Limit, as_json, fit_page
-
         limit = Limit(tokens, "tokens")
         return fit_page(page, limit, lambda made: made, lambda made: as_json([made], made.note))
 
@@ -190,8 +142,6 @@ class DocumentMethods(Part):
         errors: list[str] = []
         left_out: list[Document] = []
         if max_total is None and tokens is not None:
-            from qmd.engine.fitting import most_bytes
-
             max_total = most_bytes(tokens)
         room = inf if max_total is None else max_total
         deadline, library = Deadline(None, cancelled), self._library
@@ -229,8 +179,6 @@ class DocumentMethods(Part):
         pages = Pages(tuple(items), tuple(errors), tuple(left_out))
         if tokens is None:
             return pages
-        from qmd.engine.fitting import Limit, as_json, fit_pages
-
         limit = Limit(tokens, "tokens")
         return fit_pages(pages, limit, lambda made: made, lambda made: as_json(made.items, made.note))
 

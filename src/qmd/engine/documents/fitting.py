@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from qmd.engine.documents.library import Page, Pages, Skipped
+from qmd.engine.documents.pages import Page, Pages, Skipped
 from qmd.errors import TokensError
 from qmd.text import budget
 from qmd.text.cutting import cuts

@@ -1,0 +1,54 @@
+"""Documents that were read."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from qmd.types import Anchor, Document
+
+
+class Page(Struct, frozen=True):
+    """A document's text, or some lines of it."""
+
+    document: Document
+    context: str | None
+    text: str
+    first_line: int  #: The number of the text's first line, from 1
+    total_lines: int
+    more: int  #: The number of lines that follow the text
+    counted: bool = False  #: True if the reference itself gives the number of lines (`:from:count`)
+    anchor: Anchor | None = None  #: The place in the source file that the first line comes from
+    source_type: str = ""  #: The media type of the source file; "" if it is not known
+    media_type: str = "text/markdown"  #: The media type of the text
+    anchors: tuple[Anchor, ...] = ()  #: The places in the source file, by the lines of the whole document
+    note: str = ""  #: What was left out of the text to stay within a number of tokens
+
+    @property
+    def whole(self) -> bool:
+        """True if the text is the whole document, including its last line feed."""
+        return self.first_line == 1 and not self.more
+
+
+class Skipped(Struct, frozen=True):
+    """A document that was not read because it is larger than the limit."""
+
+    document: Document
+    bytes: int
+
+    @property
+    def kilobytes(self) -> int:
+        """The document's size in kilobytes, at least 1."""
+        return max(1, round(self.bytes / 1024))
+
+
+class Pages(Struct, frozen=True):
+    """The result of `multi_get`: documents in order, and error messages for names without a document.
+
+    `left_out` are the documents after the total size reached its limit, and `note` says what was left out to
+    stay within a number of tokens.
+    """
+
+    items: tuple[Page | Skipped, ...]
+    errors: tuple[str, ...]
+    left_out: tuple[Document, ...] = ()
+    note: str = ""
