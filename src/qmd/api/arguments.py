@@ -221,6 +221,13 @@ class RecallBody(Request):
     ] = ()
 
 
+class CiteBody(Request):
+    """A text with citations, such as a draft in Markdown. `fix` asks for it with citations rewritten."""
+
+    text: Annotated[str, _schema(pattern=NOT_BLANK)]
+    fix: bool = False
+
+
 class Nothing(Request):
     """No fields."""
 

@@ -127,6 +127,21 @@ def read_several(
     )
 
 
+def cite(index: Index, body: asked.CiteBody, cancelled: Cancelled) -> results.Citations:
+    """Check what a text cites and quotes: whether it holds, moved, changed, or is absent or ambiguous."""
+    indexed_at = index.indexed_at()
+    report = index.cite_check(body.text, cancelled=cancelled)
+    wrong = [f"{each.line}: {each.citation} {each.standing}: {each.message}" for each in report.failed]
+    return results.Citations(
+        checks=convert(report.checks, tuple[results.Citation, ...], from_attributes=True),
+        failed=len(wrong),
+        uncited=report.uncited,
+        indexed_at=indexed_at,
+        content="\n".join([plural(len(report.checks), "citation", separator=""), *wrong]),
+        fixed=report.fixed(body.text) if body.fix else UNSET,
+    )
+
+
 def links(index: Index, body: asked.LinksArguments, cancelled: Cancelled) -> results.LinkLists:
     """List the links of a document, and the links of other documents to it."""
     return results.LinkLists.of(*index.link_lists(body.path), body.limit)

@@ -20,6 +20,7 @@ from qmd.text.snippet import numbered
 from qmd.text.uris import to_uri
 from qmd.text.wording import plain, plural, visible
 from qmd.types import LinkKind, Section, StageStatus, ValueCount
+from qmd.types.citations import CitationCheck, Standing
 
 #: The lines that an agent should ask for to read around a hit.
 READ_LINES = 20
@@ -278,6 +279,45 @@ class LinkLists(Struct, frozen=True):
         )
 
 
+class Citation(Struct, frozen=True):
+    """A citation of the text, and what became of it: `standing` is `holds` unless something is wrong.
+
+    `quote` is the quotation that belongs to it, `address` the place where that stands, and `text` the words
+    there, or the nearest ones, and `difference` what differs: `[-quoted-] {+in the document+}`. `start` and `end` are its offsets.
+    """
+
+    line: int
+    column: int
+    citation: str
+    standing: Standing
+    message: str
+    quote: str | None
+    file: str | None
+    address: str | None
+    first_line: int | None
+    last_line: int | None
+    text: str
+    difference: str
+    candidates: tuple[str, ...]
+    start: int
+    end: int
+    replacement: str | None
+
+
+class Citations(Struct, frozen=True):
+    """The citations of a text in order, how many do not hold, and how many quotations have no citation.
+
+    `fixed` is the text with rewritten citations, if the request asks for it.
+    """
+
+    checks: tuple[Citation, ...]
+    failed: int
+    uncited: int
+    indexed_at: str | None
+    content: str
+    fixed: str | UnsetType = UNSET
+
+
 class Outline(Struct, frozen=True):
     """The sections of a document, in order."""
 
@@ -316,6 +356,13 @@ def excerpt(hit: types.Hit) -> str:
         if len(line) <= _MAX_EXCERPT
         else f"{line[:_MAX_EXCERPT].rpartition(' ')[0] or line[:_MAX_EXCERPT]} ..."
     )
+
+
+def quotation_text(check: CitationCheck) -> str:
+    """Return in a line whether and where a quotation stands in a document."""
+    place = check.address if check.standing == "holds" else ""
+    details = check.difference or ", ".join(check.candidates) or place
+    return f"{check.message}: {details}" if details else check.message
 
 
 def skipped_text(item: Skipped, tool: str) -> str:

@@ -34,6 +34,7 @@ COMMANDS: Table = {
         ("links", "qmd.cli.fields:links", "List the links of a document, or those that lead nowhere."),
         ("fields", "qmd.cli.fields:fields", "List the fields of documents and their values."),
         ("tags", "qmd.cli.fields:tags", "Show the tags of documents as a tree."),
+        ("cite", "qmd.cli.cite:cite", "Check what a text cites and quotes."),
         ("archive", "qmd.cli.archive:archive", "Read and search an archive of authors' posts."),
     ),
     "Collections": (
@@ -78,7 +79,7 @@ WITHOUT_INDEX = frozenset({"archive", "completion", "help", "init", "skill", "tr
 WITH_INDEX_FILE = frozenset(
     {
         *("search", "vsearch", "query", "get", "multi-get", "ls", "outline", "links", "fields", "tags"),
-        *("status", "collection list", "collection show", "context list", "help", "completion"),
+        *("cite check", "status", "collection list", "collection show", "context list", "help", "completion"),
         *("mcp", "mcp install", "mcp uninstall", "mcp stop", "open"),
         *("server", "server status", "server stop", "keys add", "keys list", "keys remove"),
     }

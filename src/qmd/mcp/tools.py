@@ -17,6 +17,7 @@ from qmd.api.results import (
     excerpt,
     heading,
     hit_line,
+    quotation_text,
     skipped_text,
 )
 from qmd.api.table import TABLE, GetArguments, Operation
@@ -67,10 +68,12 @@ def _addresses(hits: Sequence[Hit]) -> str:
 
 
 def _get(index: Index, arguments: GetArguments, cancelled: Cancelled) -> Result:
-    """Return the document, and its links if the call asks for them.
+    """Return the document, and its links if the call asks for them; for a quotation, where it stands.
 
     There is no structured content, because some clients show it in place of the document.
     """
+    if arguments.quote is not None:
+        return _quoted(index, arguments, arguments.quote)
     indexed_at = index.indexed_at()
     page = index.get(arguments.file, from_line=arguments.from_line, max_lines=arguments.max_lines)
     links = _links(index, page) if arguments.links else []
@@ -105,6 +108,19 @@ def _links(index: Index, page: Page) -> list[str]:
         )
         if lines
     ]
+
+
+def _quoted(index: Index, arguments: GetArguments, quote: str) -> Result:
+    """Return whether and where a quotation stands in a document, and the lines of that place."""
+    indexed_at = index.indexed_at()
+    first, count = arguments.from_line, arguments.max_lines
+    lines = "" if first is None else f":{first}" if count is None else f":{first}:{count}"
+    check = index.quote_check(arguments.file + lines, quote)
+    content = [text(quotation_text(check))]
+    if check.file is not None and check.first_line is not None and check.last_line is not None:
+        page = index.get(f"{check.file}:{check.first_line}-{check.last_line}")
+        content.append(_embedded(Document.of(page, line_numbers=arguments.line_numbers)))
+    return {"content": content, "_meta": {"indexedAt": indexed_at}}
 
 
 def _multi_get(index: Index, arguments: MultiGetBody, cancelled: Cancelled) -> Result:

@@ -39,40 +39,38 @@ def stands(words: Words, quote: str, cited: Lines | None = None, *, from_start: 
         cited: The first and the last line that are cited; None for the whole text.
         from_start: Whether a quotation of several lines stands at the single line where it begins.
     """
-    exact: list[Place] = []
-    inexact: list[Place] = []
-    for place in _places(words, quote):
-        (inexact if place.fault else exact).append(place)
-    for found, standing in ((exact, "holds"), (inexact, "inexact")):
-        inside = [place for place in found if _inside(words.lines(*place), cited, from_start)]
-        if inside:
-            return _at(words, quote, inside[0], "holds" if standing == "holds" else "inexact")
-        if found and standing == "holds":
-            if len(places := sorted({words.lines(*place) for place in found})) > 1:
-                return Verdict("ambiguous", places=tuple(places[:20]), reason="it stands at several places")
-            return _at(words, quote, found[0], "moved")
-    if inexact:
-        return _at(words, quote, inexact[0], "inexact")
-    return nearest(words, quote, cited)
+    places = list(_places(words, quote))
+    exact = [place for place in places if not place.fault]
+    for place in exact:
+        if _is_cited(words.lines(*place), cited, from_start):
+            text = words.slice(*place)
+            return Verdict("holds", words.lines(*place), text[:_SHOWN], reason=_spacing(text, quote))
+    if others := sorted({words.lines(*place) for place in exact}):
+        if others[1:]:
+            return Verdict("ambiguous", places=tuple(others[:20]), reason="it stands at several places")
+        return Verdict("moved", others[0], words.slice(*exact[0])[:_SHOWN])
+    if not places:
+        return nearest(words, quote, cited)
+    place = min(places, key=lambda each: not _is_cited(words.lines(*each), cited, from_start))
+    text, difference = words.slice(*place)[:_SHOWN], _difference(Words(quote), words, place)
+    return Verdict("inexact", words.lines(*place), text, difference, place.fault)
 
 
-def _inside(lines: Lines, cited: Lines | None, from_start: bool) -> bool:
+def _is_cited(lines: Lines, cited: Lines | None, from_start: bool) -> bool:
     if cited is None:
         return True
     first, last = cited
     return first <= lines[0] <= last and (lines[1] <= last or (from_start and first == last))
 
 
-def _at(words: Words, quote: str, place: Place, standing: str) -> Verdict:
-    text = words.slice(*place)
-    difference = _difference(Words(quote), words, place) if place.fault else ""
-    lines = words.lines(*place)
-    match standing:
-        case "holds":
-            return Verdict("holds", lines, text)
-        case "moved":
-            return Verdict("moved", lines, text)
-    return Verdict("inexact", lines, text[:_SHOWN], difference, place.fault)
+def _spacing(text: str, quote: str) -> str:
+    """Tell what else than words differs between a quotation and the text where it stands."""
+    ours = Words(quote)
+    if ours.slice(0, len(ours)) == text:
+        return ""
+    return (
+        "quoted with parts left out" if ELLIPSIS.search(quote) else "quoted with other spaces or typography"
+    )
 
 
 def _places(words: Words, quote: str) -> Iterator[Place]:
@@ -123,9 +121,9 @@ def nearest(words: Words, quote: str, cited: Lines | None = None) -> Verdict:
         if not same:
             continue
         # Words that are exchanged at an end of the quotation belong to the place.
-        first = max(start, start + same[0].a - same[0].b)
+        first = max(0, start + same[0].a - same[0].b)
         last = same[-1]
-        after = min(end, start + last.a + last.size + len(sought) - last.b - last.size)
+        after = min(len(words), start + last.a + last.size + len(sought) - last.b - last.size)
         share = 2 * sum(block.size for block in same) / (len(sought) + after - first)
         if best is None or share > best[0]:
             best = share, Place(first, after)

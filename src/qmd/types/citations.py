@@ -24,7 +24,7 @@ class Verdict(Struct, frozen=True):
         lines: The first and the last line of the place, or of the nearest text; None if there is none.
         text: The text of the place, or the nearest text.
         difference: What differs, as `[-quoted-] {+in the text+}` between words that are the same.
-        reason: What is different, in a phrase; "" if nothing is.
+        reason: What is different, in a phrase; "" if nothing is, not even a space.
         places: The lines of all places, if there are several.
     """
 
@@ -50,7 +50,7 @@ class CitationCheck(Struct, frozen=True):
         address: The reference of the place where the passage stands, for `get`; None if there is none.
         first_line: The first line of the place in the document.
         last_line: The last line of the place.
-        nearest: The nearest text in the document, if the quotation does not stand there as it is.
+        text: The words at that place; if the quotation does not stand there, the nearest ones.
         difference: What differs, as `[-quoted-] {+in the document+}`.
         candidates: The documents or addresses that it could be, if it is ambiguous.
         start: The offset of the citation in the text that was checked.
@@ -68,7 +68,7 @@ class CitationCheck(Struct, frozen=True):
     address: str | None = None
     first_line: int | None = None
     last_line: int | None = None
-    nearest: str = ""
+    text: str = ""
     difference: str = ""
     candidates: tuple[str, ...] = ()
     start: int = 0

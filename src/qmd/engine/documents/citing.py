@@ -13,6 +13,7 @@ from qmd.text.anchors import LINE, anchor_at, span
 from qmd.text.citations import MAX_CITATIONS, Citation, citations, place_at
 from qmd.text.outline import find_section
 from qmd.text.quotations import assigned, by_citation
+from qmd.text.regex import lazy
 from qmd.text.standing import stands
 from qmd.text.verbatim import LineNumbers, Words
 from qmd.text.wording import plural
@@ -23,6 +24,7 @@ from qmd.types.citations import CitationCheck, CitationReport, Lines, Verdict
 #: The longest text that is checked, and the most text of documents that is compared, in characters.
 MAX_DRAFT = 2_000_000
 _MAX_TEXT = 50_000_000
+_OTHERS = lazy("[\ud800-\udfff]")
 
 
 class CitationMethods(Part):
@@ -44,6 +46,8 @@ class CitationMethods(Part):
         """
         if len(text) > MAX_DRAFT:
             raise UsageError(f"the text has more than {MAX_DRAFT:,} characters", "check its parts")
+        # Offsets stay. A file may have other line ends, and bytes that are no text.
+        text = _OTHERS.sub("\ufffd", text.replace("\r\n", " \n").replace("\r", "\n"))
         found = citations(text)
         if len(found) > MAX_CITATIONS:
             raise UsageError(f"the text has more than {MAX_CITATIONS:,} citations", "check its parts")
@@ -154,7 +158,7 @@ class _Judge:
             address=address,
             first_line=verdict.lines and verdict.lines[0],
             last_line=verdict.lines and verdict.lines[1],
-            nearest="" if verdict.standing == "holds" else verdict.text,
+            text=verdict.text,
             difference=verdict.difference,
             candidates=target.candidates or tuple(places),
             start=citation.at,
@@ -239,11 +243,11 @@ def _message(verdict: Verdict, quote: str | None, address: str | None) -> str:
         case "holds" if quote is None:
             return "it is there; nothing is quoted"
         case "holds":
-            return "quoted as it stands there"
+            return verdict.reason or "quoted exactly"
         case "moved":
             return f"it stands at {address}"
         case "inexact":
-            return f"not quoted exactly: {verdict.reason}"
+            return f"not quoted exactly at {address}: {verdict.reason}"
         case "changed":
-            return f"other words at {address}"
+            return f"not quoted exactly; the nearest words are at {address}"
     return verdict.reason

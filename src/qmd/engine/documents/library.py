@@ -29,7 +29,7 @@ from qmd.text.outline import find_section, sections
 from qmd.text.predicates import Comparison, both
 from qmd.text.similar import did_you_mean
 from qmd.text.uris import is_uri, parse_uri, split_fragment, split_location
-from qmd.types import Author, Document, Section
+from qmd.types import Anchor, Author, Document, Section
 from qmd.types.cancelling import Cancelled
 
 

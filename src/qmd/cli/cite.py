@@ -1,0 +1,114 @@
+"""`cite`: check the citations of a text."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from qmd.cli.command import Group, fail
+from qmd.cli.options import all_formats, flag
+from qmd.cli.session import Session
+from qmd.cli.show import show_listing
+from qmd.cli.terminal import BOLD, DIM, RED, YELLOW, clean_name, cut, one_line, painted
+from qmd.errors import SourceError
+from qmd.text.wording import plural
+
+if TYPE_CHECKING:
+    from qmd.types.citations import CitationReport
+
+_COLUMNS = (
+    *("line", "column", "citation", "standing", "message", "quote", "file", "address", "first_line"),
+    *("last_line", "text", "difference", "candidates", "replacement"),
+)
+#: The most characters of a quotation that people see, and of the difference.
+_QUOTE, _DIFFERENCE = 100, 400
+
+
+@click.group("cite", cls=Group)
+def cite() -> None:
+    """Check the citations of a text against the indexed documents.
+
+    Example:
+      qmd cite check draft.md
+    """
+
+
+@cite.command("check")
+@click.argument("draft", type=click.Path(), metavar="DRAFT")
+@flag("--fix", help="Rewrite citations whose passage has moved; nothing else in DRAFT changes.")
+@all_formats
+def check(session: Session, draft: str, fix: bool) -> None:
+    """Check that what DRAFT, a file or - for stdin, cites and quotes stands where it says.
+
+    Citations are paths with lines or a heading (notes/a.md:12-14, notes/a.md#Heading), pages
+    (report.pdf:p12), docids, qmd:// addresses, wikilinks, and links to documents. A quotation belongs to the
+    citation beside it: its words, numbers and negations must be those of the document, and typography may
+    differ. The exit code is 1 if a citation does not hold.
+
+    Examples:
+      qmd cite check draft.md
+      qmd cite check draft.md --fix
+      echo '"Load the nightly dump" (notes/ops.md:13)' | qmd cite check - --json
+    """
+    is_stdin = draft == "-"
+    if is_stdin and fix:
+        fail("--fix needs a file")
+    data = sys.stdin.buffer.read() if is_stdin else _read(draft)
+    # Bytes that are not UTF-8 stay as they are.
+    text = data.decode("utf-8", "surrogateescape")
+    folder = os.getcwd() if is_stdin else os.path.dirname(os.path.abspath(draft))
+    report = session.index.cite_check(text, folder=folder)
+    fixed = 0
+    if fix:
+        fixed = sum(item.replacement is not None for item in report.failed)
+        if fixed:
+            _replace(draft, data, report.fixed(text).encode("utf-8", "surrogateescape"))
+    name = "-" if is_stdin else draft
+    nothing = f"No citations in {clean_name(name)}."
+    show_listing("checks", "check", _COLUMNS, report.checks, nothing, lines=_lines(report, name, fix))
+    if report.uncited:
+        session.note(f"{plural(report.uncited, 'quotation')} without a citation: not checked")
+    if fixed:
+        session.note(f"rewrote {plural(fixed, 'citation')} in {clean_name(draft)}")
+    if len(report.failed) > fixed:
+        raise click.exceptions.Exit(1)
+
+
+def _lines(report: CitationReport, draft: str, fix: bool) -> Iterator[str]:
+    """Yield the citations that do not hold, each with what is wrong, and a line with the numbers of all."""
+    for item in report.failed:
+        colour = YELLOW if item.standing == "moved" else RED
+        place = f"{clean_name(draft)}:{item.line}:{item.column}"
+        yield f"{painted(place, BOLD)}  {painted(item.standing, colour)}  {one_line(item.citation)}"
+        if item.quote is not None:
+            yield painted(f'    "{cut(one_line(item.quote), _QUOTE)}"', DIM)
+        yield f"    {one_line(item.message)}{': rewritten' if fix and item.replacement is not None else ''}"
+        if item.difference:
+            yield f"    {cut(one_line(item.difference), _DIFFERENCE)}"
+        if item.candidates and item.standing == "ambiguous":
+            yield f"    {one_line(', '.join(item.candidates))}"
+    counts = Counter(item.standing for item in report.checks)
+    parts = ", ".join(f"{number:,} {standing}" for standing, number in sorted(counts.items()))
+    yield f"{plural(len(report.checks), 'citation')}: {parts}."
+
+
+def _read(draft: str) -> bytes:
+    try:
+        with open(draft, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise SourceError(f"{draft}: cannot be read: {error.strerror}") from error
+
+
+def _replace(draft: str, before: bytes, after: bytes) -> None:
+    """Replace a file atomically, unless somebody has changed it meanwhile."""
+    from qmd.config.atomic import replace_file
+
+    if _read(draft) != before:
+        raise SourceError(f"{draft} has changed while it was checked", "check it again")
+    replace_file(os.path.realpath(draft), after)
