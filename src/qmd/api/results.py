@@ -282,8 +282,9 @@ class LinkLists(Struct, frozen=True):
 class Citation(Struct, frozen=True):
     """A citation of the text, and what became of it: `standing` is `holds` unless something is wrong.
 
-    `quote` is the quotation that belongs to it, `address` the place where that stands, and `text` the words
-    there, or the nearest ones, and `difference` what differs: `[-quoted-] {+in the document+}`. `start` and `end` are its offsets.
+    `quote` is the quotation that belongs to it, `address` the place where that stands, `text` the words
+    there, or the nearest ones, and `difference` what differs: `[-quoted-] {+in the document+}`. `start` and
+    `end` are its offsets.
     """
 
     line: int

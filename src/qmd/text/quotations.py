@@ -27,26 +27,11 @@ from qmd.text.regex import lazy
 from qmd.text.tokens import UNSPACED
 from qmd.text.verbatim import Words
 
-_LETTER = rf"[^\W_{UNSPACED}]"
-_MOST = 5_000
-
-
-def _inside(marks: str) -> str:
-    """Return a pattern for a quotation without some marks and without an empty line."""
-    return rf"(?:[^{marks}\n]|\n(?![ \t]*\n)){{1,{_MOST}}}"
-
-
-_QUOTED = lazy(
-    # Inches and minutes follow a digit.
-    rf"(?<!{_LETTER})(?<![\"\\])\"(?=\S)(?P<straight>{_inside(chr(34))}?)(?<!\s)\"(?!{_LETTER})"
-    rf"|“(?P<english>{_inside('“”')})”"
-    rf"|„(?P<german>{_inside('„“”')})[“”]"
-    rf"|«(?P<french>{_inside('«»')})»"
-    rf"|「(?P<corner>{_inside('「」')})」"
-    rf"|『(?P<double>{_inside('『』')})』"
-    # Not the apostrophe of a contraction.
-    rf"|(?<!\w)‘(?P<single>{_inside('‘')}?)’(?!\w)"
-)
+_LETTERS = lazy(rf"[^\W_{UNSPACED}]")
+#: Marks of quotations, and the empty lines that end them.
+_MARK = lazy(r"[\"“”„«»「」『』‘’]|\n[ \t]*\n")
+#: The marks that end a quotation, by the one that begins it.
+_ENDS = {"“": "”", "„": "“”", "«": "»", "「": "」", "『": "』", "‘": "’", '"': '"'}
 _CODE = lazy(r"(`+)(?!`)[^\n]{1,1000}?(?<!`)\1(?!`)")
 _BLOCK_START = lazy(r"[ \t]*(?:[-*+]|\d{1,3}[.)]|\[\^?[^\[\]\s]{1,50}\]:?|#{1,6}|\|)(?:[ \t]|(?<=\|))")
 _ITEM = lazy(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]")
@@ -114,7 +99,8 @@ def assigned(
     starts = [block.start for block in blocks]
     for quotation in _inline(text, citations, taken):
         number = bisect_right(starts, quotation.start) - 1
-        inside = _within(references, blocks[number])
+        last = blocks[bisect_left(starts, quotation.end) - 1]
+        inside = _within(references, blocks[number].start, last.end)
         nearest = _directly(text, quotation, inside)
         if nearest is None:
             sure = [each for each in inside if each.citation not in doubtful]
@@ -166,9 +152,10 @@ def _blocks(text: str) -> list[_Block]:
     return found
 
 
-def _within(references: Sequence[Reference], block: _Block) -> Sequence[Reference]:
-    low = bisect_left(references, Reference(block.start, 0, 0))
-    return references[low : bisect_left(references, Reference(block.end, 0, 0))]
+def _within(references: Sequence[Reference], start: int, end: int) -> Sequence[Reference]:
+    return references[
+        bisect_left(references, Reference(start, 0, 0)) : bisect_left(references, Reference(end, 0, 0))
+    ]
 
 
 def _inline(
@@ -178,18 +165,60 @@ def _inline(
     code = [match.span() for match in _CODE.finditer(text)]
     closed = sorted([*fences(text), *code, *taken])
     paths = [(each.start, each.end) for each in citations if each.form != "link"]
-    at = 0
-    while match := _QUOTED.search(text, at):
-        at = match.end()
-        place = bisect_right(closed, (match.start(), len(text))) - 1
-        if place >= 0 and match.start() < closed[place][1]:
-            at = max(match.start() + 1, closed[place][1])
-            continue
-        words = match[match.lastgroup or 0]
-        low = bisect_left(paths, (match.start(), 0))
-        inside = sum(end - start for start, end in paths[low : bisect_left(paths, (at, 0))] if end <= at)
+    for start, end in _outermost(text, closed):
+        low, high = bisect_left(paths, (start, 0)), bisect_left(paths, (end, 0))
+        inside = sum(after - before for before, after in paths[low:high] if after <= end)
+        words = text[start + 1 : end - 1]
         if 2 * inside <= len(words) and len(Words(words)):
-            yield Quotation(match.start(), at, words)
+            yield Quotation(start, end, words)
+
+
+def _outermost(text: str, closed: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the spans of quotations that are in no other, outside of spans that are closed."""
+    opened: list[int] = []
+    pairs: list[tuple[int, int]] = []
+    ends = [end for _, end in closed]
+    for match in _MARK.finditer(text + "\n\n"):
+        mark, at = match[0], match.start()
+        if len(mark) > 1:
+            # Of nested quotations the outer one ends last.
+            last = len(text) + 1
+            outer: list[tuple[int, int]] = []
+            for pair in reversed(pairs):
+                if pair[0] < last:
+                    outer.append(pair)
+                    last = pair[0]
+            yield from reversed(outer)
+            opened, pairs = [], []
+            continue
+        place = bisect_right(ends, at)
+        if place < len(closed) and closed[place][0] <= at:
+            continue
+        if opened and _ends(text, at) and mark in _ENDS[text[opened[-1]]]:
+            pairs.append((opened.pop(), at + 1))
+        elif mark in _ENDS and _begins(text, at):
+            opened.append(at)
+        elif _ends(text, at):
+            before = next((each for each in reversed(opened) if mark in _ENDS[text[each]]), None)
+            if before is not None:
+                del opened[opened.index(before) :]
+                pairs.append((before, at + 1))
+
+
+def _begins(text: str, at: int) -> bool:
+    """Return whether a mark can begin a quotation: a straight one after a digit means inches."""
+    before, after = text[at - 1 : at] if at else " ", text[at + 1 : at + 2]
+    if text[at] == '"':
+        return not _LETTERS.match(before) and before != "\\" and bool(after.strip())
+    return text[at] != "‘" or not before.isalnum()
+
+
+def _ends(text: str, at: int) -> bool:
+    """Return whether a mark can end a quotation: one before a letter is an apostrophe."""
+    before, after = text[at - 1 : at], text[at + 1 : at + 2]
+    if text[at] == '"':
+        return bool(before.strip() or not after.strip()) and not _LETTERS.match(after)
+    return text[at] != "’" or not after.isalnum()
 
 
 def _directly(text: str, quotation: Quotation, references: Sequence[Reference]) -> int | None:
@@ -222,7 +251,7 @@ def _of_lead(text: str, blocks: Sequence[_Block], number: int, references: Seque
     while number and blocks[number].item:
         number -= 1
     block = blocks[number]
-    inside = _within(references, block)
+    inside = _within(references, block.start, block.end)
     return (
         inside[-1].citation
         if inside and text[block.start : block.end].rstrip().endswith((":", "："))
@@ -239,7 +268,7 @@ def _of_block(
     rows = [match["inner"] for line in lines if (match := _QUOTE_LINE.match(line))]
     if not rows or _CALLOUT.match(rows[0]):
         return None
-    own = _within(references, block)
+    own = _within(references, block.start, block.end)
     last = block.start + text[block.start : block.end].rstrip().rfind("\n") + 1
     citation: int | None = None
     if own and own[-1].start >= last:
@@ -254,12 +283,12 @@ def _of_block(
         return None
     if citation is None and number + 1 < len(blocks):
         after = blocks[number + 1]
-        following, inside = text[after.start : after.end].strip(), _within(references, after)
+        following, inside = text[after.start : after.end].strip(), _within(references, after.start, after.end)
         if inside and len(following) <= _SHORT:
             alone = inside[0].end - inside[0].start >= len(following) - 4
             if alone or _ATTRIBUTION.match(following):
                 citation = inside[0].citation
-    if citation is None and number and (inside := _within(references, blocks[number - 1])):
+    if citation is None and number and (inside := _within(references, blocks[number - 1].start, block.start)):
         citation = inside[-1].citation
     words = "\n".join(rows).strip()
     if len(words) > 1 and (words[0], words[-1]) in (
@@ -283,3 +312,9 @@ def by_citation(pairs: Iterable[tuple[Quotation, int]]) -> dict[int, list[Quotat
     for quotation, number in pairs:
         found.setdefault(number, []).append(quotation)
     return found
+
+
+def is_quoted(citation: Citation, pairs: Sequence[tuple[Quotation, int]]) -> bool:
+    """Return whether a citation is inside of one of some quotations, which are in order."""
+    at = bisect_right(pairs, citation.start, key=lambda pair: pair[0].start) - 1
+    return at >= 0 and citation.end <= pairs[at][0].end

@@ -22,7 +22,7 @@ _LETTER = rf"[^\W_{UNSPACED}]"
 _TAGS = "a|abbr|b|br|cite|code|del|div|em|font|i|ins|kbd|mark|p|q|s|small|span|strong|sub|sup|u"
 #: Matches words, and marks of Markdown and HTML, which have no name. Quantifiers are possessive or bounded.
 _WORD = lazy(
-    rf"(?P<unspaced>[{UNSPACED}][{MARKS}]*+)"
+    rf"(?P<unspaced>[\u1100-\u115f][\u1160-\u11a7]++[\u11a8-\u11ff]*+|[{UNSPACED}][{MARKS}\u3099\u309a]*+)"
     # A sign belongs to a number, but a dash between two numbers does not.
     rf"|(?P<word>(?:(?<![\w)\]])[-−–+](?=\d))?(?:{_LETTER}|(?<=\w)[_'’ʼ](?={_LETTER})|[{MARKS}{_UNSEEN}]"
     rf"|(?<=\d)[.,٫٬](?=\d))++)"
@@ -86,7 +86,7 @@ class Words:
         self.starts: list[int] = []
         self.ends: list[int] = []
         self.before: list[str] = []
-        at, outside = 0, ""
+        at, outside, left = 0, "", "\n"
         for match in _WORD.finditer(text):
             outside += text[at : match.start()]
             at = match.end()
@@ -96,9 +96,10 @@ class Words:
             self.folded.append(word.lower() if word.isascii() else form(word).casefold())
             self.starts.append(match.start())
             self.ends.append(at)
-            self.before.append("" if outside == " " else punctuation(outside, first=len(self.folded) == 1))
-            outside = ""
-        self.after = punctuation(outside + text[at:], last=True)
+            right = "\1" if match.lastgroup == "word" else "\2"
+            self.before.append("" if outside == " " else punctuation(outside, left, right))
+            outside, left = "", right
+        self.after = punctuation(outside + text[at:], left, "\n")
 
     def __len__(self) -> int:
         return len(self.folded)
@@ -183,14 +184,15 @@ def form(word: str) -> str:
 
 
 @lru_cache(maxsize=20_000)
-def punctuation(outside: str, *, first: bool = False, last: bool = False) -> str:
+def punctuation(outside: str, left: str, right: str) -> str:
     """Return the punctuation between two words, without white space and marks of Markdown.
 
-    Before the first word and after the last one there is no word.
+    `left` and `right` stand for what is beside it: `\\1` for a word, `\\2` for one in a script without
+    spaces, and a line feed at the beginning and the end of the text.
     """
     if outside.isspace() or not outside:
         return ""
-    padded = _LINE_START.sub("", f"{chr(10) if first else chr(1)}{outside}{chr(10) if last else chr(1)}")
+    padded = _LINE_START.sub("", f"{left}{outside}{right}")
     unmarked = _EMPHASIS.sub(lambda match: _kept(padded, match), padded)[1:-1]
     return form(_SPACES.sub("", _ESCAPE.sub("", unmarked)))
 

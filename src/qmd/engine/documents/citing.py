@@ -12,7 +12,7 @@ from qmd.errors import NotFoundError, UsageError
 from qmd.text.anchors import LINE, anchor_at, span
 from qmd.text.citations import MAX_CITATIONS, Citation, citations, place_at
 from qmd.text.outline import find_section
-from qmd.text.quotations import assigned, by_citation
+from qmd.text.quotations import assigned, by_citation, is_quoted
 from qmd.text.regex import lazy
 from qmd.text.standing import stands
 from qmd.text.verbatim import LineNumbers, Words
@@ -65,6 +65,12 @@ class CitationMethods(Part):
             targets.append(target)
         pairs, uncited = assigned(text, [target.citation for target in targets], doubtful)
         quotations = by_citation(pairs)
+        # What a quotation cites is not cited here.
+        doubtful |= {
+            number
+            for number, target in enumerate(targets)
+            if target.document is None and is_quoted(target.citation, pairs)
+        }
         judged = [
             (target, quotations.get(number, ()))
             for number, target in enumerate(targets)
