@@ -147,7 +147,7 @@ _AS_IN_SEARCH: dict[str, Any] = {
 class GetArguments(asked.GetBody):
     """Arguments of the tool `get`."""
 
-    quote: Annotated[str, Meta(description="Say if and where this stands in it.")] | None = None
+    quote: Annotated[str, Meta(description="Tell where it says this.")] | None = None
     links: Annotated[bool, Meta(description="Also list its links and backlinks.")] = False
 
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qmd.cli.command import Group, fail
+from qmd.cli.command import Group
 from qmd.cli.options import all_formats, flag
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing
 from qmd.cli.terminal import BOLD, DIM, RED, YELLOW, clean_name, cut, one_line, painted
+from qmd.cli.usage import fail
 from qmd.errors import SourceError
 from qmd.text.wording import plural
 

@@ -68,7 +68,7 @@ def _addresses(hits: Sequence[Hit]) -> str:
 
 
 def _get(index: Index, arguments: GetArguments, cancelled: Cancelled) -> Result:
-    """Return the document, and its links if the call asks for them; for a quotation, where it stands.
+    """Return the document, and its links if the call asks for them.
 
     There is no structured content, because some clients show it in place of the document.
     """

@@ -119,6 +119,7 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
                 "maxLines": LINES,
                 "lineNumbers": NUMBERED,
                 "maxTokens": TOKENS,
+                "quote": TEXT | {"description": "Tell where it says this."},
                 "links": FLAG | {"description": "Also list its links and backlinks."},
             },
             ["file"],
