@@ -253,7 +253,7 @@ def _flat(text: str) -> str:
     return " ".join(re.sub(r"[*`_>#]", "", text).split()).casefold()
 
 
-def drafts(cases: Sequence[Case], size: int = 50) -> Iterator[tuple[str, Sequence[Case]]]:
+def drafts(cases: Sequence[Case], size: int = 250) -> Iterator[tuple[str, Sequence[Case]]]:
     """Yield texts with several citations each, a paragraph for each, and the citations."""
     for at in range(0, len(cases), size):
         part = cases[at : at + size]

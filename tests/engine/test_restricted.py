@@ -36,6 +36,7 @@ def mine(whole: qmd.Index) -> qmd.Index:
 SEEN = {
     "authors",
     "backlinks",
+    "cite_check",
     "collection",
     "contexts",
     "documents",
@@ -53,6 +54,7 @@ SEEN = {
     "orphans",
     "outline",
     "query",
+    "quote_check",
     "recent",
     "run",
     "search",

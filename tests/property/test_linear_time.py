@@ -14,13 +14,16 @@ from hypothesis import strategies as st
 from qmd.sources.formats import asciidoc, org, rst
 from qmd.sources.read import RawBytes
 from qmd.text import extraction, front_matter, outline
+from qmd.text.citations import citations
 from qmd.text.highlight import Highlighter
 from qmd.text.query import parse
+from qmd.text.quotations import assigned
+from qmd.text.verbatim import Words
 from qmd.web import markdown
 
 _MARKS = (
     "<!-- --> [ ] [[ ]] ]( ( ) ![ ![[ [^ ]: ^[ * ** _ ` `` ~~ == = --- # > | \\ $ $$ %% { } # http:// <a: & "
-    "' \" '[[ [a][b] :a: :tag: SCHEDULED: [[a][ #tag >\\ [!x] - + 1."
+    "' \" “ ” „ « » 「 a.md:1 qmd://a #abc123 … '[[ [a][b] :a: :tag: SCHEDULED: [[a][ #tag >\\ [!x] - + 1."
 ).split()
 _LINES = [
     "\n",
@@ -90,6 +93,10 @@ def _render(text: str) -> object:
     return markdown.render(text, markdown.Context(link=lambda target: None, file=lambda path: None))
 
 
+def _cited(text: str) -> object:
+    return assigned(text, citations(text))
+
+
 def _file(module: Any) -> Callable[[str], object]:
     def read(text: str) -> object:
         file = RawBytes("a", b"")
@@ -108,6 +115,8 @@ def _file(module: Any) -> Callable[[str], object]:
         pytest.param(_file(rst), id="rst"),
         pytest.param(_file(asciidoc), id="asciidoc"),
         pytest.param(_render, id="page"),
+        pytest.param(_cited, id="citations"),
+        pytest.param(Words, id="words"),
     ],
 )
 @given(_PARTS)
