@@ -13,6 +13,7 @@ from qmd.config.marks_file import marks_path
 from qmd.engine.opening import find_locations
 from qmd.engine.parts import imported_on_use
 from qmd.engine.requests import (
+    DEFAULT_TOKENS,
     PROMPT_TOKENS,
     HybridSearchOptions,
     SearchKind,
@@ -39,8 +40,10 @@ if TYPE_CHECKING:
     from qmd.engine.evaluation import benchmarking, modes
     from qmd.engine.explain.explainer import Why
     from qmd.engine.explain.lookup import Absence, Lookup
+    from qmd.engine.given import Given
     from qmd.engine.indexing.update import UpdateMethods
     from qmd.engine.marking import MarkMethods
+    from qmd.engine.packing.packs import PackRequest
     from qmd.engine.recall import Recall
     from qmd.engine.retrieval.adjust import Guide
     from qmd.engine.retrieval.pipeline import Pipeline
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from qmd.engine.upkeep.portable import ExportMethods
     from qmd.engine.upkeep.status import StatusMethods
     from qmd.types.cancelling import Cancelled
+    from qmd.types.packs import Pack
 
     class _Methods(
         CollectionMethods,
@@ -117,6 +121,7 @@ class Index(_Methods):
         self.notes = workspace.notes
         self._lock = threading.Lock()
         self._pipeline: Pipeline | None = None
+        self._given: Given | None = None
         self._restricted: dict[Permissions, tuple[Index, Index]] = {}
 
     def __enter__(self) -> Self:
@@ -250,6 +255,67 @@ class Index(_Methods):
             known=known,
             words_only=words_only,
             cancelled=cancelled,
+        )
+
+    def pack(
+        self,
+        goal: str | SearchRequest,
+        *,
+        tokens: int = DEFAULT_TOKENS,
+        since: str | None = None,
+        session: str | None = None,
+        again: bool = False,
+        **options: Unpack[HybridSearchOptions],
+    ) -> Pack:
+        """Return the evidence for a question or a task: passages that fit into `tokens`, by document.
+
+        Args:
+            goal: One question or several, or a task.
+            tokens: The most tokens of the pack in Markdown, as `qmd pack` prints it.
+            since: The id or the text of an earlier pack: give only what is new or changed since.
+            session: A name. Passages that it was given before are only named.
+            again: Whether such passages are repeated.
+            options: As those of `query`.
+
+        Raises:
+            UsageError: A value is out of range.
+            NotFoundError: The earlier pack is not known.
+        """
+        from qmd.engine.packing.packs import PackRequest
+
+        request = PackRequest(make_request("query", goal, options), tokens, since, session, again)
+        return self.run_pack(request)
+
+    def run_pack(
+        self,
+        request: PackRequest,
+        *,
+        run: Callable[[SearchRequest], SearchResponse] | None = None,
+        given: Given | None = None,
+        render: Callable[[Pack], str] | None = None,
+        cancelled: Cancelled | None = None,
+    ) -> Pack:
+        """Make a pack. Raises as `pack`, and `CancelledError` as soon as `cancelled` returns true.
+
+        Args:
+            request: What to pack.
+            run: Runs the searches; by default this index does.
+            given: Remembers what sessions were given; by default as long as the index is open.
+            render: Makes the text that must fit into the tokens; by default Markdown.
+            cancelled: Whether the caller has left.
+        """
+        from qmd.engine.given import GivenInMemory
+        from qmd.engine.packing import markdown, packs
+
+        with self._lock:
+            self._given = self._given or GivenInMemory()
+        return packs.make_pack(
+            self._store,
+            self.config,
+            run or (lambda search: self.run("query", search, cancelled=cancelled)),
+            request,
+            given or self._given,
+            render or markdown.render,
         )
 
     def why(self, reference: str, kind: SearchKind, request: SearchRequest) -> Why:

@@ -21,6 +21,8 @@ from qmd.types import Config, Ranking, ScoreScale, SortOrder, TypedSearch
 DEFAULT_LIMIT = 10
 DEFAULT_CANDIDATES = 30
 DEFAULT_TIMEOUT = 30.0
+#: The most tokens of a pack.
+DEFAULT_TOKENS = 4_000
 #: Ranks better than "contract" with the embedded models (see bench/README.md).
 DEFAULT_RANKING: Ranking = "tuned"
 DEFAULT_SCORES: ScoreScale = "calibrated"

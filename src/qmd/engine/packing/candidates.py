@@ -1,0 +1,90 @@
+"""The paragraphs of the documents that the searches of a pack have found, with their relevance."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct, field
+
+from qmd.store.base import Store
+from qmd.text.paragraphs import paragraphs
+from qmd.types import Anchor, Document, Hit, Snippet
+
+#: How much of the relevance of a paragraph its neighbours have. This and the exponents below are measured
+#: (bench/README.md): an answer often stands beside what was asked.
+BESIDE = 0.5
+#: The exponents of the score of the document, and of that of the passage relative to the document's best.
+OF_DOCUMENT, OF_PASSAGE = 3, 2
+
+
+class Source(Struct):
+    """A document with its text, its paragraphs, and how relevant they are to each question.
+
+    `relevance` maps the places of paragraphs to a list with a number for each question; others have none.
+    """
+
+    document: Document
+    text: str
+    spans: list[tuple[int, int]]
+    anchors: Sequence[Anchor]
+    scores: list[float]
+    relevance: dict[int, list[float]] = field(default_factory=dict)
+
+    def add(self, question: int, hit: Hit) -> None:
+        """Add the relevance to a question, in which the document was found."""
+        best = max((passage.score for passage in hit.passages), default=0.0)
+        for passage in hit.passages:
+            share = passage.score / best if best > 0 else 1.0
+            relevance = hit.score**OF_DOCUMENT * share**OF_PASSAGE
+            for place, part in self._covered(passage):
+                for near, factor in ((place - 1, BESIDE), (place, 1.0), (place + 1, BESIDE)):
+                    if 0 <= near < len(self.spans):
+                        row = self.relevance.setdefault(near, [0.0] * len(self.scores))
+                        row[question] = max(row[question], relevance * part * factor)
+        self.scores[question] = hit.score
+
+    def _covered(self, passage: Snippet) -> Iterator[tuple[int, float]]:
+        """Yield the places of the paragraphs that a passage overlaps, and which share of the more it is."""
+        start = self.text.find(passage.text, _line_start(self.text, passage.first_line))
+        if start < 0:
+            return  # the document was changed meanwhile
+        end = start + len(passage.text)
+        place = max(0, bisect_right(self.spans, (start, len(self.text))) - 1)
+        overlaps = []
+        while place < len(self.spans) and self.spans[place][0] < end:
+            low, high = self.spans[place]
+            overlaps.append(
+                (place, (min(high, end) - max(low, start)) / max(1, min(high - low, end - start)))
+            )
+            place += 1
+        yield from ((place, overlap) for place, overlap in overlaps if overlap > 0)
+
+
+def _line_start(text: str, line: int) -> int:
+    """Return the position at which a line begins; lines count from 1."""
+    at = 0
+    for _ in range(line - 1):
+        at = text.find("\n", at) + 1
+    return at
+
+
+def sources(store: Store, found: Sequence[Sequence[Hit]]) -> list[Source]:
+    """Return the documents of some lists of hits, one for each question, each document once."""
+    read: dict[str, Source] = {}
+    for question, hits in enumerate(found):
+        new = {
+            hit.file: store.documents.find(hit.collection, hit.path) for hit in hits if hit.file not in read
+        }
+        ids = [document.id for document in new.values() if document is not None]
+        texts, anchors = store.documents.texts(ids), store.fields.anchors(ids)
+        for file, document in new.items():
+            if document is not None and texts.get(document.id):
+                text = texts[document.id]
+                read[file] = Source(
+                    document, text, paragraphs(text), anchors.get(document.id, ()), [0.0] * len(found)
+                )
+        for hit in hits:
+            if hit.file in read:
+                read[hit.file].add(question, hit)
+    return [*read.values()]

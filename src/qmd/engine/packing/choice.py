@@ -1,0 +1,107 @@
+"""Choose the paragraphs of a pack: those that add most for their tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+
+from msgspec import Struct, field
+
+from qmd.text.shingles import contained
+
+#: A paragraph of which this share is in chosen ones is their near copy.
+COPY = 0.8
+#: By how much of its relevance a chosen paragraph lessens the need of a question for more.
+SATISFIES = 0.5
+
+
+class Paragraph(Struct, frozen=True):
+    """A paragraph that may be chosen.
+
+    Attributes:
+        document: The place of its document in the list of those found.
+        place: Its place in the document. Neighbours are shown as one passage.
+        tokens: What its text costs.
+        frame: What the lines around a passage cost, if no neighbour is shown.
+        relevance: How relevant it is to each question of the goal, 0..1.
+        shingles: The runs of words of its text.
+        price: What it takes of the room, in place of its cost, if its text is not shown.
+    """
+
+    document: int
+    place: int
+    tokens: int
+    frame: int
+    relevance: tuple[float, ...]
+    shingles: frozenset[int] = frozenset()
+    price: int | None = None
+
+
+class Choice(Struct):
+    """What was chosen of a list of paragraphs, by their numbers in the list, the best first.
+
+    `copies` has the chosen one that each near copy resembles most, and `left_out` those without room.
+    """
+
+    chosen: list[int] = field(default_factory=list)
+    copies: dict[int, int] = field(default_factory=dict)
+    left_out: list[int] = field(default_factory=list)
+
+
+def choose(paragraphs: Sequence[Paragraph], room: int) -> Choice:
+    """Return the paragraphs that fit into `room` tokens.
+
+    The next one is always that with the highest gain per token: its relevance to the questions that still
+    need something, without the part of it that was chosen already. So where a goal asks several things, no
+    question takes all the room.
+    """
+    choice = Choice()
+    needs = [1.0] * max((len(each.relevance) for each in paragraphs), default=0)
+    taken: set[int] = set()
+    shown: set[tuple[int, int]] = set()
+    places = {(each.document, each.place): number for number, each in enumerate(paragraphs)}
+
+    def cost(paragraph: Paragraph) -> int:
+        beside = any((paragraph.document, paragraph.place + step) in shown for step in (-1, 1))
+        return paragraph.tokens + (0 if beside else paragraph.frame)
+
+    def entry(number: int) -> tuple[float, int]:
+        paragraph = paragraphs[number]
+        gain = sum(need * part for need, part in zip(needs, paragraph.relevance, strict=True))
+        return -gain * (1.0 - contained(paragraph.shingles, taken)) / cost(paragraph), number
+
+    # Gains only fall while others are chosen, so an outdated entry that is still the best is the best.
+    heap = [entry(number) for number in range(len(paragraphs))]
+    heapify(heap)
+    done: set[int] = set()
+    while heap:
+        estimated, number = heappop(heap)
+        if number in done:
+            continue
+        current = entry(number)
+        if current[0] > estimated and heap and current > heap[0]:
+            heappush(heap, current)
+            continue
+        done.add(number)
+        paragraph = paragraphs[number]
+        if choice.chosen and contained(paragraph.shingles, taken) >= COPY:
+            choice.copies[number] = max(
+                choice.chosen, key=lambda other: contained(paragraph.shingles, paragraphs[other].shingles)
+            )
+            continue
+        price = cost(paragraph) if paragraph.price is None else paragraph.price
+        if price > room:
+            choice.left_out.append(number)
+            continue
+        room -= price
+        choice.chosen.append(number)
+        taken |= paragraph.shingles
+        shown.add((paragraph.document, paragraph.place))
+        needs = [
+            need * (1.0 - SATISFIES * part) for need, part in zip(needs, paragraph.relevance, strict=True)
+        ]
+        for step in (-1, 1):  # they now cost less
+            beside = places.get((paragraph.document, paragraph.place + step))
+            if beside is not None and beside not in done:
+                heappush(heap, entry(beside))
+    return choice

@@ -1,0 +1,272 @@
+"""Make packs: search for each question of a goal, choose paragraphs, and fit them into the tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from qmd.engine.given import passage_hash
+from qmd.engine.packing import choice, markdown
+from qmd.engine.packing.candidates import Source, sources
+from qmd.engine.requests import MAX_PASSAGES, SearchRequest
+from qmd.engine.retrieval.filters import scope_of, without_filters
+from qmd.engine.retrieval.plan import main_query, read_query_document
+from qmd.store.base import Store
+from qmd.text import budget
+from qmd.text.outline import sections
+from qmd.text.query import LexicalQuery, parse
+from qmd.text.questions import questions
+from qmd.text.shingles import shingles
+from qmd.types import Anchor, Config, Pack, PackedPassage, SearchResponse, Section
+
+#: The documents whose paragraphs are candidates for each question.
+DOCUMENTS = 30
+#: Characters of the hash that a pack shows of a passage.
+HASH = 8
+#: The most words of a goal that are looked up, and the most addresses of copies that a passage names.
+_WORDS, _COPIES = 50, 5
+#: What the fence around a passage costs, and a line that names a passage given before.
+_FENCE, _AGAIN = 6, 6
+
+Run = Callable[[SearchRequest], SearchResponse]
+Renderer = Callable[[Pack], str]
+
+
+class Known(Struct, frozen=True):
+    """What the reader of a pack has already.
+
+    Attributes:
+        given: The addresses of paragraphs that the session was given, by hash; they are named in a line.
+        unchanged: Whether a paragraph is in the pack since which this one is; it is left out.
+    """
+
+    given: Mapping[str, str] = {}
+    unchanged: Callable[[str], bool] = lambda text: False
+
+
+class Packed(Struct, frozen=True):
+    """A pack, and the addresses of the paragraphs that it shows or names, by hash."""
+
+    pack: Pack
+    paragraphs: Mapping[str, str]
+
+
+class _Paragraph(Struct, frozen=True):
+    """A candidate: its place in the list of sources, its span, and what is known of it."""
+
+    source: int
+    place: int
+    start: int
+    end: int
+    hash: str
+    again: bool
+    unchanged: bool
+
+
+class Packer(Struct):
+    """Makes the pack of one goal. `render` makes the text that must fit into the tokens."""
+
+    store: Store
+    config: Config
+    run: Run
+    tokens: int
+    known: Known = Known()
+    render: Renderer = markdown.render
+
+    def pack(self, request: SearchRequest) -> Packed:
+        """Return the pack for a request, whose query is the goal. Raises as a hybrid search."""
+        goal = request.query or main_query(request)
+        request = without_filters(self.store, self.config, read_query_document(request)).request
+        asked = (
+            [request]
+            if request.searches
+            else [replace(request, query=question) for question in questions(request.query)]
+        )
+        responses = [self.run(self._search(each)) for each in asked]
+        unanswered = tuple(
+            response.query
+            for response in responses
+            if not response.hits or response.stage("answer") is not None
+        )
+        found = sources(self.store, [response.hits for response in responses])
+        stages = dict.fromkeys(stage for response in responses for stage in response.stages)
+        empty = Pack(
+            goal=goal,
+            id="0" * HASH,
+            passages=(),
+            missing=self._missing(request),
+            unanswered=unanswered,
+            more=10_000,
+            unchanged=10_000,
+            tokens=self.tokens,
+            stages=tuple(stage for stage in stages if stage.notable),
+        )
+        return self._fitted(empty, found)
+
+    def _search(self, request: SearchRequest) -> SearchRequest:
+        return replace(
+            request,
+            limit=DOCUMENTS,
+            passages=MAX_PASSAGES,
+            scores="calibrated",
+            context_lines=None,
+            full=False,
+            explain=False,
+            facets=(),
+        )
+
+    def _missing(self, request: SearchRequest) -> tuple[str, ...]:
+        """Return the words of the goal that no document has that the search covers."""
+        scope = replace(scope_of(self.store, self.config, request), where=None)
+        texts = [search.query for search in request.searches if search.type != "hyde"] or [request.query]
+        terms = dict.fromkeys(term for text in texts for term in parse(text).required if not term.prefix)
+        return tuple(
+            dict.fromkeys(
+                " ".join(term.words)
+                for term in [*terms][:_WORDS]
+                if not self.store.lexical.search(LexicalQuery((term,)), scope, 1, longer=False).matches
+            )
+        )
+
+    def _fitted(self, empty: Pack, found: Sequence[Source]) -> Packed:
+        """Return the pack with as many paragraphs as fit."""
+        candidates = [
+            each for number, source in enumerate(found) for each in self._paragraphs(number, source)
+        ]
+        weighed = [_weighed(each, found[each.source]) for each in candidates]
+        chosen = choice.choose(weighed, self.tokens - budget.count(self.render(empty)))
+        best_first = chosen.chosen
+        while True:
+            packed = self._assembled(empty, found, candidates, best_first, chosen)
+            tokens = budget.count(self.render(packed.pack))
+            if tokens <= self.tokens or not best_first:
+                return replace(packed, pack=replace(packed.pack, tokens=tokens))
+            best_first = best_first[:-1]
+
+    def _paragraphs(self, number: int, source: Source) -> list[_Paragraph]:
+        paragraphs = []
+        for place in sorted(source.relevance):
+            start, end = source.spans[place]
+            text = source.text[start:end]
+            hash_ = passage_hash(text)
+            unchanged = self.known.unchanged(text)
+            again = hash_ in self.known.given and not unchanged
+            paragraphs.append(_Paragraph(number, place, start, end, hash_, again, unchanged))
+        return paragraphs
+
+    def _assembled(
+        self,
+        empty: Pack,
+        found: Sequence[Source],
+        candidates: Sequence[_Paragraph],
+        best_first: Sequence[int],
+        chosen: choice.Choice,
+    ) -> Packed:
+        """Return the pack with some of the candidates, by number: neighbours joined, in reading order."""
+        documents = dict.fromkeys(candidates[number].source for number in best_first)
+        copies: dict[int, list[str]] = {}
+        for copy, original in chosen.copies.items():
+            each = candidates[copy]
+            copies.setdefault(original, []).append(_address(found[each.source], each.start, each.end))
+        passages: list[PackedPassage] = []
+        known: dict[str, str] = {}
+        for source in documents:
+            its = sorted(number for number in best_first if candidates[number].source == source)
+            outline = sections(found[source].text)
+            for run in _runs([number for number in its if not candidates[number].unchanged], candidates):
+                first, last = candidates[run[0]], candidates[run[-1]]
+                also = dict.fromkeys(address for number in run for address in copies.get(number, ()))
+                passage = _passage(found[source], outline, first, last, len(passages) + 1, [*also][:_COPIES])
+                passages.append(passage)
+            known |= {
+                candidates[number].hash: _address(
+                    found[source], candidates[number].start, candidates[number].end
+                )
+                for number in its
+            }
+        pack = replace(
+            empty,
+            id=passage_hash("\n".join(f"{each.address} {each.hash}" for each in passages))[:HASH],
+            passages=tuple(passages),
+            more=len(chosen.left_out) + len(chosen.chosen) - len(best_first),
+            unchanged=sum(candidates[number].unchanged for number in best_first),
+        )
+        return Packed(pack, known)
+
+
+def _weighed(paragraph: _Paragraph, source: Source) -> choice.Paragraph:
+    text = source.text[paragraph.start : paragraph.end]
+    address = _address(source, paragraph.start, paragraph.end)
+    frame = budget.count(f"[10] {address} {'0' * HASH} {source.document.date[:10]}") + _FENCE
+    price = 0 if paragraph.unchanged else budget.count(address) + _AGAIN if paragraph.again else None
+    return choice.Paragraph(
+        document=paragraph.source,
+        place=paragraph.place,
+        tokens=budget.count(text),
+        frame=frame,
+        relevance=tuple(source.relevance[paragraph.place]),
+        shingles=shingles(text),
+        price=price,
+    )
+
+
+def _runs(numbers: Sequence[int], candidates: Sequence[_Paragraph]) -> list[list[int]]:
+    """Return the numbers of neighbours together that are both new or both given before."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        before = candidates[runs[-1][-1]] if runs else None
+        this = candidates[number]
+        if before is not None and before.place + 1 == this.place and before.again == this.again:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return runs
+
+
+def _passage(
+    source: Source,
+    outline: Sequence[Section],
+    first: _Paragraph,
+    last: _Paragraph,
+    number: int,
+    also: Sequence[str],
+) -> PackedPassage:
+    text = source.text[first.start : last.end]
+    lines = _lines(source.text, first.start, last.end)
+    return PackedPassage(
+        number=number,
+        file=source.document.file,
+        place=_place(source.anchors, *lines),
+        first_line=lines[0],
+        last_line=lines[1],
+        hash=passage_hash(text)[:HASH],
+        section=" > ".join(
+            section.heading for section in outline if section.first_line <= lines[0] <= section.last_line
+        ),
+        date=source.document.date[:10],
+        score=max(source.scores),
+        also=tuple(also),
+        again=first.again,
+        text="" if first.again else text,
+    )
+
+
+def _lines(text: str, start: int, end: int) -> tuple[int, int]:
+    first = text.count("\n", 0, start) + 1
+    return first, first + text.count("\n", start, end)
+
+
+def _address(source: Source, start: int, end: int) -> str:
+    return f"{source.document.file}:{_place(source.anchors, *_lines(source.text, start, end))}"
+
+
+def _place(anchors: Sequence[Anchor], first: int, last: int) -> str:
+    """Return the place of some lines: `12-30`, or `p12-14` where they come from pages."""
+    from qmd.text.anchors import anchor_at
+
+    begin, end = anchor_at(anchors, first), anchor_at(anchors, last)
+    if begin is None or end is None:
+        return f"{first}" if first == last else f"{first}-{last}"
+    return begin.address if begin.value == end.value else f"{begin.address}-{end.value}"

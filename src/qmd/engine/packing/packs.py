@@ -1,0 +1,93 @@
+"""Packs for sessions: what the reader has already is not given again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from qmd.engine.packing import markdown
+from qmd.engine.packing.packer import Known, Packer, Renderer, Run
+from qmd.engine.packing.reading import read_pack
+from qmd.engine.requests import DEFAULT_TOKENS, SearchRequest
+from qmd.errors import NotFoundError, UsageError
+from qmd.text.regex import lazy
+
+if TYPE_CHECKING:
+    from qmd.engine.given import Given
+    from qmd.store.base import Store
+    from qmd.types import Config, Pack
+
+#: Fewer tokens have hardly room for a passage.
+MIN_TOKENS, MAX_TOKENS = 100, 1_000_000
+MAX_SESSION = 200
+_ID = lazy(r"[0-9a-f]{8}")
+
+
+class PackRequest(Struct, frozen=True):
+    """A pack to make.
+
+    Attributes:
+        search: The goal as a hybrid search, with its filters.
+        tokens: The most tokens of the pack as it is shown.
+        since: The id or the text of an earlier pack: give only what is new or changed since.
+        session: A name; passages that it was given before are named in a line.
+        again: Whether such passages are repeated.
+    """
+
+    search: SearchRequest
+    tokens: int = DEFAULT_TOKENS
+    since: str | None = None
+    session: str | None = None
+    again: bool = False
+
+
+def make_pack(
+    store: Store,
+    config: Config,
+    run: Run,
+    request: PackRequest,
+    given: Given,
+    render: Renderer = markdown.render,
+) -> Pack:
+    """Return the pack for a request, and remember what it gives.
+
+    Raises `UsageError` for values out of range, `NotFoundError` if the id of an earlier pack is not known,
+    and as a hybrid search.
+    """
+    if not MIN_TOKENS <= request.tokens <= MAX_TOKENS:
+        raise UsageError(f"tokens must be from {MIN_TOKENS} to {MAX_TOKENS}, not {request.tokens}")
+    if len(request.session or "") > MAX_SESSION:
+        raise UsageError(f"session is too long (more than {MAX_SESSION} characters)")
+    before = {} if request.session is None or request.again else given.of(_session(request.session))
+    known = Known(before, _unchanged_since(request.since, given))
+    packed = Packer(store, config, run, request.tokens, known, render).pack(request.search)
+    given.add(_pack(packed.pack.id), packed.paragraphs)
+    if request.session is not None:
+        given.add(_session(request.session), packed.paragraphs)
+    return packed.pack
+
+
+def _unchanged_since(since: str | None, given: Given) -> Callable[[str], bool]:
+    """Return whether a paragraph is in an earlier pack."""
+    from qmd.engine.given import passage_hash
+
+    if since is None:
+        return lambda text: False
+    if _ID.fullmatch(since):
+        known = given.of(_pack(since))
+        if not known:
+            raise NotFoundError(f"no pack {since} is remembered", "give the file with the pack")
+        return lambda text: passage_hash(text) in known
+    texts = "\n\n".join(cited.text for cited in read_pack(since))
+    return lambda text: markdown.escaped(text) in texts
+
+
+# Packs and sessions have names of their own.
+def _pack(id_: str) -> str:
+    return f"pack {id_}"
+
+
+def _session(name: str) -> str:
+    return f"session {name}"
