@@ -135,6 +135,13 @@ path_options = combined(
     flag("--line-numbers", help="Show the file's line numbers."),
     flag("--full-path", help="Show paths on disk."),
 )
+mode_option = option(
+    "--mode M",
+    ("auto", "server", "local"),
+    "Search in the server of this index (server), in this process (local), or in the server if it "
+    "runs (auto).  [default: auto]",
+    default="auto",
+)
 tokens_option = option(
     "--tokens N",
     whole(1),

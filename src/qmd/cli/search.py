@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from qmd.cli import options
@@ -19,7 +20,7 @@ from qmd.text.wording import plural
 if TYPE_CHECKING:
     from qmd.cli.render.view import View
     from qmd.engine.requests import SearchRequest
-    from qmd.types import SearchResponse
+    from qmd.types import SearchResponse, Stage
 
 _LIMIT, _LONG_LIMIT = 5, 20
 _DAY = 86_400.0
@@ -46,13 +47,7 @@ search_options = options.combined(
     options.order_options,
     options.path_options,
     options.flag("--explain", help="Show how each result was ranked."),
-    options.option(
-        "--mode M",
-        ("auto", "server", "local"),
-        "Search in the server of this index (server), in this process (local), or in the server if it "
-        "runs (auto).  [default: auto]",
-        default="auto",
-    ),
+    options.mode_option,
     options.all_formats,
 )
 timeout_option = options.option(
@@ -141,8 +136,18 @@ def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[st
     no_timeout = {"timeout": None} if kind == "search" else {}
     limit = None if arguments["everything"] else limit
     request = options.search_request(text, arguments, limit, **no_timeout)
+    response = response_of(session, kind, request, arguments)
+    note_what_is_missing(session, response.stages, arguments)
+    _show(session, format_name, text, response, arguments)
+    session.abandoned |= any(stage.status == "timed_out" for stage in response.stages)
+
+
+def response_of(
+    session: Session, kind: str, request: SearchRequest, arguments: Mapping[str, Any]
+) -> SearchResponse:
+    """Run a search as the options say. Errors say what to type."""
     try:
-        response = _response(session, kind, request, arguments["mode"])
+        return _response(session, kind, request, arguments["mode"])
     except CollectionNotFoundError as error:
         # -cats, meant as a word to exclude, is read as -c ats.
         hints = (session.intended_as_text(f"-c{name}") for name in arguments["collections"])
@@ -151,18 +156,20 @@ def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[st
     except VectorIndexMissingError as error:
         error.hint = _missing_vectors(session, arguments)
         raise
-    if any(stage.reason == VectorIndexMissingError.MESSAGE for stage in response.stages):
+
+
+def note_what_is_missing(session: Session, stages: Sequence[Stage], arguments: Mapping[str, Any]) -> None:
+    """Note that there are no vectors or nothing to search, and what to type."""
+    if any(stage.reason == VectorIndexMissingError.MESSAGE for stage in stages):
         session.note(_missing_vectors(session, arguments))
     collections = session.index.config.collections
     if not collections:
         session.note("there are no collections yet: add one with 'qmd collection add PATH'")
     elif not arguments["collections"] and not any(each.include_by_default for each in collections.values()):
         session.note("every collection is excluded: name one with -c, or run 'qmd collection include NAME'")
-    _show(session, format_name, text, response, arguments)
-    session.abandoned |= any(stage.status == "timed_out" for stage in response.stages)
 
 
-def _missing_vectors(session: Session, arguments: dict[str, Any]) -> str:
+def _missing_vectors(session: Session, arguments: Mapping[str, Any]) -> str:
     """Say how many documents have no vectors, who makes them or what to type, and how long that takes."""
     missing = session.index.missing_vectors(arguments["collections"])
     texts = f"{plural(missing.texts, 'text')} without vectors"

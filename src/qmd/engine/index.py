@@ -13,7 +13,6 @@ from qmd.config.marks_file import marks_path
 from qmd.engine.opening import find_locations
 from qmd.engine.parts import imported_on_use
 from qmd.engine.requests import (
-    DEFAULT_TOKENS,
     PROMPT_TOKENS,
     HybridSearchOptions,
     SearchKind,
@@ -261,21 +260,19 @@ class Index(_Methods):
         self,
         goal: str | SearchRequest,
         *,
-        tokens: int = DEFAULT_TOKENS,
         since: str | None = None,
         session: str | None = None,
         again: bool = False,
         **options: Unpack[HybridSearchOptions],
     ) -> Pack:
-        """Return the evidence for a question or a task: passages that fit into `tokens`, by document.
+        """Return the evidence for a question or a task: passages by document, within `tokens` as Markdown.
 
         Args:
             goal: One question or several, or a task.
-            tokens: The most tokens of the pack in Markdown, as `qmd pack` prints it.
             since: The id or the text of an earlier pack: give only what is new or changed since.
             session: A name. Passages that it was given before are only named.
             again: Whether such passages are repeated.
-            options: As those of `query`.
+            options: Those of `query`; `tokens` are 4,000 unless given.
 
         Raises:
             UsageError: A value is out of range.
@@ -283,8 +280,7 @@ class Index(_Methods):
         """
         from qmd.engine.packing.packs import PackRequest
 
-        request = PackRequest(make_request("query", goal, options), tokens, since, session, again)
-        return self.run_pack(request)
+        return self.run_pack(PackRequest(make_request("query", goal, options), since, session, again))
 
     def run_pack(
         self,

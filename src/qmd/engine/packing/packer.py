@@ -13,6 +13,7 @@ from qmd.engine.packing.candidates import Source, sources
 from qmd.engine.requests import MAX_PASSAGES, SearchRequest
 from qmd.engine.retrieval.filters import scope_of, without_filters
 from qmd.engine.retrieval.plan import main_query, read_query_document
+from qmd.errors import TokensError
 from qmd.store.base import Store
 from qmd.text import budget
 from qmd.text.outline import sections
@@ -91,7 +92,7 @@ class Packer(Struct):
             if not response.hits or response.stage("answer") is not None
         )
         found = sources(self.store, [response.hits for response in responses])
-        stages = dict.fromkeys(stage for response in responses for stage in response.stages)
+        stages = {(stage.stage, stage.reason): stage for response in responses for stage in response.stages}
         empty = Pack(
             goal=goal,
             id="0" * HASH,
@@ -101,7 +102,7 @@ class Packer(Struct):
             more=10_000,
             unchanged=10_000,
             tokens=self.tokens,
-            stages=tuple(stage for stage in stages if stage.notable),
+            stages=tuple(stage for stage in stages.values() if stage.notable),
         )
         return self._fitted(empty, found)
 
@@ -115,6 +116,7 @@ class Packer(Struct):
             full=False,
             explain=False,
             facets=(),
+            tokens=None,
         )
 
     def _missing(self, request: SearchRequest) -> tuple[str, ...]:
@@ -141,8 +143,14 @@ class Packer(Struct):
         while True:
             packed = self._assembled(empty, found, candidates, best_first, chosen)
             tokens = budget.count(self.render(packed.pack))
-            if tokens <= self.tokens or not best_first:
+            if tokens <= self.tokens:
                 return replace(packed, pack=replace(packed.pack, tokens=tokens))
+            if not best_first:
+                raise TokensError(
+                    f"tokens {self.tokens} is too little for this answer",
+                    f"raise it to {tokens}",
+                    least=tokens,
+                )
             best_first = best_first[:-1]
 
     def _paragraphs(self, number: int, source: Source) -> list[_Paragraph]:

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from qmd.store.base import Store
     from qmd.types import Config, Pack
 
-#: Fewer tokens have hardly room for a passage.
-MIN_TOKENS, MAX_TOKENS = 100, 1_000_000
+#: The most characters of the name of a session.
 MAX_SESSION = 200
 _ID = lazy(r"[0-9a-f]{8}")
 
@@ -29,15 +28,13 @@ class PackRequest(Struct, frozen=True):
     """A pack to make.
 
     Attributes:
-        search: The goal as a hybrid search, with its filters.
-        tokens: The most tokens of the pack as it is shown.
+        search: The goal as a hybrid search, with its filters and the most tokens of the pack as it is shown.
         since: The id or the text of an earlier pack: give only what is new or changed since.
         session: A name; passages that it was given before are named in a line.
         again: Whether such passages are repeated.
     """
 
     search: SearchRequest
-    tokens: int = DEFAULT_TOKENS
     since: str | None = None
     session: str | None = None
     again: bool = False
@@ -56,13 +53,12 @@ def make_pack(
     Raises `UsageError` for values out of range, `NotFoundError` if the id of an earlier pack is not known,
     and as a hybrid search.
     """
-    if not MIN_TOKENS <= request.tokens <= MAX_TOKENS:
-        raise UsageError(f"tokens must be from {MIN_TOKENS} to {MAX_TOKENS}, not {request.tokens}")
+    tokens = DEFAULT_TOKENS if request.search.tokens is None else request.search.tokens
     if len(request.session or "") > MAX_SESSION:
         raise UsageError(f"session is too long (more than {MAX_SESSION} characters)")
     before = {} if request.session is None or request.again else given.of(_session(request.session))
     known = Known(before, _unchanged_since(request.since, given))
-    packed = Packer(store, config, run, request.tokens, known, render).pack(request.search)
+    packed = Packer(store, config, run, tokens, known, render).pack(request.search)
     given.add(_pack(packed.pack.id), packed.paragraphs)
     if request.session is not None:
         given.add(_session(request.session), packed.paragraphs)

@@ -1,0 +1,117 @@
+"""`pack`: the evidence for a goal, within a number of tokens."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from qmd.cli import options
+from qmd.cli.console import current
+from qmd.cli.definition import define
+from qmd.cli.search import note_what_is_missing, response_of, timeout_option
+from qmd.cli.session import Session
+from qmd.cli.terminal import clean, write
+from qmd.cli.usage import fail
+from qmd.errors import SourceError
+
+if TYPE_CHECKING:
+    from qmd.types import Pack
+
+_TOKENS = 4_000
+_VERIFY = "verify"
+
+
+@define("pack", if_unknown="text that begins with '-' goes after '--'")
+@options.argument("text", "GOAL... | verify FILE", "typed", required=True)
+@options.option(
+    "--tokens N",
+    options.whole(1, 1_000_000),
+    f"Print at most N tokens of language models.  [default: {_TOKENS}]",
+)
+@options.collection_option("Search only this collection (may be repeated).")
+@options.filter_options
+@options.option("--since PACK", None, "Give only what is new or changed since this pack, a file or its id.")
+@options.option("--session ID", None, "Name passages that this session was given before in one line each.")
+@options.flag("--again", help="Repeat what the session was given before.")
+@options.min_score_option
+@options.model_options
+@timeout_option
+@options.rerank_options
+@options.flag("--no-marks", help="Search without your pins and marks.")
+@options.mode_option
+@options.json_option
+def pack(session: Session, /, text: tuple[str, ...], since: str | None, **arguments: Any) -> None:
+    """Collect the passages for a question or a task in one text, for a language model.
+
+    Passages stand in the order of their documents, each with its address, the hash of its text, the date and
+    the section of its document. Copies are shown once. A goal may ask several things, in several lines or
+    with several question marks. At the end stands what was not found.
+
+    verify FILE checks the passages of a pack: whether each still holds, has moved, has changed or is gone.
+    The exit code is 1 unless all hold. A goal of these two words goes in quotes.
+
+    Examples:
+      qmd pack how do we deploy the service --tokens 2000
+      qmd pack 'who approves a release? how is it rolled back?' -c work > release.md
+      qmd pack verify release.md
+      qmd pack 'who approves a release?' --since release.md
+      qmd pack how do we deploy --session 7f3a --json
+    """
+    if text[0] == _VERIFY and len(text) == 2:
+        _verify(session, text[1])
+        return
+    from qmd.config.paths import cache_dir
+    from qmd.engine.given import GivenFiles
+    from qmd.engine.packing import markdown
+    from qmd.engine.packing.packs import PackRequest
+
+    if arguments["again"] and arguments["session"] is None:
+        fail("--again needs --session ID")
+    tokens = arguments["tokens"] or _TOKENS
+    search = options.search_request(options.query_text(text), arguments | {"tokens": tokens})
+    request = PackRequest(
+        search, None if since is None else _earlier(since), arguments["session"], arguments["again"]
+    )
+    session.uses |= {"marks"}
+    render = _as_json if options.chosen_format() == "json" else markdown.render
+    made = session.index.run_pack(
+        request,
+        run=lambda search: response_of(session, "query", search, arguments),
+        given=GivenFiles(cache_dir(current().environ)),
+        render=render,
+    )
+    note_what_is_missing(session, made.stages, arguments)
+    write(render(made))
+    session.abandoned |= any(stage.status == "timed_out" for stage in made.stages)
+
+
+def _as_json(pack: Pack) -> str:
+    from qmd.cli.render.programs import dumps
+
+    return clean(dumps(pack), terminal=False)
+
+
+def _earlier(name: str) -> str:
+    """Return the text of a file with a pack, or the id of a pack if there is no such file."""
+    return _read(name) if name == "-" or os.path.exists(os.path.join(current().folder(), name)) else name
+
+
+def _read(name: str) -> str:
+    from qmd.engine.packing.reading import MAX_BYTES
+
+    try:
+        if name == "-":
+            data = current().read(MAX_BYTES + 1)
+        else:
+            with open(os.path.join(current().folder(), name), "rb") as file:
+                data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        hint = f"to look for these words, put them in quotes: qmd pack '{_VERIFY} {name}'"
+        raise SourceError(f"cannot read {name}: {error.strerror}", hint) from error
+    if len(data) > MAX_BYTES:
+        raise SourceError(f"{name} is larger than {MAX_BYTES // 1_000_000} MB")
+    return data.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def _verify(session: Session, name: str) -> None:
+    raise NotImplementedError
