@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from qmd.sources.formats import asciidoc, org, rst
 from qmd.sources.read import RawBytes
-from qmd.text import extraction, front_matter, outline
+from qmd.text import budget, cutting, extraction, front_matter, outline
 from qmd.text.citations import citations
 from qmd.text.highlight import Highlighter
 from qmd.text.query import parse
@@ -117,6 +117,8 @@ def _file(module: Any) -> Callable[[str], object]:
         pytest.param(_render, id="page"),
         pytest.param(_cited, id="citations"),
         pytest.param(Words, id="words"),
+        pytest.param(budget.count, id="tokens"),
+        pytest.param(lambda text: [*cutting.cuts(text)], id="cuts"),
     ],
 )
 @given(_PARTS)

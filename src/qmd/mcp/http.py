@@ -17,13 +17,18 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from qmd.api import operations
 from qmd.api.arguments import QueryBody, in_camel_case
 from qmd.api.reading import decode_object, read
+from qmd.api.results import SearchResults
+from qmd.engine.documents.fitting import Limit, fit_response
+from qmd.engine.index import Index
 from qmd.mcp.tools import structured
+from qmd.models.base import Cancelled
 from qmd.server.access import HEALTH, MCP, Gate, index_of
 from qmd.server.body_limit import MAX_BODY, NOT_JSON, is_json, replay
 from qmd.server.errors import answer, handlers
 from qmd.server.host_check import Allowed
 from qmd.server.index_host import IndexHost
 from qmd.text.uris import to_uri
+from qmd.types import SearchResponse
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -131,13 +136,20 @@ def rest_routes(host: IndexHost) -> list[Route]:
 
     async def query(request: Request) -> Response:
         arguments = read(_QueryArguments, decode_object(await request.body()), nulls=True)
-        results = await host.call(
-            lambda index, cancelled: operations.query(index_of(request.scope, index), arguments, cancelled),
-            models=True,
-        )
-        content = structured(results)
-        hits = [hit | {"file": to_uri(hit["file"])} for hit in content["results"]]
-        return JSONResponse({**content, "results": hits})
+
+        def answer(index: Index, cancelled: Cancelled) -> JSONResponse:
+            wanted = arguments.request()
+            response, indexed_at = operations.run(index_of(request.scope, index), "query", wanted, cancelled)
+
+            def made(response: SearchResponse) -> JSONResponse:
+                content = structured(SearchResults.of(response, wanted, indexed_at))
+                hits = [hit | {"file": to_uri(hit["file"])} for hit in content["results"]]
+                return JSONResponse({**content, "results": hits})
+
+            limit = Limit(wanted.tokens, "maxTokens")
+            return fit_response(response, limit, made, lambda made: bytes(made.body).decode())
+
+        return await host.call(answer, models=True)
 
     return [
         Route(HEALTH, health, methods=["GET"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmd.text.cutting import cuts
+from qmd.text.cutting import cuts, fence_at
 
 
 def parts(text: str) -> list[str]:
@@ -37,6 +37,29 @@ def test_cuts_are_not_inside_of_rows_of_tables() -> None:
     table = "| a. b | c |\n|---|---|\n| d. e | f |"
     rows = table.split("\n")
     assert parts(table + "\nEnd.") == ["\n".join(rows[:number]) for number in (1, 2, 3)]
+
+
+def test_cuts_know_a_fence_in_which_the_text_begins() -> None:
+    text = "a. b\n```\nEnd. It is.\nx"
+    assert [text[:length] for length in cuts(text, "```")] == [
+        "a. b\n```",
+        "a. b\n```\nEnd.",
+        "a. b\n```\nEnd. It is.",
+    ]
+    assert [*cuts(text, "````")] == []
+
+
+def test_cuts_are_none_if_it_is_unknown_where_a_fence_ends() -> None:
+    assert [*cuts("a. b\n```\nc. d\ne", None)] == []
+    assert [*cuts("a\n```py\nb\n```\nc", None)] == [1, 13]
+
+
+def test_fence_at_finds_the_open_fence() -> None:
+    text = "a\n```py\nb\n~~~\n```\nc\n"
+    found = {
+        text[:end].count("\n") + 1: fence_at(text, end) for end in range(len(text)) if text[:end][-1:] == "\n"
+    }
+    assert found == {2: "", 3: "```", 4: "```", 5: "```", 6: ""}
 
 
 @given(st.text(st.sampled_from("ab .。!\n`~|#>-1")))

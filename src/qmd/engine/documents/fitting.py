@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from typing import Generic, TypeVar
 
@@ -41,14 +41,14 @@ class Kind(Struct, Generic[T], frozen=True):
 
     Attributes:
         noun: The word for an item.
-        text: Returns the text of an item that can be cut.
+        cuts: Yields the numbers of characters to which the text of an item can be cut.
         cut: Returns an item with so many characters of its text.
         rest: Says what follows a text of so many characters: `more of notes/a.md from line 12`.
         least: How many items an answer must have, if only their beginnings.
     """
 
     noun: str
-    text: Callable[[T], str]
+    cuts: Callable[[T], Iterator[int]]
     cut: Callable[[T, int], T]
     rest: Callable[[T, int], str]
     least: int = 0
@@ -97,9 +97,9 @@ def fit(
         return whole_answer
     # `bisect` returns the first that is over. The one before it was tried, unless there is none.
     whole = bisect_left(range(1, len(items)), True, key=lambda number: is_over(with_whole(number)))
-    if items and limit.texts and (cut_text := kind.text(items[whole])):
+    if items and limit.texts:
         room = tokens * _LONG_TOKEN
-        lengths = [0, *takewhile(lambda length: length <= room, cuts(cut_text))]
+        lengths = [*takewhile(lambda length: length <= room, kind.cuts(items[whole]))]
         tried = bisect_left(lengths, True, key=lambda length: is_over(with_cut(whole, length)))
         if tried:
             return with_cut(whole, lengths[tried - 1])
@@ -117,8 +117,12 @@ def _note(kind: Kind[T], left: int, rest: str, limit: Limit) -> str:
     return f"{', and '.join(parts)}: raise {limit.option}" if parts else ""
 
 
-def _hit_text(hit: Hit) -> str:
-    return "\n".join(passage.text for passage in _passages(hit)) if hit.body is None else hit.body
+def _hit_cuts(hit: Hit) -> Iterator[int]:
+    yield 0
+    if hit.body is not None:
+        yield from cuts(hit.body)
+    else:
+        yield from cuts("\n".join(passage.text for passage in _passages(hit)), None)
 
 
 def _passages(hit: Hit) -> tuple[Snippet, ...]:
@@ -155,8 +159,10 @@ def _from_line(file: str, first: int, text: str, length: int) -> str:
     return f"more of {visible(file)} from line {line}"
 
 
-def _page_text(item: Page | Skipped) -> str:
-    return item.text if isinstance(item, Page) else ""
+def _page_cuts(item: Page | Skipped) -> Iterator[int]:
+    if isinstance(item, Page):
+        yield 0
+        yield from cuts(item.text, item.fence)
 
 
 def _cut_page(item: Page | Skipped, length: int) -> Page | Skipped:
@@ -172,8 +178,8 @@ def _page_rest(item: Page | Skipped, length: int) -> str:
     return _from_line(item.document.file, item.first_line, item.text, length)
 
 
-HITS = Kind("hit", _hit_text, _cut_hit, _hit_rest)
-PAGES = Kind("document", _page_text, _cut_page, _page_rest)
+HITS = Kind("hit", _hit_cuts, _cut_hit, _hit_rest)
+PAGES = Kind("document", _page_cuts, _cut_page, _page_rest)
 _PAGE = replace(PAGES, least=1)
 
 

@@ -25,6 +25,7 @@ from qmd.sources.formats.registry import media_types
 from qmd.store.values import LEFT_OUT
 from qmd.text.anchors import anchor_at
 from qmd.text.authorship import author_key
+from qmd.text.cutting import fence_at
 from qmd.text.outline import find_section, sections
 from qmd.text.predicates import Comparison, both
 from qmd.text.similar import did_you_mean
@@ -330,6 +331,7 @@ class Library(References):
         limit = max_lines if count is None else count
         end = total if limit is None else min(total, start - 1 + limit)
         part = text if (start, end) == (1, total) else "\n".join(text.split("\n", end)[start - 1 : end])
+        before = len(text) - len(text.split("\n", start - 1)[-1]) if start > 1 else 0
         anchors = self.anchors(document)
         collection = self._config.collections.get(document.collection)
         media_type, source_type = media_types(document.path, collection)
@@ -345,6 +347,7 @@ class Library(References):
             source_type,
             media_type,
             tuple(anchors),
+            fence_at(text, before),
         )
 
 

@@ -21,6 +21,7 @@ class Page(Struct, frozen=True):
     source_type: str = ""  #: The media type of the source file; "" if it is not known
     media_type: str = "text/markdown"  #: The media type of the text
     anchors: tuple[Anchor, ...] = ()  #: The places in the source file, by the lines of the whole document
+    fence: str = ""  #: The marks of the code fence in which the text begins
     note: str = ""  #: What was left out of the text to stay within a number of tokens
 
     @property
