@@ -89,25 +89,20 @@ def _get(index: Index, arguments: GetArguments, cancelled: Cancelled) -> Result:
 def _links(index: Index, page: Page) -> list[str]:
     """Return a text with the links of a document and a text with those to it, if there are any."""
     outgoing, backlinks = index.link_lists(page.document.file)
-    return [
-        "\n".join([heading, *lines[:_MAX_LINKS], *([f"and {more:,} more"] if more > 0 else [])])
-        for heading, lines, more in (
-            (
-                "Links:",
-                [
-                    f"line {link.line}: {visible(link.target)} -> {visible(link.to or 'nothing')}"
-                    for link in outgoing
-                ],
-                len(outgoing) - _MAX_LINKS,
-            ),
-            (
-                "Backlinks:",
-                [f"{visible(link.file)}:{link.line}: {visible(link.target)}" for link in backlinks],
-                len(backlinks) - _MAX_LINKS,
-            ),
-        )
-        if lines
-    ]
+    lists = {
+        "Links:": [
+            f"line {link.line}: {visible(link.target)} -> {visible(link.to or 'nothing')}"
+            for link in outgoing
+        ],
+        "Backlinks:": [f"{visible(link.file)}:{link.line}: {visible(link.target)}" for link in backlinks],
+    }
+    return ["\n".join([name, *_first(lines, _MAX_LINKS)]) for name, lines in lists.items() if lines]
+
+
+def _first(lines: Sequence[str], most: int) -> list[str]:
+    """Return the first lines, and one that counts the others."""
+    more = len(lines) - most
+    return [*lines[:most], *([f"and {more:,} more"] if more > 0 else [])]
 
 
 def _quoted(index: Index, arguments: GetArguments, quote: str) -> Result:
@@ -184,9 +179,7 @@ def _embedded(document: Document) -> dict[str, Any]:
 
 def _left_out(pages: Pages) -> str:
     """Return a text that names the documents left out because the answer would be too large."""
-    names = [document.file for document in pages.left_out[:_MAX_NAMED]]
-    more = len(pages.left_out) - len(names)
-    listed = "\n".join([*names, *([f"and {more:,} more"] if more else [])])
+    listed = "\n".join(_first([document.file for document in pages.left_out], _MAX_NAMED))
     return f"[LEFT OUT: the answer would be larger than maxBytes. Use 'get', or raise maxBytes.]\n{listed}"
 
 
