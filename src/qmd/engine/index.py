@@ -246,14 +246,15 @@ class Index(_Methods):
         """
         from qmd.engine.recall import recall
 
+        kind: SearchKind = "search" if words_only else "query"
         return recall(
-            self,
+            self._store,
+            self.config,
+            lambda request: self.run(kind, request, cancelled=cancelled),
             prompt,
             threshold=threshold,
             tokens=tokens,
             known=known,
-            words_only=words_only,
-            cancelled=cancelled,
         )
 
     def pack(

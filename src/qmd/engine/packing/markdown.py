@@ -31,7 +31,7 @@ def heading(pack: Pack) -> str:
 
 def render(pack: Pack) -> str:
     """Return a pack as Markdown."""
-    parts = [heading(pack), *map(_passage, pack.passages), *(f"{line}\n" for line in remarks(pack))]
+    parts = [heading(pack), *map(passage, pack.passages), *(f"{line}\n" for line in remarks(pack))]
     return "\n".join(parts)
 
 
@@ -50,12 +50,13 @@ def remarks(pack: Pack) -> Iterator[str]:
             yield f"Note: {stage.stage}: {visible(stage.reason or stage.status)}"
 
 
-def _passage(passage: PackedPassage) -> str:
-    if passage.again:
-        return f"[{passage.number}] {_AGAIN}{visible(passage.address)}\n"
-    text = escaped(passage.text)
+def passage(each: PackedPassage) -> str:
+    """Return a passage with its header, in a fence that it cannot end."""
+    if each.again:
+        return f"[{each.number}] {_AGAIN}{visible(each.address)}\n"
+    text = escaped(each.text)
     fence = "`" * max(3, *(len(run) + 1 for run in _RUN.findall(text)), 3)
-    return f"{header(passage)}\n{fence}\n{text}\n{fence}\n"
+    return f"{header(each)}\n{fence}\n{text}\n{fence}\n"
 
 
 def header(passage: PackedPassage) -> str:

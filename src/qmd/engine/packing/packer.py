@@ -91,7 +91,6 @@ class Packer(Struct):
             for response in responses
             if not response.hits or response.stage("answer") is not None
         )
-        found = sources(self.store, [response.hits for response in responses])
         stages = {(stage.stage, stage.reason): stage for response in responses for stage in response.stages}
         empty = Pack(
             goal=goal,
@@ -104,7 +103,7 @@ class Packer(Struct):
             tokens=self.tokens,
             stages=tuple(stage for stage in stages.values() if stage.notable),
         )
-        return self._fitted(empty, found)
+        return self.fitted(empty, responses)
 
     def _search(self, request: SearchRequest) -> SearchRequest:
         return replace(
@@ -132,8 +131,12 @@ class Packer(Struct):
             )
         )
 
-    def _fitted(self, empty: Pack, found: Sequence[Source]) -> Packed:
-        """Return the pack with as many paragraphs as fit."""
+    def fitted(self, empty: Pack, responses: Sequence[SearchResponse]) -> Packed:
+        """Return the pack with as many paragraphs of the hits as fit, one response for each question.
+
+        Raises `TokensError` if not even the pack without passages fits.
+        """
+        found = sources(self.store, [response.hits for response in responses])
         candidates = [
             each for number, source in enumerate(found) for each in self._paragraphs(number, source)
         ]
