@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ FILES = {
     "gemini": ".gemini/settings.json",
     "opencode": "config/opencode/plugins/qmd.js",
 }
+ROOT = Path(__file__).parents[3]
 LISTED = [target for target in TARGETS if target != "opencode"]
 
 #: The input of hooks as the documentation of each agent describes it.
@@ -300,3 +302,13 @@ def test_a_hook_that_takes_too_long_says_nothing_and_logs_a_line(user: User) -> 
     done = user.run("hook", "run", "prompt", "--timeout", "0.001", stdin=payload)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert "took more than 0.001 s" in user.ok("hook", "status")
+
+
+def test_sample_of_the_documentation_is_what_a_hook_says(make_user: MakeUser) -> None:
+    user = make_user("reader")
+    user.ok("collection", "add", str(ROOT / "examples" / "notes"), "--name", "notes")
+    shown = re.search(r"^````text\n(.*?)\n````$", (ROOT / "docs" / "hooks.md").read_text(), re.M | re.S)
+    assert shown is not None
+    days = re.compile(r"\d{4}-\d\d-\d\d$", re.M)  # of the file
+    text = said(user, "prompt", prompt="How are our backups restored?")
+    assert days.sub("", text) == days.sub("", shown[1])
