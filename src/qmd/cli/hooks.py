@@ -111,8 +111,19 @@ def status(session: Session) -> None:
     from qmd.cli.hook_limit import log_file
     from qmd.engine.doctor.hooks import examine
 
-    for finding in examine(os.environ, session.folder()):
+    findings = [*examine(os.environ, session.folder())]
+    for finding in findings:
         say(f"{finding.message}" + (f"; {finding.hint}" if finding.hint else ""))
+    if not findings:
+        say("No agent runs the hooks. Install them: qmd hook install --target claude")
+    elif session.store is None and not os.path.exists(session.index_file()):
+        say(session.addressed("There is no index, so hooks say nothing. Make one: qmd add FOLDER"))
+    elif session.server() is None:
+        say(
+            session.addressed(
+                "No server runs, so hooks search by words alone. Start one: qmd server --daemon"
+            )
+        )
     for line in _last(log_file(os.environ)):
         say(line)
 

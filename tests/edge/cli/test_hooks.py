@@ -185,6 +185,15 @@ def test_doctor_and_status_tell_that_the_program_of_a_hook_has_moved(user: User)
         assert "qmd hook install --target claude" in report
 
 
+def test_status_says_what_keeps_hooks_from_answering(user: User, make_user: MakeUser) -> None:
+    assert "No agent runs the hooks" in user.ok("hook", "status")
+    user.ok("hook", "install", "--target", "gemini")
+    assert "No server runs" in user.ok("hook", "status")
+    new = make_user("without")
+    new.ok("hook", "install", "--target", "gemini")
+    assert "There is no index" in new.ok("hook", "status")
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_prompt_is_answered_by_passages_with_their_addresses(user: User, target: str) -> None:
     text = said(user, "prompt", target, prompt=PROMPT)
