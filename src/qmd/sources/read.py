@@ -108,6 +108,8 @@ def _read(file: SourceFile, max_bytes: int, root: Root | None) -> tuple[bytes, F
         while room and (part := os.read(descriptor, min(room, max(status.st_size + 1, 4096)))):
             parts.append(part)
             room -= len(part)
+            if len(part) == status.st_size:
+                break  # asking for more costs as much as reading a short file
         if not room:
             raise SourceError(
                 f"cannot read {file.path}: larger than {max_bytes / 1024 / 1024:.3g} MB",

@@ -183,7 +183,7 @@ class _Writer:
         """
         from qmd.text.extraction import stored_fields  # searches start without it
 
-        contents = self._contents(items)
+        contents, new = self._contents(items)
         present = self._find([item.path for item in items])
         rows = []
         for item, form in zip(items, forms, strict=True):
@@ -197,7 +197,7 @@ class _Writer:
                 rows.append((identity, self._collection, item.path, *values))
                 self._forms[identity] = form
                 self.added += 1
-                self._linked.add(content)
+                linked = content not in new  # a new text has no vectors
             else:
                 identity, title, previous = row
                 self._db.execute(
@@ -210,9 +210,11 @@ class _Writer:
                     self._forms[identity] = form
                     self._db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
                     self.updated += 1
-                if previous != content:
+                linked = previous != content
+                if linked:
                     self._unlinked.add(previous)
-                    self._linked.add(content)
+            if linked:
+                self._linked.add(content)
             self._fields.put(identity, fields, source.links, source.anchors)
         self._db.executemany("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         self._fields.flush(self._collection)
@@ -248,16 +250,16 @@ class _Writer:
         )
         return {path: (identity, title, content) for path, identity, title, content in rows}
 
-    def _contents(self, items: Sequence[DocumentChange]) -> dict[str, int]:
-        """Return the ids of texts by hash. Those that are new are stored."""
+    def _contents(self, items: Sequence[DocumentChange]) -> tuple[dict[str, int], frozenset[int]]:
+        """Return the ids of texts by hash, and those that are new. These are stored."""
         texts = {item.source.hash: item.source.text for item in items}
         query = f"SELECT hash, id FROM contents WHERE hash IN {LISTED}"
         found: dict[str, int] = dict(self._db.execute(query, (listed(texts),)))
         last: int = self._db.execute("SELECT coalesce(max(id), 0) FROM contents").get
-        new = [digest for digest in texts if digest not in found]
-        found |= {digest: identity for identity, digest in enumerate(new, last + 1)}
-        self._db.executemany(
-            "INSERT INTO contents (id, hash, bytes, text) VALUES (?, ?, ?, ?)",
-            ((found[digest], digest, len(texts[digest].encode()), texts[digest]) for digest in new),
-        )
-        return found
+        rows = [
+            (identity, digest, len(texts[digest].encode()), texts[digest])
+            for identity, digest in enumerate((each for each in texts if each not in found), last + 1)
+        ]
+        self._db.executemany("INSERT INTO contents (id, hash, bytes, text) VALUES (?, ?, ?, ?)", rows)
+        found |= {digest: identity for identity, digest, *_ in rows}
+        return found, frozenset(row[0] for row in rows)
