@@ -65,11 +65,19 @@ def _title(text: str, path: str, head: FrontMatter) -> str:
         return one_line(headline[1]) if headline else ""
     if title := one_line(head.stated.get("title", "")):
         return title
-    first = next((block for block in blocks(text, head.body) if block.kind != "rule"), None)
-    if first is None or first.level != 1 or not _ABOVE_TITLE.fullmatch(text, head.body, first.start):
-        return ""
-    title = heading_text(first.content)
+    title = heading_text(_first_heading(text, head.body))
     return "" if title.removeprefix("📝").strip().lower() == "notes" else title
+
+
+def _first_heading(text: str, start: int) -> str:
+    """Return the heading of the first level at the beginning of a text; "" if there is none."""
+    if text.startswith("# ", start):  # as most texts do, which then need no search for blocks
+        end = text.find("\n", start)
+        if heading := text[start + 2 : end if end >= 0 else len(text)].lstrip(" \t"):
+            return heading
+    first = next((block for block in blocks(text, start) if block.kind != "rule"), None)
+    is_title = first and first.level == 1 and _ABOVE_TITLE.fullmatch(text, start, first.start)
+    return first.content if first and is_title else ""
 
 
 def file_title(path: str) -> str:
@@ -114,8 +122,20 @@ def stored_fields(
 
 def searched_title(title: str, fields: Mapping[str, tuple[Value, ...]], path: str) -> str:
     """Return the title, the aliases and the name of the file, a line each, as they are searched."""
+    return "\n".join(name for name, _ in _searched_names(title, fields, path))
+
+
+def searched_terms(title: str, fields: Mapping[str, tuple[Value, ...]], path: str) -> str:
+    """Return the terms of `searched_title`, joined by spaces."""
+    return " ".join(filter(None, (form for _, form in _searched_names(title, fields, path))))
+
+
+def _searched_names(title: str, fields: Mapping[str, tuple[Value, ...]], path: str) -> list[tuple[str, str]]:
+    """Return the names by which a document is searched, with their terms."""
     names = [title, *sorted(alias for alias in fields.get("alias", ()) if isinstance(alias, str))]
+    forms = [*map(index_form, names)]
     file = file_title(path)
-    if index_form(file) not in map(index_form, names):
+    if (form := index_form(file)) not in forms:
         names.append(file)
-    return "\n".join(names)
+        forms.append(form)
+    return [*zip(names, forms, strict=True)]

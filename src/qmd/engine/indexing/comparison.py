@@ -163,12 +163,14 @@ class Comparison:
             documents = self.documents_of.get(file.path, ())
             for path in documents:
                 self._unseen.pop(path, None)
-            suffix = registry.suffix(file.path)
-            is_outdated = suffix in suffixes or file.path.partition("/")[0] in folders
-            if self._is_unchanged(file) and not is_outdated:
+            if (
+                self._is_unchanged(file)
+                and registry.suffix(file.path) not in suffixes
+                and file.path.partition("/")[0] not in folders
+            ):
                 self.unchanged += len(documents)
             elif extra := waits_for(self.readers, file.path):
-                self.unread.wait(extra, suffix)
+                self.unread.wait(extra, registry.suffix(file.path))
                 self._leave(file)
             elif reason := self.unread.again(file):
                 self.fail(file, f"cannot read {file.path}: {reason}", reason)

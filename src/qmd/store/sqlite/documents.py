@@ -49,12 +49,12 @@ class Documents(Part, base.Documents):
         *,
         wait: bool = True,
     ) -> Applied:
-        from qmd.text.extraction import searched_title  # searches start without it
+        from qmd.text.extraction import searched_terms  # searches start without it
 
         # Tokenize before the transaction, so that other writers do not wait for it.
         forms = [
             (
-                index_form(searched_title(item.source.title, item.source.fields, item.path)),
+                searched_terms(item.source.title, item.source.fields, item.path),
                 index_form(item.source.text),
                 index_form(item.path),
             )
