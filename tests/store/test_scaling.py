@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from qmd.store.base import Store
 from qmd.store.sqlite.store import SqliteStore
 from qmd.store.values import VectorSet
+from qmd.text.query import parse
 from tests.store.material import EMBEDDER, changed, embedded, everything, fill
 
 pytestmark = pytest.mark.slow
@@ -86,3 +88,19 @@ def test_effort_for_one_document_does_not_grow_with_the_index(
         taken.append(steps())
         store.close()
     assert 0 < taken[1] < GROWTH * taken[0], taken
+
+
+def test_statistics_merge_what_batches_have_left(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path / "index.sqlite"))
+    fill(store, {f"{number}.md": f"text number {number}" for number in range(SMALL)})
+    for number in range(5):
+        store.documents.apply("a", [changed(f"later {number}.md", f"text number {SMALL + number}")], [])
+    with closing(apsw.Connection(store.location)) as db:
+        parts = "SELECT count(DISTINCT segid) FROM documents_fts_idx"
+        assert db.execute(parts).get > 1
+        before = store.lexical.search(parse("text 302"), everything("a"), 10)
+        store.documents.refresh_statistics(force=True)
+        assert db.execute(parts).get == 1
+    assert store.lexical.search(parse("text 302"), everything("a"), 10) == before
+    assert store.upkeep.faults(lambda _: None) == []
+    store.close()

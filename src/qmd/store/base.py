@@ -98,7 +98,10 @@ class Documents(Protocol):
         """Drop texts without documents, with their vectors, and return the number of texts."""
 
     def refresh_statistics(self, force: bool = False) -> None:
-        """Recompute the stored term statistics if the index has changed enough, or if `force` is true."""
+        """Recompute the stored term statistics if the index has changed enough, or if `force` is true.
+
+        A store may also bring its terms into an order in which they are found faster.
+        """
 
     def by_id(self, ids: Sequence[int]) -> dict[int, Document]:
         """Return documents by id, without ids that no longer exist."""
