@@ -89,7 +89,7 @@ def test_multi_get_without_matches_is_not_found(client: Client) -> None:
         (
             "/get",
             {"file": "a", "fromLine": 1},
-            "fromLine: unknown field; known fields: file, from_line, max_lines, line_numbers",
+            "fromLine: unknown field; known fields: file, from_line, max_lines, line_numbers, tokens",
         ),
         (
             "/get",

@@ -12,7 +12,8 @@ from tests.users import User
 
 KNOWN = (
     "query, limit, min_score, collection, author, after, before, tag, path, where, filter, collections, "
-    "scores, explain, full, passages, in_order, context_lines, facets, recent, half_life, sort, fold, marks"
+    "scores, explain, full, passages, in_order, context_lines, facets, recent, half_life, sort, fold, marks, "
+    "tokens"
 )
 NO_VECTORS = "Vector index not found. Run 'qmd embed' first to create embeddings."
 
@@ -30,6 +31,7 @@ def test_search_returns_hits_and_a_text(client: Client) -> None:
         "score": plan["score"],
         "context": "Notes of 2025",
         "snippet": "1: # Plan\n2: \n3: The kestrel budget.\n4: \n5: ## Travel\n6: \n7: Trains only.",
+        "address": "notes/2025/plan.md:1:20",
         "line": 3,
         "section": "Plan",
     }
