@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from qmd.cli import options
@@ -10,9 +11,11 @@ from qmd.cli.console import current
 from qmd.cli.definition import define
 from qmd.cli.search import note_what_is_missing, response_of, timeout_option
 from qmd.cli.session import Session
-from qmd.cli.terminal import clean, write
-from qmd.cli.usage import fail
+from qmd.cli.show import show_json
+from qmd.cli.terminal import clean, one_line, write
+from qmd.cli.usage import Exit, fail
 from qmd.errors import SourceError
+from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from qmd.types import Pack
@@ -114,4 +117,16 @@ def _read(name: str) -> str:
 
 
 def _verify(session: Session, name: str) -> None:
-    raise NotImplementedError
+    """Show what became of the passages of a pack, and exit with 1 unless all hold."""
+    checks = session.index.verify_pack(_read(name))
+    if options.chosen_format() == "json":
+        show_json(checks)
+    else:
+        for check in checks:
+            detail = f" -> {check.now}" if check.now else f": {check.difference}" if check.difference else ""
+            write(one_line(f"[{check.number}] {check.standing} {check.address}{detail}") + "\n")
+        counts = Counter(check.standing for check in checks)
+        parts = ", ".join(f"{number:,} {standing}" for standing, number in counts.items()) or "none"
+        write(f"{plural(len(checks), 'passage')}: {parts}.\n")
+    if any(check.standing != "holds" for check in checks):
+        raise Exit(1)

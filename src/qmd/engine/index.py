@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from qmd.engine.indexing.update import UpdateMethods
     from qmd.engine.marking import MarkMethods
     from qmd.engine.packing.packs import PackRequest
+    from qmd.engine.packing.verify import PackMethods
     from qmd.engine.recall import Recall
     from qmd.engine.retrieval.adjust import Guide
     from qmd.engine.retrieval.pipeline import Pipeline
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
         LinkMethods,
         CitationMethods,
         MarkMethods,
+        PackMethods,
         UpdateMethods,
         EmbeddingMethods,
         StatusMethods,
@@ -90,6 +92,7 @@ else:
             "qmd.engine.documents.fields.FieldMethods": "field_values fields fields_of tags",
             "qmd.engine.documents.links.LinkMethods": "backlinks link_lists links orphans unresolved_links",
             "qmd.engine.documents.citing.CitationMethods": "cite_check quote_check",
+            "qmd.engine.packing.verify.PackMethods": "verify_pack",
             "qmd.engine.marking.MarkMethods": "mark marks marks_digest pin unmark unpin",
             "qmd.engine.indexing.update.UpdateMethods": "rescan update",
             "qmd.engine.embedding.embed.EmbeddingMethods": "embed embed_texts missing_vectors",

@@ -151,8 +151,8 @@ class _Judge:
     ) -> CitationCheck:
         citation, document = target.citation, target.document
         line = self._lines.of(citation.at)
-        places = [_address(document, place, anchors) for place in verdict.places] if document else []
-        address = _address(document, verdict.lines, anchors) if document and verdict.lines else None
+        places = [address_of(document, place, anchors) for place in verdict.places] if document else []
+        address = address_of(document, verdict.lines, anchors) if document and verdict.lines else None
         return CitationCheck(
             line=line,
             column=citation.at - self._text.rfind("\n", 0, citation.at),
@@ -236,7 +236,8 @@ def _anchor_address(lines: Lines, anchors: Sequence[Anchor]) -> str:
     return first.address if first.value == last.value else f"{first.address}-{last.value}"
 
 
-def _address(document: Document, lines: Lines, anchors: Sequence[Anchor]) -> str:
+def address_of(document: Document, lines: Lines, anchors: Sequence[Anchor]) -> str:
+    """Return the address of some lines of a document: `notes/a.md:12-14`, or `report.pdf:p12`."""
     place = _anchor_address(lines, anchors) or (
         f"{lines[0]}" if lines[0] == lines[1] else f"{lines[0]}-{lines[1]}"
     )

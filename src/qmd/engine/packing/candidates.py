@@ -8,9 +8,12 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct, field
 
 from qmd.store.base import Store
+from qmd.text.blocks import front_matter_end
 from qmd.text.paragraphs import paragraphs
 from qmd.types import Anchor, Document, Hit, Snippet
 
+#: Documents with a lower score are no candidates. At this one no evidence of the measured sets is lost.
+LEAST = 0.1
 #: How much of the relevance of a paragraph its neighbours have. This and the exponents below are measured
 #: (bench/README.md): an answer often stands beside what was asked.
 BESIDE = 0.5
@@ -21,7 +24,8 @@ OF_DOCUMENT, OF_PASSAGE = 3, 2
 class Source(Struct):
     """A document with its text, its paragraphs, and how relevant they are to each question.
 
-    `relevance` maps the places of paragraphs to a list with a number for each question; others have none.
+    `body` is where the text begins after the front matter. `relevance` maps the places of paragraphs to a
+    list with a number for each question; others have none.
     """
 
     document: Document
@@ -29,6 +33,7 @@ class Source(Struct):
     spans: list[tuple[int, int]]
     anchors: Sequence[Anchor]
     scores: list[float]
+    body: int
     relevance: dict[int, list[float]] = field(default_factory=dict)
 
     def add(self, question: int, hit: Hit) -> None:
@@ -39,7 +44,8 @@ class Source(Struct):
             relevance = hit.score**OF_DOCUMENT * share**OF_PASSAGE
             for place, part in self._covered(passage):
                 for near, factor in ((place - 1, BESIDE), (place, 1.0), (place + 1, BESIDE)):
-                    if 0 <= near < len(self.spans):
+                    # Front matter is beside the text, but says other things.
+                    if 0 <= near < len(self.spans) and (near == place or self.spans[near][0] >= self.body):
                         row = self.relevance.setdefault(near, [0.0] * len(self.scores))
                         row[question] = max(row[question], relevance * part * factor)
         self.scores[question] = hit.score
@@ -72,7 +78,8 @@ def _line_start(text: str, line: int) -> int:
 def sources(store: Store, found: Sequence[Sequence[Hit]]) -> list[Source]:
     """Return the documents of some lists of hits, one for each question, each document once."""
     read: dict[str, Source] = {}
-    for question, hits in enumerate(found):
+    for question, all_hits in enumerate(found):
+        hits = [hit for hit in all_hits if hit.score >= LEAST]
         new = {
             hit.file: store.documents.find(hit.collection, hit.path) for hit in hits if hit.file not in read
         }
@@ -82,7 +89,12 @@ def sources(store: Store, found: Sequence[Sequence[Hit]]) -> list[Source]:
             if document is not None and texts.get(document.id):
                 text = texts[document.id]
                 read[file] = Source(
-                    document, text, paragraphs(text), anchors.get(document.id, ()), [0.0] * len(found)
+                    document,
+                    text,
+                    paragraphs(text),
+                    anchors.get(document.id, ()),
+                    [0.0] * len(found),
+                    front_matter_end(text),
                 )
         for hit in hits:
             if hit.file in read:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from qmd.engine.documents.citing import address_of
 from qmd.engine.given import passage_hash
 from qmd.engine.packing import choice, markdown
 from qmd.engine.packing.candidates import Source, sources
@@ -20,7 +21,7 @@ from qmd.text.outline import sections
 from qmd.text.query import LexicalQuery, parse
 from qmd.text.questions import questions
 from qmd.text.shingles import shingles
-from qmd.types import Anchor, Config, Pack, PackedPassage, SearchResponse, Section
+from qmd.types import Config, Pack, PackedPassage, SearchResponse, Section
 
 #: The documents whose paragraphs are candidates for each question.
 DOCUMENTS = 30
@@ -28,6 +29,8 @@ DOCUMENTS = 30
 HASH = 8
 #: The most words of a goal that are looked up, and the most addresses of copies that a passage names.
 _WORDS, _COPIES = 50, 5
+#: Paragraphs with less relevance are not worth naming when they are left out.
+_RELEVANT = 0.1
 #: What the fence around a passage costs, and a line that names a passage given before.
 _FENCE, _AGAIN = 6, 6
 
@@ -177,10 +180,7 @@ class Packer(Struct):
     ) -> Packed:
         """Return the pack with some of the candidates, by number: neighbours joined, in reading order."""
         documents = dict.fromkeys(candidates[number].source for number in best_first)
-        copies: dict[int, list[str]] = {}
-        for copy, original in chosen.copies.items():
-            each = candidates[copy]
-            copies.setdefault(original, []).append(_address(found[each.source], each.start, each.end))
+        copies = _copies(chosen)
         passages: list[PackedPassage] = []
         known: dict[str, str] = {}
         for source in documents:
@@ -188,9 +188,8 @@ class Packer(Struct):
             outline = sections(found[source].text)
             for run in _runs([number for number in its if not candidates[number].unchanged], candidates):
                 first, last = candidates[run[0]], candidates[run[-1]]
-                also = dict.fromkeys(address for number in run for address in copies.get(number, ()))
-                passage = _passage(found[source], outline, first, last, len(passages) + 1, [*also][:_COPIES])
-                passages.append(passage)
+                also = _joined(found, candidates, [each for number in run for each in copies.get(number, ())])
+                passages.append(_passage(found[source], outline, first, last, len(passages) + 1, also))
             known |= {
                 candidates[number].hash: _address(
                     found[source], candidates[number].start, candidates[number].end
@@ -201,7 +200,10 @@ class Packer(Struct):
             empty,
             id=passage_hash("\n".join(f"{each.address} {each.hash}" for each in passages))[:HASH],
             passages=tuple(passages),
-            more=len(chosen.left_out) + len(chosen.chosen) - len(best_first),
+            more=sum(
+                max(found[candidates[number].source].relevance[candidates[number].place]) >= _RELEVANT
+                for number in (*chosen.left_out, *chosen.chosen[len(best_first) :])
+            ),
             unchanged=sum(candidates[number].unchanged for number in best_first),
         )
         return Packed(pack, known)
@@ -223,6 +225,28 @@ def _weighed(paragraph: _Paragraph, source: Source) -> choice.Paragraph:
     )
 
 
+def _copies(chosen: choice.Choice) -> dict[int, list[int]]:
+    """Return the near copies of each chosen candidate."""
+    copies: dict[int, list[int]] = {}
+    for copy, original in chosen.copies.items():
+        copies.setdefault(original, []).append(copy)
+    return copies
+
+
+def _joined(
+    found: Sequence[Source], candidates: Sequence[_Paragraph], copies: Sequence[int]
+) -> tuple[str, ...]:
+    """Return the addresses of copies, of neighbours together."""
+    runs: list[list[_Paragraph]] = []
+    for each in sorted((candidates[number] for number in copies), key=lambda each: (each.source, each.place)):
+        last = runs[-1][-1] if runs else None
+        if last is not None and (last.source, last.place + 1) == (each.source, each.place):
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    return tuple(_address(found[run[0].source], run[0].start, run[-1].end) for run in runs[:_COPIES])
+
+
 def _runs(numbers: Sequence[int], candidates: Sequence[_Paragraph]) -> list[list[int]]:
     """Return the numbers of neighbours together that are both new or both given before."""
     runs: list[list[int]] = []
@@ -242,26 +266,28 @@ def _passage(
     first: _Paragraph,
     last: _Paragraph,
     number: int,
-    also: Sequence[str],
+    also: tuple[str, ...],
 ) -> PackedPassage:
     text = source.text[first.start : last.end]
     lines = _lines(source.text, first.start, last.end)
     return PackedPassage(
         number=number,
         file=source.document.file,
-        place=_place(source.anchors, *lines),
+        place=address_of(source.document, lines, source.anchors).removeprefix(f"{source.document.file}:"),
         first_line=lines[0],
         last_line=lines[1],
-        hash=passage_hash(text)[:HASH],
-        section=" > ".join(
-            section.heading for section in outline if section.first_line <= lines[0] <= section.last_line
-        ),
+        hash=passage_hash(markdown.escaped(text))[:HASH],
+        section=_section(outline, lines[0]) or _section(outline, lines[1]),
         date=source.document.date[:10],
         score=max(source.scores),
-        also=tuple(also),
+        also=also,
         again=first.again,
         text="" if first.again else text,
     )
+
+
+def _section(outline: Sequence[Section], line: int) -> str:
+    return " > ".join(each.heading for each in outline if each.first_line <= line <= each.last_line)
 
 
 def _lines(text: str, start: int, end: int) -> tuple[int, int]:
@@ -270,14 +296,4 @@ def _lines(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _address(source: Source, start: int, end: int) -> str:
-    return f"{source.document.file}:{_place(source.anchors, *_lines(source.text, start, end))}"
-
-
-def _place(anchors: Sequence[Anchor], first: int, last: int) -> str:
-    """Return the place of some lines: `12-30`, or `p12-14` where they come from pages."""
-    from qmd.text.anchors import anchor_at
-
-    begin, end = anchor_at(anchors, first), anchor_at(anchors, last)
-    if begin is None or end is None:
-        return f"{first}" if first == last else f"{first}-{last}"
-    return begin.address if begin.value == end.value else f"{begin.address}-{end.value}"
+    return address_of(source.document, _lines(source.text, start, end), source.anchors)
