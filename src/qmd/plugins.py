@@ -7,7 +7,10 @@ the name of a built-in one, the built-in part is used.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache, reduce
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -73,12 +76,35 @@ def resolve(target: str) -> Any:
 @cache
 def entries(group: str) -> tuple[EntryPoint, ...]:
     """Return the entry points of the installed packages, by name and package; the first of a name is used."""
+    if not _mentioned(group):
+        return ()
     from importlib.metadata import entry_points
 
     try:
         return tuple(sorted(entry_points(group=group), key=lambda entry: (entry.name, package_of(entry))))
     except Exception as error:
         raise PluginError(f"cannot list the installed packages: {error}", "run 'pip check'") from error
+
+
+def _mentioned(group: str) -> bool:
+    """Return whether an installed package may have entry points in a group.
+
+    Few have, and `importlib.metadata` takes longer to import than an update without a change.
+    """
+    name = group.encode()
+    for folder in dict.fromkeys(sys.path):
+        if os.path.isfile(folder):
+            return True  # an archive: not looked into
+        try:
+            with os.scandir(folder or ".") as items:
+                found = [each.path for each in items if each.name.endswith((".dist-info", ".egg-info"))]
+        except OSError:
+            continue
+        for package in found:
+            with suppress(OSError), open(os.path.join(package, "entry_points.txt"), "rb") as file:
+                if name in file.read():
+                    return True
+    return False
 
 
 def package_of(entry: EntryPoint) -> str:

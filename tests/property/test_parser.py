@@ -15,8 +15,8 @@ from qmd.cli.console import Console, current, use
 from qmd.cli.definition import Definition
 from qmd.cli.parameters import GLOBAL
 from qmd.cli.parser import UnclearError
+from qmd.cli.running import understood
 from qmd.cli.session import Session
-from qmd.cli.start import understood
 from qmd.cli.usage import MisuseError
 
 DEFINED = {name: found for name in LOADABLE.builtin if isinstance(found := LOADABLE.load(name), Definition)}
@@ -34,8 +34,9 @@ def words_of(command: Definition) -> st.SearchStrategy[list[str]]:
 
 
 def seen(session: Session) -> dict[str, Any]:
-    own = ("index_name", "store", "portable_file", "quiet", "debug", "called")
-    return {"format": current().format, **{name: getattr(session, name) for name in own}}
+    own = ("index_name", "store", "portable_file", "quiet", "debug")
+    values = {name: getattr(session, name) for name in own}
+    return {"format": current().format, **values, **vars(session.called)}
 
 
 def read_by_click(words: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:

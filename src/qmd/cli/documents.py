@@ -73,10 +73,10 @@ def get(
         session.note(f"{name} names its lines, so --from and -l have no effect")
     format_name = options.chosen_format()
     view = view_for(session, arguments)
-    view = view._replace(exact=format_name != "cli" or not view.terminal)
+    view = view.replaced(exact=format_name != "cli" or not view.terminal)
 
     def printed(page: Page) -> str:
-        return _printed(format_name, page, view._replace(note=page.note))
+        return _printed(format_name, page, view.replaced(note=page.note))
 
     if tokens is None:
         write(printed(page))
@@ -155,7 +155,7 @@ def multi_get(
     view, chosen = view_for(session, arguments), writer(format_name)
 
     def printed(pages: Pages) -> str:
-        return chosen.pages(pages.items, view._replace(note=pages.note))
+        return chosen.pages(pages.items, view.replaced(note=pages.note))
 
     write(fit_pages(pages, Limit(tokens, "--tokens", texts), printed, str))
     note_missing(session, view)

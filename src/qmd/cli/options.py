@@ -24,7 +24,8 @@ def whole(least: int, most: int = 1_000_000_000) -> Callable[[str], int]:
     """Return an option type: a whole number from `least` to `most`."""
 
     def convert(value: str) -> int:
-        number = int(value) if re.fullmatch(r"[+-]?[0-9]{1,12}", value) else None
+        digits = value[value[:1] in ("+", "-") :]
+        number = int(value) if digits.isascii() and digits.isdecimal() and len(digits) <= 12 else None
         if number is None or not least <= number <= most:
             raise MisuseError(f"must be a whole number from {least} to {most}, not '{value}'")
         return number

@@ -201,7 +201,7 @@ def _show(
     view = view_for(session, arguments, text if people else None, response.unknown_fields)
 
     def printed(response: SearchResponse) -> str:
-        return _printed(format_name, response, view._replace(note=response.note), arguments, show_stages)
+        return _printed(format_name, response, view.replaced(note=response.note), arguments, show_stages)
 
     if arguments["tokens"] is None:
         write(printed(response))

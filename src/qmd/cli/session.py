@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from qmd.cli import commands
 from qmd.cli.console import current
+from qmd.cli.record import Record
 from qmd.cli.terminal import can_ask, clean_name, note, shell_words
 from qmd.errors import SourceError
 from qmd.text.digest import sha256
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 NO_COLLECTIONS = "No collections yet. Add one with: qmd collection add PATH"
 
 
-class Called(NamedTuple):
+class Called(Record):
     """The command of a run, its words, and its hint for words that may be meant as text."""
 
     path: str
@@ -154,12 +155,12 @@ class Session:
 
         None if no word starts with `argument`, or if the command takes no such text.
         """
-        path, words, if_unknown = self.called
+        words, if_unknown = self.called.words, self.called.if_unknown
         text = next((word for word in words if word.startswith(argument) and len(word) > 2), None)
         if text is None or if_unknown is None:
             return None
         others = [word for word in words if word != text]
-        return f"{if_unknown}: {path} {shell_words(*others, '--', text)}"
+        return f"{if_unknown}: {self.called.path} {shell_words(*others, '--', text)}"
 
     def addressed(self, message: str) -> str:
         """Return a message whose commands name the index and the store that this command was given.

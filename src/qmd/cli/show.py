@@ -42,7 +42,7 @@ def view_for(
         links = False
     roots = {each.name: each.path for each in index.config.collections.values()}
     disk = Disk(roots, current().folder()) if links or options["full_path"] else None
-    return view._replace(
+    return view.replaced(
         full=bool(options.get("full")),
         line_numbers=bool(options.get("line_numbers")),
         explain=bool(options.get("explain")),

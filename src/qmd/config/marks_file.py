@@ -15,8 +15,6 @@ function raises `ConfigError` if the file is broken.
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, get_args
 
@@ -25,6 +23,7 @@ from msgspec import Struct, field, json
 from qmd.config.atomic import locked, replace_file
 from qmd.config.index_yml import read_bytes
 from qmd.errors import ConfigError
+from qmd.text.regex import lazy
 
 MarkKind = Literal["pin", "good", "bad"]
 KINDS: tuple[MarkKind, ...] = get_args(MarkKind)
@@ -36,7 +35,7 @@ _HEADER = """\
 # Searches show pinned documents first. Marks also count for similar queries.
 """
 #: A line as `write` makes it. Such files are read without the parser, which would take longer than a search.
-_LINE = re.compile(r"(- |  )(query|pin|good|bad): (.+)")
+_LINE = lazy(r"(- |  )(query|pin|good|bad): (.+)")
 #: No key of a YAML mapping that is read as text.
 _COMMENT = "\0comment"
 
@@ -47,11 +46,6 @@ class Entry(Struct, frozen=True):
     query: str
     files: Mapping[MarkKind, tuple[str, ...]] = field(default_factory=dict)
     comment: str = ""
-
-
-def marks_path(config: str) -> str:
-    """Return the path of the file that belongs to the configuration file `config`."""
-    return os.path.splitext(config)[0] + ".marks.yaml"
 
 
 def read(path: str) -> bytes:

@@ -66,6 +66,11 @@ def config_dir(environ: Mapping[str, str]) -> str:
     return _xdg(environ, "XDG_CONFIG_HOME", ".config")
 
 
+def marks_path(config: str) -> str:
+    """Return the path of the pins and marks that belong to the configuration file `config`."""
+    return os.path.splitext(config)[0] + ".marks.yaml"
+
+
 def trust_path(environ: Mapping[str, str]) -> str:
     """Return the file of decisions about projects. Raises `ConfigError` if there is no home folder."""
     return os.path.join(config_dir(environ), "trusted.json")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from qmd.config import contexts, editing
-from qmd.config.marks_file import marks_path
+from qmd.config.paths import marks_path
 from qmd.config.validate import nfc, require_unicode
 from qmd.engine.indexing import scan
 from qmd.engine.indexing.update import refuse_to_empty

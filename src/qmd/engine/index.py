@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self, Unpack, cast
 
 from msgspec.structs import replace
 
-from qmd.config.marks_file import marks_path
+from qmd.config.paths import marks_path
 from qmd.engine.opening import find_locations
 from qmd.engine.parts import imported_on_use
 from qmd.engine.requests import (

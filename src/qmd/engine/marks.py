@@ -14,6 +14,7 @@ from qmd.config import marks_file
 from qmd.config.approvals import Permission
 from qmd.config.index_yml import digest
 from qmd.config.marks_file import Entry, MarkKind
+from qmd.config.paths import marks_path
 from qmd.config.validate import require_unicode
 from qmd.engine.retrieval.adjust import Guidance
 from qmd.engine.retrieval.factors import Mark
@@ -170,7 +171,7 @@ class MarksOf:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._path = marks_file.marks_path(workspace.locations.config)
+        self._path = marks_path(workspace.locations.config)
 
     def entries(self) -> tuple[Entry, ...]:
         """Return the entries. Raises `ConfigError`, and `ForbiddenError` if they are not approved."""

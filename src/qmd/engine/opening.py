@@ -15,7 +15,7 @@ from qmd.store.sqlite.opening import belongs_to_us, is_database
 from qmd.types import Config
 
 #: A configuration file that does not match this names no store, so it need not be parsed to open one.
-_STORE_KEY = re.compile(rb"store[\"']?\s*:")
+_STORE_KEY = rb"store[\"']?\s*:"
 #: Unknown keys of a configuration that a note lists by name.
 _MAX_UNKNOWN_KEYS = 5
 
@@ -62,7 +62,7 @@ def read_store_url(
     locations: Locations, data: bytes, environ: Mapping[str, str]
 ) -> tuple[str | None, Config | None]:
     """Return the URL of the store, and the configuration if its `data` had to be parsed for that."""
-    if locations.store is not None or not _STORE_KEY.search(data):
+    if locations.store is not None or (b"store" not in data or not re.search(_STORE_KEY, data)):
         return locations.store, None
     # Imported here because most configurations name no store.
     from qmd.engine.access.project_trust import Trust

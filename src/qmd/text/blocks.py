@@ -34,16 +34,16 @@ _ONLY_FENCES = tuple(lazy(rf"{feed}[ ]{{0,3}}+(?:{_FENCE}|{_COMMENT}|{_RAW})") f
 RAW = lazy(_RAW)
 RAW_END = lazy(r"</(?:script|style)>", re.I)
 _FENCE_END = {
-    "`": re.compile(r"\n[ ]{0,3}+(`{3,}+)[ \t]*+(?=\n|\Z)"),
-    "~": re.compile(r"\n[ ]{0,3}+(~{3,}+)[ \t]*+(?=\n|\Z)"),
+    "`": lazy(r"\n[ ]{0,3}+(`{3,}+)[ \t]*+(?=\n|\Z)"),
+    "~": lazy(r"\n[ ]{0,3}+(~{3,}+)[ \t]*+(?=\n|\Z)"),
 }
 _NOT_A_PARAGRAPH = lazy(
     r"[ ]{0,3}(?:(?:[-*+]|\d{1,9}[.)])(?:[ \t]|\Z)|[>|]|<[a-zA-Z/!?]|([-*_])[ \t]*+(?:\1[ \t]*+){2,}+\Z)"
 )
 _OPENING = lazy(r"(---|\+\+\+)[ \t]*+\n")
 _CLOSING = {
-    "---": re.compile(r"\n(?:---|\.\.\.)[ \t]*+(?:\n|\Z)"),
-    "+++": re.compile(r"\n\+\+\+[ \t]*+(?:\n|\Z)"),
+    "---": lazy(r"\n(?:---|\.\.\.)[ \t]*+(?:\n|\Z)"),
+    "+++": lazy(r"\n\+\+\+[ \t]*+(?:\n|\Z)"),
 }
 _OBJECT = lazy(r"\{\s*+\"")
 #: What follows an object that is front matter: a body. Other objects are data, such as lines of JSON.

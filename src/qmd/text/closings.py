@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 
-_TICKS = re.compile(r"`++")
+from qmd.text.regex import lazy
+
+_TICKS = lazy(r"`++")
 
 
 class Closings:

@@ -10,6 +10,7 @@ from qmd.text.blocks import blocks
 from qmd.text.front_matter import FrontMatter
 from qmd.text.outline import heading_text, one_line
 from qmd.text.predicates import OF_FILE, Value, key_of
+from qmd.text.regex import lazy
 from qmd.text.tokens import index_form
 from qmd.types import Extracted
 
@@ -17,10 +18,10 @@ from qmd.types import Extracted
 MARKDOWN = "markdown"
 #: The classes of values in a store.
 _STORED: frozenset[type] = frozenset({str, float, bool})
-_ORG_TITLE = re.compile(r"^#\+title:[ \t]*+(\S[^\n]*+)", re.I | re.M)
-_ORG_HEADLINE = re.compile(r"^\*++[ \t]++(\S[^\n]*+)", re.M)
+_ORG_TITLE = lazy(r"^#\+title:[ \t]*+(\S[^\n]*+)", re.I | re.M)
+_ORG_HEADLINE = lazy(r"^\*++[ \t]++(\S[^\n]*+)", re.M)
 #: A comment, then empty lines, rules and lines of images, HTML and tags.
-_ABOVE_TITLE = re.compile(
+_ABOVE_TITLE = lazy(
     r"\s*+(?:<!--(?:(?!-->)[\s\S])*+-->)?+[ \t]*+\n?(?:[ \t]*+(?:(?:<|!\[|\[!\[|---|#[^\s#])[^\n]*+)?\n)*+"
 )
 #: Suffixes of languages whose comments look like headings.

@@ -16,6 +16,7 @@ from msgspec import Struct, field
 
 from qmd.text import blocks, dates
 from qmd.text.predicates import Value, field_name, fold
+from qmd.text.regex import lazy
 
 MAX_CHARACTERS = 64_000
 MAX_KEYS = 200
@@ -25,20 +26,20 @@ MAX_KEY_LENGTH = 100
 #: Fields that front matter cannot set, because they describe the file.
 RESERVED = frozenset({"collection", "path", "file", "ext", "size", "format"})
 
-_NUMBER = re.compile(r"[-+]?(?:\d{1,15}(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,2})?", re.ASCII)
+_NUMBER = lazy(r"[-+]?(?:\d{1,15}(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,2})?", re.ASCII)
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
 #: What most lines of front matter are: `key: text`, `key: [a, b]`, `key:`, or `- a`. Texts start with a
 #: letter or digit and have no `: `. It means the same in YAML, whose parser takes longer.
 _WORD = r"\w[\w ./+\-]*+"
 _TEXT = r"\w(?:[\w ./+\-,?=&%~()!'\"*@$;|]++|:(?=[\w/]))*+"
-_LINE = re.compile(
+_LINE = lazy(
     rf"(?P<key>\w[\w .\-]{{0,98}}):(?:[ ]++(?P<one>{_TEXT})"
     rf"|[ ]++\[[ ]*+(?P<flow>{_WORD}(?:,[ ]*+{_WORD})*+)\][ ]*+|(?P<open>)|[ ]++)"
     rf"|(?P<indent>[ ]*+)-[ ]++(?P<item>{_WORD})"
 )
 _MAX_LINE = 500  # characters of such a line
 _MAX_LINES = 200  # lines of such front matter
-_SEPARATORS = re.compile(r"[\s,]+")
+_SEPARATORS = lazy(r"[\s,]+")
 #: Nodes that are read at most, aliases counted each time.
 _MAX_NODES = 50_000
 #: Mappings inside each other.
@@ -50,13 +51,13 @@ _COMPLETE, _OPEN = -1, -2
 _MAX_DOTS = 100  # in a line of TOML; its reader takes quadratic time for the parts of a key
 #: Entries of front matter that are read one by one if one of them is invalid.
 _MAX_APART = 400
-_NEXT_KEY = re.compile(r"\n(?=[^ \t\n#-]|-[^ \t\n])")
+_NEXT_KEY = lazy(r"\n(?=[^ \t\n#-]|-[^ \t\n])")
 #: An entry that people write and YAML refuses, such as `title: Part 1: the start`. Comments may follow.
-_TEXT_ENTRY = re.compile(
+_TEXT_ENTRY = lazy(
     r"[\"']?(\w[\w .\-]{0,98}+)[\"']?[ \t]*+:[ \t]++(?![\[\]{},&*!%@`|>\"'#]|[-?:] )([^\n]*+)"
     r"(?:\n[ \t]*+(?:#[^\n]*+)?+)*+"
 )
-_COMMENT = re.compile(r"[ \t]#")
+_COMMENT = lazy(r"[ \t]#")
 #: Fields that are also kept as they are written, unless they are a list.
 _STATED = ("title", "date")
 #: The name of a field, and values.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
+from qmd.text.regex import lazy
+
 _CODE_INDENT = 4
 _INDENTED = (" " * _CODE_INDENT, "\t", " \t", "  \t", "   \t")
-_LINE = re.compile(
+_LINE = lazy(
     r"(?P<indent>[ \t]*+)"
     r"(?:(?P<item>(?:[-*+]|\d{1,9}[.)])(?=[ \t\n]|\Z)|(?P<note>\[\^[^\]\n]++\]:))(?P<gap>[ \t]*+))?+"
     r"(?P<heading>\#{1,6}(?=[ \t\n]|\Z))?+(?P<rest>[^\n]*+)(?:\n|(?<!\n)\Z)"

@@ -117,7 +117,8 @@ def heading_text(content: str) -> str:
 
 
 def _without_marks(title: str) -> str:
-    title = compiled(_HEADING_ID).sub("", title)
+    if "{" in title:
+        title = compiled(_HEADING_ID).sub("", title)
     if "[" in title:
         without_images = compiled(_LINK).sub(_link_text, compiled(_IMAGE).sub("", title))
         title = (

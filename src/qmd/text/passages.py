@@ -10,7 +10,6 @@ of the whole query, so that it is low where only a stray word matches, as across
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from qmd.text.highlight import Highlighter
+from qmd.text.regex import lazy
 from qmd.types import Window
 
 #: Characters of a window in scripts with spaces and without, about 55 tokens of the default tokenizer each.
@@ -33,7 +33,7 @@ _LEAD = 1_024
 _MAX_COST, _NON_ASCII_COST = 4_096, 6
 #: The estimates of this many non-ASCII blocks ignore accents.
 _WITHOUT_ACCENTS = 32
-_SENTENCE_END = re.compile(r"""[.!?…]["')\]]*\s|[。！？｡；]""")
+_SENTENCE_END = lazy(r"""[.!?…]["')\]]*\s|[。！？｡；]""")
 
 
 def divide(text: str, start: int, end: int) -> list[tuple[int, int]]:

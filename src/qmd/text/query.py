@@ -180,7 +180,7 @@ def as_prose(text: str) -> str:
 def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
     """Yield the terms of an unquoted piece. Append stop words to `stops` instead, if it is given."""
     prefix = piece.endswith("*")
-    if stops is not None and not prefix:
+    if stops is not None and not prefix and not piece.isascii():
         # Remove question words from an unspaced run, unless nothing would be left.
         rest = tokens.compiled(_QUESTION_WORDS).sub(" ", piece)
         if not _KANA.search(rest):

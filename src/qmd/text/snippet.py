@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from qmd.text.blocks import front_matter_end
 from qmd.types import Snippet, Window
@@ -14,7 +14,7 @@ WIDTH = 300
 _LAST = 40
 
 
-class Cut(NamedTuple):
+class Cut(Struct, frozen=True):
     """A snippet with the [start, end) span of its characters in the text."""
 
     snippet: Snippet

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from qmd.config import marks_file
 from qmd.config.marks_file import Entry
+from qmd.config.paths import marks_path
 from qmd.errors import ConfigError
 
 texts = st.text(min_size=1, max_size=40).filter(lambda text: bool(text.strip()) and "\0" not in text)
@@ -84,5 +85,5 @@ def test_edit_of_marks_keeps_comments_and_a_failed_one_changes_nothing(tmp_path:
 
 
 def test_marks_path_is_beside_the_configuration() -> None:
-    assert marks_file.marks_path("/a/index.yml") == "/a/index.marks.yaml"
-    assert marks_file.marks_path("/a/work.v2.yml") == "/a/work.v2.marks.yaml"
+    assert marks_path("/a/index.yml") == "/a/index.marks.yaml"
+    assert marks_path("/a/work.v2.yml") == "/a/work.v2.marks.yaml"

@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
 
 from qmd.cli.render.rows import Listing, Writer, program_text
 from qmd.cli.render.view import View, address, skipped_because
@@ -28,7 +28,7 @@ _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 _IN_ATTRIBUTE = _IN_TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\t": "&#9;"})
 
 
-class Entry(NamedTuple):
+class Entry(Struct, frozen=True):
     """A hit, a page, a skipped document or a note about what was left out.
 
     `content` says what `text` is; `reason`: why it was skipped.

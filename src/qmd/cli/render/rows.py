@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from qmd.cli.record import Record
 
 if TYPE_CHECKING:
     from qmd.cli.render.view import View
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
     from qmd.types import Hit, ValueCount
 
 
-class Column(NamedTuple):
+class Column(Record):
     """A column, whose values are text, numbers, booleans, None, or lists or mappings of these.
 
     `name` is the key in formats for programs, `title` the heading for people, by default the name. `shown`
@@ -47,7 +49,7 @@ class Column(NamedTuple):
         return str(value)
 
 
-class Listing(NamedTuple):
+class Listing(Record):
     """Rows by column name; values of other names are left out.
 
     `root` and `row` name the root element and a row's element in XML. `nothing` is the message for people if
@@ -67,7 +69,7 @@ class Listing(NamedTuple):
         return self.names or (self.columns[0].name,)
 
 
-class Writer(NamedTuple):
+class Writer(Record):
     """The functions that return hits, documents and listings in a format."""
 
     hits: Callable[[Sequence[Hit], View], str]

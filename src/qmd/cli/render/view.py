@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from qmd.cli.record import Record
 from qmd.cli.terminal import shell_words, styled
 from qmd.text.uris import encode_path
 
@@ -55,7 +56,7 @@ class Disk:
         return self._paths[item.file]
 
 
-class View(NamedTuple):
+class View(Record):
     """How to show results."""
 
     #: Show whole documents instead of snippets.

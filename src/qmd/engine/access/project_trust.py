@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from qmd.config import approvals, contexts, marks_file
 from qmd.config.approvals import KINDS, Decision, Kind, Permission
 from qmd.config.index_yml import digest
-from qmd.config.paths import trust_path
+from qmd.config.paths import marks_path, trust_path
 from qmd.errors import ConfigError, NotFoundError
 from qmd.models.catalog import DEFAULTS, Role, find_card
 from qmd.sources.git import work_tree
@@ -180,7 +180,7 @@ def marks_permission(data: bytes, entries: Sequence[marks_file.Entry]) -> Permis
 
 def _marks(config: Config) -> Permission | None:
     """Return the permission that a project's pins and marks need; None if there are none to use."""
-    path = marks_file.marks_path(config.path)
+    path = marks_path(config.path)
     try:
         data = marks_file.read(path)
         entries = marks_file.parse(data, path)

@@ -8,12 +8,13 @@ from typing import Any
 
 from qmd.sources.formats.base import MAX_ANCHORS, MAX_TEXT, TOO_LARGE, Unreadable
 from qmd.text.outline import heading_text, one_line
+from qmd.text.regex import lazy
 from qmd.types import Anchor
 
 #: Values by field name. Those that are empty are dropped with the checks of all formats.
 Fields = dict[str, tuple[str | float | bool, ...]]
 
-_FENCES = re.compile(r"^[ \t]*(`{3,})", re.M)
+_FENCES = lazy(r"^[ \t]*(`{3,})", re.M)
 
 
 class Writer:
