@@ -16,8 +16,8 @@ import qmd
 import qmd.engine
 from qmd.engine.parts import Part
 
-#: Beyond the standard library. msgspec imports typing_extensions if that is installed, and decimal.
-SEARCH_MAY_IMPORT = {"qmd", "apsw", "Stemmer", "msgspec", "typing_extensions"}
+#: Beyond the standard library.
+SEARCH_MAY_IMPORT = {"qmd", "apsw", "Stemmer", "msgspec"}
 HELP_MAY_IMPORT = {"qmd", "click"}
 #: Modules of the standard library that a search does not need and that are slow to import.
 HEAVY = {
@@ -150,7 +150,7 @@ def test_version_flag_imports_only_the_version(home: Path, flag: str) -> None:
 def test_reading_commands_import_no_models(home: Path) -> None:
     for args in (["get", "a.md"], ["multi-get", "notes/a.md"], ["ls", "notes"], ["context", "list"]):
         modules = imported_by(home, *args)
-        assert third_party(modules) <= SEARCH_MAY_IMPORT | {"click"}
+        assert third_party(modules) <= SEARCH_MAY_IMPORT | {"click", "typing_extensions"}
         assert not any(name.startswith("qmd.models.e5") for name in modules)
 
 
@@ -168,3 +168,61 @@ def test_a_server_loads_the_sdk_of_mcp_only_when_it_is_asked() -> None:
     code = "import sys, qmd.cli.serving; print(*sorted({'mcp', 'pydantic', 'numpy'} & set(sys.modules)))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.split() == []
+
+
+#: Counts the modules, patterns and classes of a run, without those of the interpreter's own start.
+_COUNT = """
+import builtins, json, os, re, sys
+os._exit = sys.exit
+counts = {"modules": -len(sys.modules), "patterns": 0, "classes": 0}
+def counted(name, function):
+    def call(*args, **named):
+        counts[name] += 1
+        return function(*args, **named)
+    return call
+re._compiler.compile = counted("patterns", re._compiler.compile)
+builtins.__build_class__ = counted("classes", builtins.__build_class__)
+from qmd.__main__ import main
+try:
+    main()
+except SystemExit:
+    pass
+counts["modules"] += len(sys.modules)
+print(json.dumps(sorted(f"{name} {number}" for name, number in counts.items())), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("args", "modules", "patterns", "classes"),
+    [
+        (["search", "words"], 190, 40, 380),
+        (["update"], 240, 60, 470),
+    ],
+    ids=str,
+)
+def test_start_stays_in_its_budget(
+    home: Path, args: list[str], modules: int, patterns: int, classes: int
+) -> None:
+    counts = dict(each.split() for each in imported_by(home, *args, code=_COUNT))
+    assert int(counts["modules"]) <= modules, counts
+    assert int(counts["patterns"]) <= patterns, counts
+    assert int(counts["classes"]) <= classes, counts
+
+
+def test_client_of_a_server_loads_neither_parsers_nor_engine() -> None:
+    code = (
+        "import sys, re; before = set(sys.modules)\n"
+        "import qmd.cli.start, qmd.config.paths, qmd.server.discovery, _socket\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    loaded = set(found.stdout.split())
+    assert third_party(loaded) == {"qmd"}
+    assert loaded.isdisjoint({"qmd.cli.options", "qmd.cli.running", "json", "socket", "inspect"})
+    assert len(loaded) <= 40
