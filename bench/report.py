@@ -64,6 +64,7 @@ def current() -> Iterator[tuple[Path, str]]:
         synthetic,
         vectors,
         scale,
+        growth,
         embedding,
         install_size,
         limits,
@@ -249,6 +250,23 @@ def scale() -> str:
         f"### {files['files']:,} real files\n\n{table(['', ''], facts)}\n\n"
         f"### From a thousand to a million (milliseconds, p50 / p95, warm)\n\n{table(heads, body)}\n\n"
         "![the same as a plot](results/scale.svg)"
+    )
+
+
+def growth() -> str:
+    result = _load("growth.json")
+    if not result:
+        return ""
+    sizes = result["sizes"]
+    rows = [
+        [name, *(row[measure] for row in sizes), result["exponents"][measure]]
+        for measure, name in result["measures"].items()
+    ]
+    heads = ["generated files of 120 words", *(f"{row['documents']:,}" for row in sizes), "exponent"]
+    return (
+        f"### Ten thousand to a million files\n\n{table(heads, rows)}\n\n"
+        "The exponent is that of the growth between the two largest: 1 is linear.\n\n"
+        "![the same as a plot](results/growth.svg)"
     )
 
 

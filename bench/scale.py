@@ -1,13 +1,9 @@
 """What one SQLite file holds: real files by the ten thousand, and up to a million documents with vectors.
 
-    python bench/scale.py [--corpus FOLDER] --english FOLDER... --cjk FOLDER [--json OUT] [--plot SVG]
-                          [--words N... --words-plot SVG]
+    python bench/scale.py --corpus FOLDER --english FOLDER... --cjk FOLDER [--json OUT] [--plot SVG]
 
 *Files*: Markdown of `--corpus`, at most `--files` of it, indexed by `qmd collection add` as a process, and
 updated again without a change; then searched, with one folder in a hundred in a collection of its own.
-
-*Words*: generated files of 120 words, indexed, updated without a change and searched as processes, at each of
-`--words`; with the exponents of a power law. Above 1, something is worse than linear.
 
 *Growth*: documents of about 60 words, drawn as `synthetic.py` draws them, one vector each, put into an index
 through its store, 1% of them in a second collection; measured at each of `--sizes`. The vectors are drawn
@@ -61,11 +57,6 @@ def main() -> None:
     if options.corpus:
         result["files"] = files(options, queries)
         print(table(["files", ""], [[key, value] for key, value in result["files"].items()]) + "\n")
-    if options.words:
-        result["words"] = words_growth(options, english, cjk, queries)
-        print(growth_table(result["words"]) + "\n")
-        if options.words_plot:
-            plot_words(result["words"]["sizes"], options.words_plot)
     if options.sizes:
         result["growth"] = growth(options, english, cjk, queries)
         heads = list(result["growth"][-1])
@@ -91,7 +82,7 @@ def files(options: argparse.Namespace, queries: dict[str, list[str]]) -> dict[st
         program.run("collection", "add", str(few), "--name", FEW),
     ]
     again = program.run("update")
-    location = _index_of(program)
+    location = index_of(program)
     found: dict[str, Any] = {
         "files": sum(1 for _ in _markdown(most)) + sum(1 for _ in _markdown(few)),
         "text_mb": round(sum(file.stat().st_size for file in _markdown(options.work / "corpus")) / 1e6, 1),
@@ -101,7 +92,7 @@ def files(options: argparse.Namespace, queries: dict[str, list[str]]) -> dict[st
         "update_peak_mb": round(again.memory / 1e6),
         "index_mb": round(location.stat().st_size / 1e6, 1),
     }
-    with qmd.open_index(location, config=_config_of(program)) as index:
+    with qmd.open_index(location, config=config_of(program)) as index:
         found["documents"] = index.status().total_documents
         for kind, asked in queries.items():
             for name, scope in (("", ()), ("_1%", (FEW,))):
@@ -127,107 +118,12 @@ def _markdown(folder: Path) -> Iterator[Path]:
     return (path for path in folder.rglob("*.md") if path.is_file() and not path.is_symlink())
 
 
-def _index_of(program: Program) -> Path:
+def index_of(program: Program) -> Path:
     return Path(program.environ["XDG_CACHE_HOME"]) / "qmd" / "index.sqlite"
 
 
-def _config_of(program: Program) -> Path:
+def config_of(program: Program) -> Path:
     return Path(program.environ["XDG_CONFIG_HOME"]) / "qmd" / "index.yml"
-
-
-# -- generated files -----------------------------------------------------------------------------------------
-
-#: The files in a generated folder.
-_FOLDER_FILES = 1_000
-_FILE_WORDS = 120
-#: What is plotted, and how it is named.
-_WORDS_MEASURES = {
-    "index_cpu_seconds": "first index, processor time (s)",
-    "update_cpu_seconds": "update without a change, processor time (s)",
-    "index_mb": "index (MB)",
-    "index_peak_mb": "first index, peak memory (MB)",
-    "update_peak_mb": "update, peak memory (MB)",
-    "search_peak_mb": "search, peak memory (MB)",
-    "selective_p50": "search, rare words, p50 (ms)",
-    "questions_p50": "search, questions, p50 (ms)",
-}
-
-
-def words_growth(
-    options: argparse.Namespace, english: Vocabulary, cjk: Vocabulary, queries: dict[str, list[str]]
-) -> dict[str, Any]:
-    """Measure generated folders of each size, and fit exponents."""
-    import qmd
-
-    rows = []
-    for size in options.words:
-        folder, state = options.work / "generated", options.work / "generated-state"
-        for old in (folder, state):
-            shutil.rmtree(old, ignore_errors=True)
-        size_bytes = _write_generated(folder, size, english, cjk)
-        program = ours(state, ())
-        program.run("--version")
-        added = program.run("collection", "add", str(folder), "--name", MOST)
-        again = min((program.run("update") for _ in range(3)), key=lambda cost: cost.cpu)
-        asked = [program.run("search", query) for query in queries["selective"][:5]]
-        location = _index_of(program)
-        row = {
-            "documents": size,
-            "text_mb": round(size_bytes / 1e6, 1),
-            "index_seconds": round(added.wall, 2),
-            "index_cpu_seconds": round(added.cpu, 2),
-            "index_peak_mb": round(added.memory / 1e6, 1),
-            "index_mb": round(location.stat().st_size / 1e6, 1),
-            "update_seconds": round(again.wall, 3),
-            "update_cpu_seconds": round(again.cpu, 3),
-            "update_peak_mb": round(again.memory / 1e6, 1),
-            "search_peak_mb": round(max(cost.memory for cost in asked) / 1e6, 1),
-        }
-        with qmd.open_index(location, config=_config_of(program)) as index:
-            for kind, texts in queries.items():
-                row |= _latencies(kind, index.search, texts)
-        rows.append(row)
-        say(f"{size:,} generated files: {row}")
-        shutil.rmtree(folder)
-    logs = np.log([row["documents"] for row in rows])
-    exponents = {
-        measure: round(float(np.polyfit(logs, np.log([row[measure] for row in rows]), 1)[0]), 2)
-        for measure in _WORDS_MEASURES
-        if len(rows) > 1
-    }
-    return {"sizes": rows, "exponents": exponents}
-
-
-def _write_generated(folder: Path, count: int, english: Vocabulary, cjk: Vocabulary) -> int:
-    """Write files in folders of 1,000; return the bytes of their texts."""
-    size = 0
-    for number, item in enumerate(itertools.islice(_documents(english, cjk, _FILE_WORDS), count)):
-        inside = folder / f"{number // _FOLDER_FILES:04d}"
-        if number % _FOLDER_FILES == 0:
-            inside.mkdir(parents=True)
-        data = item.source.text.encode()
-        with open(f"{inside}/{item.path}", "wb") as file:
-            file.write(data)
-        size += len(data)
-    return size
-
-
-def growth_table(words: dict[str, Any]) -> str:
-    """Return the measures by size, with their exponents."""
-    sizes = words["sizes"]
-    rows = [
-        [name, *(row[measure] for row in sizes), words["exponents"].get(measure, "-")]
-        for measure, name in _WORDS_MEASURES.items()
-    ]
-    return table(["", *(f"{row['documents']:,}" for row in sizes), "exponent"], rows)
-
-
-def plot_words(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """Plot the measures over the number of files, both in powers of ten."""
-    axes = _axes("files of 120 words", "seconds, MB, milliseconds")
-    for measure, name in _WORDS_MEASURES.items():
-        axes.plot([row["documents"] for row in rows], [row[measure] for row in rows], marker="o", label=name)
-    _save(axes, path)
 
 
 # -- growth --------------------------------------------------------------------------------------------------
@@ -268,14 +164,14 @@ def one_size(options: argparse.Namespace) -> dict[str, Any]:
     }
     with qmd.open_index(location, config=location.with_suffix(".yml")) as index:
         for kind, queries in asked.items():
-            row |= _latencies(kind, index.search, queries)
-            row |= _latencies(f"{kind}_1%", partial(index.search, collections=[FEW]), queries)
+            row |= latencies(kind, index.search, queries)
+            row |= latencies(f"{kind}_1%", partial(index.search, collections=[FEW]), queries)
         row["search_peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)
         few = asked["questions"][:45]
-        row |= _latencies("vsearch", partial(index.vsearch, min_score=0.0), few)
-        row |= _latencies("vsearch_1%", partial(index.vsearch, min_score=0.0, collections=[FEW]), few)
-        row |= _latencies("query_not_reranked", partial(index.query, rerank=False), few)
-        row |= _latencies("query", index.query, few[:25])
+        row |= latencies("vsearch", partial(index.vsearch, min_score=0.0), few)
+        row |= latencies("vsearch_1%", partial(index.vsearch, min_score=0.0, collections=[FEW]), few)
+        row |= latencies("query_not_reranked", partial(index.query, rerank=False), few)
+        row |= latencies("query", index.query, few[:25])
         row["query_peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)
         vectors = _vectors(count)
         chance = np.random.default_rng(SEED + 1)
@@ -326,7 +222,7 @@ def _fill(
 
     store = index._store
     split = len(vectors) - len(vectors) // 100
-    source = _documents(english, cjk)
+    source = documents(english, cjk)
     text_seconds = vector_seconds = 0.0
     for name, low, high in ((MOST, 0, split), (FEW, split, len(vectors))):
         after = 0
@@ -354,7 +250,7 @@ def _fill(
     return {"text_seconds": round(text_seconds, 1), "vector_seconds": round(vector_seconds, 1)}
 
 
-def _documents(english: Vocabulary, cjk: Vocabulary, length: int = _WORDS) -> Iterator[Any]:
+def documents(english: Vocabulary, cjk: Vocabulary, length: int = _WORDS) -> Iterator[Any]:
     """Return documents with their number as title, a fifth of them Chinese."""
     from qmd.store.values import DocumentChange
     from qmd.types import Fingerprint, SourceText
@@ -369,7 +265,7 @@ def _documents(english: Vocabulary, cjk: Vocabulary, length: int = _WORDS) -> It
         yield DocumentChange(f"{number}.md", Fingerprint(len(text), number, number), source)
 
 
-def _latencies(name: str, work: Any, queries: Sequence[str]) -> dict[str, float]:
+def latencies(name: str, work: Any, queries: Sequence[str]) -> dict[str, float]:
     for query in queries[:5]:
         work(query)
     times = [timed(partial(work, query))[0] for query in queries[5:]]
@@ -378,7 +274,7 @@ def _latencies(name: str, work: Any, queries: Sequence[str]) -> dict[str, float]
 
 def plot(rows: Sequence[dict[str, Any]], path: Path) -> None:
     """Plot milliseconds over the number of documents, both in powers of ten."""
-    axes = _axes("documents, one vector each", "milliseconds, p50, warm")
+    axes = new_axes("documents, one vector each", "milliseconds, p50, warm")
     sizes = [row["documents"] for row in rows]
     for key, label in (
         ("selective_p50", "search, selective"),
@@ -391,10 +287,10 @@ def plot(rows: Sequence[dict[str, Any]], path: Path) -> None:
         ("query_p50", "query, 30 reranked"),
     ):
         axes.plot(sizes, [row[key] for row in rows], marker="o", label=label)
-    _save(axes, path)
+    save_plot(axes, path)
 
 
-def _axes(across: str, up: str) -> Any:
+def new_axes(across: str, up: str) -> Any:
     """Return the axes of a new plot in powers of ten."""
     import matplotlib
 
@@ -407,7 +303,7 @@ def _axes(across: str, up: str) -> Any:
     return axes
 
 
-def _save(axes: Any, path: Path) -> None:
+def save_plot(axes: Any, path: Path) -> None:
     axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1.0))
     axes.figure.tight_layout()
     axes.figure.savefig(path, metadata={"Date": None})
@@ -422,14 +318,6 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--cjk", type=Path, required=True, help="the same, in Chinese")
     parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000, 1_000_000])
-    parser.add_argument(
-        "--words",
-        type=int,
-        nargs="*",
-        default=[10_000, 100_000, 1_000_000],
-        help="numbers of generated files",
-    )
-    parser.add_argument("--words-plot", type=Path)
     parser.add_argument("--queries", type=int, default=105)
     parser.add_argument("--work", type=Path, default=Path("bench-work") / "scale")
     parser.add_argument("--json", type=Path)
