@@ -53,6 +53,9 @@ def read_all(files: Iterable[SourceFile], readers: Readers, root: Root | None = 
                 yield Outcome(file, error=problem)
                 continue
             apart = reader.row.isolated or file.fingerprint.size > _SHORT
+            if not apart and not ahead:
+                yield _read_here(file, reader, readers.encoding, root)
+                continue
             if apart and children is None:
                 from qmd.sources.children import Children
 
