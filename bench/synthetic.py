@@ -1,6 +1,6 @@
 """Lexical search in an index of 100,000 documents, about 250 MB.
 
-    python bench/synthetic.py --english FOLDER... --cjk FOLDER [--documents 100000] [--work DIR] [--json OUT]
+    python bench/synthetic.py --english FOLDER... --cjk FOLDER [--documents 100000] [--tantivy] [--json OUT]
 
 The documents and the queries consist of words drawn by their frequency in the collections (which follows
 Zipf's law), a fifth of them Chinese. They go through the store like files, but are never files on disk. All
@@ -31,6 +31,7 @@ from qmd.config import editing
 from qmd.store.sqlite.store import SqliteStore
 from qmd.store.values import DocumentChange
 from qmd.types import Collection, Fingerprint, SourceText
+from tantivy_index import TantivyIndex
 
 SEED = 20261122
 #: Approximate bytes of a document.
@@ -72,17 +73,29 @@ def main() -> None:
     if not location.exists():
         result["build"] = build(location, english, cjk, options.documents)
         say(f"built: {result['build']}")
-    rows = []
+    rows, limits = [], []
+    limit_index = None
+    if options.tantivy:
+        folder = options.work / f"tantivy-{options.documents}"
+        limit_index = TantivyIndex(folder, partial(generated, english, cjk, options.documents))
     with qmd.open_index(location) as index:
         for kind, queries in (
             ("selective", selective(english, cjk, options.queries)),
             ("questions", questions(english, options.queries)),
         ):
-            rows += [latencies(index, kind, queries, limit) for limit in options.limits]
+            for limit in options.limits:
+                rows.append(latencies(index, kind, queries, limit))
+                if limit_index is not None:
+                    limits.append(limit_index.latencies(kind, queries, limit))
     result["search"] = rows
+    if limit_index is not None:
+        result["limit"] = {"search": limits, "costs": limit_index.costs()}
     heads = ["queries", "limit", "n", "p50 ms", "p95 ms", "max ms", "cpu p50", "cpu p95"]
     heads += ["store alone p50", "store alone p95"]
     print(table(heads, [list(row.values())[: len(heads)] for row in rows]))
+    if limits:
+        print(table(["tantivy", *heads[1:8]], [list(row.values()) for row in limits]))
+        print(f"tantivy: {result['limit']['costs']}")
     for row in rows:
         print(f"slowest {row['queries']}: {row['slowest']}")
     write_json(options.json, result)
@@ -243,6 +256,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument(
         "--limits", type=int, nargs="+", default=[10], help="limits on the number of hits (10)"
     )
+    found.add_argument("--tantivy", action="store_true", help="measure tantivy, the limit, in the same run")
     found.add_argument("--fresh", action="store_true", help="build a new index")
     found.add_argument("--work", type=Path, default=Path("bench-work"))
     found.add_argument("--json", type=Path)
