@@ -18,7 +18,11 @@ from qmd.store.sqlite.schema import APPLICATION_ID, FIRST_VERSION, VERSION, migr
 
 #: The beginning of every file of SQLite.
 HEADER = b"SQLite format 3\x00"
-_PRAGMAS = "PRAGMA foreign_keys=ON; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY"
+#: With a cache of 8 MB in place of 2, searches of 100,000 documents take a tenth less time. With 64 MB, which
+#: each thread of a server would hold, they take another twentieth less.
+_PRAGMAS = (
+    "PRAGMA foreign_keys=ON; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-8000"
+)
 
 #: Size, time and inode of the file and of its write-ahead log; zeros for a missing file.
 Stamp: TypeAlias = tuple[tuple[int, int, int], tuple[int, int, int]]
