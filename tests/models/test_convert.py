@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import multiprocessing
 import sys
 from pathlib import Path
@@ -37,7 +38,9 @@ def test_prepare_reports_the_conversion_and_does_it_once(tmp_path: Path) -> None
     assert not list(folder.parent.glob(".*/")), "nothing half-made is left behind"
 
 
-@pytest.mark.parametrize("name", [convert.MODEL, convert.PIECES, convert.SCORES, "manifest.json"])
+@pytest.mark.parametrize(
+    "name", [convert.MODEL, convert.ARRAYS, convert.PIECES, convert.SCORES, "manifest.json"]
+)
 def test_prepare_repairs_a_truncated_file(tmp_path: Path, name: str) -> None:
     folder = convert.prepare(tmp_path)
     whole = (folder / name).read_bytes()
@@ -45,6 +48,16 @@ def test_prepare_repairs_a_truncated_file(tmp_path: Path, name: str) -> None:
     assert not convert.is_ready(tmp_path)
     convert.prepare(tmp_path)
     assert (folder / name).read_bytes() == whole
+
+
+def test_prepare_replaces_the_files_of_an_older_version(tmp_path: Path) -> None:
+    folder = convert.prepare(tmp_path)
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    del manifest["files"][convert.ARRAYS]
+    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    assert not convert.is_ready(tmp_path)
+    convert.prepare(tmp_path)
+    assert convert.is_intact(tmp_path)
 
 
 def test_loading_repairs_a_damaged_model(tmp_path: Path) -> None:

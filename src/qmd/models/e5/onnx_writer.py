@@ -26,16 +26,26 @@ INT4 = 22
 _IR_VERSION = 10
 _OPSETS = (("", 21), ("com.microsoft", 1))
 _FLOAT_ATTRIBUTE, _INT_ATTRIBUTE = 1, 2
+_EXTERNAL = 1
+#: Arrays from this size are written to a file of their own, which onnxruntime maps into memory instead of
+#: copying it. They begin at a multiple of the size of a page.
+_LEAST_BYTES, _PAGE = 1024, 4096
 #: Wire types of protobuf.
 _VARINT, _LENGTH, _FIXED32 = 0, 2, 5
 
 
 class Graph:
-    """A graph under construction. Values are identified by the names that `constant` and `add` return."""
+    """A graph under construction. Values are identified by the names that `constant` and `add` return.
 
-    def __init__(self, name: str) -> None:
+    `arrays` is the content of the file `arrays_name`, which lies beside that of the model.
+    """
+
+    def __init__(self, name: str, arrays_name: str) -> None:
         self._name = name
+        self._arrays_name = arrays_name
+        self._size = 0
         self._fields: list[_Field] = []
+        self.arrays: Buffers = []
 
     def constant(
         self, array: NDArray[np.generic], *, data_type: int | None = None, shape: Sequence[int] | None = None
@@ -44,8 +54,22 @@ class Graph:
         name = self._fresh("constant")
         kind = DATA_TYPES[array.dtype.name] if data_type is None else data_type
         sizes = [(1, size) for size in (array.shape if shape is None else shape)]
-        self._fields.append((5, _message(*sizes, (2, kind), (8, name), (9, array.tobytes()))))
+        self._fields.append((5, _message(*sizes, (2, kind), (8, name), *self._content(array.tobytes()))))
         return name
+
+    def _content(self, content: bytes) -> list[_Field]:
+        """Return the fields of an array's content; where it is, if it is large."""
+        if len(content) < _LEAST_BYTES:
+            return [(9, content)]
+        padding = bytes(-self._size % _PAGE)
+        place = {
+            "location": self._arrays_name,
+            "offset": str(self._size + len(padding)),
+            "length": str(len(content)),
+        }
+        self.arrays += [padding, content]
+        self._size += len(padding) + len(content)
+        return [*((13, _message((1, key), (2, value))) for key, value in place.items()), (14, _EXTERNAL)]
 
     def add(self, op: str, *inputs: str, domain: str = "", **attributes: int | float) -> str:
         """Append a node with one output."""
