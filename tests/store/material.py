@@ -51,6 +51,7 @@ QUERIES = (
     '"search pag"*',
     "foo_bar",
     "foo-baz error",
+    "rolls-it-out",
     "E1234",
     "cafe resume",
     "数据库",

@@ -42,6 +42,16 @@ def test_lexical_search_can_leave_out_longer_words(store: Store, oracle: Store) 
     assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
 
 
+def test_matching_returns_the_documents_of_a_search_without_limit(store: Store, oracle: Store) -> None:
+    for each in (store, oracle):
+        fill(each)
+        for query in (*QUERIES, "deploy -backup"):
+            for scope in (everything(), everything("a"), everything("none")):
+                found = each.lexical.search(parse(query), scope, 1_000, longer=False)
+                got = each.lexical.matching(parse(query), scope)
+                assert sorted(got) == sorted(match.document for match in found.matches), query
+
+
 def test_lexical_search_follows_changes_and_removals(store: Store, oracle: Store) -> None:
     for each in (store, oracle):
         fill(each)

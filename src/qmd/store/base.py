@@ -151,6 +151,9 @@ class Lexical(Protocol):
                 always do.
         """
 
+    def matching(self, query: LexicalQuery, scope: Scope) -> list[int]:
+        """Return all documents with any of the terms, in no order."""
+
 
 class Vectors(Protocol):
     """Chunks and their vectors, by the fingerprint of their embedder. Query vectors have length 1."""

@@ -176,8 +176,7 @@ def _facets(search: Search, found: Found, ranked: Sequence[Ranked]) -> dict[str,
     if not found.text:
         documents = store.fields.newest(scope, ALL) if scope.where is not None else []
     elif search.plan.complete:
-        matches = store.lexical.search(found.query, scope, ALL, longer=False).matches
-        documents = [match.document for match in matches]
+        documents = store.lexical.matching(found.query, scope)
     else:
         documents = [item.document for item in ranked]
         reason = f"counted among the {len(documents)} candidates, not all documents"

@@ -115,6 +115,10 @@ class Lexical(Part, base.Lexical):
         search = _Search(self._client, self._field_rows, totals, found.documents, population, all_first)
         return search.run(query, limit, longer)
 
+    def matching(self, query: LexicalQuery, scope: Scope) -> list[int]:
+        every = self._documents.totals(None).documents
+        return [match.document for match in self.search(query, scope, every, longer=False).matches]
+
 
 class _Search(Struct):
     """One search. `population` is the filter for the documents that supply the statistics; None for all."""
@@ -207,9 +211,9 @@ class _Search(Struct):
             existing = {row["term"] for row in self._client.among(TERMS, "term", endings, ["term"])}
             missing = {dimension(ending) for ending in endings if ending not in existing}
             last = {key: None for key in last if key not in missing}
-        # All forms have the same number of tokens.
+        # The joined form of words with hyphens has fewer tokens: it is in the place of each.
         head = [
-            tuple(dict.fromkeys(dimension(form.tokens[at]) for form in forms))
+            tuple(dict.fromkeys(dimension(form.tokens[: at + 1][-1]) for form in forms))
             for at in range(len(term.tokens) - 1)
         ]
         is_ambiguous = self._population is not None and any(form.prefix for form in forms)

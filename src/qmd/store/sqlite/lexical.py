@@ -93,6 +93,18 @@ class Lexical(Part, base.Lexical):
             all_first = all_first or len(query.required) <= ALL_FIRST
             return _Search(db, scorer, query, documents, limit, population, count, all_first).run(longer)
 
+    def matching(self, query: LexicalQuery, scope: Scope) -> list[int]:
+        with self._database.snapshot() as db:
+            documents = with_ids(db, filter_of(self._database, scope))
+            if not query.terms or documents.is_empty:
+                return []
+            filters, bound = row_condition(documents)
+            match = without(_any([Weighted(term, 0, 0.0) for term in query.terms]), query.negative)
+            rows = db.execute(
+                f"SELECT rowid FROM documents_fts WHERE documents_fts MATCH ? {filters}", (match, *bound)
+            )
+            return [row[0] for row in rows]
+
 
 class _Search(Struct):
     """One search.
