@@ -78,6 +78,7 @@ if TYPE_CHECKING:
         Stage as Stage,
         TypedSearch as TypedSearch,
     )
+    from qmd.types.citations import CitationCheck as CitationCheck, CitationReport as CitationReport
 # isort: on
 
 _EXPORTS = {
@@ -104,6 +105,7 @@ _EXPORTS = {
         UsageError VectorIndexMissingError
     """,
     "qmd.types": "Author Chunk Collection Document Hit SearchResponse Snippet Stage TypedSearch",
+    "qmd.types.citations": "CitationCheck CitationReport",
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names.split()}
 __all__ = sorted(["__version__", *_MODULE_OF])

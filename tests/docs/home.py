@@ -49,6 +49,7 @@ FILES = {
     "notes/archive/2019.md": "# Deploy in 2019\n\nBy hand.\n",
     "notes/recipes/soup.md": "# Soup\n\nWater and salt.\n",
     "notes/work/suppliers.md": "# Suppliers\n\nA meeting.\n",
+    "draft.md": 'In an emergency: "Load the nightly dump" (notes/ops.md:11).\n',
     "drafts/plan.md": "# Draft\n\nNot indexed: the quarterly planning.\n",
     "journals/2026-05-01.md": "# May\n\nSpring.\n",
     "journal/today.md": "# Today\n\nRain.\n",

@@ -12,6 +12,7 @@ import click
 
 from qmd.cli.command import Group
 from qmd.cli.options import all_formats, flag
+from qmd.cli.render.view import address
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing
 from qmd.cli.terminal import BOLD, DIM, RED, YELLOW, clean_name, cut, one_line, painted
@@ -54,8 +55,10 @@ def check(session: Session, draft: str, fix: bool) -> None:
     Examples:
       qmd cite check draft.md
       qmd cite check draft.md --fix
-      echo '"Load the nightly dump" (notes/ops.md:13)' | qmd cite check - --json
+      echo '"Load the nightly dump" (notes/ops.md:11)' | qmd cite check - --json
     """
+    from msgspec.structs import asdict
+
     is_stdin = draft == "-"
     if is_stdin and fix:
         fail("--fix needs a file")
@@ -71,7 +74,10 @@ def check(session: Session, draft: str, fix: bool) -> None:
             _replace(draft, data, report.fixed(text).encode("utf-8", "surrogateescape"))
     name = "-" if is_stdin else draft
     nothing = f"No citations in {clean_name(name)}."
-    show_listing("checks", "check", _COLUMNS, report.checks, nothing, lines=_lines(report, name, fix))
+    rows = [{**asdict(item), "file": item.file and address(item.file)} for item in report.checks]
+    show_listing(
+        "checks", "check", _COLUMNS, rows, nothing, names=("citation",), lines=_lines(report, name, fix)
+    )
     if report.uncited:
         session.note(f"{plural(report.uncited, 'quotation')} without a citation: not checked")
     if fixed:

@@ -231,7 +231,7 @@ def _split(written: str, form: Form) -> Citation | None:
 
 def shorter_paths(path: str) -> Iterator[str]:
     """Yield the ends of a path that begins with text in a script without spaces, such as `见notes/a.md`."""
-    for at in range(1, min(len(path), 40)):
+    for at in range(1, min(len(path), 20)):
         if not _UNSPACED_START.match(path[at - 1]):
             return
         yield path[at:]

@@ -32,7 +32,7 @@ _LETTERS = lazy(rf"[^\W_{UNSPACED}]")
 _MARK = lazy(r"[\"“”„«»「」『』‘’]|\n[ \t]*\n")
 #: The marks that end a quotation, by the one that begins it.
 _ENDS = {"“": "”", "„": "“”", "«": "»", "「": "」", "『": "』", "‘": "’", '"': '"'}
-_CODE = lazy(r"(`+)(?!`)[^\n]{1,1000}?(?<!`)\1(?!`)")
+_CODE = lazy(r"(?<!`)(`{1,3})(?!`)[^`\n]{1,1000}\1(?!`)")
 _BLOCK_START = lazy(r"[ \t]*(?:[-*+]|\d{1,3}[.)]|\[\^?[^\[\]\s]{1,50}\]:?|#{1,6}|\|)(?:[ \t]|(?<=\|))")
 _ITEM = lazy(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]")
 _QUOTE_LINE = lazy(r"[ \t]*>[ \t]?(?P<inner>.*)")
@@ -46,9 +46,14 @@ _DIRECTLY = lazy(
 )
 _TO_NOTE = lazy(r"[\s.,;:!?*_]*\Z")
 _ATTRIBUTION = lazy(r"[ \t]*(?:[—–(\[（]|--?[ \t]|(?:source|from|in|see|来源|出自)\b)", re.I)
-_LEAD = lazy(r"[ \t]*(?:—|–|--?[ \t]|[(\[（]).*")
 _MARKER = lazy(r"\[(\^?[^\[\]\s]{1,50})\](?![(:\[])")
 _DEFINITION = lazy(r"(?m)^[ \t]{0,3}\[(\^?[^\[\]\s]{1,50})\]:?[ \t]")
+#: Quotations that are open at a time.
+_DEPTH = 8
+#: The most characters between a quotation and the citation directly after it.
+_NEAR = 200
+#: What a block quote says of its source, before the citation: a dash or a bracket, and up to three words.
+_SOURCE = lazy(r"[ \t]*(?:—|–|--?[ \t]|[(\[（])[ \t]*(?:[^\s—–(\[（]+[ \t]+){0,3}[`*_<(\[]*\Z")
 #: The most characters of a line after a block quote that says where it is from.
 _SHORT = 150
 
@@ -61,15 +66,6 @@ class Quotation(Struct, frozen=True):
     words: str
 
 
-class _Block(Struct):
-    """A paragraph, list item, table row or block quote, and what is in it."""
-
-    start: int
-    end: int
-    quoted: bool
-    item: bool
-
-
 class Reference(Struct, frozen=True, order=True):
     """A place where a citation stands: itself, or the mark of a footnote with it."""
 
@@ -77,6 +73,136 @@ class Reference(Struct, frozen=True, order=True):
     end: int
     citation: int
     note: bool = False
+
+
+class _References:
+    """Places of citations in order, found by their offsets."""
+
+    def __init__(self, references: Iterable[Reference]) -> None:
+        self._references = sorted(references)
+        self._starts = [reference.start for reference in self._references]
+
+    def before(self, at: int, low: int) -> Reference | None:
+        """Return the last reference that ends up to an offset, and begins from `low` on."""
+        place = bisect_right(self._starts, at) - 1
+        while place >= 0 and self._references[place].end > at:
+            place -= 1
+        return self._references[place] if place >= 0 and self._starts[place] >= low else None
+
+    def after(self, at: int, high: int) -> Reference | None:
+        """Return the first reference that begins from an offset on and before `high`."""
+        place = bisect_left(self._starts, at)
+        return self._references[place] if place < len(self._starts) and self._starts[place] < high else None
+
+    def around(self, start: int, end: int) -> Reference | None:
+        """Return the link whose text has a span."""
+        place = bisect_right(self._starts, start) - 1
+        found = self._references[place] if place >= 0 else None
+        return found if found is not None and found.end >= end else None
+
+
+class _Block(Struct):
+    """A paragraph, list item, table row or block quote.
+
+    `lead` is the number of the block before its list; that of a block that is in no list is its own.
+    """
+
+    start: int
+    end: int
+    quoted: bool
+    lead: int
+
+
+class _Draft:
+    """A text with the places of its citations, its blocks, and where its sentences end."""
+
+    def __init__(self, text: str, citations: Sequence[Citation], doubtful: Collection[int]) -> None:
+        self.text = text
+        references = _references(text, citations)
+        self.all = _References(references)
+        self.sure = _References(each for each in references if each.citation not in doubtful)
+        self.blocks = _blocks(text)
+        self._starts = [block.start for block in self.blocks]
+        self._ends = [match.start() for match in _SENTENCE_END.finditer(text)]
+
+    def of(self, quotation: Quotation) -> int | None:
+        """Return the citation that a quotation inside of a paragraph belongs to."""
+        number = bisect_right(self._starts, quotation.start) - 1
+        low = self.blocks[number].start
+        high = self.blocks[bisect_left(self._starts, quotation.end) - 1].end
+        found = self._directly(quotation, high)
+        for references in (self.sure, self.all):
+            found = self._nearest(quotation, references, low, high) if found is None else found
+        lead = self.blocks[number].lead
+        return self._of_lead(self.blocks[lead]) if found is None and lead != number else found
+
+    def _directly(self, quotation: Quotation, high: int) -> int | None:
+        """Return the citation around a quotation, or directly after it."""
+        around = self.all.around(quotation.start, quotation.end)
+        if around is not None:
+            return around.citation
+        after = self.all.after(quotation.end, min(high, quotation.end + _NEAR))
+        if after is None:
+            return None
+        between = self.text[quotation.end : after.start]
+        return after.citation if (_TO_NOTE if after.note else _DIRECTLY).match(between) else None
+
+    def _nearest(self, quotation: Quotation, references: _References, low: int, high: int) -> int | None:
+        """Return the citation of its paragraph that a quotation belongs to if none is directly after it."""
+        before, after = references.before(quotation.start, low), references.after(quotation.end, high)
+        if before is not None and self._is_one_sentence(before.end, quotation.start):
+            return before.citation
+        if after is not None and self._is_one_sentence(quotation.end, after.start):
+            return after.citation
+        nearest = before or after
+        # A single word in quotation marks often is no quotation.
+        return nearest.citation if nearest is not None and len(Words(quotation.words)) > 2 else None
+
+    def _is_one_sentence(self, start: int, end: int) -> bool:
+        return bisect_left(self._ends, start) == bisect_left(self._ends, end)
+
+    def _of_lead(self, block: _Block) -> int | None:
+        """Return the last citation of the paragraph before a list, if that ends with a colon."""
+        last = self.all.before(block.end, block.start)
+        is_lead = self.text[max(block.start, block.end - 10) : block.end].rstrip().endswith((":", "："))
+        return last.citation if last is not None and is_lead else None
+
+    def of_block(self, number: int) -> tuple[Quotation, int] | None:
+        """Return a block quote and its citation; None if it has none, or is a callout."""
+        block = self.blocks[number]
+        written = self.text[block.start : block.end].rstrip()
+        rows = [match["inner"] for line in written.splitlines() if (match := _QUOTE_LINE.match(line))]
+        if not rows or _CALLOUT.match(rows[0]):
+            return None
+        last = block.start + written.rfind("\n") + 1
+        found = self.all.after(last, block.end)
+        if found is not None:
+            # What says where it is from is no part of it.
+            inner = _QUOTE_LINE.match(self.text[last : found.start])
+            rows[-1] = _SOURCE.sub("", inner["inner"] if inner else "")
+        elif self.all.after(block.start, block.end) is not None:
+            return None  # a text with citations, as a whole
+        else:
+            found = self._beside(number)
+        words = "\n".join(rows).strip()
+        if words[:1] + words[-1:] in ('""', "“”", "„“", "«»", "「」"):
+            words = words[1:-1]
+        if found is None or not len(Words(words)):
+            return None
+        return Quotation(block.start, block.end, words), found.citation
+
+    def _beside(self, number: int) -> Reference | None:
+        """Return the citation in a short line after a block quote, or in the paragraph before it."""
+        if number + 1 < len(self.blocks):
+            after = self.blocks[number + 1]
+            following = self.text[after.start : after.end].strip()
+            found = self.all.after(after.start, after.end)
+            if found is not None and len(following) <= _SHORT:
+                is_alone = found.end - found.start >= len(following) - 4
+                if is_alone or _ATTRIBUTION.match(following):
+                    return found
+        before = self.blocks[number - 1]
+        return self.all.before(before.end, before.start)
 
 
 def assigned(
@@ -87,55 +213,41 @@ def assigned(
     Citations that are `doubtful` get only quotations directly before them, unless their paragraph has no
     other.
     """
-    references = _references(text, citations)
-    blocks = _blocks(text)
-    taken: list[tuple[int, int]] = []
-    found: list[tuple[Quotation, int]] = []
+    draft = _Draft(text, citations, doubtful)
+    of_blocks = (draft.of_block(number) for number, block in enumerate(draft.blocks) if block.quoted)
+    found = [pair for pair in of_blocks if pair is not None]
     uncited = 0
-    for number, block in enumerate(blocks):
-        if block.quoted and (match := _of_block(text, blocks, number, references)) is not None:
-            found.append(match)
-            taken.append((block.start, block.end))
-    starts = [block.start for block in blocks]
-    for quotation in _inline(text, citations, taken):
-        number = bisect_right(starts, quotation.start) - 1
-        last = blocks[bisect_left(starts, quotation.end) - 1]
-        inside = _within(references, blocks[number].start, last.end)
-        nearest = _directly(text, quotation, inside)
-        if nearest is None:
-            sure = [each for each in inside if each.citation not in doubtful]
-            nearest = _nearest(text, quotation, sure or inside)
-        if nearest is None and blocks[number].item:
-            nearest = _of_lead(text, blocks, number, references)
-        if nearest is None:
+    for quotation in list(_inline(text, citations, [(each.start, each.end) for each, _ in found])):
+        citation = draft.of(quotation)
+        if citation is None:
             uncited += 1
         else:
-            found.append((quotation, nearest))
+            found.append((quotation, citation))
     return sorted(found, key=lambda pair: pair[0].start), uncited
 
 
 def _references(text: str, citations: Sequence[Citation]) -> list[Reference]:
-    """Return where citations stand, in order, with the marks of notes that contain them."""
+    """Return where citations stand, with the marks of notes that contain them."""
     own = [Reference(each.start, each.end, number) for number, each in enumerate(citations)]
     notes: dict[str, int] = {}
-    defined: list[tuple[int, int]] = []
+    defined: set[int] = set()
     for match in _DEFINITION.finditer(text):
         end = text.find("\n", match.end())
         at = bisect_left(own, Reference(match.end(), 0, 0))
         if at < len(own) and own[at].start < (end if end >= 0 else len(text)):
             notes.setdefault(match[1], own[at].citation)
-            defined.append(match.span())
-    marks = [
+            defined.add(match.start(1))
+    marks = (
         Reference(match.start(), match.end(), notes[match[1]], note=True)
         for match in (_MARKER.finditer(text) if notes else ())
-        if match[1] in notes and not any(start <= match.start() < end for start, end in defined)
-    ]
-    return sorted([*own, *marks])
+        if match[1] in notes and match.start(1) not in defined
+    )
+    return [*own, *marks]
 
 
 def _blocks(text: str) -> list[_Block]:
     """Return the paragraphs, list items, table rows and block quotes of a text, which are all of it."""
-    found = [_Block(0, 0, quoted=False, item=False)]
+    found = [_Block(0, 0, quoted=False, lead=0)]
     at, fresh, item = 0, True, False
     for line in text.splitlines(keepends=True):
         quoted = _QUOTE_LINE.match(line) is not None
@@ -143,19 +255,16 @@ def _blocks(text: str) -> list[_Block]:
             fresh, item = True, item and not fresh
         else:
             begins = _ITEM.match(line) is not None
+            was_item = item
             item = begins or (item and (not fresh or line[:1] in " \t"))
             if fresh or begins or quoted != found[-1].quoted or _BLOCK_START.match(line):
-                found.append(_Block(at, at, quoted=quoted, item=item))
+                number = len(found)
+                before = found[-1].lead if was_item else number - 1
+                found.append(_Block(at, at, quoted=quoted, lead=before if item else number))
             fresh = False
         at += len(line)
         found[-1].end = at
     return found
-
-
-def _within(references: Sequence[Reference], start: int, end: int) -> Sequence[Reference]:
-    return references[
-        bisect_left(references, Reference(start, 0, 0)) : bisect_left(references, Reference(end, 0, 0))
-    ]
 
 
 def _inline(
@@ -199,7 +308,7 @@ def _outermost(text: str, closed: Sequence[tuple[int, int]]) -> Iterator[tuple[i
         elif mark in _ENDS and _begins(text, at):
             opened.append(at)
         elif _ends(text, at):
-            before = next((each for each in reversed(opened) if mark in _ENDS[text[each]]), None)
+            before = next((each for each in reversed(opened[-_DEPTH:]) if mark in _ENDS[text[each]]), None)
             if before is not None:
                 del opened[opened.index(before) :]
                 pairs.append((before, at + 1))
@@ -219,91 +328,6 @@ def _ends(text: str, at: int) -> bool:
     if text[at] == '"':
         return bool(before.strip() or not after.strip()) and not _LETTERS.match(after)
     return text[at] != "’" or not after.isalnum()
-
-
-def _directly(text: str, quotation: Quotation, references: Sequence[Reference]) -> int | None:
-    """Return the citation around a quotation, or directly after it."""
-    around = [each for each in references if each.start <= quotation.start and quotation.end <= each.end]
-    if around:
-        return around[0].citation
-    after = next((each for each in references if each.start >= quotation.end), None)
-    if after is None:
-        return None
-    between = text[quotation.end : after.start]
-    return after.citation if (_TO_NOTE if after.note else _DIRECTLY).match(between) else None
-
-
-def _nearest(text: str, quotation: Quotation, references: Sequence[Reference]) -> int | None:
-    """Return the citation of its paragraph that a quotation belongs to if none is directly after it."""
-    before = [each for each in references if each.end <= quotation.start]
-    after = [each for each in references if each.start >= quotation.end]
-    if before and not _SENTENCE_END.search(text, before[-1].end, quotation.start):
-        return before[-1].citation
-    same = after and not _SENTENCE_END.search(text, quotation.end, after[0].start)
-    # A single word in quotation marks often is no quotation.
-    if same or (after and not before and len(Words(quotation.words)) > 2):
-        return after[0].citation
-    return before[-1].citation if before and len(Words(quotation.words)) > 2 else None
-
-
-def _of_lead(text: str, blocks: Sequence[_Block], number: int, references: Sequence[Reference]) -> int | None:
-    """Return the last citation of the paragraph before a list, if that ends with a colon."""
-    while number and blocks[number].item:
-        number -= 1
-    block = blocks[number]
-    inside = _within(references, block.start, block.end)
-    return (
-        inside[-1].citation
-        if inside and text[block.start : block.end].rstrip().endswith((":", "："))
-        else None
-    )
-
-
-def _of_block(
-    text: str, blocks: Sequence[_Block], number: int, references: Sequence[Reference]
-) -> tuple[Quotation, int] | None:
-    """Return a block quote and its citation; None if it has none, or is a callout."""
-    block = blocks[number]
-    lines = text[block.start : block.end].splitlines()
-    rows = [match["inner"] for line in lines if (match := _QUOTE_LINE.match(line))]
-    if not rows or _CALLOUT.match(rows[0]):
-        return None
-    own = _within(references, block.start, block.end)
-    last = block.start + text[block.start : block.end].rstrip().rfind("\n") + 1
-    citation: int | None = None
-    if own and own[-1].start >= last:
-        citation = own[-1].citation
-        # What says where it is from is no part of it.
-        begin = next(each.start for each in own if each.start >= last)
-        before = text[last:begin]
-        cut = max(before.rfind(mark) for mark in ("—", "–", " - ", "--", "(", "[", "（"))
-        inner = _QUOTE_LINE.match(before[:cut] if cut >= 0 else before)
-        rows[-1] = inner["inner"] if inner else ""
-    elif own:
-        return None
-    if citation is None and number + 1 < len(blocks):
-        after = blocks[number + 1]
-        following, inside = text[after.start : after.end].strip(), _within(references, after.start, after.end)
-        if inside and len(following) <= _SHORT:
-            alone = inside[0].end - inside[0].start >= len(following) - 4
-            if alone or _ATTRIBUTION.match(following):
-                citation = inside[0].citation
-    if citation is None and number and (inside := _within(references, blocks[number - 1].start, block.start)):
-        citation = inside[-1].citation
-    words = "\n".join(rows).strip()
-    if len(words) > 1 and (words[0], words[-1]) in (
-        ('"', '"'),
-        ("“", "”"),
-        ("„", "“"),
-        ("«", "»"),
-        ("「", "」"),
-    ):
-        words = words[1:-1]
-    return (
-        None
-        if citation is None or not len(Words(words))
-        else (Quotation(block.start, block.end, words), citation)
-    )
 
 
 def by_citation(pairs: Iterable[tuple[Quotation, int]]) -> dict[int, list[Quotation]]:

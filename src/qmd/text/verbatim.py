@@ -53,8 +53,8 @@ _NEGATIONS = frozenset(
 )
 #: Negations that follow what they negate, in scripts without spaces.
 _AFTERWARDS = ("ない", "なか", "ません", "지않", "지못")
-#: Places of the same words that are looked at.
-_MOST_PLACES = 500
+#: Words compared to find what differs where the same words stand, and the least number of such places.
+_MOST_COMPARED, _LEAST_PLACES = 200_000, 20
 
 
 class LineNumbers:
@@ -206,7 +206,7 @@ def _kept(text: str, match: re.Match[str]) -> str:
 def exact_places(words: Words, quote: Words, start: int = 0, stop: int | None = None) -> Iterator[Place]:
     """Yield the places where the words of a quotation stand, and what is different at each: "" if nothing."""
     for number, first in enumerate(words.find(quote.folded, start, stop)):
-        if number >= _MOST_PLACES:
+        if number >= _LEAST_PLACES and number * len(quote) >= _MOST_COMPARED:
             return
         yield Place(first, first + len(quote), _fault(words, quote, first))
 

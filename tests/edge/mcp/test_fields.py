@@ -105,6 +105,45 @@ def test_get_lists_twenty_links_and_counts_the_others(vault: Agent) -> None:
     assert (len(backlinks["text"].split("\n")), backlinks["text"].endswith("\nand 10 more")) == (22, True)
 
 
+@pytest.mark.parametrize(
+    ("file", "quote", "told", "shown"),
+    [
+        (
+            "run.md",
+            "Restore the kestrel from",
+            "quoted exactly: notes/ops/run.md:13",
+            "Restore the kestrel from the tape.",
+        ),
+        (
+            "run.md",
+            "Every  night",
+            "quoted with other spaces or typography: notes/ops/run.md:9",
+            "Every night.",
+        ),
+        (
+            "run.md:9",
+            "from the tape",
+            "it stands at notes/ops/run.md:13",
+            "Restore the kestrel from the tape.",
+        ),
+        (
+            "run.md",
+            "Restore a kestrel from the tape",
+            "not quoted exactly; the nearest words are at notes/ops/run.md:13: "
+            "Restore [-a-] {+the+} kestrel from the tape",
+            "Restore the kestrel from the tape.",
+        ),
+        ("run.md", "Herons are tall birds", "nothing in the document is similar", None),
+    ],
+)
+def test_get_tells_where_a_quotation_stands(
+    vault: Agent, file: str, quote: str, told: str, shown: str | None
+) -> None:
+    first, *rest = vault.call("get", file=file, quote=quote)["content"]
+    assert first["text"] == told
+    assert [block["resource"]["text"] for block in rest] == ([] if shown is None else [shown])
+
+
 def test_status_lists_the_top_fields_and_tags(vault: Agent) -> None:
     result = vault.call("status")
     told = result["structuredContent"]

@@ -22,6 +22,7 @@ from qmd.engine.parts import Part
 from qmd.engine.requests import ALL, DEFAULT_MAX_BYTES, FilterOptions, collections_of, unknown_collection
 from qmd.errors import DocumentNotFoundError, NotFoundError, QmdError, UsageError
 from qmd.sources.formats.registry import media_types
+from qmd.store.base import Store
 from qmd.store.values import LEFT_OUT
 from qmd.text.anchors import anchor_at
 from qmd.text.authorship import author_key
@@ -30,7 +31,7 @@ from qmd.text.outline import find_section, sections
 from qmd.text.predicates import Comparison, both
 from qmd.text.similar import did_you_mean
 from qmd.text.uris import is_uri, parse_uri, split_fragment, split_location
-from qmd.types import Anchor, Author, Document, Section
+from qmd.types import Anchor, Author, Config, Document, Section
 from qmd.types.cancelling import Cancelled
 
 
@@ -253,6 +254,10 @@ class DocumentMethods(Part):
 class Library(References):
     """Finds the documents of an index, and reads them."""
 
+    def __init__(self, store: Store, config: Config) -> None:
+        super().__init__(store, config)
+        self._sections: dict[int, tuple[Section, ...]] = {}
+
     def place(self, reference: str) -> Location:
         """Return the document of a reference, and the lines that it names. Raises as `Index.get`."""
         # A file whose name ends in `:12` wins over line 12 of another file.
@@ -290,7 +295,9 @@ class Library(References):
         return found
 
     def sections(self, document: Document) -> tuple[Section, ...]:
-        return sections(self.text(document))
+        if document.id not in self._sections:
+            self._sections[document.id] = sections(self.text(document))
+        return self._sections[document.id]
 
     def with_spaces(self) -> list[Document]:
         """Return the documents with a space in their path."""
