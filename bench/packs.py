@@ -1,6 +1,6 @@
 """Evidence per token: how much of what answers a question fits into the tokens that an agent has for it.
 
-    python bench/packs.py SET=PATH... [--tokens 500,1000,2000,4000] [--sample N] [--work DIR] [--json OUT]
+    python bench/packs.py SET=PATH... [--tokens 500,1000,2000,4000] [--questions N] [--work DIR] [--json OUT]
 
 `SET` is locomo, vault or passages, and PATH its data, as for `peers.py` and `passages.py`. Three ways to
 spend the tokens are compared:
@@ -20,6 +20,7 @@ import argparse
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from msgspec import Struct, to_builtins
@@ -77,7 +78,8 @@ def main() -> None:
     measured: list[Result] = []
     for name, path in options.sets:
         one = SETS[name](path, options.work)
-        questions = one.questions[:: options.sample]
+        questions = one.questions[:: max(1, len(one.questions) // options.questions)]
+        _search_once(one.index)
         with one.index:
             for way, show in WAYS.items():
                 found = [_measured(one, way, show, tokens, questions) for tokens in options.tokens]
@@ -86,8 +88,14 @@ def main() -> None:
     rows = [[each.set, each.way, each.tokens, each.questions, each.recall, each.used] for each in measured]
     print(table(["set", "way", "tokens", "questions", "recall", "used"], rows))
     if options.json:
-        setting = {"sample": options.sample}
+        setting = {"questions": options.questions}
         write_json(options.json, {"setting": setting, "results": [to_builtins(each) for each in measured]})
+
+
+def _search_once(index: qmd.Index) -> None:
+    """Let an index run each search once: all numbers of tokens need the same."""
+    search = index.run
+    index.run = cache(lambda kind, request, cancelled=None: search(kind, request))  # type: ignore[method-assign]
 
 
 def _measured(
@@ -234,7 +242,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="+", type=named, metavar="SET=PATH")
     parser.add_argument("--tokens", default=TOKENS, type=lambda value: tuple(map(int, value.split(","))))
-    parser.add_argument("--sample", type=int, default=1, help="use each Nth question (1)")
+    parser.add_argument(
+        "--questions", type=int, default=100, help="about N questions of each set, spread evenly (100)"
+    )
     parser.add_argument("--work", type=Path, default=Path("bench-work"), help="folder of the indexes")
     parser.add_argument("--json", type=Path, help="write the result to this file")
     return parser.parse_args()

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import NoneType
-from typing import Annotated, Any, Literal, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, Self, cast, get_args, get_origin
 
 from msgspec import UNSET, Meta, UnsetType, defstruct
+from msgspec.structs import replace
 
 from qmd.api.reading import R, Request, fields_of
 from qmd.config.validate import MAX_COLLECTION_NAME
 from qmd.engine.embedding.batches import MAX_TEXTS
+from qmd.engine.packing.packs import MAX_SESSION, PackRequest
 from qmd.engine.requests import (
     DEFAULT_MAX_BYTES,
     FILTERS,
+    MAX_QUERY,
     NAMES,
     OPTIONS,
     PROMPT_TOKENS,
@@ -73,7 +76,7 @@ class TypedSearchArguments(Request):
     """One of the `searches` of `query`."""
 
     type: Annotated[SearchType, _schema(choices=[*get_args(SearchType)])]
-    query: Query
+    query: Annotated[str, Meta(max_length=MAX_QUERY), _schema(pattern=NOT_BLANK)]
 
 
 class SearchArguments(Request):
@@ -136,11 +139,67 @@ _WRITTEN: dict[str, Any] = {
 }
 
 
-def _search_arguments(kind: SearchKind, name: str, about: str) -> type[SearchArguments]:
-    """Return the arguments of a kind of search."""
+class PackArguments(SearchArguments):
+    """Base class of the arguments of a pack: those of a search, and some of these."""
+
+    def values(self) -> dict[str, Any]:
+        return {name: value for name, value in super().values().items() if name not in _OF_PACKS}
+
+    @property
+    def wants_pack(self) -> bool:
+        return bool(getattr(self, "pack", True))
+
+    def in_session(self, name: str) -> Self:
+        """Return the arguments with the name of a session if they have none."""
+        return self if getattr(self, "session", name) is not None else replace(self, session=name)
+
+    def pack_request(self) -> PackRequest:
+        """Return the request for the engine. Raises as `request`."""
+        names = _OF_PACKS.keys() & {*PackRequest.__struct_fields__} & {*self.__struct_fields__}
+        return PackRequest(self.request(), **{name: getattr(self, name) for name in names})
+
+
+_OF_PACKS: dict[str, Any] = {
+    "pack": (Annotated[bool, Meta(description="Whole passages, as many as fit.")], False),
+    "since": (
+        Annotated[str, Meta(description="The id or the text of an earlier pack: give what is new since.")]
+        | None,
+        None,
+    ),
+    "session": (
+        Annotated[str, Meta(max_length=MAX_SESSION, description="Name what it was given before.")] | None,
+        None,
+    ),
+    "again": (Annotated[bool, Meta(description="Repeat what was given.")], False),
+}
+#: Options of a search that concern the form of hits, which a pack does not have.
+_OF_HITS = (
+    "limit",
+    "facets",
+    "sort",
+    "fold",
+    "passages",
+    "in_order",
+    "context_lines",
+    "scores",
+    "explain",
+    "full",
+)
+
+
+def _search_arguments(
+    kind: SearchKind,
+    name: str,
+    about: str,
+    *,
+    base: type[SearchArguments] = SearchArguments,
+    without: Sequence[str] = (),
+    more: Sequence[str] = (),
+) -> type[SearchArguments]:
+    """Return the arguments of a kind of search, without some options, and with some of those of packs."""
     fields: list[Any] = [("query", Query | None, None) if kind == "query" else ("query", Query)]
     for item in fields_of(SearchRequest):
-        if item.name not in NAMES[kind] or item.name in FILTERS:
+        if item.name not in NAMES[kind] or item.name in (*FILTERS, *without):
             continue
         # Null is no value of an option on the wire: it counts as not given.
         engine, *null = get_args(item.type) if NoneType in get_args(item.type) else [item.type]
@@ -155,7 +214,8 @@ def _search_arguments(kind: SearchKind, name: str, about: str) -> type[SearchArg
             fields.append((item.name, option, item.default))
         if item.name == "min_score":
             fields += [(filter_, option | None, None) for filter_, option in _FILTERS.items()]
-    made = defstruct(name, fields, bases=(SearchArguments,), kw_only=True, namespace={"__doc__": about})
+    fields += [(name, *_OF_PACKS[name]) for name in more]
+    made = defstruct(name, fields, bases=(base,), kw_only=True, namespace={"__doc__": about})
     return cast(type[SearchArguments], made)
 
 
@@ -165,6 +225,20 @@ QueryBody = _search_arguments(
     "query",
     "QueryBody",
     "A hybrid search; `searches` in place of `query` gives the subqueries one by one.",
+)
+
+PackBody = _search_arguments(
+    "query",
+    "PackBody",
+    "The goal as `query`: a question, several, or a task. The answer has at most 4,000 tokens unless "
+    "`tokens` says otherwise.",
+    base=PackArguments,
+    without=_OF_HITS,
+    more=("since", "session", "again"),
+)
+#: The tool `query` also makes packs.
+QueryOrPack = _search_arguments(
+    "query", "QueryOrPack", "A hybrid search.", base=PackArguments, more=("pack", "again", "session")
 )
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from qmd.engine.indexing.scan import ScanReport as ScanReport
     from qmd.engine.models.usage import ModelUse as ModelUse
     from qmd.engine.upkeep.status import CollectionStatus
-    from qmd.types import ResolvedLink, SearchResponse
+    from qmd.types import Pack, ResolvedLink, SearchResponse
 
 
 def run(
@@ -78,6 +78,18 @@ def recall(index: Index, body: asked.RecallBody, cancelled: Cancelled) -> Recall
     """Return passages that answer a prompt to an agent; an empty text if nothing seems to answer it."""
     options = {name: getattr(body, name) for name in ("threshold", "tokens", "known")}
     return index.recall(body.prompt, **options, cancelled=cancelled)
+
+
+def pack(index: Index, body: asked.PackArguments, cancelled: Cancelled) -> results.PackResult:
+    """Collect the passages for a question or a task within some tokens: whole, each once, by document."""
+    indexed_at = index.indexed_at()
+
+    def printed(pack: Pack) -> str:
+        return _as_json(results.PackResult.of(pack, indexed_at))
+
+    return results.PackResult.of(
+        index.run_pack(body.pack_request(), render=printed, cancelled=cancelled), indexed_at
+    )
 
 
 def get(index: Index, body: asked.GetBody, cancelled: Cancelled) -> results.GetResult:

@@ -121,15 +121,19 @@ class SearchResults(Struct, frozen=True):
         facets = {name: tuple(map(_whole, counts)) for name, counts in response.facets.items()}
         return cls(
             results=tuple(Hit.of(hit, passages=request.passages > 1) for hit in response.hits),
-            stages=tuple(
-                Stage(stage.stage, stage.status, UNSET if stage.reason is None else stage.reason)
-                for stage in response.stages
-            ),
+            stages=stages_of(response.stages),
             indexed_at=indexed_at,
             content="\n\n".join([heading(response), *map(hit_line, response.hits)]),
             facets=facets if request.facets else UNSET,
             note=response.note or UNSET,
         )
+
+
+def stages_of(stages: Sequence[types.Stage]) -> tuple[Stage, ...]:
+    """Return the stages of a search of the engine."""
+    return tuple(
+        Stage(stage.stage, stage.status, UNSET if stage.reason is None else stage.reason) for stage in stages
+    )
 
 
 def _numbered(snippet: types.Snippet) -> str:
@@ -144,6 +148,40 @@ def _whole(count: ValueCount) -> ValueCount:
     """Return a count whose value is an integer if it is a number without a fraction."""
     value = count.value
     return replace(count, value=int(value)) if isinstance(value, float) and value.is_integer() else count
+
+
+class PackResult(Struct, frozen=True):
+    """A pack: its passages in reading order by document.
+
+    `missing` are the words of the goal that no document has, and `unanswered` its questions that nothing
+    seems to answer. `more` relevant passages were left out to stay within `tokens`, and `unchanged` ones
+    because they are in the earlier pack.
+    """
+
+    id: str
+    passages: tuple[types.PackedPassage, ...]
+    missing: tuple[str, ...]
+    unanswered: tuple[str, ...]
+    more: int
+    unchanged: int
+    stages: tuple[Stage, ...]
+    indexed_at: str | None
+    content: None
+
+    @classmethod
+    def of(cls, pack: types.Pack, indexed_at: str | None) -> Self:
+        """Return the result for a pack of the engine."""
+        return cls(
+            pack.id,
+            pack.passages,
+            pack.missing,
+            pack.unanswered,
+            pack.more,
+            pack.unchanged,
+            stages_of(pack.stages),
+            indexed_at,
+            content=None,
+        )
 
 
 class Document(Struct, frozen=True, omit_defaults=True):
@@ -351,7 +389,12 @@ def excerpt(hit: types.Hit) -> str:
     """Return the line of a hit that matches best, shortened, in one line."""
     lines = hit.snippet.text.split("\n")
     at = hit.line - hit.snippet.first_line
-    line = plain(lines[at] if 0 <= at < len(lines) else lines[0])
+    return shortened(lines[at] if 0 <= at < len(lines) else lines[0])
+
+
+def shortened(line: str) -> str:
+    """Return a line that agents are shown of a passage, without control characters."""
+    line = plain(line)
     return (
         line
         if len(line) <= _MAX_EXCERPT

@@ -47,14 +47,14 @@ OPTIONS: Mapping[str, Meta] = {
     "searches": Meta(
         min_length=1,
         max_length=MAX_SEARCHES,
-        description="In place of query: lex finds words, vec a question, hyde a passage as the answer might "
-        "read; the first counts most.",
+        description="In place of query: lex finds words, vec a question, hyde a possible answer; the first "
+        "counts most.",
     ),
     "limit": Meta(ge=1, description="The most results."),
     "min_score": Meta(ge=0, le=1, description="The least score."),
     "collections": Meta(description="Search these."),
-    "intent": Meta(max_length=MAX_QUERY, description="What you want to know: changes what ranks first."),
-    "candidate_limit": Meta(ge=1, le=MAX_CANDIDATES, description="How many results are reranked."),
+    "intent": Meta(max_length=MAX_QUERY, description="What you want to know, to rank by."),
+    "candidate_limit": Meta(ge=1, le=MAX_CANDIDATES, description="How many are reranked."),
     "rerank": Meta(description="Better order, slower."),
     "expand": Meta(description="Add variants of the query."),
     "ranking": Meta(description="How scores are combined, if not as configured."),

@@ -14,6 +14,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec import to_builtins
 
 from qmd._version import __version__
+from qmd.api.arguments import PackArguments
 from qmd.api.results import Document, error_text
 from qmd.engine.index import Index
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, QmdError, UsageError
@@ -39,6 +40,8 @@ from qmd.sources.formats import markdown
 from qmd.text.uris import is_uri
 
 _TEMPLATE = "A markdown document from your QMD knowledge base. Use search tools to discover documents."
+#: Over stdio a process has one client, which is the session.
+_STDIO = "stdio"
 #: The error code of protocol revisions before 2026-07-28, which retired it.
 RESOURCE_NOT_FOUND = -32002
 
@@ -84,6 +87,8 @@ class Methods:
         self._host = host
 
     async def call_tool(self, ctx: Context, tool: Tool[Index], arguments: Any) -> Result:
+        if ctx.request is None and isinstance(arguments, PackArguments):
+            arguments = arguments.in_session(_STDIO)
         return await self._host.call(
             lambda index, cancelled: tool.run(index_for(ctx, index), arguments, cancelled),
             models=tool.models,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from functools import cache
 from typing import Any, Generic, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 from qmd.api.arguments import camel
 from qmd.api.reading import Request, Schema, schemas
@@ -49,7 +49,7 @@ class Tool(Struct, Generic[Subject], frozen=True):
             "name": self.name,
             "title": about.title,
             "description": about.description,
-            "inputSchema": input_schema(about.arguments),
+            "inputSchema": input_schema(about.arguments, about.unlisted),
             "annotations": {"readOnlyHint": True},
         }
         if about.result is not None:
@@ -70,6 +70,11 @@ def text(content: str) -> dict[str, Any]:
     return {"type": "text", "text": content}
 
 
+def as_json(result: Result) -> str:
+    """Return a result as it is sent at the most: revision 2026-07-28 has one field more."""
+    return json.encode({"resultType": "complete", **result}).decode()
+
+
 def as_text(result: Result) -> Result:
     """Return a result with documents as text blocks, for clients that show no other kind."""
     content = [
@@ -80,9 +85,9 @@ def as_text(result: Result) -> Result:
 
 
 @cache
-def input_schema(arguments: type[Request]) -> Schema:
+def input_schema(arguments: type[Request], unlisted: tuple[str, ...] = ()) -> Schema:
     """Return the JSON schema of a tool's arguments. They can be left out, so they are not null."""
-    schema = _brief(*_schema_of(arguments), _INPUT_OMITS)
+    schema = _brief(*_schema_of(arguments), _INPUT_OMITS, {*map(camel, unlisted)})
     return {"type": schema.pop("type"), "properties": schema.pop("properties"), "required": [], **schema}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct, json, to_builtins
 
 from qmd.api import operations
-from qmd.api.arguments import MultiGetBody, Nothing, SearchArguments, camel
+from qmd.api.arguments import MultiGetBody, Nothing, PackArguments, SearchArguments, camel
 from qmd.api.results import (
     READ_LINES,
     Document,
@@ -25,7 +25,8 @@ from qmd.engine.documents.fitting import Limit, fit_page, fit_pages, fit_respons
 from qmd.engine.documents.pages import Page, Pages, Skipped
 from qmd.engine.index import Index
 from qmd.engine.requests import SearchKind
-from qmd.mcp.tool import Handler, Result, Tool, by_name, text
+from qmd.mcp import packs
+from qmd.mcp.tool import Handler, Result, Tool, as_json, by_name, text
 from qmd.models.base import Cancelled
 from qmd.text.wording import visible
 from qmd.types import Hit, SearchResponse
@@ -56,9 +57,15 @@ def _search(kind: SearchKind) -> Handler[Index]:
             results = SearchResults.of(response, request, indexed_at)
             return {"content": [*map(text, [summary, *more])], "structuredContent": structured(results)}
 
-        return fit_response(response, Limit(request.tokens, _OPTION), made, _as_json)
+        return fit_response(response, Limit(request.tokens, _OPTION), made, as_json)
 
     return run
+
+
+def _query(index: Index, arguments: PackArguments, cancelled: Cancelled) -> Result:
+    if arguments.wants_pack:
+        return packs.answer(index, arguments, cancelled)
+    return _search("query")(index, arguments, cancelled)
 
 
 def _addresses(hits: Sequence[Hit]) -> str:
@@ -83,7 +90,7 @@ def _get(index: Index, arguments: GetArguments, cancelled: Cancelled) -> Result:
         more = [page.note] * bool(page.note) + links
         return {"content": [_embedded(document), *map(text, more)], "_meta": {"indexedAt": indexed_at}}
 
-    return fit_page(page, Limit(arguments.tokens, _OPTION), made, _as_json)
+    return fit_page(page, Limit(arguments.tokens, _OPTION), made, as_json)
 
 
 def _links(index: Index, page: Page) -> list[str]:
@@ -144,12 +151,7 @@ def _multi_get(index: Index, arguments: MultiGetBody, cancelled: Cancelled) -> R
             content.append(text(pages.note or _left_out(pages)))
         return {"content": content, "_meta": {"indexedAt": indexed_at}}
 
-    return fit_pages(pages, Limit(arguments.tokens, _OPTION), made, _as_json)
-
-
-def _as_json(result: Result) -> str:
-    """Return a result as it is sent at the most: revision 2026-07-28 has one field more."""
-    return json.encode({"resultType": "complete", **result}).decode()
+    return fit_pages(pages, Limit(arguments.tokens, _OPTION), made, as_json)
 
 
 def _status(index: Index, arguments: Nothing, cancelled: Cancelled) -> Result:
@@ -186,7 +188,7 @@ def _left_out(pages: Pages) -> str:
 _HANDLERS: dict[str, Handler[Index]] = {
     "search": _search("search"),
     "vsearch": _search("vsearch"),
-    "query": _search("query"),
+    "query": _query,
     "get": _get,
     "multi_get": _multi_get,
     "status": _status,

@@ -81,7 +81,7 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
     }
     typed = {
         "type": "object",
-        "properties": {"type": {"type": "string", "enum": ["lex", "vec", "hyde"]}, "query": QUERY},
+        "properties": {"type": {"type": "string", "enum": ["lex", "vec", "hyde"]}, "query": TEXT},
         "required": ["type", "query"],
         "additionalProperties": False,
     }
@@ -94,17 +94,19 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
                 "searches": {
                     "type": "array",
                     "items": typed,
-                    "description": "In place of query: lex finds words, vec a question, hyde a passage as "
-                    "the answer might read; the first counts most.",
+                    "description": "In place of query: lex finds words, vec a question, hyde a possible "
+                    "answer; the first counts most.",
                 },
                 "collections": {
                     "type": "array",
                     "items": TEXT,
                     "description": "Search these.",
                 },
-                "intent": TEXT | {"description": "What you want to know: changes what ranks first."},
-                "candidateLimit": LIMIT | {"default": 30, "description": "How many results are reranked."},
+                "intent": TEXT | {"description": "What you want to know, to rank by."},
+                "candidateLimit": LIMIT | {"default": 30, "description": "How many are reranked."},
                 "rerank": FLAG | {"default": True, "description": "Better order, slower."},
+                "pack": FLAG | {"description": "Whole passages, as many as fit."},
+                "again": FLAG | {"description": "Repeat what was given."},
             },
             [],
         ),
@@ -118,7 +120,7 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
                 "fromLine": COUNT | {"description": "The first line."},
                 "maxLines": LINES,
                 "lineNumbers": NUMBERED,
-                "maxTokens": TOKENS,
+                "maxTokens": TOKENS | {"description": "As in search."},
                 "quote": TEXT | {"description": "Tell where it says this."},
                 "links": FLAG | {"description": "Also list its links and backlinks."},
             },
@@ -134,7 +136,7 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
                 "maxLines": LINES,
                 "maxBytes": COUNT | {"default": 10240, "description": "The most bytes of a document."},
                 "lineNumbers": NUMBERED,
-                "maxTokens": TOKENS,
+                "maxTokens": TOKENS | {"description": "As in search."},
             },
             ["pattern"],
         ),

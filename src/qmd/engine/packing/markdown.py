@@ -53,10 +53,15 @@ def remarks(pack: Pack) -> Iterator[str]:
 def passage(each: PackedPassage) -> str:
     """Return a passage with its header, in a fence that it cannot end."""
     if each.again:
-        return f"[{each.number}] {_AGAIN}{visible(each.address)}\n"
+        return f"{again(each)}\n"
     text = escaped(each.text)
     fence = "`" * max(3, *(len(run) + 1 for run in _RUN.findall(text)), 3)
     return f"{header(each)}\n{fence}\n{text}\n{fence}\n"
+
+
+def again(passage: PackedPassage) -> str:
+    """Return the line of a passage that was given before."""
+    return f"[{passage.number}] {_AGAIN}{visible(passage.address)}"
 
 
 def header(passage: PackedPassage) -> str:

@@ -1,0 +1,60 @@
+"""Packs as answers of the tool `query`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import to_builtins
+
+from qmd.api.arguments import PackArguments
+from qmd.api.results import shortened, stages_of
+from qmd.engine.index import Index
+from qmd.engine.packing import markdown
+from qmd.mcp.tool import Result, as_json, text
+from qmd.models.base import Cancelled
+from qmd.types import Pack, PackedPassage
+
+
+def answer(index: Index, arguments: PackArguments, cancelled: Cancelled) -> Result:
+    """Return the pack that the arguments ask for, within their tokens as it is sent."""
+    indexed_at = index.indexed_at()
+    made = index.run_pack(
+        arguments.pack_request(),
+        render=lambda pack: as_json(_result(pack, indexed_at)),
+        cancelled=cancelled,
+    )
+    return _result(made, indexed_at)
+
+
+def _result(pack: Pack, indexed_at: str | None) -> Result:
+    """Return the passages as structured content, and a line for each as text.
+
+    Most clients show an agent one of the two, as for the results of a search.
+    """
+    remarks = [*markdown.remarks(pack)]
+    content = {
+        "results": [*map(_passage, pack.passages)],
+        "stages": to_builtins(stages_of(pack.stages)),
+        "indexedAt": indexed_at,
+        **({"note": "\n".join(remarks)} if remarks else {}),
+    }
+    return {
+        "content": [text("\n".join([*map(_line, pack.passages), *remarks]) or "No passages found.")],
+        "structuredContent": content,
+    }
+
+
+def _passage(passage: PackedPassage) -> dict[str, Any]:
+    named = {"address": passage.address, "file": passage.file, "line": passage.first_line}
+    if passage.again:
+        return {**named, "snippet": markdown.again(passage)}
+    also = {"also": passage.also} if passage.also else {}
+    date = {"date": passage.date} if passage.date else {}
+    score = round(passage.score, 2)
+    return {**named, "section": passage.section, **date, "score": score, **also, "snippet": passage.text}
+
+
+def _line(passage: PackedPassage) -> str:
+    if passage.again:
+        return markdown.again(passage)
+    return f"{markdown.header(passage)}: {shortened(passage.text.partition(chr(10))[0])}"
