@@ -69,5 +69,13 @@ def test_small_parser_agrees_with_click(name: str, data: st.DataObject) -> None:
         pytest.fail(f"click refuses {words}: {error.format_message()}")
 
 
+def test_empty_value_of_a_repeated_option_counts() -> None:
+    words = ["update", "--index", "work", "--index="]
+    use(Console())
+    session = Session()
+    understood(words, session)
+    assert seen(session) == read_by_click(words)[1]
+
+
 def test_commands_that_agents_call_most_are_read_without_click() -> None:
     assert {"search", "vsearch", "query", "get", "multi-get", "update"} <= set(DEFINED)

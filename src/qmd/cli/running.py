@@ -90,10 +90,13 @@ def understood(words: Sequence[str], session: Session) -> Callable[[], None]:
     found, others = parser.read((*GLOBAL, *command.parameters), rest)
     arguments = parser.arguments_of(command.parameters, found, others)
     session.called = Called(f"qmd {name}", tuple(rest), command.if_unknown)
-    for option, value in (*before, *found):
-        if option.goes == "session":
-            session.take(option.to, value)
-        elif option.goes == "format":
+    for given in (before, found):
+        # Of an option that is repeated, the last value counts, also if that is empty.
+        last = {option.to: value for option, value in given if option.goes == "session"}
+        for to, value in last.items():
+            session.take(to, value)
+    for option, value in found:
+        if option.goes == "format":
             choose_format(option.to, value)
     named = session.index_name is not None or session.store is not None
     if session.portable_file is not None and (named or name not in WITH_INDEX_FILE):
