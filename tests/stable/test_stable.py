@@ -35,6 +35,10 @@ def kept(version: str) -> dict[str, Any]:
     return found
 
 
+#: A list that was promised as complete and was not: 1.0.0 already printed `marks`. Kinds are open since then.
+OPEN = ("trust list[].kind: ",)
+
+
 def test_first_stable_version_is_kept() -> None:
     assert VERSIONS[0] == "1.0.0"
 
@@ -46,7 +50,8 @@ def test_interfaces_stay_compatible_with_earlier_versions(
 ) -> None:
     old = kept(version)[part]
     assert len(old) > 5
-    assert list(PARTS[part](old, interfaces[part])) == []
+    broken = [each for each in PARTS[part](old, interfaces[part]) if not each.startswith(OPEN)]
+    assert broken == []
 
 
 def python_broken(old: str, new: str) -> list[str]:

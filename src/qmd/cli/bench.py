@@ -75,7 +75,7 @@ def bench(session: Session, /, fixture: str | None, **arguments: Any) -> None:
 def _evaluate(session: Session, fixture: str | None, arguments: dict[str, Any]) -> Evaluation:
     from qmd.engine.evaluation.benchmarking import Benchmark
 
-    ways = tuple(name for part in arguments["ways"].split(",") if (name := part.strip()))
+    ways = tuple(name for part in (arguments["ways"] or "").split(",") if (name := part.strip()))
     request, work = options.search_request("", arguments), arguments["work"]
     benchmark = Benchmark(
         fixture and os.path.expanduser(fixture), ways, arguments["k"], arguments["questions"], request, work
