@@ -16,7 +16,7 @@ from typing import Any
 
 import report_docs
 from common import table
-from report_docs import faults, formats, freshness, fuzz, fuzz_formats, hooks, pages, web
+from report_docs import faults, formats, freshness, fuzz, fuzz_formats, hooks, packs, pages, web
 from report_limits import as_table, compared, warm
 from report_plots import PLOTS
 from report_quality import PEERS, peers, quality, short_quality
@@ -73,7 +73,11 @@ def current() -> Iterator[tuple[Path, str]]:
     parts = {
         _HERE / "README.md": {"results": "\n\n".join(text for section in sections if (text := section()))},
         _HERE.parent / "README.md": {"compared": compared(), "quality": short_quality(), "warm": warm()},
-        _DOCS / "benchmarks.md": {"state": state(), **{name: peers(name) for name in PEERS}},
+        _DOCS / "benchmarks.md": {
+            "state": state(),
+            "packs": packs(),
+            **{name: peers(name) for name in PEERS},
+        },
         _DOCS / "hooks.md": {"results": hooks()},
         _DOCS / "reliability.md": {"faults": faults(), "fuzz": fuzz()},
         _DOCS / "scale.md": {"results": report_docs.scale()},

@@ -38,6 +38,19 @@ def hooks() -> str:
     return table(heads, rows) if rows else ""
 
 
+def packs() -> str:
+    rows = load("packs.json").get("results", ())
+    sizes = [*dict.fromkeys(row["tokens"] for row in rows)]
+    ways = [*dict.fromkeys((row["set"], row["way"], row["questions"]) for row in rows)]
+    found = {(row["set"], row["way"], row["tokens"]): row["recall"] for row in rows}
+    body = [
+        [name, f"`{way}`" if way != "files" else "`grep` and whole files", questions]
+        + [two_digits(found[name, way, size]) for size in sizes]
+        for name, way, questions in ways
+    ]
+    return table(["set", "way", "questions", *(f"{size:,} tokens" for size in sizes)], body) if rows else ""
+
+
 def fuzz() -> str:
     rows = [
         [name, f"{each['inputs']:,}", f"{each['seconds']:.0f}", len(each["failures"])]

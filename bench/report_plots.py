@@ -99,7 +99,36 @@ def _draw_silence(all_axes: Sequence[Any], panels: Any) -> None:
         axes.legend(frameon=False)
 
 
+def _recall() -> list[tuple[str, dict[str, list[tuple[float, float]]]]]:
+    """Return a panel for each set: the recall of each way over the tokens."""
+    rows = load("packs.json").get("results", ())
+    return [
+        (
+            name,
+            {
+                way: [
+                    (row["tokens"], row["recall"]) for row in rows if (row["set"], row["way"]) == (name, way)
+                ]
+                for way in ("pack", "query", "files")
+            },
+        )
+        for name in dict.fromkeys(row["set"] for row in rows)
+    ]
+
+
+def _draw_recall(all_axes: Sequence[Any], panels: Any) -> None:
+    for axes, (title, lines) in zip(all_axes, panels, strict=True):
+        for name, points in lines.items():
+            axes.plot(*zip(*points, strict=True), marker="o", label=name)
+        axes.set_xlabel("tokens")
+        axes.set_ylabel("share of the evidence")
+        axes.set_ylim(0, 1.02)
+        axes.set_title(title, loc="left", fontsize=10)
+        axes.legend(frameon=False, loc="lower right")
+
+
 PLOTS = (
     Plot("peers.svg", bars, _draw_bars, (10, 5.6), (2, 2)),
+    Plot("packs.svg", _recall, _draw_recall, (10, 3.4), (1, 3)),
     Plot("hooks.svg", _silence, _draw_silence, (10, 6.4), (2, 2)),
 )
