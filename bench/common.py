@@ -51,6 +51,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "synthetic": _SEARCHING,
     "fields": (*_INDEXING, *_SEARCHING),
     "scale": (*_INDEXING, *RANKING),
+    "growth": (*_INDEXING, *RANKING),
     "vectors": ("store",),
     "embedding*": ("engine/embedding", "models"),
     "http": ("http", *_SERVING),
