@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from tests.edge.cli.schemas import faults, schema
 from tests.users import User
 
 GOOD = 'It says "Run make rollback to return to the last release" (notes/deploy.md:7).\n'
@@ -36,6 +37,7 @@ def test_cite_check_exits_with_1_if_a_citation_does_not_hold(reader: User) -> No
 def test_cite_check_prints_json(reader: User) -> None:
     code, told = check(reader, BAD, "--json")
     (found,) = json.loads(told)
+    assert faults([found], schema("cite check")) == []
     assert code == 1
     assert (found["standing"], found["address"], found["replacement"]) == (
         "changed",
