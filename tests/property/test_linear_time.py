@@ -133,6 +133,8 @@ def _file(module: Any) -> Callable[[str], object]:
 @example("> <script>\n\n")
 @example("<script>\n</script>\n")
 @example("- <style>\n  #a\n")
+@example("<script>\n><script>\n</style>")
+@example("> ```\na\n")
 @example("<a b")
 def test_reading_takes_linear_steps(read: Callable[[str], object], part: str) -> None:
     once, twice = (_steps(read, part * n) for n in (60, 120))

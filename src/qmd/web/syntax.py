@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererProtocol
-from markdown_it.rules_block import StateBlock
+from markdown_it.rules_block import StateBlock, blockquote
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
@@ -30,6 +30,8 @@ _SAFE_SCHEMES = ("http:", "https:", "mailto:")
 _CALLOUT = re.compile(r"\[!([A-Za-z][\w-]{0,30})\]([+-]?)[ \t]*([^\n]*)")
 #: The name of a block at its end.
 BLOCK_ID = re.compile(r"(?:^|[ \t\n]|(?<=\]\]))\^([A-Za-z0-9-]{1,100})\Z")
+#: The lines of a block quote that are read at first. Few are longer, and it is also the factor to read more.
+_QUOTED = 16
 _TASK = re.compile(r"\[([ xX/-])\][ \t]+")
 _MARK = re.compile(r"==(?=\S)([^\n]{1,2000}?)(?<=\S)==")
 #: Colours of callouts; other types look like a note.
@@ -52,6 +54,9 @@ def parser(renderer: type[RendererProtocol]) -> MarkdownIt:
     parser.use(footnote_plugin)
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, allow_labels=False)
     parser.validateLink = is_safe  # type: ignore[method-assign]
+    # It interrupts the same blocks as the rule of markdown-it.
+    interrupts = ["paragraph", "reference", "blockquote", "list"]
+    parser.block.ruler.at("blockquote", _blockquote, {"alt": interrupts})
     parser.block.ruler.before("paragraph", "comment", _block_comment, {"alt": ["paragraph"]})
     parser.block.ruler.before("paragraph", "html_tags", _html_block, {"alt": ["paragraph"]})
     for name, rule in (
@@ -135,6 +140,24 @@ def _comment(state: StateInline, silent: bool) -> bool:
             if end > begin:
                 state.pos = end
                 return True
+    return False
+
+
+def _blockquote(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Read a block quote as markdown-it does, which looks for its end in all lines that could continue it.
+
+    If its last block cannot go on there, such as code, the quote is much shorter. So the lines are limited,
+    and those of a quote that is not over by then are read again with a higher limit.
+    """
+    if silent:
+        return blockquote(state, start, end, silent)
+    tokens, level, lines = len(state.tokens), state.level, _QUOTED
+    while blockquote(state, start, last := min(end, start + lines), silent):
+        if state.line < last or last == end:
+            return True
+        del state.tokens[tokens:]
+        state.level, state.line = level, start
+        lines *= _QUOTED
     return False
 
 
