@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import NoReturn
 
 #: Seconds after which a hook says nothing, if its command has no --timeout.
@@ -16,7 +16,8 @@ SECONDS = "1.5"
 _MAX_LOG = 100_000
 
 
-def limit(words: Sequence[str]) -> None:
+@contextmanager
+def limited(words: Sequence[str]) -> Iterator[None]:
     """End this process in time, with exit code 0, if the hook that the words run is not done by then."""
     from threading import Timer
 
@@ -28,6 +29,10 @@ def limit(words: Sequence[str]) -> None:
     timer = Timer(seconds, _give_up, (f"{' '.join(words[2:3])}: took more than {seconds:g} s",))
     timer.daemon = True
     timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _give_up(line: str) -> NoReturn:

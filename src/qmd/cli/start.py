@@ -22,7 +22,12 @@ def run(args: Sequence[str]) -> int:
     # Bytes that are not UTF-8 arrive as lone surrogates, which neither an index nor a terminal accepts.
     words = [arg.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for arg in args]
     if words[:2] == ["hook", "run"]:
-        import_module("qmd.cli.hook_limit").limit(words)
+        with import_module("qmd.cli.hook_limit").limited(words):
+            return _run(words)
+    return _run(words)
+
+
+def _run(words: list[str]) -> int:
     try:
         answer = client.ask(words)
         if isinstance(answer, int):
