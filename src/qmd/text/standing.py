@@ -17,8 +17,7 @@ from qmd.types.citations import Lines, Verdict
 ELLIPSIS = lazy(r"\s*(?:[\[(［（]\s*(?:\.{3}|…)\s*[\])］）]|\.{3,}|…+)\s*")
 #: The most characters that an ellipsis may leave out.
 MOST_OMITTED = 1_500
-#: A place is similar if at least this share of its words and of the passage's are the same, in order. Of
-#: sentences with one word exchanged all are above .7, and of sentences of other documents 99% below .45.
+#: A place is similar if at least this share of its words and of the passage's are the same, in order.
 _SIMILAR = 0.5
 #: Limits of the search for similar places: words of the passage, its rarest words, places of each, and places
 #: that are compared word by word.
