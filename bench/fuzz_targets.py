@@ -234,7 +234,7 @@ def _calling() -> Iterator[Check]:
 
     import qmd
     from qmd.api.reading import read
-    from qmd.api.results import error_text
+    from qmd.api.texts import error_text
     from qmd.mcp.tool import failure
     from qmd.mcp.tools import TOOLS
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self, cast, get_args, get_origin
 from msgspec import UNSET, Meta, UnsetType, defstruct
 from msgspec.structs import replace
 
-from qmd.api.reading import R, Request, fields_of
+from qmd.api.reading import Request, fields_of
 from qmd.config.validate import MAX_COLLECTION_NAME
 from qmd.engine.embedding.batches import MAX_TEXTS
 from qmd.engine.packing.packs import MAX_SESSION, PackRequest
@@ -384,27 +384,3 @@ class AContext(Request):
     """A context."""
 
     path: Annotated[str, Meta(description="As it was added, or as it is listed.")]
-
-
-def camel(name: str) -> str:
-    """Return a name in camelCase."""
-    first, *others = name.split("_")
-    return first + "".join(part.title() for part in others)
-
-
-def in_camel_case(request: type[R], names: Sequence[str] = (), **types: Any) -> type[R]:
-    """Return arguments as MCP clients write them, in camelCase, and `tokens` as `maxTokens`.
-
-    Only those in `names` if there are any. `types` are other types, such as with another description.
-    """
-    known = {item.name: item for item in fields_of(request)}
-    fields = [
-        (name, types.get(name, item.type), *(() if item.required else (item.default,)))
-        for name, item in ((name, known[name]) for name in names or known)
-    ]
-
-    def renamed(name: str) -> str:
-        return "maxTokens" if name == "tokens" else camel(name)
-
-    made = defstruct(request.__name__, fields, bases=request.__bases__, rename=renamed, kw_only=True)
-    return cast(type[R], made)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, Struct, convert, json, structs
 
 from qmd.api import arguments as asked
-from qmd.api import results, states
+from qmd.api import results, states, texts
 from qmd.engine.deadline import Deadline as Deadline
 from qmd.engine.documents.fitting import Limit, fit_page, fit_pages, fit_response, most_bytes
 from qmd.engine.documents.pages import Page as Page
@@ -109,7 +109,7 @@ def multi_get(index: Index, body: asked.MultiGetBody, cancelled: Cancelled) -> r
 
     def item(page: Page | Skipped) -> results.Document | results.Note:
         if isinstance(page, Skipped):
-            return results.Note("text", results.skipped_text(page, "qmd get"))
+            return results.Note("text", texts.skipped_text(page, "qmd get"))
         truncated = "[...truncated {} more lines]"
         return results.Document.of(page, line_numbers=body.line_numbers, truncated=truncated)
 

@@ -12,20 +12,14 @@ from msgspec import UNSET, Meta, Struct, UnsetType, convert
 from msgspec.structs import replace
 
 from qmd import types
+from qmd.api.texts import address, heading, hit_line
 from qmd.engine.documents.fields import FieldValues
-from qmd.engine.documents.pages import Page, Skipped
+from qmd.engine.documents.pages import Page
 from qmd.engine.requests import SearchRequest
-from qmd.errors import DocumentNotFoundError, QmdError
 from qmd.text.snippet import numbered
 from qmd.text.uris import to_uri
-from qmd.text.wording import plain, plural, visible
 from qmd.types import LinkKind, Section, StageStatus, ValueCount
-from qmd.types.citations import CitationCheck, Standing
-
-#: The lines that an agent should ask for to read around a hit.
-READ_LINES = 20
-#: The most characters of a line in a list of hits.
-_MAX_EXCERPT = 160
+from qmd.types.citations import Standing
 
 
 class Anchor(Struct, frozen=True):
@@ -362,65 +356,3 @@ class Outline(Struct, frozen=True):
 
     file: str
     sections: tuple[Section, ...]
-
-
-def heading(response: types.SearchResponse) -> str:
-    """Return the line above the results of a search."""
-    if not response.found:
-        return f'No results found for "{response.query}"'
-    return f'Found {plural(response.found, "result", separator="")} for "{response.query}"'
-
-
-def hit_line(hit: types.Hit) -> str:
-    """Return a result of a search in one line, with its section unless that is the title."""
-    section = f" ({visible(hit.section)})" if hit.section not in ("", hit.title) else ""
-    notes = " [pinned]" if hit.pinned else ""
-    notes += f" [also {', '.join(map(visible, hit.also))}]" if hit.also else ""
-    place = f":{hit.anchor.address}" if hit.anchor else ""
-    return f"{hit.docid} {hit.percent}% {visible(hit.file)}{place} - {visible(hit.title)}{section}{notes}"
-
-
-def address(hit: types.Hit) -> str:
-    """Return what `get` takes to read a hit's passage and what follows it: `notes/a.md:12:20`."""
-    return f"{hit.file}:{hit.snippet.first_line}:{READ_LINES}"
-
-
-def excerpt(hit: types.Hit) -> str:
-    """Return the line of a hit that matches best, shortened, in one line."""
-    lines = hit.snippet.text.split("\n")
-    at = hit.line - hit.snippet.first_line
-    return shortened(lines[at] if 0 <= at < len(lines) else lines[0])
-
-
-def shortened(line: str) -> str:
-    """Return a line that agents are shown of a passage, without control characters."""
-    line = plain(line)
-    return (
-        line
-        if len(line) <= _MAX_EXCERPT
-        else f"{line[:_MAX_EXCERPT].rpartition(' ')[0] or line[:_MAX_EXCERPT]} ..."
-    )
-
-
-def quotation_text(check: CitationCheck) -> str:
-    """Return in a line whether and where a quotation stands in a document."""
-    place = check.address if check.standing == "holds" else ""
-    details = check.difference or ", ".join(check.candidates) or place
-    return f"{check.message}: {details}" if details else check.message
-
-
-def skipped_text(item: Skipped, tool: str) -> str:
-    """Return the text in place of a document that was too large; `tool` can read it."""
-    file = visible(item.document.file)
-    hint = f"Use '{tool}' with file=\"{file}\" to retrieve."
-    return f"[SKIPPED: {file} - File too large ({item.kilobytes}KB). {hint}]"
-
-
-def error_text(error: QmdError) -> str:
-    """Return an error in one line, or a missing document with a list of similar paths."""
-    if not isinstance(error, DocumentNotFoundError):
-        return error.in_one_line()
-    if not error.suggestions:
-        return error.message
-    similar = "".join(f"\n  - {visible(path)}" for path in error.suggestions)
-    return f"{error.message}\n\nDid you mean one of these?{similar}"

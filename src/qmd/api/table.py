@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 
 from qmd.api import arguments as asked
 from qmd.api import operations, results, states
-from qmd.api.arguments import in_camel_case
+from qmd.api.camel_case import in_camel_case
 from qmd.api.reading import Request
 from qmd.errors import UsageError
 

@@ -242,10 +242,9 @@ class Index(_Methods):
         words_only: bool = False,
         cancelled: Cancelled | None = None,
     ) -> Recall:
-        """Return passages that answer a prompt of a user to an agent; none if nothing seems to.
+        """Return passages that answer a prompt to an agent; none if nothing seems to. See `engine.recall`.
 
-        `threshold` is the least calibrated score, by default that of the configuration; `tokens` bounds the
-        text; `known` are the hashes of passages that the agent has; `words_only` needs no models.
+        `words_only` needs no models.
         """
         from qmd.engine.recall import recall
 

@@ -15,7 +15,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from qmd.api import operations
-from qmd.api.arguments import QueryBody, in_camel_case
+from qmd.api.arguments import QueryBody
+from qmd.api.camel_case import in_camel_case
 from qmd.api.reading import decode_object, read
 from qmd.api.results import SearchResults
 from qmd.engine.documents.fitting import Limit, fit_response

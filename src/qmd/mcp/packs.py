@@ -7,7 +7,8 @@ from typing import Any
 from msgspec import to_builtins
 
 from qmd.api.arguments import PackArguments
-from qmd.api.results import shortened, stages_of
+from qmd.api.results import stages_of
+from qmd.api.texts import shortened
 from qmd.engine.index import Index
 from qmd.engine.packing import markdown
 from qmd.mcp.tool import Result, as_json, text

@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data
 
 from qmd.api.reading import read
-from qmd.api.results import error_text
+from qmd.api.texts import error_text
 from qmd.errors import QmdError
 from qmd.mcp.tool import Result, Subject, Tool, as_text, failure
 

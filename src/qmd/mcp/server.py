@@ -15,7 +15,8 @@ from msgspec import to_builtins
 
 from qmd._version import __version__
 from qmd.api.arguments import PackArguments
-from qmd.api.results import Document, error_text
+from qmd.api.results import Document
+from qmd.api.texts import error_text
 from qmd.engine.index import Index
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, QmdError, UsageError
 from qmd.mcp import prompt

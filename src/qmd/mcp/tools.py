@@ -8,19 +8,11 @@ from typing import Any
 from msgspec import Struct, json, to_builtins
 
 from qmd.api import operations
-from qmd.api.arguments import MultiGetBody, Nothing, PackArguments, SearchArguments, camel
-from qmd.api.results import (
-    READ_LINES,
-    Document,
-    SearchResults,
-    address,
-    excerpt,
-    heading,
-    hit_line,
-    quotation_text,
-    skipped_text,
-)
+from qmd.api.arguments import MultiGetBody, Nothing, PackArguments, SearchArguments
+from qmd.api.camel_case import camel
+from qmd.api.results import Document, SearchResults
 from qmd.api.table import TABLE, GetArguments, Operation
+from qmd.api.texts import READ_LINES, address, excerpt, heading, hit_line, quotation_text, skipped_text
 from qmd.engine.documents.fitting import Limit, fit_page, fit_pages, fit_response, most_bytes
 from qmd.engine.documents.pages import Page, Pages, Skipped
 from qmd.engine.index import Index

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
 
-from qmd.api.results import error_text
+from qmd.api.texts import error_text
 from qmd.errors import QmdError
 
 #: The errors of operations.
