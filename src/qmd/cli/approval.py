@@ -32,9 +32,7 @@ def review(trust: Trust, uses: Collection[Kind], note: Callable[[str], None]) ->
     unapproved = trust.unapproved(uses)
     if not unapproved:
         return False
-    # Nobody who approves something for a command should approve hooks by the way.
-    kinds = frozenset(_REQUESTS) - {"hook"}
-    undecided = [permission for permission, approved in trust.asked(kinds) if approved is None]
+    undecided = [permission for permission, approved in trust.asked() if approved is None]
     if can_ask() and not set(unapproved).isdisjoint(undecided):
         show(trust, undecided, current().stderr)
         if ask(trust, undecided):

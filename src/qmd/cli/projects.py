@@ -124,7 +124,9 @@ def _review(trust: Trust, *, yes: bool) -> None:
             "there is no project here: no .qmd/index.yml in this folder or above it",
             "your own configuration needs no approval; 'qmd init' makes a project",
         )
-    requests = trust.asked()
+    from qmd.config.approvals import KINDS
+
+    requests = trust.asked(KINDS)
     waiting = [permission for permission, approved in requests if not approved]
     if not waiting:
         say(f"{clean_name(trust.project)} asks for nothing that is not approved.")

@@ -39,6 +39,8 @@ _DESCRIPTIONS: Mapping[Kind, str] = {
 }
 #: Removed from the configuration unless approved. The other kinds are checked when they are used.
 _CONFIGURED: frozenset[Kind] = frozenset({"update", "path", "model", "store", "context"})
+#: What commands use of a project. Hooks, which every project may ask for, are approved by `qmd trust` alone.
+USED: frozenset[Kind] = KINDS - {"hook"}
 
 
 class Trust:
@@ -57,7 +59,7 @@ class Trust:
         """Return the configuration without its unapproved parts."""
         return _without(_without_personal(self._written), self.unapproved(_CONFIGURED))
 
-    def asked(self, kinds: Collection[Kind] = KINDS) -> list[tuple[Permission, bool | None]]:
+    def asked(self, kinds: Collection[Kind] = USED) -> list[tuple[Permission, bool | None]]:
         """List the permissions that the project asks for, and whether each is approved; None if undecided."""
         if self.project is None:
             return []
@@ -72,7 +74,7 @@ class Trust:
         }
         return [(permission, decisions.get(permission)) for permission in permissions]
 
-    def unapproved(self, kinds: Collection[Kind] = KINDS) -> list[Permission]:
+    def unapproved(self, kinds: Collection[Kind] = USED) -> list[Permission]:
         """List the permissions that are not approved. Raises `ConfigError` if approvals cannot be read."""
         if self.approves_all:
             return []
