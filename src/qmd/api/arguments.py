@@ -298,7 +298,7 @@ class RecallBody(Request):
 class CiteBody(Request):
     """A text with citations, such as a draft in Markdown. `fix` asks for it with citations rewritten."""
 
-    text: Annotated[str, _schema(pattern=NOT_BLANK)]
+    text: str
     fix: bool = False
 
 

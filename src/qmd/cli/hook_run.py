@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     "--timeout S",
     decimal(0.001, 600),
     f"Say nothing after S seconds.  [default: {SECONDS}]",
-    default=SECONDS,
 )
-def run(session: Session, event: str, target: str, starts_server: bool, timeout: float) -> None:
+def run(session: Session, event: str, target: str, starts_server: bool, timeout: float | None) -> None:
     """Answer an event of an agent, whose JSON is on stdin: session, prompt or compact.
 
     It says nothing if nothing answers, and if it fails: then 'qmd hook status' says why.

@@ -34,7 +34,7 @@ _PATH = lazy(
     r"(?P<path>[^#]*?[^#/\s]\.(?P<suffix>[A-Za-z0-9]*[A-Za-z][A-Za-z0-9]*))"
     r"(?P<place>:\d{1,9}(?:[-–:]\d{1,9})?|:[a-z]{1,20}\d{1,9}(?:[-–]\d{1,9})?|\#.+)?"
 )
-_PLAIN_PATH = lazy(r"(?P<path>[^#:]*/[^#:]*[^#:/])(?P<place>:\d{1,9}(?:[-–:]\d{1,9})?)")
+_PLAIN_PATH = lazy(r"(?P<path>(?=[^#:/]*/)[^#:]*[^#:/])(?P<place>:\d{1,9}(?:[-–:]\d{1,9})?)")
 _LINES = lazy(r"#L(\d{1,9})(?:-L?(\d{1,9}))?\Z")
 _FOREIGN = lazy(
     r"[a-zA-Z][a-zA-Z0-9+.-]{1,30}://|(?:mailto|tel|data|javascript|obsidian|file):|//|www\.", re.I

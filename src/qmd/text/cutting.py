@@ -11,7 +11,7 @@ from qmd.text.regex import lazy
 _FENCE = lazy(r"^[ \t>]*+(?P<marks>`{3,}+(?=[^`\n]*+$)|~{3,}+)(?P<rest>[^\n]*+)$", re.MULTILINE)
 #: The end of a sentence, with the quotation marks and brackets that belong to it.
 _SENTENCE = lazy(
-    r"(?:(?<!\d)[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？｡]++[」』”’）】]*+(?![\u0300-\u036f\ufe00-\ufe0f\u200d]))"
+    r"(?:(?<![\d.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|(?<![。！？｡])[。！？｡]++[」』”’）】]*+(?![\u0300-\u036f\ufe00-\ufe0f\u200d]))"
 )
 
 

@@ -17,9 +17,9 @@ _WORDS = "how|what|when|where|who|whom|whose|why|which"
 _HAN_WORDS = "如何|怎么|怎样|怎麼|怎樣|什么|什麼|哪|谁|誰|为什么|為什麼|何时|何時|多少"
 #: The question mark and the semicolon of ASCII are also parts of addresses and code.
 _BOUNDARY = lazy(
-    r"(?<=[?;])\s+|(?<=[？；])\s*|\s*\n\s*"
-    rf"|,?\s+(?:and|und|et|y)\s+(?=(?:{_WORDS})\b)"
-    rf"|[,，]?\s*(?:以及|并且|並且|还有|還有|和)(?=(?:{_HAN_WORDS}))",
+    r"(?<=[?;])\s++|(?<=[？；])\s*+|(?<![^\S\n])[^\S\n]*+\n\s*+"
+    rf"|(?:,|(?<![\s,]))\s++(?:and|und|et|y)\s++(?=(?:{_WORDS})\b)"
+    rf"|(?:[,，]|(?<![\s,，]))\s*+(?:以及|并且|並且|还有|還有|和)(?=(?:{_HAN_WORDS}))",
     re.IGNORECASE,
 )
 _BULLET = lazy(r"^(?:[-*+•]|\d{1,2}[.)])\s+")

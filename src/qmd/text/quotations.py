@@ -40,11 +40,11 @@ _CALLOUT = lazy(r"\[!\w+\]")
 _SENTENCE_END = lazy(r"[.!?][\"”’»)\]]*\s+(?=[\"“‘«(\[]?[^\W\d_a-z])|[。！？][”’」』）]*")
 #: Between a quotation and the citation directly after it.
 _DIRECTLY = lazy(
-    r"[\s`*_]*(?:[`*_<]*|(?:[.,;:!?][\s`*_]*)?(?:[(\[（【<—–-][^)\]）】>]*"
-    r"|(?:see|cf\.?|in|from|source:?|per|at|of|siehe|aus|voir|dans|见|参见|来源[:：]?|出自|载于|より)\s*[(\[`*_<]*))\Z",
+    r"[\s`*_]*+(?:(?:<[`*_<]*+)?|(?:[.,;:!?][\s`*_]*+)?(?:[(\[（【<—–-][^)\]）】>]*+"
+    r"|(?:see|cf\.?|in|from|source:?|per|at|of|siehe|aus|voir|dans|见|参见|来源[:：]?|出自|载于|より)\s*+[(\[`*_<]*+))\Z",
     re.I,
 )
-_TO_NOTE = lazy(r"[\s.,;:!?*_]*\Z")
+_TO_NOTE = lazy(r"[\s.,;:!?*_]*+\Z")
 _ATTRIBUTION = lazy(r"[ \t]*(?:[—–(\[（]|--?[ \t]|(?:source|from|in|see|来源|出自)\b)", re.I)
 _MARKER = lazy(r"\[(\^?[^\[\]\s]{1,50})\](?![(:\[])")
 _DEFINITION = lazy(r"(?m)^[ \t]{0,3}\[(\^?[^\[\]\s]{1,50})\]:?[ \t]")
@@ -53,7 +53,7 @@ _DEPTH = 8
 #: The most characters between a quotation and the citation directly after it.
 _NEAR = 200
 #: What a block quote says of its source, before the citation: a dash or a bracket, and up to three words.
-_SOURCE = lazy(r"[ \t]*(?:—|–|--?[ \t]|[(\[（])[ \t]*(?:[^\s—–(\[（]+[ \t]+){0,3}[`*_<(\[]*\Z")
+_SOURCE = lazy(r"(?<![ \t])[ \t]*+(?:—|–|--?[ \t]|[(\[（])[ \t]*+(?:[^\s—–(\[（]++[ \t]++){0,3}[`*_<(\[]*+\Z")
 #: The most characters of a line after a block quote that says where it is from.
 _SHORT = 150
 
@@ -145,7 +145,8 @@ class _Draft:
         if after is None:
             return None
         between = self.text[quotation.end : after.start]
-        return after.citation if (_TO_NOTE if after.note else _DIRECTLY).match(between) else None
+        belongs = _TO_NOTE.match(between) if after.note else _DIRECTLY.match(between)
+        return after.citation if belongs else None
 
     def _nearest(self, quotation: Quotation, references: _References, low: int, high: int) -> int | None:
         """Return the citation of its paragraph that a quotation belongs to if none is directly after it."""

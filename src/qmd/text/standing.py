@@ -14,7 +14,7 @@ from qmd.text.verbatim import Place, Words, exact_places, is_negation
 from qmd.types.citations import Lines, Verdict
 
 #: `...`, `[...]` and the like in a quotation: something is left out.
-ELLIPSIS = lazy(r"\s*(?:[\[(［（]\s*(?:\.{3}|…)\s*[\])］）]|\.{3,}|…+)\s*")
+ELLIPSIS = lazy(r"(?<!\s)\s*+(?:[\[(［（]\s*+(?:\.{3}|…)\s*+[\])］）]|\.{3,}+|…++)\s*+")
 #: The most characters that an ellipsis may leave out.
 MOST_OMITTED = 1_500
 #: A place is similar if at least this share of its words and of the passage's are the same, in order.
