@@ -119,7 +119,12 @@ def find_windows(text: str, highlighter: Highlighter, span: tuple[int, int]) -> 
 
 
 def best_place(text: str, window: Window, highlighter: Highlighter) -> int:
-    """Return the first match in the line of a window that has most of the query; its start if none has."""
+    """Return the first match in the line of a window that has most of the query; its start if none has.
+
+    It is also the start if the window is in a single line, because only the line of the place is shown.
+    """
+    if text.find("\n", window.start, window.end) < 0:
+        return window.start
     lines: dict[int, tuple[int, dict[str, float]]] = {}
     for low, _, term, weight in highlighter.find_all(text[window.start : window.end]):
         line = text.rfind("\n", window.start, window.start + low)

@@ -63,12 +63,10 @@ def choose_passages(
     best_first = _best_first(text, by_words, ranked)
     chosen: list[tuple[Window, Cut]] = []
     # What the reranker likes is alike, so the last of several passages is chosen by words.
-    for windows, most in (
-        (best_first, max(1, count - 1)),
-        (sorted(best_first, key=_by_words), count),
-        (best_first, count),
-    ):
-        for window in windows:
+    for order, most in ((None, max(1, count - 1)), (_by_words, count), (None, count)):
+        if len(chosen) >= most:
+            continue
+        for window in sorted(best_first, key=order) if order else best_first:
             if len(chosen) >= most:
                 break
             first = _first_of_equals(text, window)
