@@ -21,8 +21,10 @@ from qmd.config.validate import nfc, validate_collection_name, validate_encoding
 from qmd.config.yaml_nodes import Entry, Node, broken
 from qmd.errors import UsageError
 from qmd.text import dates
+from qmd.text.predicates import field_name
 from qmd.text.similar import nearest
 from qmd.types import DEFAULT_PATTERN, Collection, Config, Hook, Models, UnknownKey
+from qmd.types.states import STATE_KEYS, StateRole
 
 #: tobi/qmd accepts all these spellings; the first that is present is used.
 _EDITOR_NAMES = ("editor_uri", "editor_uri_template", "editorUri", "editor-uri")
@@ -68,6 +70,7 @@ def read_config(root: Node | None, path: str, digest: str) -> Config:
         store=top.text("store"),
         recency=_recency(top),
         fold=top.flag("fold", False),
+        state=_state(top.section("state")),
         # Last, because a key is known once it has been read.
         unknown_keys=tuple(sorted(top.unknown_keys(), key=lambda key: key.line)),
     )
@@ -240,6 +243,11 @@ def _hook(section: _Section) -> Hook:
             section.fail(node, "threshold must be a number from 0 to 1")
         threshold = float(node.text)
     return Hook(threshold, _texts(section, "collections"))
+
+
+def _state(section: _Section) -> dict[str, StateRole]:
+    """Return more names of the fields that say the state of a document: `superseded_by: [ersetzt_durch]`."""
+    return {field_name(name): role for key, role in STATE_KEYS.items() for name in _texts(section, key)}
 
 
 def _weight(section: _Section) -> float:

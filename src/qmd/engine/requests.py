@@ -168,7 +168,8 @@ def _check_number(name: str, value: float, option: Meta) -> None:
 class FilterOptions(TypedDict, total=False):
     """Options that limit a search to documents that pass all of them.
 
-    `where` is one condition or several, such as `status=draft`, and `filter` a tree of conditions as in JSON.
+    `where` is one condition or several, such as `status=draft`, `state` one state or several alternatives,
+    `current` the same as the state `current`, and `filter` a tree of conditions as in JSON.
     """
 
     tag: str | Sequence[str] | None
@@ -177,6 +178,8 @@ class FilterOptions(TypedDict, total=False):
     after: str | None
     before: str | None
     where: str | Sequence[str] | None
+    state: str | Sequence[str] | None
+    current: bool
     filter: Predicate | Mapping[str, Any] | str | None
 
 
@@ -225,7 +228,7 @@ NAMES: Mapping[SearchKind, frozenset[str]] = {
     "query": HybridSearchOptions.__optional_keys__,
 }
 #: Options that become the filter of a request.
-FILTERS = (*filters.OPTIONS, "filter")
+FILTERS = (*filters.OPTIONS, "current", "filter")
 #: Options that are stored as tuples.
 _LISTS = ("collections", "searches", "facets")
 

@@ -9,7 +9,7 @@ A `Store` hands out its parts: `store.documents.find`, `store.lexical.search`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from qmd.store.values import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         VectorSet,
         Waste,
     )
-    from qmd.text.predicates import Value
+    from qmd.text.predicates import Comparison, Value
     from qmd.text.query import LexicalQuery
     from qmd.types import Anchor, Chunk, Config, Document, FieldSummary, Link, States, ValueCount
 
@@ -272,6 +272,14 @@ class Fields(Protocol):
     def existing(self, collections: Sequence[str], names: Sequence[str]) -> frozenset[str]:
         """Return those of some fields that a document has, without those of the file itself."""
 
+    def stated(
+        self, collections: Sequence[str], conditions: Sequence[Comparison]
+    ) -> dict[int, dict[str, tuple[Value, ...]]]:
+        """Return by document and field the values that satisfy one of some comparisons.
+
+        It takes hardly any time if no document has one of the fields, which are not those of the file itself.
+        """
+
     def values(self, scope: Scope, field: str, limit: int) -> list[ValueCount]:
         """Return up to `limit` values of a field, most frequent first."""
 
@@ -332,6 +340,12 @@ class Store(Protocol):
     @property
     def location(self) -> str:
         """The path of the file, or the address without secrets."""
+
+    def computed(self) -> dict[Any, Any]:
+        """Return what this thread has computed from the index, by key; empty after a change of the index.
+
+        A store that cannot tell changes returns a new dictionary each time.
+        """
 
     def close(self) -> None:
         """Close the connections."""

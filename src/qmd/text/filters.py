@@ -21,6 +21,7 @@ from msgspec.json import encode
 
 from qmd.errors import UsageError
 from qmd.text import dates
+from qmd.text.filter_values import NO_STATE, author_is, path_is, state_is, tag_is
 from qmd.text.predicates import (
     PATTERNS,
     And,
@@ -71,28 +72,11 @@ _SIGNS: Mapping[str, Operator] = {
     ">=": "gte",
     "~": "contains",
 }
-_GLOB = lazy(r"[*?]")
 #: Operators of JSON that are written with others.
 _COMPOSED = ("ne", "in", "nin", "all")
 #: Operators of JSON whose operand is a text.
 TEXT_OPERATORS = ("prefix", *(name for name in PATTERNS if name != "glob"))
 OPERATORS = (*(name for name in get_args(Operator) if name != "glob"), *_COMPOSED)
-
-
-def tag_is(value: str) -> Predicate:
-    """Return a filter on a tag, which may be written with `#`. It includes the tags below it."""
-    return Comparison("tag", "eq", value.removeprefix("#").strip("/"))
-
-
-def path_is(value: str) -> Predicate:
-    """Return a filter on the path in a collection: the beginning of a path, or a glob."""
-    path = value.removeprefix("/")
-    return Comparison("path", "glob" if _GLOB.search(path) else "prefix", path)
-
-
-def author_is(value: str) -> Predicate:
-    """Return a filter on the author."""
-    return Comparison("author", "eq", value)
 
 
 def since(value: str) -> Predicate | None:
@@ -118,6 +102,7 @@ _KEYS: Mapping[str, Callable[[str], Predicate | None]] = {
     "title": lambda value: Comparison("title", "contains", value),
     "ext": lambda value: Comparison("ext", "eq", value.removeprefix(".")),
     "link": lambda value: Comparison("link", "eq", value),
+    "state": state_is,
 }
 
 
@@ -134,13 +119,17 @@ def from_options(options: Mapping[str, Any]) -> Predicate | None:
     found: list[Predicate] = []
     for name, make in OPTIONS.items():
         given = options.get(name)
+        if name == "state" and given and not isinstance(given, str):
+            given = ",".join(given)  # alternatives, because a document has one state
         for value in (given,) if isinstance(given, str) else given or ():
             if not value.strip():
                 raise UsageError(f"{name} is empty")
             predicate = make(value)
             if predicate is None:
-                raise UsageError(_no_date(name, value))
+                raise UsageError(NO_STATE if name == "state" else _no_date(name, value))
             found.append(predicate)
+    if options.get("current"):
+        found.append(Comparison("state", "eq", "current"))
     given = options.get("filter")
     if given is not None:
         found.append(given if isinstance(given, Predicate) else from_json(given))
@@ -270,6 +259,7 @@ OPTIONS: Mapping[str, Callable[[str], Predicate | None]] = {
     "after": since,
     "before": until,
     "where": condition,
+    "state": state_is,
 }
 
 

@@ -41,7 +41,9 @@ OF_FILE: Mapping[str, ValueType] = {
     "size": "number",
 }
 #: Fields that a filter may name in any index. Documents may lack those that are not of the file.
-BUILT_IN = (*OF_FILE, "author", "tag", "alias", "link", "ext", "format")
+BUILT_IN = (*OF_FILE, "author", "tag", "alias", "link", "state", "ext", "format")
+#: Those of them that no store has: a condition on them becomes `Among`.
+RESOLVED = frozenset({"link", "state"})
 Operator = Literal["eq", "lt", "lte", "gt", "gte", "prefix", "suffix", "contains", "glob", "exists"]
 
 
@@ -311,7 +313,7 @@ _SIGNS = {"eq": ":", "lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "contains":
 #: Comparisons that are typed as `field:value`.
 _SHORT = frozenset(
     {("path", "prefix"), ("path", "glob"), ("file", "contains"), ("title", "contains")}
-    | {(field, "eq") for field in ("tag", "author", "ext", "link")}
+    | {(field, "eq") for field in ("tag", "author", "ext", "link", "state")}
 )
 _NEEDS_QUOTES = lazy(r'[\s",\[\]]')
 

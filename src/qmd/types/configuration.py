@@ -7,6 +7,8 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from qmd.types.states import STATE_FIELDS, StateRole
+
 DEFAULT_PATTERN = "**/*.md"
 #: The limits of a collection's weight.
 MIN_WEIGHT, MAX_WEIGHT = 0.01, 100.0
@@ -95,10 +97,17 @@ class Config(Struct, frozen=True):
     store: str | None = None  #: The address of a store other than SQLite
     recency: float | None = None  #: The half-life of scores in days; None if the date does not count
     fold: bool = False  #: Whether a search shows documents with the same text once
+    #: More names of fields that say the state of a document, and what they say.
+    state: Mapping[str, StateRole] = field(default_factory=dict)
     unknown_keys: tuple[UnknownKey, ...] = ()  #: Keys that qmd does not know
     #: Whether collections are missing because the caller may not see them. Results must then not depend on
     #: the missing collections, not even through statistics.
     restricted: bool = False
+
+    @property
+    def state_fields(self) -> Mapping[str, StateRole]:
+        """The names of all fields that say the state of a document, and what they say."""
+        return {**STATE_FIELDS, **self.state}
 
     @property
     def population(self) -> tuple[str, ...] | None:

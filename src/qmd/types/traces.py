@@ -113,6 +113,16 @@ class Pin(Struct, frozen=True, tag="pinned"):
     """The user pinned the document to the query."""
 
 
+class Succession(Struct, frozen=True, tag="replaces"):
+    """The document came directly above one that it replaces, whose display path this is.
+
+    `score` is its own score before that; 0 if the search has not found it.
+    """
+
+    file: str
+    score: float
+
+
 class Fold(Struct, frozen=True, tag="folded"):
     """The number of other documents with the same text that the hit stands for."""
 
@@ -136,6 +146,7 @@ Trace = (
     | Likelihood
     | Adjustment
     | Pin
+    | Succession
     | Fold
     | DateOrder
 )
@@ -166,6 +177,8 @@ def _explained(trace: Trace) -> dict[str, Any]:
             return {"rerank": trace.rerank, "blend": trace.parts, "most": trace.most}
         case Pin():
             return {"pinned": True}
+        case Succession(file, score):
+            return {"replaces": file, "before": round(score, 4)}
         case Fold(copies):
             return {"copies": copies}
         case DateOrder(date):

@@ -18,6 +18,7 @@ from qmd.types.traces import (
     Likelihood,
     ListShare,
     Pin,
+    Succession,
     Trace,
     TunedBlend,
     VectorMatch,
@@ -74,6 +75,9 @@ def _line(step: Trace) -> Iterator[str]:
             yield f"likelihood  of {_signals(step)}; raw score {raw:.3f}"
         case Pin():
             yield "pinned  to this query, so it comes first"
+        case Succession(file, score):
+            found = f"from {score:.3f} " if score else ""
+            yield f"raised  {found}above {one_line(file)}, which it replaces"
         case Fold(copies):
             yield f"folded  with {copies} other document(s) of the same text"
         case DateOrder(date):

@@ -8,8 +8,8 @@ from typing import Any, Unpack
 from msgspec import Struct
 from msgspec.structs import replace
 
-from qmd.engine.documents.links import with_links
 from qmd.engine.documents.references import References
+from qmd.engine.documents.scopes import resolved
 from qmd.engine.parts import Part
 from qmd.engine.requests import ALL, FilterOptions, collections_of
 from qmd.engine.workspace import Workspace
@@ -138,7 +138,7 @@ def filtered(workspace: Workspace, collections: Sequence[str], filters: Mapping[
     """Return the documents of collections (those searched, if none is named) that pass filters."""
     config, where = workspace.config, from_options(filters)
     scope = Scope(collections_of(config, collections), where, config.population)
-    return with_links(workspace.store, config, scope)
+    return resolved(workspace.store, config, scope)
 
 
 def check_fields(store: Store, config: Config, where: Predicate | None) -> None:

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from qmd.engine.documents.references import References
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
-from qmd.errors import UsageError
 from qmd.store.base import Store
-from qmd.store.values import Scope
 from qmd.text.link_targets import LinkTargets, names_of, target_name
-from qmd.text.predicates import Among, Comparison, Predicate, describe, replaced
 from qmd.text.uris import split_fragment
-from qmd.types import Config, Document, Link, ResolvedLink
+from qmd.types import Document, Link, ResolvedLink
 
 #: Documents whose links are read at a time.
 _BATCH = 1_000
@@ -94,6 +90,10 @@ class Links:
                 if link.kind == "embed" and target_name(link.target).partition("?")[0] == key:
                     yield document.path, link.target
 
+    def targets(self, collection: str, targets: Sequence[str]) -> LinkTargets:
+        """Return the documents of a collection that some targets can lead to."""
+        return self._collection(collection, targets).targets
+
     def named(self, collection: str, target: str) -> str | None:
         """Return the path of the document of a collection that a wikilink in its root leads to."""
         return self._collection(collection, [target]).targets.resolve(target, "", wikilink=True)
@@ -157,26 +157,6 @@ class LinkMethods(Part):
 
     def _document(self, reference: str) -> Document:
         return References(self._workspace.store, self._workspace.config).resolve(reference)
-
-
-def with_links(store: Store, config: Config, scope: Scope) -> Scope:
-    """Return a scope in which conditions on links are replaced by the documents that satisfy them.
-
-    Raises `NotFoundError` if a filter names no document, and `UsageError` for another comparison with links.
-    """
-    if scope.where is None:
-        return scope
-    links, references = Links(store), References(store, config)
-
-    def resolve(comparison: Comparison) -> Predicate:
-        if comparison.field != "link":
-            return comparison
-        if comparison.operator != "eq":
-            raise UsageError(f"wrong filter: {describe(comparison)}", "write link:notes/a.md")
-        document = references.resolve(str(comparison.value))
-        return Among(tuple(links.linking(document)), describe(comparison))
-
-    return replace(scope, where=replaced(scope.where, resolve))
 
 
 def leads_to_document(link: ResolvedLink) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -17,6 +18,10 @@ from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text.predicates import matches
 from qmd.types import Collection, Config, Document, Ranked, Stage, traces
+from qmd.types.states import CURRENT
+
+if TYPE_CHECKING:
+    from qmd.engine.documents.states import States
 
 #: The half-life of `recent` in days, if neither the request nor the configuration has one.
 DEFAULT_HALF_LIFE = 90.0
@@ -45,6 +50,7 @@ class Adjuster(Struct, frozen=True):
     scope: Scope
     request: SearchRequest
     guidance: Guidance = field(default_factory=Guidance)
+    states: States | None = None  #: The states of documents, if some are not current
 
     @property
     def fold(self) -> bool:
@@ -61,9 +67,15 @@ class Adjuster(Struct, frozen=True):
         collections = self._collections
         return (
             bool(self.guidance.marks)
+            or self.sinks
             or len({collection.weight for collection in collections}) > 1
             or any(self._half_life(collection) is not None for collection in collections)
         )
+
+    @property
+    def sinks(self) -> bool:
+        """Whether documents may sink because of their state."""
+        return self.states is not None and self.states.sink
 
     @property
     def depth(self) -> int:
@@ -89,7 +101,10 @@ class Adjuster(Struct, frozen=True):
             documents = self.store.documents.by_id([item.document for item in items])
             items = [item for item in items if item.document in documents]
             if self.weighs:
-                items = self._weighed(items, documents)
+                successors = self._successors(items)
+                items = self._weighed(items, documents, successors)
+                if not self.by_date:
+                    items = succeeded(items, successors, documents)
             if self.by_date and complete:
                 items = _newest_first(items, documents)
             items = self.cut([*self._pinned(items), *items])
@@ -132,7 +147,25 @@ class Adjuster(Struct, frozen=True):
             return DEFAULT_HALF_LIFE
         return configured or None
 
-    def _weighed(self, items: Sequence[Ranked], documents: Mapping[int, Document]) -> list[Ranked]:
+    def _successors(self, items: Sequence[Ranked]) -> dict[int, list[int]]:
+        """Return the documents in the scope that replace others, one after the other, by id."""
+        if self.states is None:
+            return {}
+        chains = {item.document: chain for item in items if (chain := self.states.chain(item.document))}
+        following = {document for chain in chains.values() for document in chain}
+        covered = {each.id for each in self._covers([*self.store.documents.by_id([*following]).values()])}
+        return {
+            document: found
+            for document, chain in chains.items()
+            if (found := [each for each in chain if each in covered])
+        }
+
+    def _weighed(
+        self,
+        items: Sequence[Ranked],
+        documents: Mapping[int, Document],
+        successors: Mapping[int, Sequence[int]],
+    ) -> list[Ranked]:
         collections = {collection.name: collection for collection in self._collections}
         highest = max((collection.weight for collection in collections.values()), default=1.0)
         half_lives = {name: self._half_life(collection) for name, collection in collections.items()}
@@ -147,6 +180,9 @@ class Adjuster(Struct, frozen=True):
                 highest=highest,
                 half_life=half_lives[document.collection],
                 mark=self.guidance.marks.get(document.file),
+                state=CURRENT
+                if self.states is None or document.id in successors
+                else self.states.of(document.id),
             )
             scored.append(weigh(item, facts))
         return sorted(scored, key=lambda item: -item.score)
@@ -184,6 +220,34 @@ class Adjuster(Struct, frozen=True):
             for document in inside
             if matches(where, {"id": (document.id,), **fields.get(document.id, {})})
         ]
+
+
+def succeeded(
+    items: Sequence[Ranked], successors: Mapping[int, Sequence[int]], documents: Mapping[int, Document]
+) -> list[Ranked]:
+    """Place documents directly above those that they replace, also if they are not among the items.
+
+    Of a document's `successors`, those that replace others themselves are only moved, not added. A document
+    that moves up gets the score of the one that it replaces.
+    """
+    if not successors:
+        return [*items]
+    ranked = {item.document: item for item in items}
+    placed: dict[int, Ranked] = {}
+    for item in items:
+        *others, last = successors.get(item.document, (item.document,))
+        for document in (last, *reversed(others)):
+            if (
+                document in placed
+                or document == item.document
+                or not (document in ranked or document == last)
+            ):
+                continue
+            own = ranked.get(document) or Ranked(document, 0.0)
+            trace = traces.Succession(documents[item.document].file, own.score)
+            placed[document] = replace(own, score=item.score, traces=(*own.traces, trace))
+        placed.setdefault(item.document, item)
+    return [*placed.values()]
 
 
 def _newest_first(items: Sequence[Ranked], documents: Mapping[int, Document]) -> list[Ranked]:

@@ -14,12 +14,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.types import Ranked
+from qmd.types.states import CURRENT, SINKING, State
 from qmd.types.traces import Adjustment, Factor
 
 #: The factor of a very old document.
 OLDEST = 0.5
 #: By how much a mark for the very same query changes the factor.
 MARK = 0.5
+#: The factor of a document that is not valid any more, if nothing that replaces it is searched.
+OUTDATED = 0.5
 #: Higher scores are lowered to this one, because the odds of 1 are infinite.
 _SURE = 0.995
 _SECONDS_PER_DAY = 86_400.0
@@ -37,6 +40,7 @@ class Facts(Struct, frozen=True):
     """The properties of a document that its factors depend on.
 
     `weight` is that of its collection, and `highest` the highest one of the collections that are searched.
+    `state` is current if the document that replaces it is searched, because that comes directly above it.
     """
 
     date: str
@@ -45,6 +49,7 @@ class Facts(Struct, frozen=True):
     highest: float = 1.0
     half_life: float | None = None
     mark: Mark | None = None
+    state: State = CURRENT
 
 
 def of_collection(facts: Facts) -> Factor | None:
@@ -76,11 +81,17 @@ def of_mark(facts: Facts) -> Factor | None:
     return Factor(1.0 + change if facts.mark.good else 1.0 - change, facts.mark.reason)
 
 
+def of_state(facts: Facts) -> Factor | None:
+    """Return a factor below 1 for a document that is not valid any more."""
+    return Factor(OUTDATED, f"it is {facts.state.line}") if facts.state.name in SINKING else None
+
+
 #: By the name that the explanation has.
 FACTORS: Mapping[str, Callable[[Facts], Factor | None]] = {
     "collection": of_collection,
     "recency": of_date,
     "mark": of_mark,
+    "state": of_state,
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -10,6 +12,7 @@ from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text import filters
 from qmd.text.predicates import (
+    RESOLVED,
     Predicate,
     both,
     comparisons,
@@ -19,6 +22,9 @@ from qmd.text.predicates import (
     shown_value,
 )
 from qmd.types import Config, Document, Stage, TypedSearch
+
+if TYPE_CHECKING:
+    from qmd.engine.documents.states import States
 
 #: Reason of a search without results if its query has neither words nor filters.
 NO_TERMS = "the query has no word to look for"
@@ -73,15 +79,24 @@ def without_filters(store: Store, config: Config, request: SearchRequest) -> Fil
 def scope_of(store: Store, config: Config, request: SearchRequest) -> Scope:
     """Return the scope of a search `without_filters`.
 
-    Conditions on links are replaced by the documents that satisfy them. Raises `CollectionNotFoundError`, and
-    `NotFoundError` if a filter on links names no document.
+    Conditions on links and states are replaced by the documents that satisfy them. Raises
+    `CollectionNotFoundError`, and `NotFoundError` if a filter on links names no document.
     """
     scope = Scope(collections_of(config, request.collections), request.where, config.population)
-    if scope.where is None or not any(each.field == "link" for each in comparisons(scope.where)):
+    if scope.where is None or RESOLVED.isdisjoint(each.field for each in comparisons(scope.where)):
         return scope
-    from qmd.engine.documents.links import with_links
+    from qmd.engine.documents.scopes import resolved
 
-    return with_links(store, config, scope)
+    return resolved(store, config, scope)
+
+
+def states_in(store: Store, config: Config) -> States | None:
+    """Return the states of the documents of an index; None if no document says anything of its state."""
+    if not store.fields.existing([*config.collections], [*config.state_fields]):
+        return None
+    from qmd.engine.documents.states import states_of
+
+    return states_of(store, config)
 
 
 def filtered_out(store: Store, scope: Scope, document: Document) -> str | None:

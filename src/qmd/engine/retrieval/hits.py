@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from qmd.config.contexts import context_for
 from qmd.engine.retrieval.passages import choose_passages
@@ -11,9 +12,15 @@ from qmd.store.values import LEFT_OUT
 from qmd.text.anchors import anchor_at
 from qmd.text.highlight import Highlighter
 from qmd.types import Hit, Ranked, Snippet
+from qmd.types.states import CURRENT
+
+if TYPE_CHECKING:
+    from qmd.engine.documents.states import States
 
 
-def make_hits(search: Search, highlighter: Highlighter, ranked: Sequence[Ranked]) -> tuple[Hit, ...]:
+def make_hits(
+    search: Search, highlighter: Highlighter, ranked: Sequence[Ranked], states: States | None
+) -> tuple[Hit, ...]:
     """Return the hits of ranked documents in order, without documents that were removed meanwhile."""
     store, request = search.store, search.request
     ids = [item.document for item in ranked]
@@ -48,6 +55,7 @@ def make_hits(search: Search, highlighter: Highlighter, ranked: Sequence[Ranked]
                 passages=passages,
                 anchor=anchor_at(anchors.get(document.id, ()), best.line),
                 date=document.date,
+                state=CURRENT if states is None else states.of(document.id),
                 body=(text or best.text) if request.full else None,
                 traces=item.traces if request.explain else (),
                 pinned=item.pinned,

@@ -16,6 +16,7 @@ from qmd.engine.retrieval.filters import (
     NO_TERMS,
     explain_no_hits,
     scope_of,
+    states_in,
     without_filters,
 )
 from qmd.engine.retrieval.found import Found
@@ -72,7 +73,8 @@ class Pipeline:
         query = typed.query or main_query(request)
         scope = scope_of(self._store, config, request)
         guidance, remark = guide(query) if guide else (Guidance(), None)
-        adjuster = Adjuster(self._store, config, scope, request, guidance)
+        states = states_in(self._store, config)
+        adjuster = Adjuster(self._store, config, scope, request, guidance, states)
         length = ALL if plan.complete and adjuster.by_date else max(plan.least, adjuster.depth)
         search = Search(
             plan,
@@ -100,7 +102,7 @@ class Pipeline:
             shown = adjuster.cut(ranked)
         else:
             search.skip("lexical" if plan.words else "vector", NO_TERMS)
-        hits = make_hits(search, found.highlighter, shown)
+        hits = make_hits(search, found.highlighter, shown, states)
         if not ranked:
             search.stages += explain_no_hits(self._store, config, scope, typed.where)
         elif request.scores == "calibrated":

@@ -350,6 +350,12 @@ def literal(values: Sequence[int | str]) -> str:
     return f"[{', '.join(map(quoted, values))}]"
 
 
+def like(before: str, text: str, after: str) -> str:
+    """Return a pattern for `like`. Special characters of the text become `_`, which matches any character."""
+    escaped = "".join("_" if character in '%_\\"' else character for character in text)
+    return quoted(before + escaped + after)
+
+
 def quoted(value: int | str) -> str:
     """Return a value as a literal in a filter."""
     if isinstance(value, int):

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from qmd.errors import StoreError
 from qmd.store import base
-from qmd.store.milvus.client import Reading, Row, literal, quoted
+from qmd.store.milvus.client import Reading, Row, like, literal, quoted
 from qmd.store.milvus.field_rows import ADDRESS, read_texts, stamp
 from qmd.store.milvus.ids import content_id, document_id, number
 from qmd.store.milvus.parts import Part, Shared
@@ -144,11 +144,11 @@ class Documents(Part, base.Documents):
         tail = "/" + suffix.lstrip("/")
         # The suffix may start with the name of the collection, so only its file name is in every path.
         name = tail.rpartition("/")[2]
-        documents = self._select(f"path like {_like('%', name, '')}")
+        documents = self._select(f"path like {like('%', name, '')}")
         return [document for document in documents if f"/{document.file}".endswith(tail)]
 
     def path_contains(self, text: str) -> Iterator[Document]:
-        documents = self._select(f"path like {_like('%', text, '%')}")
+        documents = self._select(f"path like {like('%', text, '%')}")
         return (document for document in documents if text in document.path)
 
     def by_hash(self, prefix: str) -> list[Document]:
@@ -160,7 +160,7 @@ class Documents(Part, base.Documents):
             ids = self._state.collection_ids([collection])
             where = f"collection in {literal(ids)}" if ids else "id == 0"
         if under := under.strip("/"):
-            where += f" and path like {_like('', under, '%')}"
+            where += f" and path like {like('', under, '%')}"
         inside = f"{under}/" if under else ""
         return (each for each in self._select(where) if f"{each.path}/".startswith(inside))
 
@@ -328,9 +328,3 @@ def _sum(totals: Iterable[Totals]) -> Totals:
 def _truncate(text: str) -> str:
     """Cut a text to the length that Milvus stores in one field."""
     return text if len(text) <= _PIECE else text[:_PIECE]
-
-
-def _like(before: str, text: str, after: str) -> str:
-    """Return a pattern for `like`. Special characters of the text become `_`, which matches any character."""
-    escaped = "".join("_" if character in '%_\\"' else character for character in text)
-    return quoted(before + escaped + after)

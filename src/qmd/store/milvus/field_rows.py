@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from qmd.store.milvus.client import HEAVY, Client, Row, literal
+from qmd.store.milvus.client import HEAVY, Client, Row, like, literal
 from qmd.store.milvus.ids import number
 from qmd.store.milvus.schema import FIELDS, MAX_ARRAY, MAX_TEXT, TEXTS
 from qmd.store.milvus.state import State
@@ -91,6 +91,17 @@ class FieldRows(Struct):
         if not hashes:
             return {}
         where = f"collection == {collection} and array_contains_any(names, {literal(hashes)})"
+        rows = self._client.all(FIELDS, where, ["document", "stamp"], reading="fresh")
+        return {row["stamp"]: row["document"] for row in rows}
+
+    def naming(self, collections: Sequence[int], names: Iterable[str]) -> dict[int, int]:
+        """Return the documents of collections that may have one of some fields, by stamp."""
+        patterns = [like("%", json.dumps(name) + ":", "%") for name in names]
+        if not collections or not patterns:
+            return {}
+        # A name may be cut in two where a long text is.
+        found = " or ".join(["part > 0", *(f"fields like {pattern}" for pattern in patterns)])
+        where = f"collection in {literal(collections)} and ({found})"
         rows = self._client.all(FIELDS, where, ["document", "stamp"], reading="fresh")
         return {row["stamp"]: row["document"] for row in rows}
 

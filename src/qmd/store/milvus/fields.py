@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from qmd.store import base
 from qmd.store.milvus.client import Row
-from qmd.store.milvus.field_rows import ADDRESS, stamp
+from qmd.store.milvus.field_rows import ADDRESS, DocumentFields, stamp
 from qmd.store.milvus.parts import Part
 from qmd.store.milvus.schema import DOCUMENTS
 from qmd.store.milvus.scope_filter import COLUMNS
 from qmd.store.records import anchors_of, links_of
 from qmd.store.values import Scope
-from qmd.text.predicates import OF_FILE, VALUE_TYPES, Value, ValueType, key_of
+from qmd.text.predicates import OF_FILE, VALUE_TYPES, Comparison, Value, ValueType, holds, key_of
 from qmd.types import Anchor, FieldSummary, Link, ValueCount
 
 
@@ -47,7 +47,25 @@ class Fields(Part, base.Fields):
         return sorted(summaries, key=lambda each: (-each.documents, each.name))
 
     def existing(self, collections: Sequence[str], names: Sequence[str]) -> frozenset[str]:
-        return frozenset(names) & {each.name for each in self.summaries(Scope(tuple(collections)))}
+        return frozenset(
+            name for fields in self._having(collections, names).values() for name in fields if name in names
+        )
+
+    def stated(
+        self, collections: Sequence[str], conditions: Sequence[Comparison]
+    ) -> dict[int, dict[str, tuple[Value, ...]]]:
+        by_name: dict[str, list[Comparison]] = {}
+        for each in conditions:
+            by_name.setdefault(each.field, []).append(each)
+        found: dict[int, dict[str, tuple[Value, ...]]] = {}
+        for document, fields in self._having(collections, [*by_name]).items():
+            for name in by_name.keys() & fields.keys():
+                values = [
+                    value for value in fields[name] if any(holds(each, value) for each in by_name[name])
+                ]
+                if values:
+                    found.setdefault(document, {})[name] = tuple(values)
+        return found
 
     def values(self, scope: Scope, field: str, limit: int) -> list[ValueCount]:
         if field in OF_FILE:
@@ -87,6 +105,12 @@ class Fields(Part, base.Fields):
             for document, fields in self._field_rows.fields(rows).items()
         }
         return [(row["id"], row["path"], aliases[row["id"]]) for row in rows]
+
+    def _having(self, collections: Sequence[str], names: Sequence[str]) -> Mapping[int, DocumentFields]:
+        """Return all fields of the documents that have one of some fields, without those of the file."""
+        found = self._field_rows.naming(self._state.collection_ids(collections), names)
+        rows = self._live("id", found.values(), ADDRESS)
+        return self._field_rows.fields(row for row in rows if stamp(row) in found)
 
     def _select(self, scope: Scope, columns: Sequence[str]) -> Iterator[Row]:
         documents = self._filters.of(scope)

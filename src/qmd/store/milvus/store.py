@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from qmd.errors import ForeignIndexError, StoreError
 from qmd.store.milvus import lite
@@ -57,6 +58,9 @@ class MilvusStore:
     def size(self) -> int:
         """Return the bytes on disk of a Milvus Lite; 0 for a server, whose disk is not visible."""
         return lite.size(self._address.file) if self._address.file is not None else 0
+
+    def computed(self) -> dict[Any, Any]:
+        return {}  # other machines may change the index at any time
 
     def close(self) -> None:
         self._client.close()

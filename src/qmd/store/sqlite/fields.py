@@ -9,12 +9,12 @@ import apsw
 
 from qmd.store import base
 from qmd.store.records import ANCHOR, LinkRow, anchors_of, links_of
-from qmd.store.sqlite.conditions import COLUMNS, register
+from qmd.store.sqlite.conditions import COLUMNS, register, value_numbers
 from qmd.store.sqlite.database import LISTED, Part, listed
 from qmd.store.sqlite.field_rows import FIELD_SHIFT, TYPE_SHIFT
-from qmd.store.sqlite.scope_filter import collection_ids, within
+from qmd.store.sqlite.scope_filter import DocumentFilter, collection_ids, condition, within
 from qmd.store.values import Scope
-from qmd.text.predicates import VALUE_TYPES, Value, ValueType
+from qmd.text.predicates import VALUE_TYPES, Comparison, Value, ValueType
 from qmd.types import Anchor, FieldSummary, Link, ValueCount
 
 _FACET_COLUMNS = {**COLUMNS, "year": "substr({d}.date, 1, 4)"}
@@ -66,6 +66,35 @@ class Fields(Part, base.Fields):
             (listed(names), listed(collection_ids(self._database, collections))),
         )
         return frozenset(name for (name,) in rows)
+
+    def stated(
+        self, collections: Sequence[str], conditions: Sequence[Comparison]
+    ) -> dict[int, dict[str, tuple[Value, ...]]]:
+        with self._database.snapshot() as db:
+            asked = listed({each.field for each in conditions})
+            existing = {
+                name
+                for (name,) in db.execute(f"SELECT name FROM field_names WHERE name IN {LISTED}", (asked,))
+            }
+            numbers = [
+                number for each in conditions if each.field in existing for number in value_numbers(db, each)
+            ]
+            if not numbers:
+                return {}
+            clause, values = condition(
+                DocumentFilter(tuple(collection_ids(self._database, collections))), "d"
+            )
+            rows = db.execute(
+                "SELECT df.document_id, n.name, v.type, v.value FROM document_fields df "
+                "JOIN field_values v ON v.id = df.value_id JOIN field_names n ON n.id = v.field_id "
+                "JOIN documents d ON d.id = df.document_id "
+                f"WHERE df.value_id IN {LISTED} {clause} ORDER BY df.document_id, df.first DESC, v.id",
+                (listed(numbers), *values),
+            )
+            found: dict[int, dict[str, list[Value]]] = {}
+            for document, name, kind, value in rows:
+                found.setdefault(document, {}).setdefault(name, []).append(_typed(kind, value))
+        return {key: {name: tuple(values) for name, values in each.items()} for key, each in found.items()}
 
     def values(self, scope: Scope, field: str, limit: int) -> list[ValueCount]:
         with self._database.snapshot() as db:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from qmd.store.sqlite.collections import Answers, Collections
-from qmd.store.sqlite.database import Database, Opener
+from qmd.store.sqlite.database import Cache, Database, Opener
 from qmd.store.sqlite.documents import Documents
 from qmd.store.sqlite.fields import Fields
 from qmd.store.sqlite.lexical import Lexical
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from qmd.store.values import OnPages
 
 _Part = TypeVar("_Part")
+#: Values that are kept of what was computed from the index.
+_COMPUTED = 16
 
 
 class SqliteStore:
@@ -38,6 +40,7 @@ class SqliteStore:
         self.lexical = self._part(Lexical(self._database))
         self.fields = self._part(Fields(self._database))
         self.answers = self._part(Answers(self._database))
+        self._computed = Cache(_COMPUTED)
 
     def _part(self, part: _Part) -> _Part:
         """Return a part as it is handed out."""
@@ -84,6 +87,10 @@ class SqliteStore:
         from qmd.store.sqlite import backup
 
         backup.make(self._database, path, notes, on_pages)
+
+    def computed(self) -> dict[Any, Any]:
+        with self._database.errors():
+            return self._computed.of(self._database.connection())
 
     def close(self) -> None:
         self._database.close()

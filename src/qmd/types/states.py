@@ -1,0 +1,55 @@
+"""The state of a document: whether it is the present word on its subject."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias, get_args
+
+from msgspec import Struct
+
+StateName = Literal["current", "draft", "done", "upcoming", "archived", "deprecated", "expired", "superseded"]
+#: From the one that says least against a document to the one that says most.
+STATE_NAMES: tuple[StateName, ...] = get_args(StateName)
+
+#: The states of documents that come below those that replace them, or lower than others.
+SINKING: frozenset[StateName] = frozenset({"deprecated", "expired", "superseded"})
+
+#: What a field says of the state of its document.
+StateRole: TypeAlias = Literal["status", "supersedes", "superseded_by", "valid_from", "valid_until"]
+#: The keys of `state` in `index.yml`, which are also names of fields, and what these fields say.
+STATE_KEYS: Mapping[str, StateRole] = {
+    "status": "status",
+    "supersedes": "supersedes",
+    "replaces": "supersedes",
+    "superseded_by": "superseded_by",
+    "valid_from": "valid_from",
+    "valid_until": "valid_until",
+    "expires": "valid_until",
+}
+#: The fields that are read if `index.yml` names no others: `superseded-by` is also written so.
+STATE_FIELDS: Mapping[str, StateRole] = {
+    key.replace("_", gap): role for key, role in STATE_KEYS.items() for gap in ("_", "-", " ")
+}
+
+
+class State(Struct, frozen=True, omit_defaults=True):
+    """The state of a document, with what replaces it or the day that it depends on, if they are known."""
+
+    name: StateName
+    by: str = ""  #: The display path of the document that replaces it
+    since: str = ""  #: The last day that an expired document is valid, or the first of one that is upcoming
+
+    @property
+    def line(self) -> str:
+        """The state in a few words: `superseded by notes/new.md`."""
+        match self.name:
+            case "superseded" if self.by:
+                return f"superseded by {self.by}"
+            case "expired":
+                return f"expired after {self.since}"
+            case "upcoming":
+                return f"valid from {self.since}"
+        return self.name
+
+
+CURRENT = State("current")
