@@ -1,4 +1,4 @@
-"""States of documents: what is superseded, expired or deprecated says so, and comes below what replaces it."""
+"""States of documents: old ones say so, and come below what replaces them."""
 
 from __future__ import annotations
 

@@ -120,6 +120,10 @@ _FILTERS: dict[str, Any] = {
     "where": Annotated[
         list[Text], Meta(description="Conditions on fields: status=draft, priority>=2, status.")
     ],
+    "state": Annotated[
+        list[Text], Meta(description="One of these states: superseded, expired, deprecated, current ...")
+    ],
+    "current": Annotated[bool, Meta(description="Only documents that are current, as by state.")],
     "filter": Annotated[
         dict[str, Any],
         Meta(

@@ -18,8 +18,10 @@ from qmd.engine.documents.pages import Page
 from qmd.engine.requests import SearchRequest
 from qmd.text.snippet import numbered
 from qmd.text.uris import to_uri
+from qmd.text.wording import visible
 from qmd.types import LinkKind, Section, StageStatus, ValueCount
 from qmd.types.citations import Standing
+from qmd.types.states import DocumentState
 
 
 class Anchor(Struct, frozen=True):
@@ -42,7 +44,8 @@ class Hit(Struct, frozen=True, omit_defaults=True):
     """One document, best first. `explain` has the scores of each step if the request asks for them.
 
     `address` is what `get` takes to read on from the passage. `anchor` is the place in a source file that has
-    places, such as page 12 of a PDF. `pinned` is true if the user pinned it to the query. `also` names folded
+    places, such as page 12 of a PDF. `state` is there unless the document is current: superseded, by which
+    document, expired and so on. `pinned` is true if the user pinned it to the query. `also` names folded
     documents with the same text. `body` is the whole text.
     """
 
@@ -56,6 +59,7 @@ class Hit(Struct, frozen=True, omit_defaults=True):
     snippet: str
     address: str
     anchor: Anchor | None = None
+    state: DocumentState | None = None
     pinned: bool = False
     also: tuple[str, ...] = ()
     passages: tuple[Passage, ...] = ()
@@ -76,6 +80,7 @@ class Hit(Struct, frozen=True, omit_defaults=True):
             snippet=_numbered(hit.snippet),
             address=address(hit),
             anchor=_anchor(hit.anchor),
+            state=_state(hit.state),
             pinned=hit.pinned,
             also=hit.also,
             passages=tuple(
@@ -138,6 +143,10 @@ def _anchor(anchor: types.Anchor | None) -> Anchor | None:
     return None if anchor is None else Anchor(anchor.kind, anchor.value)
 
 
+def _state(state: DocumentState) -> DocumentState | None:
+    return None if state.is_current else state
+
+
 def _whole(count: ValueCount) -> ValueCount:
     """Return a count whose value is an integer if it is a number without a fraction."""
     value = count.value
@@ -182,7 +191,8 @@ class Document(Struct, frozen=True, omit_defaults=True):
     """A document, with the fields of an MCP resource.
 
     `sourceType` is the media type of the file if the text was extracted from a format other than Markdown,
-    and `anchor` the place in the file where the first line comes from.
+    and `anchor` the place in the file where the first line comes from. `state` is as in a search: the text
+    begins with it if the document is superseded, expired or deprecated.
     """
 
     uri: str
@@ -192,6 +202,7 @@ class Document(Struct, frozen=True, omit_defaults=True):
     text: str
     sourceType: str | None = None  # noqa: N815
     anchor: Anchor | None = None
+    state: DocumentState | None = None
 
     @classmethod
     def of(cls, page: Page, *, line_numbers: bool, truncated: str = "") -> Self:
@@ -202,6 +213,8 @@ class Document(Struct, frozen=True, omit_defaults=True):
         text = numbered(page.text.removesuffix("\n"), page.first_line) if line_numbers else page.text
         if page.context:
             text = f"<!-- Context: {page.context} -->\n\n{text}"
+        if page.state.sinks:
+            text = f"<!-- State: {visible(page.state.line).replace('-->', '--&gt;')} -->\n\n{text}"
         if truncated and page.more:
             text += "\n\n" + truncated.format(page.more)
         return cls(
@@ -212,6 +225,7 @@ class Document(Struct, frozen=True, omit_defaults=True):
             text=text,
             sourceType=None if page.source_type in ("", "text/markdown") else page.source_type,
             anchor=_anchor(page.anchor),
+            state=_state(page.state),
         )
 
 

@@ -25,6 +25,7 @@ def hit_line(hit: types.Hit) -> str:
     """Return a result of a search in one line, with its section unless that is the title."""
     section = f" ({visible(hit.section)})" if hit.section not in ("", hit.title) else ""
     notes = " [pinned]" if hit.pinned else ""
+    notes += f" [{visible(hit.state.line)}]" if not hit.state.is_current else ""
     notes += f" [also {', '.join(map(visible, hit.also))}]" if hit.also else ""
     place = f":{hit.anchor.address}" if hit.anchor else ""
     return f"{hit.docid} {hit.percent}% {visible(hit.file)}{place} - {visible(hit.title)}{section}{notes}"

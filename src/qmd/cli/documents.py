@@ -73,6 +73,8 @@ def get(
         session.note(f"{name} names its lines, so --from and -l have no effect")
     format_name = options.chosen_format()
     view = view_for(session, arguments)
+    if format_name == "cli" and not view.terminal and not page.state.is_current:
+        session.note(f"{page.document.file} is {page.state.line}")
     view = view.replaced(exact=format_name != "cli" or not view.terminal)
 
     def printed(page: Page) -> str:

@@ -186,6 +186,14 @@ filter_options = combined(
         multiple=True,
         shell_complete="conditions",
     ),
+    option(
+        "--state S",
+        _filter("state"),
+        "Only documents in one of these states: superseded, expired, deprecated, archived, upcoming, draft, "
+        "done, current.",
+        multiple=True,
+    ),
+    flag("--current", help="Only documents that are current: short for --state current."),
     option("--filter JSON", _filter("filter"), "Only documents that pass this tree of conditions."),
     option(
         "--author NAME",
@@ -259,7 +267,7 @@ passage_options = combined(
 
 def filters_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of `filter_options`, without those that are not given."""
-    names = ("tag", "path", "where", "filter", "author", "after", "before")
+    names = ("tag", "path", "where", "state", "current", "filter", "author", "after", "before")
     return {name: options[name] for name in names if options.get(name)}
 
 

@@ -50,7 +50,8 @@ def _passage(passage: PackedPassage) -> dict[str, Any]:
     if passage.again:
         return {**named, "snippet": markdown.again(passage)}
     also = {"also": passage.also} if passage.also else {}
-    date = {"date": passage.date} if passage.date else {}
+    date: dict[str, Any] = {"date": passage.date} if passage.date else {}
+    date |= {"state": to_builtins(passage.state)} if passage.state is not None else {}
     score = round(passage.score, 2)
     return {**named, "section": passage.section, **date, "score": score, **also, "snippet": passage.text}
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from qmd.text import dates, links
 from qmd.text.predicates import Comparison, Fields, Value, fold
-from qmd.types.states import CURRENT, STATE_NAMES, State, StateName, StateRole
+from qmd.types.states import CURRENT, STATE_NAMES, DocumentState, StateName, StateRole
 
 #: The states that a field `status` can name.
 STATUSES: Sequence[StateName] = [name for name in STATE_NAMES if name not in ("current", "upcoming")]
@@ -37,7 +37,7 @@ class Claims(Struct, frozen=True):
     valid_from: str = ""
     valid_until: str = ""
 
-    def state(self, by: str, now: str) -> State:
+    def state(self, by: str, now: str) -> DocumentState:
         """Return the state of the document.
 
         Args:
@@ -45,14 +45,14 @@ class Claims(Struct, frozen=True):
             now: The time where the user is, as `2026-03-07T10:00:00`.
         """
         if by or self.superseded_by or self.status == "superseded":
-            return State("superseded", by)
+            return DocumentState("superseded", by)
         if self.status == "expired" or (self.valid_until and now[: len(self.valid_until)] > self.valid_until):
-            return State("expired", since=self.valid_until)
+            return DocumentState("expired", date=self.valid_until)
         if self.status in ("deprecated", "archived"):
-            return State(self.status)
+            return DocumentState(self.status)
         if self.is_upcoming(now):
-            return State("upcoming", since=self.valid_from)
-        return State(self.status) if self.status != "current" else CURRENT
+            return DocumentState("upcoming", date=self.valid_from)
+        return DocumentState(self.status) if self.status != "current" else CURRENT
 
     def is_upcoming(self, now: str) -> bool:
         return bool(self.valid_from) and now[: len(self.valid_from)] < self.valid_from

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from qmd.types.search import Stage
+from qmd.types.states import DocumentState
 
 
 class PackedPassage(Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -18,6 +19,7 @@ class PackedPassage(Struct, frozen=True, omit_defaults=True, kw_only=True):
     hash: str  #: The short hash of its text
     section: str = ""  #: The headings above it, as `Operations > Backups`
     date: str = ""  #: The day of the document, as `2026-03-07`
+    state: DocumentState | None = None  #: The state of the document, unless it is current
     score: float = 0.0  #: How likely its document answers the question that it is for, 0..1
     also: tuple[str, ...] = ()  #: The addresses of copies and near copies, which are left out
     again: bool = False  #: Whether the session was given it before, so that the text is not repeated

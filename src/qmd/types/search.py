@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from qmd.types.content import Anchor
 from qmd.types.documents import Chunk
 from qmd.types.lists import ValueCount
-from qmd.types.states import CURRENT, State
+from qmd.types.states import CURRENT, DocumentState
 from qmd.types.traces import Signal, Trace, explained
 
 StageStatus = Literal["ran", "skipped", "failed", "timed_out"]
@@ -88,7 +88,7 @@ class Hit(Struct, frozen=True):
     passages: tuple[Snippet, ...] = ()  #: As many passages as the request asks for; the snippet is the best
     anchor: Anchor | None = None  #: The place in the source file, if lines of the text are not lines of it
     date: str = ""  #: The date of the document, as in `Document`
-    state: State = CURRENT  #: Whether it is still the present word: superseded, expired and so on
+    state: DocumentState = CURRENT  #: Whether it is still the present word: superseded, expired and so on
     body: str | None = None
     traces: tuple[Trace, ...] = ()  #: How its score came about, if the request asks for that
     pinned: bool = False  #: Whether the user pinned it for this query

@@ -32,12 +32,21 @@ STATE_FIELDS: Mapping[str, StateRole] = {
 }
 
 
-class State(Struct, frozen=True, omit_defaults=True):
+class DocumentState(Struct, frozen=True, omit_defaults=True):
     """The state of a document, with what replaces it or the day that it depends on, if they are known."""
 
     name: StateName
     by: str = ""  #: The display path of the document that replaces it
-    since: str = ""  #: The last day that an expired document is valid, or the first of one that is upcoming
+    date: str = ""  #: The last day of a document that is expired, or the first of one that is upcoming
+
+    @property
+    def is_current(self) -> bool:
+        return self.name == "current"
+
+    @property
+    def sinks(self) -> bool:
+        """Whether the document comes below what replaces it, or lower than others."""
+        return self.name in SINKING
 
     @property
     def line(self) -> str:
@@ -45,11 +54,11 @@ class State(Struct, frozen=True, omit_defaults=True):
         match self.name:
             case "superseded" if self.by:
                 return f"superseded by {self.by}"
-            case "expired":
-                return f"expired after {self.since}"
+            case "expired" if self.date:
+                return f"expired on {self.date}"
             case "upcoming":
-                return f"valid from {self.since}"
+                return f"valid from {self.date}"
         return self.name
 
 
-CURRENT = State("current")
+CURRENT = DocumentState("current")

@@ -167,7 +167,9 @@ def test_hits_name_their_section(vault: Client) -> None:
     found = vault.post("/search", query="tape")
     (hit,) = found["results"]
     assert hit["section"] == "Operations > Backups > Restoring"
-    assert found["content"].endswith("notes/ops/run.md - Operations (Operations > Backups > Restoring)")
+    assert found["content"].endswith(
+        "notes/ops/run.md - Operations (Operations > Backups > Restoring) [draft]"
+    )
 
 
 @pytest.mark.parametrize("path", ["/search", "/vsearch", "/query"])

@@ -11,8 +11,9 @@ from tests.library import docid
 from tests.users import User
 
 KNOWN = (
-    "query, limit, min_score, collection, author, after, before, tag, path, where, filter, collections, "
-    "scores, explain, full, passages, in_order, context_lines, facets, recent, half_life, sort, fold, marks, "
+    "query, limit, min_score, collection, author, after, before, tag, path, where, state, current, filter, "
+    "collections, scores, explain, full, passages, in_order, context_lines, facets, recent, half_life, sort, "
+    "fold, marks, "
     "tokens"
 )
 NO_VECTORS = "Vector index not found. Run 'qmd embed' first to create embeddings."

@@ -73,7 +73,9 @@ def test_search_hits_name_their_section(vault: Agent) -> None:
     (hit,) = result["structuredContent"]["results"]
     assert hit["section"] == "Operations > Backups > Restoring"
     summary, _ = result["content"]
-    assert summary["text"].endswith("notes/ops/run.md - Operations (Operations > Backups > Restoring)")
+    assert summary["text"].endswith(
+        "notes/ops/run.md - Operations (Operations > Backups > Restoring) [draft]"
+    )
 
 
 def test_get_takes_the_address_of_a_section(vault: Agent) -> None:

@@ -25,6 +25,7 @@ from qmd.cli.terminal import (
 if TYPE_CHECKING:
     from qmd.engine.documents.pages import Page, Skipped
     from qmd.types import Anchor, Document, Hit
+    from qmd.types.states import DocumentState
 
 #: Percentages above which a score is green or yellow.
 _GOOD, _FAIR = 70, 40
@@ -53,7 +54,7 @@ def _listing(found: Listing, view: View) -> str:
 def heading(page: Page, view: View) -> str:
     """Return the lines above a document on a terminal: its path and context."""
     place = _location(page.document, view, line=page.first_line, gap="  ", anchor=page.anchor)
-    return "\n".join([place, *_context(page.context, view)]) + "\n\n"
+    return "\n".join([place, *_context(page.context, view), *_state(page.state, view)]) + "\n\n"
 
 
 def _hit(hit: Hit, view: View) -> str:
@@ -64,6 +65,7 @@ def _hit(hit: Hit, view: View) -> str:
         *labelled("Title: ", one_line(hit.title, terminal=view.terminal), view, BOLD),
         *_section(hit, view),
         *_context(hit.context, view),
+        *_state(hit.state, view),
         *(labelled("Also: ", also, view) if also else []),
         f"Score: {view.styled(f'{hit.percent}%', colour)}{', pinned to this query' if hit.pinned else ''}",
     ]
@@ -92,6 +94,11 @@ def _context(context: str | None, view: View) -> list[str]:
         for at, text in enumerate(texts)
         for line in labelled(" " * len(_CONTEXT) if at else _CONTEXT, text, view)
     ]
+
+
+def _state(state: DocumentState, view: View) -> list[str]:
+    line = clean_name(state.line, terminal=view.terminal)
+    return [] if state.is_current else labelled("State: ", line, view)
 
 
 def _location(
@@ -127,7 +134,7 @@ def _item(item: Page | Skipped, view: View) -> str:
     heading = f"{rule}\nFile: {_location(item.document, view, line=line, anchor=anchor)}\n{rule}\n\n"
     if isinstance(item, Skipped):
         return f"{heading}[SKIPPED: {skipped_because(item)}]\n"
-    context = "\n".join(_context(item.context, view))
+    context = "\n".join([*_context(item.context, view), *_state(item.state, view)])
     text = view.page(item).rstrip("\n")
     return heading + (f"{context}\n\n" if context else "") + clean(text, terminal=view.terminal) + "\n"
 

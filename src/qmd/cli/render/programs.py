@@ -17,6 +17,7 @@ from qmd.cli.terminal import clean, one_line
 if TYPE_CHECKING:
     from qmd.engine.documents.pages import Page, Skipped
     from qmd.types import Anchor, Hit, Snippet
+    from qmd.types.states import DocumentState
 
 _SPECIAL = frozenset(',"\n\r')
 #: A spreadsheet reads a text that starts with one of these as a formula.
@@ -46,9 +47,14 @@ class Entry(Struct, frozen=True):
     score: float = 0.0
     section: str | None = None
     pinned: bool = False
+    state: DocumentState | None = None
     also: tuple[str, ...] = ()
     passages: tuple[Snippet, ...] = ()
     explain: Mapping[str, Any] | None = None
+
+    @property
+    def state_line(self) -> str | None:
+        return None if self.state is None else self.state.line
 
     @property
     def skipped(self) -> bool:
@@ -68,6 +74,7 @@ def hit_entry(hit: Hit, view: View) -> Entry:
         score=hit.score,
         section=hit.section or None,
         pinned=hit.pinned,
+        state=_state(hit.state),
         also=tuple(map(address, hit.also)),
         passages=hit.passages if len(hit.passages) > 1 and not view.full else (),
         explain=hit.explain if view.explain else None,
@@ -81,7 +88,20 @@ def page_entry(item: Page | Skipped, view: View) -> Entry:
     if isinstance(item, Skipped):
         return Entry(*names, "reason", skipped_because(item))
     text = view.page(item)
-    return Entry(*names, "body", text, item.context, item.first_line, item.anchor, item.total_lines)
+    return Entry(
+        *names,
+        "body",
+        text,
+        item.context,
+        item.first_line,
+        item.anchor,
+        item.total_lines,
+        state=_state(item.state),
+    )
+
+
+def _state(state: DocumentState) -> DocumentState | None:
+    return None if state.is_current else state
 
 
 def _entries(entries: list[Entry], view: View) -> list[Entry]:
@@ -111,6 +131,7 @@ def _json_hit(entry: Entry) -> dict[str, Any]:
         title=entry.title,
         section=entry.section,
         context=entry.context,
+        state=entry.state,
         pinned=entry.pinned or None,
         also=list(entry.also) or None,
         **{entry.content: entry.text},
@@ -141,6 +162,7 @@ def _json_page(entry: Entry) -> dict[str, Any]:
         line=entry.line,
         anchor=_json_anchor(entry.anchor),
         total_lines=entry.total_lines,
+        state=entry.state,
         **{entry.content: entry.text},
     )
 
@@ -176,19 +198,23 @@ def _csv_hits(entries: Sequence[Entry]) -> str:
         else (*[None] * 6, entry.text)
         for entry in entries
     ]
-    heading = ("docid", "score", "file", "title", "context", "line", "snippet")
-    if not any(entry.pinned or entry.also for entry in entries):
-        return _csv([heading, *rows])
-    # These columns are only there if they have values, because programs may count columns.
-    more = [(*row, entry.pinned, list(entry.also)) for row, entry in zip(rows, entries, strict=True)]
-    return _csv([(*heading, "pinned", "also"), *more])
+    return _csv_entries(("docid", "score", "file", "title", "context", "line", "snippet"), rows, entries)
 
 
 def _csv_pages(entries: Sequence[Entry]) -> str:
     rows = [
         (entry.docid, entry.file, entry.title, entry.context, entry.skipped, entry.text) for entry in entries
     ]
-    return _csv([("docid", "file", "title", "context", "skipped", "body"), *rows])
+    return _csv_entries(("docid", "file", "title", "context", "skipped", "body"), rows, entries)
+
+
+def _csv_entries(heading: Sequence[str], rows: Sequence[Sequence[Any]], entries: Sequence[Entry]) -> str:
+    """Add columns that are only there if they have values, because programs may count columns."""
+    names = ["pinned", "also"] * any(entry.pinned or entry.also for entry in entries)
+    names += ["state_line"] * any(entry.state for entry in entries)
+    more = [[getattr(entry, name) for name in names] for entry in entries]
+    first = (*heading, *(name.removesuffix("_line") for name in names))
+    return _csv([first, *((*row, *added) for row, added in zip(rows, more, strict=True))])
 
 
 def _csv_listing(listing: Listing) -> str:
@@ -232,6 +258,8 @@ def _files(entries: Sequence[Entry], *, scores: bool) -> str:
             # Always quoted, and without line breaks, because each line is one document.
             cells.append(_quoted(one_line(entry.context, terminal=False)))
         cells += ["[SKIPPED]"] * entry.skipped + ["[PINNED]"] * entry.pinned
+        if entry.state_line:
+            cells.append(_quoted(one_line(entry.state_line, terminal=False)))
         if entry.also:
             files = ", ".join(one_line(file, terminal=False) for file in entry.also)
             cells.append(_quoted(f"also: {files}"))
@@ -253,7 +281,11 @@ def _markdown(entries: Sequence[Entry]) -> str:
             continue
         place = entry.anchor and f"{entry.anchor.kind} {entry.anchor.value}"
         values = {"file": entry.file, "docid": entry.docid, "place": place, "section": entry.section}
-        values |= {"context": entry.context, "pinned": "yes" if entry.pinned else None}
+        values |= {
+            "context": entry.context,
+            "state": entry.state_line,
+            "pinned": "yes" if entry.pinned else None,
+        }
         values |= {"also": ", ".join(entry.also)}
         fields = [f"**{name}:** {one_line(text, terminal=False)}" for name, text in values.items() if text]
         text = f"*{entry.text}*" if entry.skipped else entry.text.rstrip("\n")
@@ -292,6 +324,7 @@ def _xml(root: str, entries: Sequence[Entry]) -> str:
             "anchor": None if entry.anchor is None else entry.anchor.address,
             "skipped": "true" if entry.skipped else None,
             "pinned": "true" if entry.pinned else None,
+            "state": entry.state_line,
             "also": ", ".join(entry.also) or None,
         }
         elements.append(_element("file", attributes, f"\n{entry.text}\n") + "\n")

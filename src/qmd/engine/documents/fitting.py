@@ -243,8 +243,9 @@ def _shown(item: Hit | Page | Skipped) -> tuple[object, ...]:
         case Hit():
             passages = [(each.line, each.section, each.text) for each in _passages(item)]
             names = (item.docid, item.file, item.title, item.score, item.context, item.date, item.also)
-            return (*names, passages, item.body)
+            return (*names, item.state, passages, item.body)
         case Page():
             document = item.document
-            return document.docid, document.file, document.title, item.context, item.first_line, item.text
+            described = document.docid, document.file, document.title, item.state
+            return (*described, item.context, item.first_line, item.text)
     return item.document.file, item.bytes

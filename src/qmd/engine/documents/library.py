@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import inf
 from typing import Unpack
 from urllib.parse import unquote
@@ -18,6 +19,7 @@ from qmd.engine.documents.fitting import Limit, as_json, fit_page, fit_pages, mo
 from qmd.engine.documents.links import Links
 from qmd.engine.documents.pages import Page, Pages, Skipped
 from qmd.engine.documents.references import Location, References
+from qmd.engine.documents.stated import states_in
 from qmd.engine.parts import Part
 from qmd.engine.requests import ALL, DEFAULT_MAX_BYTES, FilterOptions, collections_of, unknown_collection
 from qmd.errors import DocumentNotFoundError, NotFoundError, QmdError, UsageError
@@ -33,6 +35,7 @@ from qmd.text.similar import did_you_mean
 from qmd.text.uris import is_uri, parse_uri, split_fragment, split_location
 from qmd.types import Anchor, Author, Config, Document, Section
 from qmd.types.cancelling import Cancelled
+from qmd.types.states import CURRENT
 
 
 class DocumentMethods(Part):
@@ -257,6 +260,7 @@ class Library(References):
     def __init__(self, store: Store, config: Config) -> None:
         super().__init__(store, config)
         self._sections: dict[int, tuple[Section, ...]] = {}
+        self._states = cache(lambda: states_in(store, config))
 
     def place(self, reference: str) -> Location:
         """Return the document of a reference, and the lines that it names. Raises as `Index.get`."""
@@ -355,6 +359,7 @@ class Library(References):
             media_type,
             tuple(anchors),
             fence_at(text, before),
+            state=CURRENT if (states := self._states()) is None else states.of(document.id),
         )
 
 

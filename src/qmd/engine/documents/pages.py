@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from qmd.types import Anchor, Document
+from qmd.types.states import CURRENT, DocumentState
 
 
 class Page(Struct, frozen=True):
@@ -23,6 +24,7 @@ class Page(Struct, frozen=True):
     anchors: tuple[Anchor, ...] = ()  #: The places in the source file, by the lines of the whole document
     fence: str = ""  #: The marks of the code fence in which the text begins
     note: str = ""  #: What was left out of the text to stay within a number of tokens
+    state: DocumentState = CURRENT  #: Whether the document is still the present word
 
     @property
     def whole(self) -> bool:

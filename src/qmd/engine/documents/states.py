@@ -16,7 +16,7 @@ from qmd.store.base import Store
 from qmd.text.states import Claims, Reference, claims, conditions
 from qmd.text.uris import is_uri, parse_uri, split_fragment
 from qmd.types import Config, Document
-from qmd.types.states import CURRENT, SINKING, State
+from qmd.types.states import CURRENT, DocumentState
 
 
 class States(Struct, frozen=True):
@@ -40,7 +40,7 @@ class States(Struct, frozen=True):
     cycles: Sequence[tuple[int, ...]] = ()
     lost: Sequence[tuple[int, Reference]] = ()
 
-    def of(self, document: int) -> State:
+    def of(self, document: int) -> DocumentState:
         """Return the state of a document."""
         said = self.said.get(document)
         chain = self.chain(document)
@@ -56,7 +56,7 @@ class States(Struct, frozen=True):
             document = following
         return found
 
-    def marked(self) -> Iterator[tuple[int, State]]:
+    def marked(self) -> Iterator[tuple[int, DocumentState]]:
         """Yield the documents that are not current, in order, with their states."""
         for document in sorted({*self.said, *self.next}):
             state = self.of(document)
@@ -106,7 +106,7 @@ def _read(store: Store, config: Config, now: str) -> States:
     said |= {key: replace(said[key], superseded_by=()) for key in inside & said.keys()}
     following = {old: new for old, new in first.items() if old not in inside}
     states = States(now, said, following, files, False, cycles, lost)
-    return replace(states, sink=any(state.name in SINKING for _, state in states.marked()))
+    return replace(states, sink=any(state.sinks for _, state in states.marked()))
 
 
 class _Finder:

@@ -11,6 +11,7 @@ from qmd.store.base import Store
 from qmd.text.blocks import front_matter_end
 from qmd.text.paragraphs import paragraphs
 from qmd.types import Anchor, Document, Hit, Snippet
+from qmd.types.states import DocumentState
 
 #: Documents with a lower score are no candidates. At this one no evidence of the measured sets is lost.
 LEAST = 0.1
@@ -34,6 +35,7 @@ class Source(Struct):
     anchors: Sequence[Anchor]
     scores: list[float]
     body: int
+    state: DocumentState
     relevance: dict[int, list[float]] = field(default_factory=dict)
 
     def add(self, question: int, hit: Hit) -> None:
@@ -83,6 +85,7 @@ def sources(store: Store, found: Sequence[Sequence[Hit]]) -> list[Source]:
         new = {
             hit.file: store.documents.find(hit.collection, hit.path) for hit in hits if hit.file not in read
         }
+        states = {hit.file: hit.state for hit in hits}
         ids = [document.id for document in new.values() if document is not None]
         texts, anchors = store.documents.texts(ids), store.fields.anchors(ids)
         for file, document in new.items():
@@ -95,6 +98,7 @@ def sources(store: Store, found: Sequence[Sequence[Hit]]) -> list[Source]:
                     anchors.get(document.id, ()),
                     [0.0] * len(found),
                     front_matter_end(text),
+                    states[file],
                 )
         for hit in hits:
             if hit.file in read:

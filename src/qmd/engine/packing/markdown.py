@@ -68,6 +68,7 @@ def header(passage: PackedPassage) -> str:
     """Return the line above a passage."""
     section = visible(passage.section)
     parts = [visible(passage.address), passage.hash, passage.date, section[:_SECTION]]
+    parts += [f"[{visible(passage.state.line)}]"] if passage.state is not None else []
     also = f" (also {', '.join(map(visible, passage.also))})" if passage.also else ""
     return f"[{passage.number}] {' '.join(filter(None, parts))}{also}"
 

@@ -213,6 +213,7 @@ def _weighed(paragraph: _Paragraph, source: Source) -> choice.Paragraph:
     text = source.text[paragraph.start : paragraph.end]
     address = _address(source, paragraph.start, paragraph.end)
     frame = budget.count(f"[10] {address} {'0' * HASH} {source.document.date[:10]}") + _FENCE
+    frame += 0 if source.state.is_current else budget.count(source.state.line)
     price = 0 if paragraph.unchanged else budget.count(address) + _AGAIN if paragraph.again else None
     return choice.Paragraph(
         document=paragraph.source,
@@ -279,6 +280,7 @@ def _passage(
         hash=passage_hash(markdown.escaped(text))[:HASH],
         section=_section(outline, lines[0]) or _section(outline, lines[1]),
         date=source.document.date[:10],
+        state=None if source.state.is_current else source.state,
         score=max(source.scores),
         also=also,
         again=first.again,

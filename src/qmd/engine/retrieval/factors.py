@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.types import Ranked
-from qmd.types.states import CURRENT, SINKING, State
+from qmd.types.states import CURRENT, DocumentState
 from qmd.types.traces import Adjustment, Factor
 
 #: The factor of a very old document.
@@ -49,7 +49,7 @@ class Facts(Struct, frozen=True):
     highest: float = 1.0
     half_life: float | None = None
     mark: Mark | None = None
-    state: State = CURRENT
+    state: DocumentState = CURRENT
 
 
 def of_collection(facts: Facts) -> Factor | None:
@@ -83,7 +83,7 @@ def of_mark(facts: Facts) -> Factor | None:
 
 def of_state(facts: Facts) -> Factor | None:
     """Return a factor below 1 for a document that is not valid any more."""
-    return Factor(OUTDATED, f"it is {facts.state.line}") if facts.state.name in SINKING else None
+    return Factor(OUTDATED, f"it is {facts.state.line}") if facts.state.sinks else None
 
 
 #: By the name that the explanation has.

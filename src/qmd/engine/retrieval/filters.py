@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -22,9 +20,6 @@ from qmd.text.predicates import (
     shown_value,
 )
 from qmd.types import Config, Document, Stage, TypedSearch
-
-if TYPE_CHECKING:
-    from qmd.engine.documents.states import States
 
 #: Reason of a search without results if its query has neither words nor filters.
 NO_TERMS = "the query has no word to look for"
@@ -88,15 +83,6 @@ def scope_of(store: Store, config: Config, request: SearchRequest) -> Scope:
     from qmd.engine.documents.scopes import resolved
 
     return resolved(store, config, scope)
-
-
-def states_in(store: Store, config: Config) -> States | None:
-    """Return the states of the documents of an index; None if no document says anything of its state."""
-    if not store.fields.existing([*config.collections], [*config.state_fields]):
-        return None
-    from qmd.engine.documents.states import states_of
-
-    return states_of(store, config)
 
 
 def filtered_out(store: Store, scope: Scope, document: Document) -> str | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from qmd.engine.deadline import Deadline, Stopwatch
+from qmd.engine.documents.stated import states_in
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import ALL, DEFAULT_RANKING, SearchRequest
 from qmd.engine.retrieval.adjust import Adjuster, Guidance, Guide
@@ -16,7 +17,6 @@ from qmd.engine.retrieval.filters import (
     NO_TERMS,
     explain_no_hits,
     scope_of,
-    states_in,
     without_filters,
 )
 from qmd.engine.retrieval.found import Found
