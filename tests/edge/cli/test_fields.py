@@ -296,13 +296,12 @@ def test_vsearch_and_query_facets_count_candidates(seer: User) -> None:
 def test_hits_name_their_section_without_the_title(keeper: User) -> None:
     hit = printed(keeper, "search", "restore")[0]
     assert hit["section"] == "Operations > Backups > Restoring"
-    assert "\nTitle: Operations\nSection: Backups > Restoring\nState: done\nScore:" in keeper.ok(
-        "search", "restore"
-    )
+    shown = keeper.ok("search", "restore")
+    assert "\nTitle: Operations\nSection: Backups > Restoring\nState: done\nScore:" in shown
     (file,) = ElementTree.fromstring(keeper.ok("search", "restore", "--xml"))
     assert file.attrib["section"] == hit["section"]
     assert f"**section:** {hit['section']}\n" in keeper.ok("search", "restore", "--md")
-    header = "docid,score,file,title,context,line,snippet\n"
+    header = "docid,score,file,title,context,line,snippet,state\n"
     assert keeper.ok("search", "restore", "--csv").startswith(header)
     plain = keeper.ok("search", "percent", "-c", "notes")
     assert "Section:" not in plain
