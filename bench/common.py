@@ -47,6 +47,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("quality-*", "peers-*", "passages", "calibration", "pages", "in-process"), RANKING),
     "packs": (*RANKING, "engine/packing"),
     "hooks": (*RANKING, "engine/recall.py"),
+    "states": (*RANKING, "engine/documents"),
     "speed": ("__main__.py", "cli", "engine/index.py", *_INDEXING, *_SEARCHING),
     "synthetic": _SEARCHING,
     "fields": (*_INDEXING, *_SEARCHING),
