@@ -1,6 +1,6 @@
 """Whether the new version of a page comes above the old one, if a field says that this is old.
 
-    python bench/states.py NAME=OLD:NEW... [--questions N] [--modes M,M] [--factors F,F] [--work DIR] [--json OUT]
+    python bench/states.py NAME=OLD:NEW... [--questions N] [--factors F,F] [--work DIR] [--json OUT]
 
 OLD and NEW are folders with two versions of the same pages of a documentation, such as `versioned_docs/` has.
 Both are indexed together. Two of three pages are marked: in the old page (`superseded_by` with the path of
@@ -233,7 +233,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("corpora", nargs="+", metavar="NAME=OLD:NEW")
     parser.add_argument("--questions", type=int, default=300, help="questions of each corpus")
     parser.add_argument("--modes", type=lambda text: text.split(","), default=[*MODES])

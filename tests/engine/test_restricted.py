@@ -61,6 +61,7 @@ SEEN = {
     "run",
     "run_pack",
     "search",
+    "stale",
     "status",
     "tags",
     "undescribed",

@@ -105,15 +105,18 @@ def _vectors(vectors: VectorsStatus) -> str:
 
 
 @command()
+@flag("--stale", help="Only list what is out of date in the documents.")
 @all_formats
-def doctor(session: Session) -> None:
+def doctor(session: Session, stale: bool) -> None:
     """Check the program, configuration, index, models and server, and suggest how to fix problems.
 
-    Nothing is changed. The exit code is 1 if there is a problem, and 0 if there are only warnings.
+    Nothing is changed. The exit code is 1 if there is a problem, and 0 if there are only warnings. --stale
+    lists documents that have expired, links to superseded ones, and what contradicts itself.
 
     Examples:
       qmd doctor
       qmd doctor --json
+      qmd doctor --stale
     """
     from qmd.engine.doctor import diagnose
     from qmd.server import health
@@ -123,7 +126,8 @@ def doctor(session: Session) -> None:
     findings: list[Finding] = []
     with Bar("Checking", session) as bar:
         engine = diagnose(session.index_name, store=session.store, on_step=bar.step)
-        for finding in chain(engine, health.diagnose(session.index_name, os.environ)):
+        all_checks = chain(engine, health.diagnose(session.index_name, os.environ))
+        for finding in session.index.stale() if stale else all_checks:
             findings.append(finding)
             if live:
                 bar.close()

@@ -93,3 +93,9 @@ class DoctorMethods(Part):
         if self._workspace.locations.portable:
             raise ForbiddenError("a portable index file cannot be examined: its checks write beside an index")
         return tuple(examine(self._workspace.locations, self._workspace.environ, on_step))
+
+    def stale(self) -> tuple[Finding, ...]:
+        """Find what is out of date: expired documents, links to superseded ones, and contradictions."""
+        from qmd.engine.doctor.stale import stale
+
+        return tuple(stale(self._workspace.store, self._workspace.config))

@@ -5,6 +5,7 @@ Links in fields are resolved when states are asked for, so states are never outd
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
@@ -16,7 +17,7 @@ from qmd.store.base import Store
 from qmd.text.states import Claims, Reference, claims, conditions
 from qmd.text.uris import is_uri, parse_uri, split_fragment
 from qmd.types import Config, Document
-from qmd.types.states import CURRENT, DocumentState
+from qmd.types.states import CURRENT, STATE_NAMES, DocumentState
 
 
 class States(Struct, frozen=True):
@@ -62,6 +63,13 @@ class States(Struct, frozen=True):
             state = self.of(document)
             if state is not CURRENT:
                 yield document, state
+
+    def summary(self) -> str:
+        """Say how many documents have each state but `current`: `12 superseded, 1 expired`."""
+        counts = Counter(state.name for _, state in self.marked())
+        named = [f"{counts[name]:,} {name}" for name in reversed(STATE_NAMES) if counts[name]]
+        named += [f"{len(self.cycles):,} contradictory"] * bool(self.cycles)
+        return ", ".join(named)
 
 
 def states_of(store: Store, config: Config) -> States:

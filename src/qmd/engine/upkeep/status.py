@@ -9,6 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from qmd.config.paths import ALTERNATIVE_INDEX
+from qmd.engine.documents.stated import states_in
 from qmd.engine.embedding.active_vectors import embeddable, embedded_share, select
 from qmd.engine.indexing.unread import describe
 from qmd.engine.models.provider import ModelProvider
@@ -98,6 +99,9 @@ class StatusMethods(Part):
             notes += [] if mark.texts else [LEFT_OUT]
         for name in config.collections:
             notes += [f"{name}: {line}" for line in describe(store.collections.last_root(name))]
+        states = states_in(store, config)
+        if states is not None and (states.sink or states.cycles):
+            notes.append(f"states of documents: {states.summary()}; 'qmd doctor --stale' lists what to mend")
         total = sum(collection.documents for collection in collections)
         try:
             fingerprint = provider.fingerprint
