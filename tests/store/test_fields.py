@@ -12,7 +12,7 @@ from qmd.errors import StoreError
 from qmd.store.base import Store
 from qmd.store.values import Retention, Scope
 from qmd.text.filters import from_options
-from qmd.text.predicates import Among, Not
+from qmd.text.predicates import Among, Comparison, Not
 from qmd.text.query import parse
 from tests.store.material import (
     EMBEDDER,
@@ -131,6 +131,16 @@ def told_of_fields(store: Store) -> dict[str, object]:
             asked = [*names_there, "nothing", "path"]
             assert store.fields.existing(scope.collections, asked) == names_there
         told[f"values {scope}"] = [store.fields.values(scope, each.name, 4) for each in summaries]
+    stated = [
+        Comparison("status", "eq", "draft"),
+        Comparison("keys", "prefix", "89 "),
+        Comparison("due", "exists"),
+        Comparison("nothing", "exists"),
+    ]
+    for collections in (("a",), ("b", "none"), ("a", "b")):
+        found = store.fields.stated(collections, stated)
+        told[f"stated {collections}"] = {files[document]: fields for document, fields in found.items()}
+        assert store.fields.stated(collections, stated[3:]) == {}
     for name in ("tag", "year", "collection", "priority", "nothing"):
         told[f"facet {name}"] = store.fields.facet(ids, name, 3)
     told["newest"] = [files[document] for document in store.fields.newest(everything("a"), 2)]

@@ -105,6 +105,31 @@ def test_index_on_milvus_behaves_like_one_on_sqlite(
     assert [finding for finding in index.doctor() if finding.level == "problem"] == []
 
 
+def test_states_are_the_same_on_every_store(index: qmd.Index, notes: Notes) -> None:
+    folder = notes(
+        {
+            "old.md": "---\nsuperseded_by: '[[new]]'\n---\n# Heron\n\nThe heron stands.\n",
+            "new.md": "# Egret\n\nWhite birds.\n",
+            "gone.md": "---\nexpires: 2020-01-01\n---\n# Heron\n\nA heron flies.\n",
+        }
+    )
+    index.add_collection(str(folder), "mine")
+    hits = index.search("heron").hits
+    lines = {hit.path: hit.state.line for hit in hits}
+    assert lines == {
+        "new.md": "current",
+        "old.md": "superseded by mine/new.md",
+        "gone.md": "expired on 2020-01-01",
+    }
+    assert [*lines].index("new.md") + 1 == [*lines].index("old.md")
+    assert [hit.path for hit in index.search("heron", state="expired").hits] == ["gone.md"]
+    assert index.search("heron", current=True).hits == ()
+    (folder / "new.md").write_text("# Egret\n\nA heron.\n", encoding="utf-8")
+    (folder / "old.md").unlink()
+    index.update()
+    assert [hit.path for hit in index.search("heron", current=True).hits] == ["new.md"]
+
+
 def _told(index: qmd.Index, reference: str) -> tuple[str, str, str | None]:
     page = index.get(reference)
     return page.document.file, page.text, page.context

@@ -50,7 +50,9 @@ def test_any_values_make_a_state_which_the_values_that_stores_give_make_as_well(
 ) -> None:
     given_by_store = {
         name: tuple(
-            value for value in values if any(holds(each, value) for each in STATED if each.field == name)
+            value
+            for value in values
+            if any(holds(each, value) for each in conditions(STATE_FIELDS) if each.field == name)
         )
         for name, values in fields.items()
     }
