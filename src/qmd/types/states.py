@@ -49,16 +49,21 @@ class DocumentState(Struct, frozen=True, omit_defaults=True):
         return self.name in SINKING
 
     @property
-    def line(self) -> str:
-        """The state in a few words: `superseded by notes/new.md`."""
+    def pattern(self) -> str:
+        """The state in a few words, with `{by}` and `{date}` for the values."""
         match self.name:
             case "superseded" if self.by:
-                return f"superseded by {self.by}"
+                return "superseded by {by}"
             case "expired" if self.date:
-                return f"expired on {self.date}"
+                return "expired on {date}"
             case "upcoming":
-                return f"valid from {self.date}"
+                return "valid from {date}"
         return self.name
+
+    @property
+    def line(self) -> str:
+        """The state in a few words: `superseded by notes/new.md`."""
+        return self.pattern.format(by=self.by, date=self.date)
 
 
 CURRENT = DocumentState("current")

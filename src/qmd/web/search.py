@@ -22,6 +22,7 @@ from qmd.text.outline import heading_text
 from qmd.text.query import as_typed, parse
 from qmd.text.wording import plain, visible
 from qmd.types import Hit, SearchResponse, SortOrder
+from qmd.types.states import DocumentState
 from qmd.types.traces import ContractBlend, Fusion, KeywordMatch, Trace, TunedBlend, VectorMatch
 from qmd.web.filters import FACETS, Facet, facet
 from qmd.web.pages import read_address, safe
@@ -92,6 +93,7 @@ class Result(Struct, frozen=True):
     crumbs: tuple[str, ...]
     section: Markup
     date: str
+    state: DocumentState
     tags: tuple[str, ...]
     snippet: Markup
     line: int
@@ -190,6 +192,7 @@ def _result(hit: Hit, asked: Asked, fields: Mapping[str, tuple[Any, ...]], find:
         crumbs=tuple(visible(part) for part in place.split("/")),
         section=safe(marked(plain(section), find)),
         date=hit.date[:10],
+        state=hit.state,
         tags=tuple(visible(str(tag)) for tag in fields.get("tag", ())[:_MAX_TAGS]),
         snippet=safe(marked(plain_snippet(hit.snippet.text, hit.snippet.first_line, hit.title), find)),
         line=line,
