@@ -102,7 +102,8 @@ def _measured(corpus: str, options: argparse.Namespace) -> Iterator[Row]:
     shutil.rmtree(work / "files", ignore_errors=True)
     plain: dict[str, list[tuple[Found, list[str]]]] = {}
     with qmd.open_index(work / "index.sqlite", progress=say) as index:
-        for mark, fields in MARKS.items():
+        for mark in ("none", *options.marks):
+            fields = MARKS[mark]
             _write(work / "files", {"old": Path(old), "new": Path(new)}, marked, fields)
             if index.config.collections:
                 index.update()
@@ -237,6 +238,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("corpora", nargs="+", metavar="NAME=OLD:NEW")
     parser.add_argument("--questions", type=int, default=300, help="questions of each corpus")
     parser.add_argument("--modes", type=lambda text: text.split(","), default=[*MODES])
+    parser.add_argument("--marks", type=lambda text: text.split(","), default=[*MARKS][1:])
     parser.add_argument(
         "--factors", type=lambda text: [*map(float, text.split(","))], default=[factors.OUTDATED]
     )

@@ -232,6 +232,19 @@ def test_fields_named_state_are_searched_as_before(found: Add) -> None:
     assert {path for path, _ in states(index.search("heron [state:draft]"))} == {"b.md", "c.md"}
 
 
+def test_brackets_with_state_are_text_unless_they_name_a_state(found: Add) -> None:
+    index = found({"a.md": front("status: draft"), "b.md": front("x: y")})
+    assert index.search("heron [state:Ohio]").unknown_fields == ("state",)
+    assert states(index.search("heron [state:draft]")) == [("a.md", "draft")]
+    assert states(index.search("heron -[state:*]")) == [("b.md", "current")]
+    facets = index.search("heron", facets=["state"]).facets
+    assert {each.value: each.documents for each in facets["state"]} == {"draft": 1, "current": 1}
+    assert {each.value: each.documents for each in index.field_values("state").values} == {
+        "draft": 1,
+        "current": 1,
+    }
+
+
 @pytest.mark.models
 def test_vsearch_and_query_put_old_documents_below(found: Add) -> None:
     index = found({"old.md": front("superseded_by: new.md"), "new.md": "# Egret\n\nWhite birds.\n"})

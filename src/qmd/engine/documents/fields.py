@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from qmd.engine.documents.references import References
 from qmd.engine.documents.scopes import resolved
+from qmd.engine.documents.states import states_of
 from qmd.engine.parts import Part
 from qmd.engine.requests import ALL, FilterOptions, collections_of
 from qmd.engine.workspace import Workspace
@@ -35,7 +36,7 @@ from qmd.text.similar import did_you_mean, nearest
 from qmd.types import Config, FieldSummary, ValueCount
 
 #: Fields for `--facets`, beside all fields.
-FACETS = ("tag", "author", "ext", "year", "collection")
+FACETS = ("tag", "author", "ext", "year", "collection", "state")
 _MAX_NAMED = 12
 
 
@@ -104,6 +105,10 @@ class FieldMethods(Part):
             summary = FieldSummary(name, (OF_FILE.get(name, "date"),), len(ids), len(values))
             return FieldValues(summary, tuple(values[:limit]))
         summaries = {summary.name: summary for summary in fields.summaries(scope)}
+        if name == "state" and name not in summaries:
+            states, ids = states_of(self._workspace.store, self._workspace.config), fields.newest(scope, ALL)
+            counts = states.counts(ids)
+            return FieldValues(FieldSummary(name, ("text",), len(ids), len(counts)), counts[:limit])
         if name not in summaries:
             raise unknown_field(name, [*summaries])
         return FieldValues(summaries[name], tuple(fields.values(scope, name, limit)))

@@ -16,7 +16,7 @@ from qmd.engine.documents.links import Links
 from qmd.store.base import Store
 from qmd.text.states import Claims, Reference, claims, conditions
 from qmd.text.uris import is_uri, parse_uri, split_fragment
-from qmd.types import Config, Document
+from qmd.types import Config, Document, ValueCount
 from qmd.types.states import CURRENT, STATE_NAMES, DocumentState
 
 
@@ -63,6 +63,11 @@ class States(Struct, frozen=True):
             state = self.of(document)
             if state is not CURRENT:
                 yield document, state
+
+    def counts(self, documents: Iterable[int]) -> tuple[ValueCount, ...]:
+        """Return the states of documents with their numbers, most frequent first."""
+        counts = Counter(self.of(document).name for document in documents)
+        return tuple(ValueCount(name, number) for name, number in counts.most_common())
 
     def summary(self) -> str:
         """Say how many documents have each state but `current`: `12 superseded, 1 expired`."""

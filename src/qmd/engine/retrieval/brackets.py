@@ -8,10 +8,11 @@ from itertools import islice
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text.filters import Typed, read
-from qmd.text.predicates import BUILT_IN, field_name
+from qmd.text.predicates import BUILT_IN, comparisons, field_name, fold
 from qmd.text.similar import nearest
 from qmd.text.wording import plain
 from qmd.types import Config, Stage
+from qmd.types.states import STATE_NAMES
 
 #: A pasted text may have any number of brackets, so only the first are told.
 _MOST = 3
@@ -24,13 +25,22 @@ def unknown_fields(store: Store, config: Config, texts: Sequence[str]) -> tuple[
 
     It does not count which collections are searched, so that a query means the same with and without `-c`.
     """
-    typed = (each for text in texts for each in _in_brackets(text))
+    typed = [each for text in texts for each in _in_brackets(text)]
     names = dict.fromkeys(field_name(each.field or "") for each in typed)
-    asked = [name for name in names if name not in BUILT_IN]
+    built_in = BUILT_IN if any(map(_names_state, typed)) else {*BUILT_IN} - {"state"}
+    asked = [name for name in names if name not in built_in]
     if not asked:
         return ()
     existing = store.fields.existing([*config.collections], asked)
     return tuple(name for name in asked if name not in existing)
+
+
+def _names_state(typed: Typed) -> bool:
+    """Tell whether a condition is on the state of documents; those on other values are on their fields."""
+    return any(
+        each.field == "state" and (each.operator == "exists" or fold(str(each.value)) in STATE_NAMES)
+        for each in comparisons(typed.predicate)
+    )
 
 
 def explain_text(store: Store, config: Config, texts: Sequence[str], unknown: Sequence[str]) -> list[Stage]:

@@ -33,6 +33,7 @@ from qmd.types.traces import Listing
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
+    from qmd.engine.documents.states import States
     from qmd.models.base import Cancelled
     from qmd.types import ValueCount
 
@@ -107,7 +108,7 @@ class Pipeline:
             search.stages += explain_no_hits(self._store, config, scope, typed.where)
         elif request.scores == "calibrated":
             search.stages += doubts(ranked, hits, request.min_score)
-        facets = _facets(search, found, ranked) if request.facets else {}
+        facets = _facets(search, found, ranked, states) if request.facets else {}
         ranking = (request.ranking or DEFAULT_RANKING) if plan.hybrid and found.text else None
         stages = (*search.stages, *filtered.stages, *([remark] if remark is not None else []))
         return SearchResponse(query, hits, stages, ranking, facets, filtered.unknown)
@@ -172,7 +173,9 @@ def _rank(search: Search, found: Found) -> Sequence[Ranked]:
     return likelihood.calibrated(search, ranked, found) if calibrated else ranked
 
 
-def _facets(search: Search, found: Found, ranked: Sequence[Ranked]) -> dict[str, tuple[ValueCount, ...]]:
+def _facets(
+    search: Search, found: Found, ranked: Sequence[Ranked], states: States | None
+) -> dict[str, tuple[ValueCount, ...]]:
     """Return the most frequent values of the fields that a request asks for, among the matches."""
     store, scope = search.store, search.scope
     if not found.text:
@@ -183,7 +186,11 @@ def _facets(search: Search, found: Found, ranked: Sequence[Ranked]) -> dict[str,
         documents = [item.document for item in ranked]
         reason = f"counted among the {len(documents)} candidates, not all documents"
         search.stages.append(Stage("facets", "ran", reason))
-    return {
+    facets = {
         name: tuple(store.fields.facet(documents, field_name(name), FACET_VALUES))
         for name in search.request.facets
     }
+    # A field of this name that documents have themselves takes precedence.
+    if states is not None and facets.get("state") == ():
+        facets["state"] = states.counts(documents)
+    return facets
