@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 def states_in(store: Store, config: Config) -> States | None:
     """Return the states of the documents of an index; None if none of them says anything of its state."""
-    if not store.fields.existing([*config.collections], [*config.state_fields]):
+    kept, key = store.computed(), ("stated", config.digest, *config.collections)
+    if key not in kept:
+        kept[key] = store.fields.existing([*config.collections], [*config.state_fields])
+    if not kept[key]:
         return None
     from qmd.engine.documents.states import states_of
 
