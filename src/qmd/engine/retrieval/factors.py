@@ -22,7 +22,7 @@ OLDEST = 0.5
 #: By how much a mark for the very same query changes the factor.
 MARK = 0.5
 #: The factor of a document that is not valid any more, if nothing that replaces it is searched.
-OUTDATED = 0.3
+OUTDATED = 0.15
 #: Higher scores are lowered to this one, because the odds of 1 are infinite.
 _SURE = 0.995
 _SECONDS_PER_DAY = 86_400.0
