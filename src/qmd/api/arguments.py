@@ -40,13 +40,6 @@ MAX_TIMEOUT = 600
 
 #: Matches a text that is not blank to Python; `\\S` means other characters in other languages.
 NOT_BLANK = r"[^\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
-_YEAR = r"(000[1-9]|00[1-9]\d|0[1-9]\d\d|[1-9]\d{3})"
-_LEAP_YEAR = r"(\d\d(0[48]|[2468][048]|[13579][26])|(0[48]|[2468][048]|[13579][26])00)"
-#: Matches valid years, months and days, without a time of day.
-_DATE = (
-    rf"^({_YEAR}(-(0[1-9]|1[0-2])(-(0[1-9]|1\d|2[0-8]))?|-(0[13-9]|1[0-2])-(29|30)|-(0[13578]|1[02])-31)?"
-    rf"|{_LEAP_YEAR}-02-29)$"
-)
 _CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 _SPACES = r" \xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
 #: The rule of `qmd.config.validate`.
@@ -105,14 +98,12 @@ class SearchArguments(Request):
         return SearchRequest(**values, where=where)
 
 
-Date = Annotated[Name, _schema(pattern=_DATE)]
 #: The collection of a search and its filters.
 _FILTERS: dict[str, Any] = {
     "collection": Annotated[Name, Meta(description="Search only this collection; status lists them.")],
     "author": Annotated[Text, Meta(description="By name.")],
-    #: Not the JSON Schema format `date`, because a year or a month is also accepted.
-    "after": Annotated[Date, Meta(description="2024 or 2024-06-30.")],
-    "before": Annotated[Date, Meta(description="As after.")],
+    "after": Annotated[Text, Meta(description="2024, 2024-06-30, 7d, last-week.")],
+    "before": Annotated[Text, Meta(description="As after.")],
     "tag": Annotated[list[Text], Meta(description="Only documents with these tags, or tags below them.")],
     "path": Annotated[
         list[Text], Meta(description="The beginning of the path in the collection, or a glob.")

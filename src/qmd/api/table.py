@@ -143,7 +143,7 @@ _AS = Meta(description="As in search.")
 #: The tool `search` explains these arguments for all tools.
 _AS_IN_SEARCH: dict[str, Any] = {
     "collection": Annotated[asked.Name, _AS] | None,
-    "after": Annotated[asked.Date, _AS] | None,
+    "after": Annotated[asked.Text, _AS] | None,
     "filter": Annotated[dict[str, Any], _AS] | None,
     "tokens": Annotated[asked.Tokens, _AS] | None,
 }

@@ -55,6 +55,12 @@ def _starting_in_any_case(values: Iterable[str], start: str) -> Iterable[str]:
     return (value for value in values if value.casefold().startswith(prefix))
 
 
+def _dates(_: Index, incomplete: str) -> Iterable[str]:
+    from qmd.text.relative_dates import CHINESE_WORDS, WORDS
+
+    return _starting_in_any_case((*WORDS, *CHINESE_WORDS), incomplete)
+
+
 def _authors(index: Index, incomplete: str) -> Iterable[str]:
     return _starting_in_any_case((author.name for author in index.authors()), incomplete)
 
@@ -97,6 +103,7 @@ def typed(index: Index, incomplete: str) -> Iterable[str]:
     if not colon:
         return (f"[{field}" for field in _fields(index, name[1:])) if name.startswith("[") else ()
     filters: dict[str, Find] = {"tag": _tags, "author": _authors, "path": _inner_paths}
+    filters |= dict.fromkeys(("after", "before", "date"), _dates)
     values = filters[name](index, start) if name in filters else ()
     return (f'{name}:"{value}"' if " " in value else f"{name}:{value}" for value in values)
 
@@ -132,6 +139,7 @@ def paths(index: Index, incomplete: str) -> Iterator[str]:
 collections = _completing("plain")(lambda index, start: _starting(index.config.collections, start))
 authors = _completing()(_authors)
 tags = _completing()(_tags)
+dates = _completing()(_dates)
 fields = _completing()(_fields)
 inner_paths = _completing("path")(_inner_paths)
 described_paths = _completing()(lambda index, start: _starting(dict(index.contexts()), start))

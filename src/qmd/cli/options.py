@@ -201,8 +201,18 @@ filter_options = combined(
         "Only documents by this author.",
         shell_complete="authors",
     ),
-    option("--after DATE", _filter("after"), "Only documents from this date on: 2024-06."),
-    option("--before DATE", _filter("before"), "Only documents from before this date."),
+    option(
+        "--after DATE",
+        _filter("after"),
+        "Only documents from this date on: 2024-06, 7d, last-week, yesterday.",
+        shell_complete="dates",
+    ),
+    option(
+        "--before DATE",
+        _filter("before"),
+        "Only documents from before this date.",
+        shell_complete="dates",
+    ),
 )
 # The options of a search have the limits and defaults of `qmd.engine.requests.SearchRequest`, which the help
 # does not import; a test compares them.

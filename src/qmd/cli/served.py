@@ -134,6 +134,7 @@ class Commands:
             # References that may be paths in the folder of the command.
             and not (("get" in name or "link:" in files) and ("./" in files or "~" in files))
             and (_own_index(index, call, session) if call.portable_file is None else _is_open(index, call))
+            and call.environ.get("TZ") == os.environ.get("TZ")  # in which days begin
             and _answers(session.settings) == _answers(index.settings)
             and not unknown_keys(index.config)
         )

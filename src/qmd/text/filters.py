@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.json import encode
 
 from qmd.errors import UsageError
-from qmd.text import dates
+from qmd.text.date_filters import no_date, on, since, until
 from qmd.text.filter_values import NO_STATE, author_is, path_is, state_is, tag_is
 from qmd.text.predicates import (
     PATTERNS,
@@ -44,8 +44,6 @@ MAX_DEPTH = 16
 MAX_NODES = 256
 #: The maximum length of a filter as JSON, in characters.
 MAX_JSON = 100_000
-#: Describes a date in error messages.
-DATE = "a date, such as 2024, 2024-06 or 2024-06-30"
 #: Characters of a wrong value that an error message shows.
 _MAX_SHOWN = 60
 
@@ -79,16 +77,6 @@ TEXT_OPERATORS = ("prefix", *(name for name in PATTERNS if name != "glob"))
 OPERATORS = (*(name for name in get_args(Operator) if name != "glob"), *_COMPOSED)
 
 
-def since(value: str) -> Predicate | None:
-    """Return a filter for documents of a date or later; None if it is no date."""
-    date = dates.prefix(value)
-    return None if date is None else Comparison("date", "gte", date)
-
-
-def until(value: str) -> Predicate | None:
-    """Return a filter for documents of an earlier date; None if it is no date."""
-    date = dates.prefix(value)
-    return None if date is None else Comparison("date", "lt", date)
 
 
 #: Keys in a query, and the filter for a value; None leaves it in the text.
@@ -98,6 +86,7 @@ _KEYS: Mapping[str, Callable[[str], Predicate | None]] = {
     "author": author_is,
     "after": since,
     "before": until,
+    "date": on,
     "file": lambda value: Comparison("file", "contains", value),
     "title": lambda value: Comparison("title", "contains", value),
     "ext": lambda value: Comparison("ext", "eq", value.removeprefix(".")),
@@ -126,7 +115,7 @@ def from_options(options: Mapping[str, Any]) -> Predicate | None:
                 raise UsageError(f"{name} is empty")
             predicate = make(value)
             if predicate is None:
-                raise UsageError(NO_STATE if name == "state" else _no_date(name, value))
+                raise UsageError(NO_STATE) if name == "state" else no_date(name, value)
             found.append(predicate)
     if options.get("current"):
         found.append(Comparison("state", "eq", "current"))
@@ -184,12 +173,8 @@ def refuse_wrong_dates(text: str) -> None:
     """Raise `UsageError` if a filter in a query needs a date and has none. `split` leaves it in the text."""
     for match in _PIECE.finditer(text.translate(QUOTES)):
         key, value = (match["key"] or "").lower(), (match["value"] or "").strip('"').strip()
-        if _KEYS.get(key) in (since, until) and value and _typed(match) is None:
-            raise UsageError(_no_date(key, value), f"in quotes it is text: '\"{match[0]}\"'")
-
-
-def _no_date(name: str, value: str) -> str:
-    return f"{name} must be {DATE}, not {value[:_MAX_SHOWN]!r}"
+        if _KEYS.get(key) in (on, since, until) and value and _typed(match) is None:
+            raise no_date(key, value, f"in quotes it is text: '\"{match[0]}\"'")
 
 
 def _typed(match: re.Match[str]) -> Typed | None:

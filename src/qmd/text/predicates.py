@@ -71,9 +71,14 @@ _AFTER_TEXT = "\U0010ffff"
 
 
 class Written(Struct, frozen=True):
-    """An operand as typed in a query. It is read in the type of the value that it is compared with."""
+    """An operand as typed in a query. It is read in the type of the value that it is compared with.
+
+    `days` are those of a relative date that was resolved, and `utc` the same in UTC if that differs.
+    """
 
     text: str
+    days: dates.Days | None = None
+    utc: dates.Days | None = None
 
     def __str__(self) -> str:
         return self.text
@@ -164,20 +169,22 @@ def spans(comparison: Comparison) -> tuple[Span, ...]:
     if operator == "prefix":
         start = fold(str(value))
         return (Span("text", start, start + _AFTER_TEXT), Span("date", start, start + _AFTER_TEXT))
-    readings = dict(_readings(value))
+    readings = {kind: (key, key) for kind, key in _readings(value)}
+    if isinstance(value, Written) and value.days is not None:
+        days = value.utc if comparison.field == "modified" else None
+        readings["date"] = (days or value.days).ends(operator)
     if operator != "eq" and len(readings) > 1:
         # `[priority>=2]` does not mean texts that sort after "2".
         readings.pop("text")
     found: list[Span] = []
-    for kind, key in readings.items():
-        first, last = key, key
-        if isinstance(key, str) and kind == "date":
-            last = key + _AFTER_DATE
+    for kind, (first, last) in readings.items():
+        if isinstance(last, str) and kind == "date":
+            last += _AFTER_DATE
         match operator:
             case "eq":
                 found.append(Span(kind, first, last))
-                if comparison.field == TAG and isinstance(key, str):
-                    found.append(Span(kind, key + "/", key + "/" + _AFTER_TEXT))
+                if comparison.field == TAG and isinstance(first, str):
+                    found.append(Span(kind, first + "/", first + "/" + _AFTER_TEXT))
             case "lt":
                 found.append(Span(kind, None, first, high_open=True))
             case "lte":
@@ -187,6 +194,15 @@ def spans(comparison: Comparison) -> tuple[Span, ...]:
             case "gte":
                 found.append(Span(kind, first, None))
     return tuple(found)
+
+
+def on_file(comparison: Comparison) -> Comparison | None:
+    """Return a comparison of `date` for documents whose date is the time of the file; None if it is the same.
+
+    The time of a file is in UTC, where the days of a relative date begin at another time.
+    """
+    dated = comparison.field == "date" and isinstance(comparison.value, Written) and comparison.value.utc
+    return Comparison("modified", comparison.operator, comparison.value) if dated else None
 
 
 def _readings(value: Operand) -> Iterator[tuple[ValueType, str | float]]:
@@ -259,6 +275,8 @@ def matches(predicate: Predicate, fields: Fields) -> bool:
         case Not(operand):
             return not matches(operand, fields)
         case Comparison():
+            if fields.get("date") == fields.get("modified"):
+                predicate = on_file(predicate) or predicate
             return any(holds(predicate, value) for value in fields.get(predicate.field, ()))
         case Among(documents):
             return any(identity in documents for identity in fields.get("id", ()))
@@ -332,14 +350,21 @@ def describe(predicate: Predicate) -> str:
         case Comparison(field, "exists"):
             return f"[{field}]"
         case Comparison("date", "gte", value):
-            return f"after:{value}"
+            return f"after:{shown_days(predicate) or value}"
         case Comparison("date", "lt", value):
-            return f"before:{value}"
+            return f"before:{shown_days(predicate) or value}"
         case Comparison(field, operator, value) if (field, operator) in _SHORT:
             return f"{field}:{shown_value(value)}"
         case Comparison(field, operator, value):
             sign = _SIGNS.get(operator, f" {operator} ")
-            return f"[{field}{sign}{shown_value(value)}]"
+            return f"[{field}{sign}{shown_days(predicate) or shown_value(value)}]"
+
+
+def shown_days(comparison: Comparison) -> str:
+    """Return the days of a relative date that a comparison takes; "" if it has none, or may mean a text."""
+    days = comparison.value.days if isinstance(comparison.value, Written) else None
+    may_be_text = comparison.operator == "eq" and OF_FILE.get(comparison.field) != "date"
+    return "" if days is None or may_be_text else days.shown(comparison.operator)
 
 
 def _grouped(predicate: Predicate) -> str:

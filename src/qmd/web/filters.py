@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from qmd.text import filters
+from qmd.text.date_filters import resolved
+from qmd.text.predicates import Predicate, comparisons, shown_days
 from qmd.types import ValueCount
 
 #: Fields that are counted beside the results, with the titles of their lists.
@@ -16,10 +18,11 @@ _PLAIN = re.compile(r'(?!\*\Z)[^\s",\[\]:<>=!~]+')
 
 
 class Chip(Struct, frozen=True):
-    """A filter as it is typed, and the query without it."""
+    """A filter as it is typed, the query without it, and the days that its relative dates stand for."""
 
     written: str
     without: str
+    days: str
 
 
 class Value(Struct, frozen=True):
@@ -42,7 +45,7 @@ class Facet(Struct, frozen=True):
 def chips(query: str, unknown: Sequence[str] = ()) -> list[Chip]:
     """Return the filters that are typed in a query. Brackets with `unknown` fields are text."""
     return [
-        Chip(query[each.start : each.end], _without(query, each.start, each.end))
+        Chip(query[each.start : each.end], _without(query, each.start, each.end), _days(each.predicate))
         for each in filters.read(query, unknown)[0]
     ]
 
@@ -70,6 +73,10 @@ def filter_for(name: str, value: str) -> str:
         return f"[date:{value}]"
     quoted = value if _PLAIN.fullmatch(value) else '"' + value.replace('"', "") + '"'
     return f"{name}:{quoted}" if name in ("tag", "author") else f"[{name}:{quoted}]"
+
+
+def _days(predicate: Predicate) -> str:
+    return ", ".join(filter(None, map(shown_days, comparisons(resolved(predicate)))))
 
 
 def _without(query: str, start: int, end: int) -> str:

@@ -265,7 +265,7 @@ def _found_by(response: SearchResponse, mode: Mode) -> Iterator[str]:
 
 def _notes(response: SearchResponse) -> Iterator[str]:
     for stage in response.stages:
-        if stage.reason and stage.notable and stage.stage != "expand":
+        if stage.reason and stage.notable and stage.stage not in ("expand", "dates"):
             yield stage.reason
 
 

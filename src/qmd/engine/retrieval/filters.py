@@ -9,6 +9,7 @@ from qmd.engine.requests import SearchRequest, collections_of
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text import filters
+from qmd.text.date_filters import dates_said, resolved
 from qmd.text.predicates import (
     RESOLVED,
     Predicate,
@@ -23,6 +24,8 @@ from qmd.types import Config, Document, Stage, TypedSearch
 
 #: Reason of a search without results if its query has neither words nor filters.
 NO_TERMS = "the query has no word to look for"
+#: The stage that says how relative dates were resolved.
+DATES = "dates"
 _MAX_VALUES = 5
 
 
@@ -31,7 +34,7 @@ class Filtered(Struct, frozen=True):
 
     Attributes:
         unknown: Fields in brackets that no document has. These brackets are text.
-        stages: What the user should know of brackets that are text.
+        stages: What the user should know of brackets that are text, and of relative dates.
     """
 
     request: SearchRequest
@@ -42,8 +45,9 @@ class Filtered(Struct, frozen=True):
 def without_filters(store: Store, config: Config, request: SearchRequest) -> Filtered:
     """Move the filters typed in a query to the filter of the request.
 
-    Of typed searches, only lexical ones can contain filters, which then apply to all of them; a search that
-    contains nothing else is left out. The result may have no query. Raises `UsageError` for a wrong date.
+    Relative dates are resolved here, where a search reads the clock. Of typed searches, only lexical ones
+    can contain filters, which then apply to all of them; a search that contains nothing else is left out.
+    The result may have no query. Raises `UsageError` for a wrong date.
     """
     typed = [search.query for search in request.searches if search.type == "lex"] or [request.query]
     for text in typed:
@@ -67,6 +71,10 @@ def without_filters(store: Store, config: Config, request: SearchRequest) -> Fil
     if not request.searches:
         query, predicate = filters.split(query, unknown)
         where = both(where, predicate)
+    if where is not None:
+        where = resolved(where)
+        if said := dates_said(where):
+            stages.append(Stage(DATES, "ran", said))
     changed = replace(request, query=query, searches=tuple(searches), where=where)
     return Filtered(changed, unknown, tuple(stages))
 

@@ -29,6 +29,7 @@ from qmd.text.predicates import (
     comparisons,
     is_pattern,
     matches,
+    on_file,
     parts,
     spans,
 )
@@ -141,7 +142,8 @@ def _is_expressible(predicate: Predicate) -> bool:
         case And(operands) | Or(operands):
             return bool(operands) and all(map(_is_expressible, operands))
         case Comparison(field, operator):
-            return field == "date" and operator != "exists" and not is_pattern(predicate)
+            written = operator != "exists" and not is_pattern(predicate) and on_file(predicate) is None
+            return field == "date" and written
         case Among():
             return True
 

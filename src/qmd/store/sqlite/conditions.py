@@ -24,8 +24,10 @@ from qmd.text.predicates import (
     Not,
     Or,
     Predicate,
+    Span,
     holds,
     is_pattern,
+    on_file,
     spans,
     text_matches,
 )
@@ -40,6 +42,7 @@ COLUMNS = {
     "modified": "strftime('%Y-%m-%dT%H:%M:%S', {d}.mtime_ns / 1000000000, 'unixepoch')",
     "size": "{d}.size",
 }
+DATE = COLUMNS["date"]
 #: Columns whose values are dates or numbers, so that SQL compares them as `spans` does.
 _ORDERED = {"date": "date", "modified": "date", "size": "number"}
 #: More value numbers of one condition are passed as JSON.
@@ -155,14 +158,30 @@ def _column(comparison: Comparison) -> Condition:
     if kind is None or is_pattern(comparison):
         packed = encode(comparison).decode()
         return Condition(f"qmd_holds(?, {column})", (packed,))
-    clauses: list[str] = []
-    values: list[Bound] = []
-    for span in spans(comparison):
-        if span.type == kind:
-            clauses.append(" AND ".join(f"{column} {sign} ?" for sign, _ in bounds(span)))
-            values += [bound for _, bound in bounds(span)]
-    sql = f"({' OR '.join(clauses)})" if clauses else "0"
-    return Condition(sql, tuple(values), dated=comparison.field == "date")
+    of_file = on_file(comparison)
+    if of_file is not None:
+        return _by_date(comparison, of_file)
+    return _in_spans(column, [span for span in spans(comparison) if span.type == kind], dated=column == DATE)
+
+
+def _by_date(stated: Comparison, of_file: Comparison) -> Condition:
+    """Return the condition on the date, which is compared as `of_file` if it is the time of the file."""
+    changed = COLUMNS[of_file.field]
+    kinds = [[span for span in spans(each) if span.type == "date"] for each in (stated, of_file)]
+    by_text, by_file = _in_spans(DATE, kinds[0]), _in_spans(changed, kinds[1])
+    # An index finds what may pass either way.
+    either = _in_spans(DATE, [span for found in kinds for span in found], dated=True)
+    return Condition(
+        f"({either.sql} AND CASE WHEN {DATE} = {changed} THEN {by_file.sql} ELSE {by_text.sql} END)",
+        (*either.values, *by_file.values, *by_text.values),
+        dated=True,
+    )
+
+
+def _in_spans(column: str, found: Sequence[Span], *, dated: bool = False) -> Condition:
+    clauses = [" AND ".join(f"{column} {sign} ?" for sign, _ in bounds(span)) for span in found]
+    values = tuple(bound for span in found for _, bound in bounds(span))
+    return Condition(f"({' OR '.join(clauses)})" if clauses else "0", values, dated=dated)
 
 
 def value_numbers(db: apsw.Connection, comparison: Comparison) -> list[int]:
