@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from msgspec.structs import replace
@@ -11,6 +11,8 @@ from msgspec.structs import replace
 from qmd.errors import StoreError
 from qmd.store.base import Store
 from qmd.store.values import Retention, Scope
+from qmd.text.date_filters import resolved
+from qmd.text.dates import of_mtime
 from qmd.text.filters import from_options
 from qmd.text.predicates import Among, Comparison, Not
 from qmd.text.query import parse
@@ -26,6 +28,35 @@ from tests.store.material import (
     lexical_rows,
     vector,
 )
+
+
+def test_relative_dates_mean_days_of_the_user_also_for_files_without_a_date(store: Store) -> None:
+    store.collections.sync(config("a", "b"))
+    moments = [
+        datetime(2026, 11, day, hour, tzinfo=UTC) for day, hour in ((23, 15), (23, 16), (24, 15), (24, 16))
+    ]
+    changes = []
+    for number, moment in enumerate(moments):
+        nanoseconds = int(moment.timestamp()) * 10**9
+        file = changed(f"file-{number}.md", f"file {number}", version=nanoseconds, date=of_mtime(nanoseconds))
+        stated = changed(
+            f"stated-{number}.md", f"stated {number}", date=moment.replace(tzinfo=None).isoformat()
+        )
+        changes += [file, stated]
+    store.documents.apply("a", changes, [])
+    now = datetime(2026, 11, 25, 1, tzinfo=timezone(timedelta(hours=8)))
+
+    def found(condition: str) -> list[str]:
+        where = resolved(from_options({"where": condition}), now)
+        newest = store.fields.newest(replace(everything(), where=where), 9)
+        return sorted(document.path[:-3] for document in store.documents.by_id(newest).values())
+
+    # A day of a file begins at four in the afternoon of the day before, in UTC.
+    assert found("date=today") == ["file-3"]
+    assert found("date=yesterday") == ["file-1", "file-2", "stated-2", "stated-3"]
+    assert found("date<yesterday") == ["file-0", "stated-0", "stated-1"]
+    assert found("date>=2026-11-24") == ["file-2", "file-3", "stated-2", "stated-3"]
+    assert found("modified=yesterday") == ["file-1", "file-2"]
 
 
 def test_searches_filter_by_author_and_dates(store: Store) -> None:
