@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         Author as Author,
         Chunk as Chunk,
         Collection as Collection,
+        Commit as Commit,
         Document as Document,
         Hit as Hit,
         SearchResponse as SearchResponse,
@@ -104,7 +105,7 @@ _EXPORTS = {
         PluginError QmdError QueryError SourceError StoreError TimedOutError TokensError
         UsageError VectorIndexMissingError
     """,
-    "qmd.types": "Author Chunk Collection Document Hit SearchResponse Snippet Stage TypedSearch",
+    "qmd.types": "Author Chunk Collection Commit Document Hit SearchResponse Snippet Stage TypedSearch",
     "qmd.types.citations": "CitationCheck CitationReport",
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names.split()}

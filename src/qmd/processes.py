@@ -22,6 +22,19 @@ class Call(NamedTuple):
     messages: Connection
 
 
+class Output(NamedTuple):
+    """What a program has written, and its exit code. `late` says that it was killed at the time limit."""
+
+    code: int
+    written: bytes
+    errors: str
+    late: bool
+
+
+#: Bytes of error messages that are read.
+_MAX_ERRORS = 10_000
+
+
 def processors() -> int:
     """Return the number of processors that this process may use, which may be fewer than there are."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
@@ -93,6 +106,39 @@ def run(
         errors="replace",
         check=False,
     )
+
+
+def read(words: Sequence[str], *, environ: Mapping[str, str], timeout: float, most: int) -> Output:
+    """Run another program to its end without input, and return the bytes that it writes.
+
+    Args:
+        words: The program and its arguments.
+        environ: Its environment.
+        timeout: The seconds after which it is killed.
+        most: The bytes of output after which it is killed.
+    """
+    from subprocess import DEVNULL, PIPE, Popen
+    from tempfile import TemporaryFile
+    from threading import Timer
+
+    with (
+        TemporaryFile() as errors,
+        Popen(words, env=environ, stdin=DEVNULL, stdout=PIPE, stderr=errors) as process,
+    ):
+        timer = Timer(timeout, process.kill)
+        timer.start()
+        try:
+            assert process.stdout is not None
+            written = process.stdout.read(most + 1)
+            if len(written) > most:
+                process.kill()
+            code = process.wait()
+        finally:
+            late = not timer.is_alive()
+            timer.cancel()
+            process.kill()
+        errors.seek(0)
+        return Output(code, written, errors.read(_MAX_ERRORS).decode("utf-8", "replace"), late and code != 0)
 
 
 def _answer() -> None:

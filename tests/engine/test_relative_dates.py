@@ -12,7 +12,7 @@ import pytest
 import qmd
 from qmd.engine.requests import SearchRequest
 from qmd.text import filters
-from qmd.text.date_filters import resolved
+from qmd.text.date_filters import with_days
 from qmd.text.predicates import matches
 from tests.conftest import Notes
 
@@ -86,7 +86,7 @@ def test_days_begin_in_the_zone_of_the_user(library: qmd.Index, query: str, expe
     where = filters.split(query)[1]
     assert where is not None
     fields = library.fields_of([document.file for document in library.documents()])
-    assert {path for path, each in fields.items() if matches(resolved(where), each)} == {
+    assert {path for path, each in fields.items() if matches(with_days(where), each)} == {
         f"notes/{path}" for path in expected
     }
 

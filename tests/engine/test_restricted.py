@@ -46,6 +46,7 @@ SEEN = {
     "fields_of",
     "file_on_disk",
     "get",
+    "history",
     "indexed_at",
     "link_lists",
     "links",

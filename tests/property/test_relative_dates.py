@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from qmd.errors import UsageError
 from qmd.text import filters
-from qmd.text.date_filters import dates_said, resolved
+from qmd.text.date_filters import dates_said, with_days
 from qmd.text.dates import of_mtime
 from qmd.text.predicates import describe, matches
 from qmd.text.relative_dates import CHINESE_WORDS, WORDS, days, is_relative
@@ -169,20 +169,20 @@ NOON = datetime(2026, 11, 25, 12, tzinfo=UTC)
 def test_filter_is_resolved_by_a_day(query: str, described: str, said: str) -> None:
     where = filters.split(query)[1]
     assert where is not None
-    found = resolved(where, NOON)
+    found = with_days(where, NOON)
     assert (describe(found), dates_said(found)) == (described, said)
-    assert resolved(found, NOON + timedelta(days=1)) == found
+    assert with_days(found, NOON + timedelta(days=1)) == found
     if said:
-        assert resolved(where, NOON + timedelta(days=7)) != found
+        assert with_days(where, NOON + timedelta(days=7)) != found
 
 
 def test_json_filter_takes_relative_dates() -> None:
     where = filters.from_json({"field": "due", "operator": "lt", "value": "next-week"})
-    assert describe(resolved(where, NOON)) == "[due<2026-11-30]"
+    assert describe(with_days(where, NOON)) == "[due<2026-11-30]"
 
 
 def test_equality_of_a_field_matches_the_text_and_the_date() -> None:
-    equal, later = (resolved(filters.condition(f"when{sign}today"), NOON) for sign in ("=", ">="))
+    equal, later = (with_days(filters.condition(f"when{sign}today"), NOON) for sign in ("=", ">="))
     matching = [
         {
             value
@@ -212,11 +212,11 @@ def test_times_of_files_are_compared_in_the_zone_of_the_user(
     for field in ("date", "modified"):
         where = filters.condition(f"{field}{sign}{word}")
         # A document without a date of its own has that of its file.
-        undated = matches(resolved(where, now), {"date": (modified,), "modified": (modified,)})
-        naive = resolved(where, now.replace(tzinfo=UTC))
+        undated = matches(with_days(where, now), {"date": (modified,), "modified": (modified,)})
+        naive = with_days(where, now.replace(tzinfo=UTC))
         assert undated == matches(naive, {"date": (local,), "modified": (local,)})
     stated = matches(
-        resolved(filters.condition(f"date{sign}{word}"), now),
+        with_days(filters.condition(f"date{sign}{word}"), now),
         {"date": (local,), "modified": ("1970-01-01T00:00:00",)},
     )
     assert stated == undated

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from qmd.errors import StoreError
 from qmd.store.base import Store
 from qmd.store.values import Retention, Scope
-from qmd.text.date_filters import resolved
+from qmd.text.date_filters import with_days
 from qmd.text.dates import of_mtime
 from qmd.text.filters import from_options
 from qmd.text.predicates import Among, Comparison, Not
@@ -47,7 +47,7 @@ def test_relative_dates_mean_days_of_the_user_also_for_files_without_a_date(stor
     now = datetime(2026, 11, 25, 1, tzinfo=timezone(timedelta(hours=8)))
 
     def found(condition: str) -> list[str]:
-        where = resolved(from_options({"where": condition}), now)
+        where = with_days(from_options({"where": condition}), now)
         newest = store.fields.newest(replace(everything(), where=where), 9)
         return sorted(document.path[:-3] for document in store.documents.by_id(newest).values())
 

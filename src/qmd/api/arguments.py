@@ -31,6 +31,8 @@ from qmd.types import DEFAULT_PATTERN, SearchType, TypedSearch
 MAX_LIMIT = 1000
 #: Entries of a list of fields, values or links, unless a request says otherwise.
 DEFAULT_ENTRIES = 100
+#: Commits of a history, unless a request says otherwise.
+DEFAULT_COMMITS = 20
 #: Maximum length of a name, and maximum number of names in a list.
 MAX_NAME = 10_000
 MAX_PATTERN = 20_000
@@ -237,7 +239,7 @@ QueryOrPack = _search_arguments(
 )
 
 
-class GetBody(Request):
+class Reference(Request):
     """A document: its path, the end of it, a `qmd://` address or a docid.
 
     Each may end in `:from:count` for some lines, or in `#heading` for a section.
@@ -254,6 +256,20 @@ class GetBody(Request):
     max_lines: MaxLines | None = None
     line_numbers: LineNumbers = False
     tokens: Tokens | None = None
+
+
+class GetBody(Reference):
+    """A document: its path, the end of it, a `qmd://` address or a docid.
+
+    Each may end in `:from:count` for some lines, or in `#heading` for a section.
+    """
+
+    as_of: (
+        Annotated[
+            Text, Meta(description="Read it as it was at the end of this day, from git: 2024-06-30, 7d.")
+        ]
+        | None
+    ) = None
 
 
 class MultiGetBody(Request):
@@ -323,6 +339,13 @@ class LinksArguments(ListArguments, kw_only=True):
     """The parameters of a list of links, and the document."""
 
     path: DocumentPath
+
+
+class HistoryArguments(Request):
+    """The number of commits, and the document."""
+
+    path: DocumentPath
+    limit: Annotated[int, Meta(ge=1, le=MAX_LIMIT, description="The most commits.")] = DEFAULT_COMMITS
 
 
 class OutlineArguments(Request):

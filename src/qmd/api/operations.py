@@ -92,10 +92,11 @@ def pack(index: Index, body: asked.PackArguments, cancelled: Cancelled) -> resul
     )
 
 
-def get(index: Index, body: asked.GetBody, cancelled: Cancelled) -> results.GetResult:
+def get(index: Index, body: asked.Reference, cancelled: Cancelled) -> results.GetResult:
     """Read a document, or some of its lines."""
     indexed_at = index.indexed_at()
-    page = index.get(body.file, from_line=body.from_line, max_lines=body.max_lines)
+    as_of = getattr(body, "as_of", None)
+    page = index.get(body.file, from_line=body.from_line, max_lines=body.max_lines, as_of=as_of)
 
     def made(page: Page) -> results.GetResult:
         document = results.Document.of(page, line_numbers=body.line_numbers)

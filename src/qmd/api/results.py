@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
 from msgspec import UNSET, Meta, Struct, UnsetType, convert
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from qmd import types
 from qmd.api.texts import address, heading, hit_line
@@ -187,12 +187,40 @@ class PackResult(Struct, frozen=True):
         )
 
 
+class Commit(Struct, frozen=True, omit_defaults=True):
+    """A commit of a document's file. `path` is that of the file in the collection then.
+
+    `added` and `removed` are numbers of lines; binary files and merges have none.
+    """
+
+    commit: str
+    short: str
+    date: str
+    author: str
+    subject: str
+    path: str
+    added: int | None = None
+    removed: int | None = None
+
+    @classmethod
+    def of(cls, commit: types.Commit) -> Self:
+        """Return the result for a commit of the engine."""
+        return cls(**asdict(commit))
+
+
+class History(Struct, frozen=True):
+    """The commits of a document's file, newest first."""
+
+    commits: tuple[Commit, ...]
+
+
 class Document(Struct, frozen=True, omit_defaults=True):
     """A document, with the fields of an MCP resource.
 
     `sourceType` is the media type of the file if the text was extracted from a format other than Markdown,
     and `anchor` the place in the file where the first line comes from. `state` is as in a search: the text
-    begins with it if the document is superseded, expired or deprecated.
+    begins with it if the document is superseded, expired or deprecated. `commit` is the one that the text is
+    from, if it is that of a date.
     """
 
     uri: str
@@ -203,6 +231,7 @@ class Document(Struct, frozen=True, omit_defaults=True):
     sourceType: str | None = None  # noqa: N815
     anchor: Anchor | None = None
     state: DocumentState | None = None
+    commit: Commit | None = None
 
     @classmethod
     def of(cls, page: Page, *, line_numbers: bool, truncated: str = "") -> Self:
@@ -226,6 +255,7 @@ class Document(Struct, frozen=True, omit_defaults=True):
             sourceType=None if page.source_type in ("", "text/markdown") else page.source_type,
             anchor=_anchor(page.anchor),
             state=_state(page.state),
+            commit=None if page.commit is None else Commit.of(page.commit),
         )
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_type_hints
 from msgspec import Meta, Struct
 
 from qmd.api import arguments as asked
-from qmd.api import operations, results, states
+from qmd.api import history, operations, results, states
 from qmd.api.camel_case import in_camel_case
 from qmd.api.reading import Request
 from qmd.errors import UsageError
@@ -150,7 +150,7 @@ _AS_IN_SEARCH: dict[str, Any] = {
 _AS_TOKENS = {"tokens": _AS_IN_SEARCH["tokens"]}
 
 
-class GetArguments(asked.GetBody):
+class GetArguments(asked.Reference):
     """Arguments of the tool `get`."""
 
     quote: Annotated[str, Meta(description="Tell where it says this.")] | None = None
@@ -267,6 +267,14 @@ TABLE = (
         "/documents/notes/ops/deploy.md/links",
         missing=True,
         command="links",
+    ),
+    Operation(
+        "GET /documents/{path:path}/history",
+        history.history,
+        "/documents/notes/ops/deploy.md/history?limit=5",
+        missing=True,
+        slow=True,
+        command="history",
     ),
     Operation(
         "GET /documents/{path:path}/outline",

@@ -32,6 +32,7 @@ COMMANDS: Table = {
         ("multi-get", "qmd.cli.documents:multi_get", "Print the documents of a glob or a list."),
         ("ls", "qmd.cli.documents:ls", "List the collections, or the files in one."),
         ("outline", "qmd.cli.fields:outline", "Show the headings of a document with their lines."),
+        ("history", "qmd.cli.fields:history", "List the commits of a document in git."),
         ("links", "qmd.cli.fields:links", "List the links of a document, or those that lead nowhere."),
         ("fields", "qmd.cli.fields:fields", "List the fields of documents and their values."),
         ("tags", "qmd.cli.fields:tags", "Show the tags of documents as a tree."),

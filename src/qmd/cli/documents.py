@@ -22,6 +22,7 @@ from qmd.text.wording import plural
 if TYPE_CHECKING:
     from qmd.cli.render.view import View
     from qmd.engine.documents.pages import Page, Pages
+    from qmd.types import Commit
 
 _MAX_BYTES = 10 * 1024
 _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
@@ -32,6 +33,12 @@ _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
 @options.max_lines_option
 @options.option("--from N", options.whole(1), "Start at line N.", to="from_line")
 @options.tokens_option
+@options.option(
+    "--as-of DATE",
+    options.date_of_filter,
+    "Print the document as git has it at the end of this day: 2024-06-30, 7d, last-month.",
+    shell_complete="dates",
+)
 @options.path_options
 @options.flag("--full", help="Print the whole document (the default).")
 @options.all_formats
@@ -42,6 +49,7 @@ def get(
     max_lines: int | None,
     from_line: int | None,
     tokens: int | None,
+    as_of: str | None,
     **arguments: Any,
 ) -> None:
     """Print a document, some of its lines, or one of its sections.
@@ -57,13 +65,14 @@ def get(
       qmd get 'notes/ops.md#Restoring'
       qmd get 'notes/ops.md#Backups#Restoring'
       qmd get '#a1b2c3' --line-numbers
+      qmd get notes/ops.md --as-of last-month
     """
     if len(reference) > 1:
         several = f"qmd multi-get {shell_words(*reference)}"
         fail(session.addressed(f"get prints one document; for several: {several}"))
     (name,) = reference
     try:
-        page = session.index.get(name, from_line=from_line, max_lines=max_lines)
+        page = session.index.get(name, from_line=from_line, max_lines=max_lines, as_of=as_of)
     except DocumentNotFoundError as error:
         absence = session.index.absence(name)
         if absence is None:
@@ -71,6 +80,8 @@ def get(
         raise DocumentNotFoundError(f"{name} is not indexed: {absence.reason}", (), absence.hint) from error
     if page.counted and (max_lines is not None or from_line is not None):
         session.note(f"{name} names its lines, so --from and -l have no effect")
+    if page.commit is not None:
+        session.note(f"as of {in_one_line(page.commit)}")
     format_name = options.chosen_format()
     view = view_for(session, arguments)
     if format_name == "cli" and not view.terminal and not page.state.is_current:
@@ -87,6 +98,11 @@ def get(
 
         write(fit_page(page, Limit(tokens, "--tokens", format_name != "files"), printed, str))
     note_missing(session, view)
+
+
+def in_one_line(commit: Commit) -> str:
+    """Return when a commit was made, its hash and its subject."""
+    return one_line(f"{commit.date[:16].replace('T', ' ')}, commit {commit.short}: {commit.subject}")
 
 
 def _printed(format_name: str, page: Page, view: View) -> str:

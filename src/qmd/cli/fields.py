@@ -1,4 +1,4 @@
-"""`fields`, `tags`, `links` and `outline`: what documents say of themselves and of each other."""
+"""`fields`, `tags`, `links`, `outline` and `history`: what documents say of themselves and of each other."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from qmd.engine.documents.fields import FieldValues
-    from qmd.types import Document, ResolvedLink, Section, ValueCount
+    from qmd.types import Commit, Document, ResolvedLink, Section, ValueCount
 
-_LIMIT = 100
+_LIMIT, _COMMITS = 100, 20
 #: The most values of a field that the list of fields shows to people, and the widest one.
 _SHOWN, _WIDEST = 5, 30
 #: Columns of numbers.
@@ -238,6 +238,51 @@ def _link_lines(found: Sequence[ResolvedLink], *, with_targets: bool) -> Iterato
             label = f"{link.line:6,}  "
             # A URL that is cut cannot be clicked.
             yield from [label + text] if link.kind == "url" else labelled(label, text, view)
+
+
+@command()
+@click.argument("document", metavar="DOC", shell_complete=candidates.paths)
+@limit_option(f"Show at most N commits.  [default: {_COMMITS}]")
+@all_formats
+def history(session: Session, document: str, limit: int | None) -> None:
+    """List the commits of a document, newest first, with the lines that each added and removed.
+
+    DOC is anything that get accepts. Its file must be in a clone of git. Commits from before it was renamed
+    are listed too, as far as it was in the collection. Print an older text with 'qmd get DOC --as-of DATE'.
+
+    Examples:
+      qmd history notes/ops.md
+      qmd history ops.md -n 5 --json
+    """
+    limit = limit or _COMMITS
+    # One more, to know whether there are others.
+    found = session.index.history(document, limit=limit + 1)
+    shown = found[:limit]
+    names = ("commit", "date", "author", "subject", "path", "added", "removed")
+    show_listing("commits", "commit", names, shown, right=("added", "removed"), lines=_commit_lines(shown))
+    if len(found) > limit:
+        session.note("there are older commits: -n shows more")
+
+
+def _commit_lines(found: Sequence[Commit]) -> Iterator[str]:
+    """Yield a line for each commit, and one for each rename before it."""
+    rows = [
+        (
+            commit.short,
+            commit.date[:16].replace("T", " "),
+            "" if commit.added is None else f"+{commit.added:,}",
+            "" if commit.removed is None else f"-{commit.removed:,}",
+            cut(one_line(commit.author), _WIDEST),
+            one_line(commit.subject),
+        )
+        for commit in found
+    ]
+    path = found[0].path
+    for line, commit in zip(columns(rows, right=_RIGHT), found, strict=True):
+        if commit.path != path:
+            yield painted(f"{' ' * 9}was {one_line(commit.path)}", DIM)
+            path = commit.path
+        yield line
 
 
 @command()

@@ -81,6 +81,10 @@ def _filter(name: str) -> Callable[[str], str]:
     return convert
 
 
+#: An option type: a date, also a relative one.
+date_of_filter = _filter("after")
+
+
 def name_list(value: str) -> tuple[str, ...]:
     """Return an option's value as names, which commas separate."""
     found = tuple(name for part in value.split(",") if (name := part.strip()))

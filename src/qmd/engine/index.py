@@ -87,7 +87,8 @@ else:
                 rename_collection set_pattern set_recency set_update_command set_weight
             """,
             "qmd.engine.documents.library.DocumentMethods": """
-                authors documents explain_no_documents file_on_disk get multi_get outline recent viewable_file
+                authors documents explain_no_documents file_on_disk get history multi_get outline recent
+                viewable_file
             """,
             "qmd.engine.documents.fields.FieldMethods": "field_values fields fields_of tags",
             "qmd.engine.documents.links.LinkMethods": "backlinks link_lists links orphans unresolved_links",
@@ -155,15 +156,13 @@ class Index(_Methods):
         """
         from qmd.engine.access.restricted import RestrictedIndex
 
-        permissions = self._workspace.permissions.narrowed(
-            collections, read_only=read_only, contexts=contexts
-        )
+        allowed = self._workspace.permissions.narrowed(collections, read_only=read_only, contexts=contexts)
         with self._lock:
-            if permissions not in self._restricted:
-                index = Index(replace(self._workspace, permissions=permissions), owns_store=False)
+            if allowed not in self._restricted:
+                index = Index(replace(self._workspace, permissions=allowed), owns_store=False)
                 # Not a subclass of `Index`, so that it inherits no method that its rules do not list.
-                self._restricted[permissions] = index, cast("Index", RestrictedIndex(index, permissions))
-            return self._restricted[permissions][1]
+                self._restricted[allowed] = index, cast("Index", RestrictedIndex(index, allowed))
+            return self._restricted[allowed][1]
 
     @property
     def config(self) -> Config:

@@ -1,4 +1,4 @@
-"""Run `git pull` for collections in a clone, without executing programs that files in the clone name."""
+"""Run git for collections in a clone, without executing programs that files in the clone name."""
 
 from __future__ import annotations
 
@@ -63,16 +63,22 @@ def _is_repository(path: str) -> bool:
     return os.path.isfile(path) or os.path.lexists(os.path.join(path, "HEAD"))
 
 
-def _git(top: str, *arguments: str) -> tuple[str, str | None]:
-    """Run git in a clone without prompts. Return the last line of its output and the reason if it failed."""
-    # Imported on use, because it would cost every command in a project some milliseconds.
-    from subprocess import TimeoutExpired
-
+def command(top: str, *arguments: str) -> tuple[list[str], dict[str, str]]:
+    """Return the words that run git in a clone, and its environment: without prompts, and safe."""
     environ = {name: value for name, value in os.environ.items() if name not in _INHERITED}
     environ |= {"GIT_TERMINAL_PROMPT": "0", "GIT_CEILING_DIRECTORIES": os.path.dirname(top)}
     settings = [part for setting in _SAFE for part in ("-c", setting)]
+    return ["git", *settings, "-C", top, *arguments], environ
+
+
+def _git(top: str, *arguments: str) -> tuple[str, str | None]:
+    """Run git in a clone. Return the last line of its output and the reason if it failed."""
+    # Imported on use, because it would cost every command in a project some milliseconds.
+    from subprocess import TimeoutExpired
+
+    words, environ = command(top, *arguments)
     try:
-        done = run(["git", *settings, "-C", top, *arguments], environ=environ, timeout=PULL_TIMEOUT)
+        done = run(words, environ=environ, timeout=PULL_TIMEOUT)
     except OSError as error:
         return "", f"git cannot be run: {error.strerror}"
     except TimeoutExpired:

@@ -113,14 +113,19 @@ def source_at(collection: Collection, path: str) -> SourceText:
     if missing:
         raise SourceError(f"files of this format wait for {install(missing)}", install(missing))
     file = SourceFile(inner, absolute, Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino))
+    key = path.removeprefix(inner).removeprefix("#")
+    source = read_documents(file, readers, root).get(key)
+    if source is None:
+        raise SourceError("the file is empty" if not key else f"the file contains no '{key}'")
+    return source
+
+
+def read_documents(file: SourceFile, readers: Readers, root: Root | None = None) -> dict[str, SourceText]:
+    """Return the documents of a file that have text, by key; see `Outcome`. Raises `SourceError`."""
     (outcome,) = read_all([file], readers, root)
     if outcome.error is not None:
         raise outcome.error
-    key = path.removeprefix(inner).removeprefix("#")
-    for other, source in outcome.documents:
-        if other == key and source.text.strip():
-            return source
-    raise SourceError("the file is empty" if not key else f"the file contains no '{key}'")
+    return {key: source for key, source in outcome.documents if source.text.strip()}
 
 
 def waits_for(readers: Readers, path: str) -> str:

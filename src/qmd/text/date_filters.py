@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, tzinfo
@@ -59,7 +60,7 @@ def no_date(name: str, value: str, hint: str = "") -> UsageError:
     )
 
 
-def resolved(where: Predicate, now: datetime | None = None) -> Predicate:
+def with_days(where: Predicate, now: datetime | None = None) -> Predicate:
     """Return a filter with the days of its relative dates, which are those of the time zone of `now`.
 
     A date that documents have in their text has no zone, and is compared with the days as the user counts
@@ -86,6 +87,26 @@ def resolved(where: Predicate, now: datetime | None = None) -> Predicate:
         return Comparison(comparison.field, comparison.operator, written)
 
     return replaced(where, resolve)
+
+
+def end_of(text: str, now: datetime | None = None) -> datetime | None:
+    """Return the last second of a date, such as a day, a month or `last-week`; None if it is no date.
+
+    `now` is a time with a zone; by default the current time in the zone of this process.
+    """
+    today, zone = (datetime.now(), None) if now is None else (now, now.tzinfo)  # noqa: DTZ005 - local
+    start = dates.prefix(text)
+    if start is None:
+        from qmd.text.relative_dates import days
+
+        span = days(text, today.date())
+        start = None if span is None else str(span.last)
+    if start is None:
+        return None
+    if len(start) == len("2024-06"):
+        start += f"-{monthrange(int(start[:4]), int(start[5:]))[1]}"
+    last = datetime.fromisoformat(start + "9999-12-31T23:59:59"[len(start) :]).replace(tzinfo=zone)
+    return last.astimezone() if zone is None else last
 
 
 def _moments(span: Sequence[date], zone: tzinfo | None) -> list[str]:

@@ -77,8 +77,6 @@ TEXT_OPERATORS = ("prefix", *(name for name in PATTERNS if name != "glob"))
 OPERATORS = (*(name for name in get_args(Operator) if name != "glob"), *_COMPOSED)
 
 
-
-
 #: Keys in a query, and the filter for a value; None leaves it in the text.
 _KEYS: Mapping[str, Callable[[str], Predicate | None]] = {
     "tag": tag_is,

@@ -63,6 +63,9 @@ from qmd.types.documents import (
     Chunk as Chunk,
 )
 from qmd.types.documents import (
+    Commit as Commit,
+)
+from qmd.types.documents import (
     Document as Document,
 )
 from qmd.types.documents import (

@@ -60,6 +60,19 @@ class Document(Struct, frozen=True):
         return f"{self.collection}/{self.path}"
 
 
+class Commit(Struct, frozen=True):
+    """A commit that changed the file of a document."""
+
+    commit: str  #: The hash, in hexadecimal
+    short: str  #: The beginning of the hash by which git finds it
+    date: str  #: The time of the commit in the time zone of this process, in ISO 8601
+    author: str
+    subject: str  #: The first line of the message
+    path: str  #: The path of the file in the collection then
+    added: int | None = None  #: The number of lines that were added; None for a binary file, and for a merge
+    removed: int | None = None  #: The number of lines that were removed
+
+
 class Section(Struct, frozen=True):
     """A heading, its level from 1, and the lines of its section with all subsections, both included."""
 

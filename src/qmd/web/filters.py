@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from qmd.text import filters
-from qmd.text.date_filters import resolved
+from qmd.text.date_filters import with_days
 from qmd.text.predicates import Predicate, comparisons, shown_days
 from qmd.types import ValueCount
 
@@ -76,7 +76,7 @@ def filter_for(name: str, value: str) -> str:
 
 
 def _days(predicate: Predicate) -> str:
-    return ", ".join(filter(None, map(shown_days, comparisons(resolved(predicate)))))
+    return ", ".join(filter(None, map(shown_days, comparisons(with_days(predicate)))))
 
 
 def _without(query: str, start: int, end: int) -> str:

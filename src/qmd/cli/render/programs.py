@@ -146,8 +146,9 @@ def _json_passage(passage: Snippet) -> dict[str, Any]:
 
 
 def json_page(item: Page | Skipped, view: View) -> dict[str, Any]:
-    """Return a document, and the note of the view, as an object."""
-    return _json_page(page_entry(item, view)) | ({"note": view.note} if view.note else {})
+    """Return a document, the commit that it is from if it is that of a date, and the note, as an object."""
+    commit = getattr(item, "commit", None)
+    return _json_page(page_entry(item, view)) | _without_none(commit=commit, note=view.note or None)
 
 
 def _json_page(entry: Entry) -> dict[str, Any]:

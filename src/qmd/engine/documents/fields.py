@@ -17,7 +17,7 @@ from qmd.engine.workspace import Workspace
 from qmd.errors import FieldNotFoundError
 from qmd.store.base import Store
 from qmd.store.values import Scope
-from qmd.text.date_filters import resolved
+from qmd.text.date_filters import with_days
 from qmd.text.filters import from_options
 from qmd.text.predicates import (
     BUILT_IN,
@@ -143,7 +143,7 @@ class FieldMethods(Part):
 def filtered(workspace: Workspace, collections: Sequence[str], filters: Mapping[str, Any]) -> Scope:
     """Return the documents of collections (those searched, if none is named) that pass filters."""
     config, where = workspace.config, from_options(filters)
-    where = None if where is None else resolved(where)
+    where = None if where is None else with_days(where)
     scope = Scope(collections_of(config, collections), where, config.population)
     return resolved(workspace.store, config, scope)
 

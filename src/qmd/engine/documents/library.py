@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from math import inf
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 from urllib.parse import unquote
 
 from msgspec.structs import replace
@@ -33,9 +33,12 @@ from qmd.text.outline import find_section, sections
 from qmd.text.predicates import Comparison, both
 from qmd.text.similar import did_you_mean
 from qmd.text.uris import is_uri, parse_uri, split_fragment, split_location
-from qmd.types import Anchor, Author, Config, Document, Section
+from qmd.types import Anchor, Author, Commit, Config, Document, Section
 from qmd.types.cancelling import Cancelled
 from qmd.types.states import CURRENT
+
+if TYPE_CHECKING:
+    from qmd.engine.documents.history import Past
 
 
 class DocumentMethods(Part):
@@ -74,6 +77,7 @@ class DocumentMethods(Part):
         from_line: int | None = None,
         max_lines: int | None = None,
         tokens: int | None = None,
+        as_of: str | None = None,
     ) -> Page:
         """Return one document, whole or from a line on.
 
@@ -86,24 +90,41 @@ class DocumentMethods(Part):
             from_line: The first line to return, from 1.
             max_lines: The largest number of lines to return.
             tokens: The largest number of tokens of the text and its names. `note` says what was left out.
+            as_of: A date, also a relative one: return the text of the last commit up to the end of that day,
+                if the file is in a clone of git. `commit` says which one that is.
 
         Raises:
             DocumentNotFoundError: If no document matches.
+            NotFoundError: If the file is in no clone, or has no commit up to the date.
+            SourceError: If git cannot be run or fails, or the file cannot be read.
             AmbiguousReferenceError: If several documents match.
             UsageError: If the line is past the end, or the document has no such section.
             TokensError: If the names alone have more tokens.
         """
-        page = self._page(reference, from_line, max_lines)
+        _check_lines(from_line, max_lines)
+        library = self._library
+        if as_of is not None:
+            from qmd.engine.documents.history import Past
+
+            library = Library(self._workspace.store, self._workspace.config, Past(self._workspace, as_of))
+        document, start, count = library.place(reference)
+        page = library.page(document, start or from_line, max_lines, count)
         if tokens is None:
             return page
         limit = Limit(tokens, "tokens")
         return fit_page(page, limit, lambda made: made, lambda made: as_json([made], made.note))
 
-    def _page(self, reference: str, from_line: int | None, max_lines: int | None) -> Page:
-        _check_lines(from_line, max_lines)
-        library = self._library
-        document, start, count = library.place(reference)
-        return library.page(document, start or from_line, max_lines, count)
+    def history(self, reference: str, *, limit: int = 20) -> list[Commit]:
+        """List the last commits of the file of a document, newest first, also from before it was renamed.
+
+        Raises:
+            DocumentNotFoundError: If no document matches.
+            NotFoundError: If the file is in no clone of git, or in no commit.
+            SourceError: If git cannot be run or fails.
+        """
+        from qmd.engine.documents.history import history
+
+        return history(self._workspace, self._library.resolve(reference), limit)
 
     def multi_get(
         self,
@@ -255,10 +276,11 @@ class DocumentMethods(Part):
 
 
 class Library(References):
-    """Finds the documents of an index, and reads them."""
+    """Finds the documents of an index, and reads them, as they are now or as they were in the `past`."""
 
-    def __init__(self, store: Store, config: Config) -> None:
+    def __init__(self, store: Store, config: Config, past: Past | None = None) -> None:
         super().__init__(store, config)
+        self._past = past
         self._sections: dict[int, tuple[Section, ...]] = {}
         self._states = cache(lambda: states_in(store, config))
 
@@ -317,10 +339,14 @@ class Library(References):
 
     def anchors(self, document: Document) -> Sequence[Anchor]:
         """Return the places in the source file of a document."""
+        if self._past is not None:
+            return self._past.of(document)[1].anchors
         return self._store.fields.anchors([document.id]).get(document.id, ())
 
     def text(self, document: Document) -> str:
         """Return the text of a document. Raises `NotFoundError` if a portable file was made without it."""
+        if self._past is not None:
+            return self._past.of(document)[1].text
         text = self._documents.texts([document.id]).get(document.id)
         if text is None:
             raise self.not_found(document.file)
@@ -346,6 +372,10 @@ class Library(References):
         anchors = self.anchors(document)
         collection = self._config.collections.get(document.collection)
         media_type, source_type = media_types(document.path, collection)
+        commit = None
+        if self._past is not None:
+            commit, source = self._past.of(document)
+            document = replace(document, title=source.title, hash=source.hash)
         return Page(
             document,
             context,
@@ -360,6 +390,7 @@ class Library(References):
             tuple(anchors),
             fence_at(text, before),
             state=CURRENT if (states := self._states()) is None else states.of(document.id),
+            commit=commit,
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from qmd.types import Anchor, Document
+from qmd.types import Anchor, Commit, Document
 from qmd.types.states import CURRENT, DocumentState
 
 
@@ -25,6 +25,7 @@ class Page(Struct, frozen=True):
     fence: str = ""  #: The marks of the code fence in which the text begins
     note: str = ""  #: What was left out of the text to stay within a number of tokens
     state: DocumentState = CURRENT  #: Whether the document is still the present word
+    commit: Commit | None = None  #: The commit that the text is from, if it is that of a date
 
     @property
     def whole(self) -> bool:

@@ -9,7 +9,7 @@ from qmd.engine.requests import SearchRequest, collections_of
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text import filters
-from qmd.text.date_filters import dates_said, resolved
+from qmd.text.date_filters import dates_said, with_days
 from qmd.text.predicates import (
     RESOLVED,
     Predicate,
@@ -72,7 +72,7 @@ def without_filters(store: Store, config: Config, request: SearchRequest) -> Fil
         query, predicate = filters.split(query, unknown)
         where = both(where, predicate)
     if where is not None:
-        where = resolved(where)
+        where = with_days(where)
         if said := dates_said(where):
             stages.append(Stage(DATES, "ran", said))
     changed = replace(request, query=query, searches=tuple(searches), where=where)

@@ -1,0 +1,124 @@
+"""Commits of a file, and its text in one. Nothing is fetched, and nothing that a clone names is run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from msgspec import Struct
+
+from qmd.errors import NotFoundError, SourceError
+from qmd.processes import read
+from qmd.sources.git import command
+from qmd.sources.paths import in_words
+from qmd.sources.read import MAX_BYTES
+
+#: The most seconds that git may take, and the most bytes of a list of commits.
+SECONDS, MAX_LIST = 30, 16_000_000
+
+# No signatures are checked, and no files converted: the programs for both are named by the configuration.
+_LOG = (
+    *("log", "--follow", "-z", "--numstat", "--no-color", "--no-show-signature", "--no-ext-diff"),
+    *("--no-textconv", "--encoding=UTF-8", "--format=%x00%H%x00%h%x00%ct%x00%an%x00%s%x00"),
+)
+# Missing objects of a partial clone are not fetched, because a transport runs programs too.
+_OFFLINE = {
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    # Paths are names, not patterns.
+    "GIT_LITERAL_PATHSPECS": "1",
+}
+
+
+class FileCommit(Struct, frozen=True):
+    """A commit that changed a file.
+
+    Attributes:
+        hash: Its hash, in hexadecimal.
+        short: The beginning of the hash by which git finds it.
+        seconds: The time of the commit in seconds since the epoch.
+        author: Its author.
+        subject: The first line of its message.
+        path: The path of the file then, relative to the top folder of the clone.
+        added: The number of lines that it added, and `removed` of those that it removed; None for a binary
+            file, and for a merge.
+    """
+
+    hash: str
+    short: str
+    seconds: int
+    author: str
+    subject: str
+    path: str
+    added: int | None
+    removed: int | None
+
+
+def commits(top: str, path: str, most: int | None = None) -> Iterator[FileCommit]:
+    """Yield the commits of a file, newest first, also those from before it was renamed.
+
+    Args:
+        top: The top folder of the clone.
+        path: The path of the file, relative to it.
+        most: The most commits; None for all.
+
+    Raises `SourceError` if git cannot be run or fails.
+    """
+    limit = () if most is None else (f"--max-count={most}",)
+    return _parsed(_git(top, MAX_LIST, *_LOG, *limit, "--", path), path)
+
+
+def content(top: str, commit: FileCommit) -> bytes:
+    """Return the bytes of a file in a commit. Raises `NotFoundError` if it was no file, and as `commits`."""
+    entry = _git(top, MAX_LIST, "ls-tree", "-z", "--full-tree", commit.hash, "--", commit.path)
+    mode, kind, name = entry.partition(b"\t")[0].split() if entry else (b"", b"", b"")
+    if not mode.startswith(b"100") or kind != b"blob":
+        raise NotFoundError(
+            f"{commit.path} was no file after the commit {commit.short}: '{commit.subject[:60]}'"
+        )
+    return _git(top, MAX_BYTES, "cat-file", "blob", name.decode())
+
+
+def _parsed(log: bytes, path: str) -> Iterator[FileCommit]:
+    """Yield the commits of a log. One without lines, such as a merge, has the name of the commit after it."""
+    parts, fields = iter(log.split(b"\0")), list[str]()
+    for part in parts:
+        if part.startswith(b"\n"):
+            added, removed, file = part[1:].split(b"\t", 2)
+            before, after = (file, file) if file else (next(parts), next(parts))
+            yield _commit(fields, os.fsdecode(after), added, removed)
+            fields, path = [], os.fsdecode(before)
+        elif part:
+            if fields:
+                yield _commit(fields, path)
+            fields = [each.decode("utf-8", "replace") for each in (part, *islice(parts, 4))]
+    if fields:
+        yield _commit(fields, path)
+
+
+def _commit(fields: Sequence[str], path: str, added: bytes = b"", removed: bytes = b"") -> FileCommit:
+    digest, short, seconds, author, subject = fields
+    lines = (int(number) if number.isdigit() else None for number in (added, removed))
+    return FileCommit(digest, short, int(seconds), author, subject, path, *lines)
+
+
+def _git(top: str, most: int, *arguments: str) -> bytes:
+    words, environ = command(top, *arguments)
+    try:
+        done = read(words, environ=environ | _OFFLINE, timeout=SECONDS, most=most)
+    except OSError as error:
+        raise SourceError(
+            f"git cannot be run: {in_words(error)}", "install git: the history of files is read by it"
+        ) from error
+    except ValueError as error:  # a path with NUL
+        raise SourceError(f"git cannot be run: {error}") from error
+    if len(done.written) > most:
+        raise SourceError(f"git: more than {most:,} bytes")
+    if done.late:
+        raise SourceError(f"git took more than {SECONDS} seconds")
+    if done.code != 0:
+        reason = (done.errors.strip() or "git gave no reason").splitlines()[-1]
+        raise SourceError(f"git failed: {reason[:300]}")
+    return done.written
