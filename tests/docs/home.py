@@ -9,6 +9,7 @@ import stat
 import sys
 from pathlib import Path
 
+from tests.repositories import Repository
 from tests.users import User
 
 ROOT = Path(__file__).parents[2]
@@ -99,6 +100,15 @@ def furnish(user: User) -> None:
         file = user.home / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
+    repository = Repository(user.home / "notes")
+    repository.commit("2024-05-01T10:00:00Z", "Begin", {})
+    repository.git("clone", "-q", "--bare", ".", str(user.home / "notes.git"))
+    for words in (
+        ("remote", "add", "origin", str(user.home / "notes.git")),
+        ("fetch", "-q", "origin"),
+        ("branch", "-q", "-u", "origin/main"),
+    ):
+        repository.git(*words)
     shutil.copytree(ROOT / "examples", user.home / "examples")
     (user.home / "bin").mkdir()
     for name, script in (("qmd", _QMD), ("pip", _PIP)):

@@ -230,6 +230,7 @@ TABLE = (
         "POST /get",
         operations.get,
         body={"file": "notes/ops/deploy.md", "from_line": 1, "max_lines": 20},
+        given=asked.GetBody,
         missing=True,
         slow=True,
         command="get",

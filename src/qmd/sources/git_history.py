@@ -15,7 +15,7 @@ from qmd.sources.paths import in_words
 from qmd.sources.read import MAX_BYTES
 
 #: The most seconds that git may take, and the most bytes of a list of commits.
-SECONDS, MAX_LIST = 30, 16_000_000
+GIT_TIMEOUT, MAX_LIST = 30, 16_000_000
 
 # No signatures are checked, and no files converted: the programs for both are named by the configuration.
 _LOG = (
@@ -107,7 +107,7 @@ def _commit(fields: Sequence[str], path: str, added: bytes = b"", removed: bytes
 def _git(top: str, most: int, *arguments: str) -> bytes:
     words, environ = command(top, *arguments)
     try:
-        done = read(words, environ=environ | _OFFLINE, timeout=SECONDS, most=most)
+        done = read(words, environ=environ | _OFFLINE, timeout=GIT_TIMEOUT, most=most)
     except OSError as error:
         raise SourceError(
             f"git cannot be run: {in_words(error)}", "install git: the history of files is read by it"
@@ -117,7 +117,7 @@ def _git(top: str, most: int, *arguments: str) -> bytes:
     if len(done.written) > most:
         raise SourceError(f"git: more than {most:,} bytes")
     if done.late:
-        raise SourceError(f"git took more than {SECONDS} seconds")
+        raise SourceError(f"git took more than {GIT_TIMEOUT} seconds")
     if done.code != 0:
         reason = (done.errors.strip() or "git gave no reason").splitlines()[-1]
         raise SourceError(f"git failed: {reason[:300]}")

@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-from calendar import monthrange
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, tzinfo
 
 from qmd.errors import UsageError
 from qmd.text import dates
+from qmd.text.days import Days
 from qmd.text.predicates import (
     BUILT_IN,
     OF_FILE,
@@ -82,8 +82,8 @@ def with_days(where: Predicate, now: datetime | None = None) -> Predicate:
         if span is None:
             return comparison
         moments = _moments(span, zone)
-        utc = None if moments == _moments(span, UTC) else dates.Days(*moments)
-        written = Written(text, dates.Days(*map(str, span)), utc)
+        utc = None if moments == _moments(span, UTC) else Days(*moments)
+        written = Written(text, Days(*map(str, span)), utc)
         return Comparison(comparison.field, comparison.operator, written)
 
     return replaced(where, resolve)
@@ -104,6 +104,8 @@ def end_of(text: str, now: datetime | None = None) -> datetime | None:
     if start is None:
         return None
     if len(start) == len("2024-06"):
+        from calendar import monthrange
+
         start += f"-{monthrange(int(start[:4]), int(start[5:]))[1]}"
     last = datetime.fromisoformat(start + "9999-12-31T23:59:59"[len(start) :]).replace(tzinfo=zone)
     return last.astimezone() if zone is None else last

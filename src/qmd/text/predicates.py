@@ -22,6 +22,7 @@ from msgspec.json import encode
 
 from qmd.errors import UsageError
 from qmd.text import dates
+from qmd.text.days import Days
 from qmd.text.globs import compile_globs
 from qmd.text.regex import lazy
 
@@ -77,8 +78,8 @@ class Written(Struct, frozen=True):
     """
 
     text: str
-    days: dates.Days | None = None
-    utc: dates.Days | None = None
+    days: Days | None = None
+    utc: Days | None = None
 
     def __str__(self) -> str:
         return self.text

@@ -34,7 +34,7 @@ _MAX_LENGTH = 40
 
 
 class Span(NamedTuple):
-    """The days that a relative date stands for; see `qmd.text.dates.Days`."""
+    """The days that a relative date stands for; see `qmd.text.days.Days`."""
 
     first: date
     last: date

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients import Server, server_of
+from tests.repositories import Repository
 from tests.users import MakeUser
 
 pytestmark = pytest.mark.slow
@@ -33,6 +34,7 @@ def documented(make_user: MakeUser) -> Iterator[Server]:
     for name in ("notes/ops/deploy.md", "work/plan.md"):
         (user.home / name).parent.mkdir(parents=True, exist_ok=True)
         (user.home / name).write_text(f"# {name}\n\nDeploy, roll back, ship a release.\n", encoding="utf-8")
+    Repository(user.home / "notes").commit("2024-05-01T10:00:00Z", "Begin", {})
     user.ok("collection", "add", str(user.home / "notes"), "--name", "notes")
     user.ok("embed", "-q")
     with server_of(user) as server:
@@ -59,7 +61,7 @@ def test_an_interface_lacks_an_option_only_for_a_reason() -> None:
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not here")
 def test_examples_of_the_http_page_work_in_order(documented: Server) -> None:
-    assert len(EXAMPLES) == 26
+    assert len(EXAMPLES) == 27
     for example in EXAMPLES:
         command = example.replace("127.0.0.1:18765", f"127.0.0.1:{documented.port}")
         done = subprocess.run(
