@@ -71,8 +71,8 @@ Every document can also be read by its `qmd://` address:
 
 - `score` estimates how likely a result answers: from 0.5 it probably does, from 0.3 it is related, \
 below that it is about something else. vsearch leaves out the latter, unless `minScore` is lower
-- Filters can be typed in a query: `tag:work`, `path:ops/`, `author:ann`, `after:2024`, `after:7d`, `link:notes/a.md`, \
-`[status:draft]`, `[priority>=2]`, `[reviewed:*]`; `-` before one negates it
+- Filters can be typed in a query: `tag:work`, `path:ops/`, `author:ann`, `after:2024`, `after:7d`, \
+`link:notes/a.md`, `[status:draft]`, `[priority>=2]`, `[reviewed:*]`; `-` before one negates it
 - Brackets with an unknown field, or with only a name among words, are text: `stages` says so
 - A query of filters alone lists the documents that pass, newest first
 - `collection: "notes"` searches only that collection; the error for an unknown name lists the known names
