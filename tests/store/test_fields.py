@@ -57,6 +57,15 @@ def test_relative_dates_mean_days_of_the_user_also_for_files_without_a_date(stor
     assert found("date<yesterday") == ["file-0", "stated-0", "stated-1"]
     assert found("date>=2026-11-24") == ["file-2", "file-3", "stated-2", "stated-3"]
     assert found("modified=yesterday") == ["file-1", "file-2"]
+    # What is kept of a filter is kept for its days, so an open store moves on at midnight.
+    embed(store)
+    where = from_options({"where": "date=today"})
+    assert where is not None
+    by_day = [
+        len(dense_rows(store, vector("x"), replace(everything(), where=resolved(where, now + later)), 9))
+        for later in (timedelta(0), timedelta(hours=23), timedelta(0), timedelta(days=-1))
+    ]
+    assert by_day == [1, 0, 1, 4]
 
 
 def test_searches_filter_by_author_and_dates(store: Store) -> None:

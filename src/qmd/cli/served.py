@@ -29,7 +29,7 @@ from qmd.store.sqlite.opening import is_database
 if TYPE_CHECKING:
     from qmd.types.cancelling import Cancelled
 
-_REFUSAL = "the server has another index, configuration or version: restart it"
+_REFUSAL = "the server has another index, configuration, version or time zone: restart it"
 _NOT_HERE = "the server does not run this command as it is written"
 
 
@@ -120,7 +120,7 @@ class Commands:
         return "0"
 
     def _check(self, call: Call, session: _Session) -> None:
-        """Raise `ConflictError` if the command would use another index, configuration or version."""
+        """Raise `ConflictError` if the command would use another index, configuration, version or zone."""
         index = session.index_of_server
         if not self._file:
             self._file = state_of(index.locations.index)

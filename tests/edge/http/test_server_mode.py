@@ -180,7 +180,9 @@ def test_server_of_another_index_is_not_used(attached: Attached) -> None:
     assert attached.answered() == before
 
 
-@pytest.mark.parametrize("variable", ["QMD_RANKING=contract", "QMD_EMBED_MODEL=unknown-model"])
+@pytest.mark.parametrize(
+    "variable", ["QMD_RANKING=contract", "QMD_EMBED_MODEL=unknown-model", "TZ=Asia/Shanghai"]
+)
 def test_server_with_other_settings_does_not_answer(attached: Attached, variable: str) -> None:
     name, _, value = variable.partition("=")
     args = ["query", "performance", "--json", "--explain"]
@@ -189,7 +191,7 @@ def test_server_with_other_settings_does_not_answer(attached: Attached, variable
     assert shown(attached.user.run(*args, **{name: value})) == local
     refused = attached.user.run(*args, "--mode", "server", **{name: value})
     assert refused.returncode == 1
-    assert "another index, configuration or version" in refused.stderr
+    assert "another index, configuration, version or time zone" in refused.stderr
     assert attached.answered() == before
 
 
