@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date, timedelta
 from importlib.resources import files
 
 import pytest
@@ -44,6 +45,18 @@ def test_as_typed_completes_an_unfinished_last_word(typed: str, searched: str) -
 )
 def test_as_prose_removes_prefix_stars(query: str, read: str) -> None:
     assert as_prose(query) == read
+
+
+def test_chips_have_the_days_of_relative_dates() -> None:
+    today = date.today()  # noqa: DTZ011 - of the user
+    found = chips("backup after:7d -date:最近2天 after:2024 [status:today] tag:today")
+    assert [chip.days for chip in found] == [
+        str(today - timedelta(days=7)),
+        f"{today - timedelta(days=2)}..{today}",
+        "",
+        "",
+        "",
+    ]
 
 
 def test_chips_returns_the_typed_filters() -> None:
