@@ -18,11 +18,12 @@ from qmd.engine.requests import (
     SearchKind,
     SearchOptions,
     SearchRequest,
+    SimilarOptions,
     VectorSearchOptions,
     make_request,
+    similar_to,
 )
 from qmd.engine.workspace import Workspace, open_workspace
-from qmd.errors import QmdError
 from qmd.types import Config, SearchResponse
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from qmd.engine.embedding.embed import EmbeddingMethods
     from qmd.engine.evaluation import benchmarking, modes
     from qmd.engine.explain.explainer import Why
-    from qmd.engine.explain.lookup import Absence, Lookup
+    from qmd.engine.explain.lookup import AbsenceMethods
     from qmd.engine.given import Given
     from qmd.engine.indexing.update import UpdateMethods
     from qmd.engine.marking import MarkMethods
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
         FieldMethods,
         LinkMethods,
         CitationMethods,
+        AbsenceMethods,
         MarkMethods,
         PackMethods,
         UpdateMethods,
@@ -93,6 +95,7 @@ else:
             "qmd.engine.documents.fields.FieldMethods": "field_values fields fields_of tags",
             "qmd.engine.documents.links.LinkMethods": "backlinks link_lists links orphans unresolved_links",
             "qmd.engine.documents.citing.CitationMethods": "cite_check quote_check",
+            "qmd.engine.explain.lookup.AbsenceMethods": "absence",
             "qmd.engine.packing.verify.PackMethods": "verify_pack",
             "qmd.engine.marking.MarkMethods": "mark marks marks_digest pin unmark unpin",
             "qmd.engine.indexing.update.UpdateMethods": "rescan update",
@@ -199,6 +202,14 @@ class Index(_Methods):
         """
         return self._fitted("query", make_request("query", query, options))
 
+    def similar(self, reference: str, **options: Unpack[SimilarOptions]) -> SearchResponse:
+        """Find documents that are similar to one, by the vectors that exist; without vectors, by its words.
+
+        `reference` is anything that `get` takes; its lines or section are compared alone if it names them.
+        Raises `DocumentNotFoundError`, else as `search`.
+        """
+        return self._fitted("similar", make_request("similar", similar_to(reference), options))
+
     def _fitted(self, kind: str, request: SearchRequest) -> SearchResponse:
         """Run a search, and leave out what is beyond its number of tokens."""
         response = self.run(kind, request)
@@ -210,7 +221,7 @@ class Index(_Methods):
         return fit_response(response, limit, lambda made: made, lambda made: as_json(made.hits, made.note))
 
     def run(self, kind: str, request: SearchRequest, *, cancelled: Cancelled | None = None) -> SearchResponse:
-        """Run a search; `kind` is search, vsearch or query. The hits may have more tokens than it says.
+        """Run a search; `kind` is a key of `PLANS`. The hits may have more tokens than it says.
 
         Raises `CancelledError` as soon as `cancelled` returns true.
         """
@@ -323,29 +334,11 @@ class Index(_Methods):
         as the search, except that `VectorIndexMissingError` becomes part of the explanation.
         """
         from qmd.engine.explain.explainer import Explainer
+        from qmd.engine.explain.lookup import lookup_in
 
-        explainer = Explainer(self._store, self.config, self.model_provider, self._lookup, self.run)
+        lookup = lookup_in(self._workspace)
+        explainer = Explainer(self._store, self.config, self.model_provider, lookup, self.run)
         return explainer.answer(reference, kind, request)
-
-    def absence(self, reference: str) -> Absence | None:
-        """Explain why a file on disk is not in the index; None if the reference names no such file.
-
-        `reference` is a path on disk, or what `get` would take if the file were indexed.
-        """
-        lookup = self._lookup
-        try:
-            match = lookup.find(reference)
-        except QmdError:  # neither a document nor a file
-            return None
-        return lookup.absence(match) if isinstance(match, str) else None
-
-    @property
-    def _lookup(self) -> Lookup:
-        from qmd.engine.documents.references import References
-        from qmd.engine.explain.lookup import Lookup
-
-        refused = {request.name: request.value for request in self.trust.unapproved({"path"})}
-        return Lookup(self._store, self.config, References(self._store, self.config), refused)
 
     def evaluate(
         self, benchmark: benchmarking.Benchmark, on_progress: modes.OnProgress | None = None

@@ -39,7 +39,7 @@ MAX_PASSAGES = 10
 MAX_CONTEXT_LINES = 100
 MAX_FACETS = 20
 
-SearchKind = Literal["search", "vsearch", "query"]
+SearchKind = Literal["search", "vsearch", "query", "similar"]
 
 #: The limits of the fields of `SearchRequest`, and what they mean to a client of HTTP or MCP.
 OPTIONS: Mapping[str, Meta] = {
@@ -76,6 +76,7 @@ OPTIONS: Mapping[str, Meta] = {
     "fold": Meta(description="Show documents with the same text once, if not as configured."),
     "marks": Meta(description="Whether the user's pins and marks count."),
     "tokens": Meta(ge=1, description="The most tokens of the answer."),
+    "unlinked": Meta(description="Leave out documents that it links to, or that link to it."),
 }
 _NUMBERS = {name: option for name, option in OPTIONS.items() if not (option.ge is option.gt is None)}
 _WORDS = {"ranking": get_args(Ranking), "scores": get_args(ScoreScale), "sort": get_args(SortOrder)}
@@ -114,6 +115,7 @@ class SearchRequest(Struct, frozen=True):
     marks: bool = True  #: Whether the user's pins and marks count
     #: The most tokens of the whole answer as it is printed: the last hits are left out. None for no limit.
     tokens: int | None = None
+    unlinked: bool = False  #: Whether similar documents are left out if a link joins the two
 
     def checked(self) -> SearchRequest:
         """Return the request. Raises `UsageError` if a value is out of range."""
@@ -221,11 +223,26 @@ class HybridSearchOptions(VectorSearchOptions, total=False):
     ranking: Ranking | None
 
 
+class SimilarOptions(FilterOptions, total=False):
+    """The options of a search for similar documents."""
+
+    limit: int | None
+    min_score: float
+    collections: Sequence[str]
+    unlinked: bool
+    context_lines: int | None
+    fold: bool | None
+    explain: bool
+    full: bool
+    tokens: int | None
+
+
 #: The names of the options of each kind of search.
 NAMES: Mapping[SearchKind, frozenset[str]] = {
     "search": SearchOptions.__optional_keys__,
     "vsearch": VectorSearchOptions.__optional_keys__,
     "query": HybridSearchOptions.__optional_keys__,
+    "similar": SimilarOptions.__optional_keys__,
 }
 #: Options that become the filter of a request.
 FILTERS = (*filters.OPTIONS, "current", "filter")
@@ -248,6 +265,11 @@ def make_request(kind: SearchKind, query: str | SearchRequest, options: Mapping[
     if isinstance(query, SearchRequest):
         return replace(query, **values, where=both(query.where, where))
     return SearchRequest(query, **values, where=where)
+
+
+def similar_to(reference: str, **options: Any) -> SearchRequest:
+    """Return the request for the documents that are similar to one. Pins and marks are of other queries."""
+    return SearchRequest(reference, marks=False, scores="raw", **options)
 
 
 def collections_of(config: Config, names: Sequence[str]) -> tuple[str, ...]:

@@ -53,6 +53,7 @@ class Ranked(Struct, frozen=True):
     traces: tuple[Trace, ...] = ()  #: What each step has done for it
     signals: Mapping[Signal, float] = field(default_factory=dict)  #: What was measured of it
     chunk: Chunk | None = None  #: The chunk that matched by vector; None if there is none
+    near: Chunk | None = None  #: The chunk of the document asked about that it is similar to
     windows: tuple[Window, ...] = ()  #: The windows that the reranker has read
     pinned: bool = False  #: Whether the user pinned it for this query
     also: tuple[str, ...] = ()  #: The display paths of other documents with the same text
@@ -93,6 +94,7 @@ class Hit(Struct, frozen=True):
     traces: tuple[Trace, ...] = ()  #: How its score came about, if the request asks for that
     pinned: bool = False  #: Whether the user pinned it for this query
     also: tuple[str, ...] = ()  #: The display paths of other documents with the same text
+    similar_to: Snippet | None = None  #: The passage of the document asked about that it is similar to
 
     @property
     def explain(self) -> Mapping[str, Any] | None:

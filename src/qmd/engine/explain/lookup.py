@@ -10,7 +10,9 @@ from msgspec import Struct
 
 from qmd.config.validate import nfc
 from qmd.engine.documents.references import References, paths_on_disk
-from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, SourceError, UsageError
+from qmd.engine.parts import Part
+from qmd.engine.workspace import Workspace
+from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, QmdError, SourceError, UsageError
 from qmd.sources.paths import is_inside
 from qmd.sources.patterns import compile_pattern
 from qmd.sources.reading import source_at
@@ -153,3 +155,27 @@ def _as_arguments(path: str) -> str:
         return quote(folder)
     ending = os.path.splitext(name)[1]
     return f"{quote(folder)} --mask {quote(f'**/*{ending}' if ending else name)}"
+
+
+def lookup_in(workspace: Workspace) -> Lookup:
+    """Return the lookup for an index."""
+    unapproved = workspace.configuration.trust.unapproved({"path"})
+    refused = {request.name: request.value for request in unapproved}
+    store, config = workspace.store, workspace.config
+    return Lookup(store, config, References(store, config), refused)
+
+
+class AbsenceMethods(Part):
+    """Explain why files are not in the index."""
+
+    def absence(self, reference: str) -> Absence | None:
+        """Explain why a file on disk is not in the index; None if the reference names no such file.
+
+        `reference` is a path on disk, or what `get` would take if the file were indexed.
+        """
+        lookup = lookup_in(self._workspace)
+        try:
+            match = lookup.find(reference)
+        except QmdError:  # neither a document nor a file
+            return None
+        return lookup.absence(match) if isinstance(match, str) else None

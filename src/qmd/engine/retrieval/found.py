@@ -35,6 +35,7 @@ class Found(Struct, dict=True):
         vectors: The vectors that were searched; None if none were.
         probe: What was searched with for the first subquery.
         chunks: The best chunk of each document.
+        source: The text of the document that others are similar to.
     """
 
     text: str
@@ -45,6 +46,7 @@ class Found(Struct, dict=True):
     vectors: ActiveVectors | None = None
     probe: Probe | None = None
     chunks: dict[int, ChunkMatch] = field(default_factory=dict)
+    source: str = ""
 
     def add_words(self, queries: Sequence[SubQuery], matches: Sequence[LexicalMatches]) -> None:
         """Add the matches of subqueries by words."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from qmd.config.contexts import context_for
 from qmd.engine.retrieval.passages import choose_passages
 from qmd.engine.retrieval.search import Search
@@ -19,9 +21,16 @@ if TYPE_CHECKING:
 
 
 def make_hits(
-    search: Search, highlighter: Highlighter, ranked: Sequence[Ranked], states: States | None
+    search: Search,
+    highlighter: Highlighter,
+    ranked: Sequence[Ranked],
+    states: States | None,
+    source: str = "",
 ) -> tuple[Hit, ...]:
-    """Return the hits of ranked documents in order, without documents that were removed meanwhile."""
+    """Return the hits of ranked documents in order, without documents that were removed meanwhile.
+
+    `source` is the text of the document that they are similar to.
+    """
     store, request = search.store, search.request
     ids = [item.document for item in ranked]
     documents, texts = store.documents.by_id(ids), store.documents.texts(ids)
@@ -31,11 +40,7 @@ def make_hits(
         document, text = documents.get(item.document), texts.get(item.document)
         if document is None or text is None:
             continue
-        passages = (
-            choose_passages(text, highlighter, item, request.passages, context_lines=request.context_lines)
-            if text
-            else (_left_out(item),)
-        )
+        passages = _passages(search, highlighter, item, text)
         best = passages[0]
         if request.in_order:
             passages = tuple(sorted(passages, key=lambda passage: passage.first_line))
@@ -60,12 +65,23 @@ def make_hits(
                 traces=item.traces if request.explain else (),
                 pinned=item.pinned,
                 also=item.also,
+                similar_to=_source_passage(search, highlighter, item, source),
             )
         )
     return tuple(hits)
 
 
-def _left_out(item: Ranked) -> Snippet:
-    """Return what a hit shows without the text of its document: the line of its best chunk."""
-    line = item.chunk.first_line if item.chunk is not None else 1
-    return Snippet(f"({LEFT_OUT})", line, line)
+def _source_passage(search: Search, highlighter: Highlighter, item: Ranked, source: str) -> Snippet | None:
+    """Return the passage of the document asked about that a document is similar to, if any."""
+    if item.near is None:
+        return None
+    return _passages(search, highlighter, replace(item, chunk=item.near), source)[0]
+
+
+def _passages(search: Search, highlighter: Highlighter, item: Ranked, text: str) -> tuple[Snippet, ...]:
+    """Return the best passages of a text; without a text, the line of the best chunk."""
+    if not text:
+        line = item.chunk.first_line if item.chunk is not None else 1
+        return (Snippet(f"({LEFT_OUT})", line, line),)
+    lines = search.request.context_lines
+    return choose_passages(text, highlighter, item, search.request.passages, context_lines=lines)

@@ -8,7 +8,6 @@ from itertools import combinations
 import numpy as np
 from msgspec.structs import replace
 
-from qmd.engine.embedding.active_vectors import ActiveVectors
 from qmd.engine.retrieval.found import Found
 from qmd.engine.retrieval.search import Search
 from qmd.models.base import WindowReranker
@@ -59,7 +58,7 @@ def _subjects(search: Search, ranked: Sequence[Ranked], found: Found) -> dict[in
     if vectors is None or query is None or not chunks:
         return {}
     if vectors.embedder.name != MULTILINGUAL_E5_SMALL.name:
-        mean = _mean_cosine(search, vectors)
+        mean = mean_cosine(search, vectors.fingerprint)
         # The centred cosine of unit vectors with this mean.
         return {
             item.document: (item.signals["meaning"] - mean) / max(1.0 - mean, 1e-6)
@@ -82,15 +81,13 @@ def _subjects(search: Search, ranked: Sequence[Ranked], found: Found) -> dict[in
     return dict(zip(best, map(float, cosines), strict=True))
 
 
-def _mean_cosine(search: Search, vectors: ActiveVectors) -> float:
+def mean_cosine(search: Search, fingerprint: str) -> float:
     """Return the mean cosine of documents with each other, as far as the caller may see them."""
     store, scope = search.store, search.scope
     visible = Scope(scope.collections if scope.population is None else scope.population)
     documents = store.documents.by_id(store.fields.newest(visible, _SAMPLE))
     hashes = sorted({document.hash for document in documents.values()})
-    sample = [
-        rows[0] for _, rows in store.vectors.of_texts(vectors.fingerprint, hashes).values() if len(rows)
-    ]
+    sample = [rows[0] for _, rows in store.vectors.of_texts(fingerprint, hashes).values() if len(rows)]
     if len(sample) < _LEAST_SAMPLE:
         return _USUAL
     return float(np.mean([float(one @ other) for one, other in combinations(sample, 2)]))

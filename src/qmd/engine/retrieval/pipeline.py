@@ -15,6 +15,7 @@ from qmd.engine.requests import ALL, DEFAULT_RANKING, SearchRequest
 from qmd.engine.retrieval.adjust import Adjuster, Guidance, Guide
 from qmd.engine.retrieval.filters import (
     NO_TERMS,
+    Filtered,
     explain_no_hits,
     scope_of,
     without_filters,
@@ -69,7 +70,7 @@ class Pipeline:
         `CancelledError` as soon as `cancelled` returns true.
         """
         typed = read_query_document(request) if plan.hybrid else replace(request, searches=())
-        filtered = without_filters(self._store, config, typed)
+        filtered = Filtered(typed) if plan.document else without_filters(self._store, config, typed)
         request = filtered.request
         query = typed.query or main_query(request)
         scope = scope_of(self._store, config, request)
@@ -91,7 +92,12 @@ class Pipeline:
         found = Found("")
         ranked: Sequence[Ranked] = ()
         shown: Sequence[Ranked] = ()
-        if request.query or request.searches:
+        if plan.document:
+            from qmd.engine.retrieval.similar import find_similar
+
+            found, ranked = find_similar(search)
+            shown = adjuster.apply(ranked)
+        elif request.query or request.searches:
             found = _retrieve(search)
             ranked = _rank(search, found)
             shown = adjuster.apply(ranked, complete=plan.complete)
@@ -103,7 +109,7 @@ class Pipeline:
             shown = adjuster.cut(ranked)
         else:
             search.skip("lexical" if plan.words else "vector", NO_TERMS)
-        hits = make_hits(search, found.highlighter, shown, states)
+        hits = make_hits(search, found.highlighter, shown, states, found.source)
         if not ranked:
             search.stages += explain_no_hits(self._store, config, scope, typed.where)
         elif request.scores == "calibrated":

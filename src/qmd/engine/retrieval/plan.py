@@ -25,11 +25,13 @@ class Plan(Struct, frozen=True):
         words: Whether it searches by words (BM25).
         meaning: Whether it searches by meaning (vectors). With `words`, the lists are fused and reranked.
         least: The least length of the lists.
+        document: Whether the query names a document, and others that are similar to it are found.
     """
 
     words: bool
     meaning: bool
     least: int = LIST_LENGTH
+    document: bool = False
 
     @property
     def hybrid(self) -> bool:
@@ -46,6 +48,7 @@ PLANS: Mapping[str, Plan] = {
     "search": Plan(words=True, meaning=False, least=1),
     "vsearch": Plan(words=False, meaning=True),
     "query": Plan(words=True, meaning=True),
+    "similar": Plan(words=False, meaning=True, least=1, document=True),
 }
 
 

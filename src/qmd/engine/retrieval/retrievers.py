@@ -15,7 +15,7 @@ from qmd.engine.retrieval.found import Found
 from qmd.engine.retrieval.plan import SubQuery, main_query, subqueries
 from qmd.engine.retrieval.search import Search, Task
 from qmd.errors import ModelError, NotFoundError, QmdError, VectorIndexMissingError
-from qmd.store.values import ChunkMatch, LexicalMatches
+from qmd.store.values import ChunkMatch, LexicalMatches, Scope
 from qmd.text.query import as_prose, parse
 
 if TYPE_CHECKING:
@@ -138,7 +138,12 @@ def _note_gaps(search: Search, vectors: ActiveVectors) -> None:
     if local:
         search.skip("embedding", egress.explain_local(sorted(local)), expected=True)
     embedded = replace(search.scope, collections=egress.allowed(search.scope.collections, local))
-    pending = search.store.pending.count(vectors.fingerprint, embedded)
+    note_pending(search, vectors.fingerprint, embedded)
+
+
+def note_pending(search: Search, fingerprint: str, scope: Scope) -> None:
+    """Record a stage if some documents of a scope have no vectors in a set."""
+    pending = search.store.pending.count(fingerprint, scope)
     if pending:
         where = "in this index file" if search.models.portable else "yet: run 'qmd embed'"
         search.skip("embedding", f"{pending} document(s) have no vectors {where}")

@@ -1,0 +1,159 @@
+"""Find the documents that are similar to one, by the vectors that exist. No model is loaded.
+
+A document is as near as the mean of two cosines with the nearest chunk of the other one: that of its best
+chunk, and that of its mean vector. See bench/README.md for the others that were measured.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence, Set
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import Struct
+
+from qmd.engine.deadline import Stopwatch
+from qmd.engine.documents.library import Library
+from qmd.engine.documents.links import Links
+from qmd.engine.embedding.active_vectors import by_priority
+from qmd.engine.retrieval.found import Found
+from qmd.engine.retrieval.likelihood import mean_cosine
+from qmd.engine.retrieval.retrievers import note_pending
+from qmd.engine.retrieval.search import Search
+from qmd.errors import ModelError
+from qmd.ranking import fusion
+from qmd.text import tokens
+from qmd.types import Chunk, Document, Ranked, Stage
+from qmd.types.traces import Signal, VectorMatch
+
+if TYPE_CHECKING:
+    from qmd.store.values import Floats
+
+#: Chunks of the document that are compared with others; of more, so many are sampled evenly.
+CHUNKS = 8
+#: The least documents that are found for each chunk, and ranked.
+_POOL = 30
+#: The most frequent words of a document, of which the most telling ones are searched without vectors.
+_WORDS, _TELLING = 60, 25
+
+
+class _Source(Struct, frozen=True):
+    """The chunks of a document that are compared, their vectors, and the set that these are in."""
+
+    fingerprint: str
+    chunks: Sequence[Chunk]
+    vectors: Floats
+
+
+def find_similar(search: Search) -> tuple[Found, Sequence[Ranked]]:
+    """Return the documents that are similar to that of the query, or to the lines that it names.
+
+    Without vectors of the document, they are those with its most telling words. Raises as `Index.get`.
+    """
+    library = Library(search.store, search.config)
+    document, start, count = library.place(search.request.query)
+    lines = (start or 1, (start or 1) + count - 1) if count else (start or 1, None)
+    left_out = _left_out(search, document)
+    stopwatch = Stopwatch()
+    source = _source(search, document, *lines)
+    if source is None:
+        search.skip("vector", f"{document.file} has no vectors yet: run 'qmd embed'")
+        return _by_words(search, library.text(document), left_out)
+    ranked = _by_meaning(search, source, left_out)
+    search.stages.append(Stage("vector", "ran", None, stopwatch.milliseconds()))
+    note_pending(search, source.fingerprint, search.scope)
+    text = search.store.documents.texts([document.id]).get(document.id, "")
+    return Found("", source=text), ranked
+
+
+def _left_out(search: Search, document: Document) -> Set[int]:
+    """Return the document and its copies; with `unlinked` also those that it links to, or that link to it."""
+    documents = search.store.documents
+    left_out = {each.id for each in documents.by_hash(document.hash)}
+    if search.request.unlinked:
+        links = Links(search.store)
+        left_out.update(links.linking(document))
+        for file in {link.to for link in links.outgoing(document) if link.to}:
+            linked = documents.find(document.collection, file.partition("/")[2])
+            left_out.update([linked.id] if linked else ())
+    return left_out
+
+
+def _source(search: Search, document: Document, first: int, last: int | None) -> _Source | None:
+    """Return what to search with; None if there are no vectors of the document."""
+    configured = ""
+    with suppress(ModelError):  # no model is needed
+        configured = search.models.fingerprint
+    for known in by_priority(search.store, search.config, configured):
+        stored = search.store.vectors.of_texts(known.fingerprint, [document.hash]).get(document.hash)
+        if stored is None:
+            continue
+        chunks, vectors = stored
+        inside = [
+            at
+            for at, chunk in enumerate(chunks)
+            if chunk.last_line >= first and (last is None or chunk.first_line <= last)
+        ] or [*range(len(chunks))]
+        if len(inside) > CHUNKS:
+            reason = f"{CHUNKS} of {len(inside)} parts of {document.file} were compared"
+            search.stages.append(Stage("sample", "ran", reason))
+            inside = [inside[round(at)] for at in np.linspace(0, len(inside) - 1, CHUNKS)]
+        return _Source(known.fingerprint, [chunks[at] for at in inside], vectors[inside])
+    return None
+
+
+def _by_meaning(search: Search, source: _Source, left_out: Set[int]) -> list[Ranked]:
+    """Return the nearest documents with their chunk that is nearest, and that of the source."""
+    store, count = search.store, max(_POOL, 2 * search.length)
+    best: dict[int, float] = {}
+    for vector in source.vectors:
+        # Those that are left out take no place of others.
+        found = store.vectors.search(source.fingerprint, vector, search.scope, count + len(left_out))
+        for match in found:
+            best[match.document] = max(best.get(match.document, -1.0), match.similarity)
+    nearest = sorted(best.keys() - left_out, key=lambda document: (-best[document], document))[:count]
+    documents = store.documents.by_id(nearest)
+    hashes = sorted({document.hash for document in documents.values()})
+    stored = store.vectors.of_texts(source.fingerprint, hashes)
+    usual = mean_cosine(search, source.fingerprint)
+    ranked = []
+    for document in documents.values():
+        chunks, vectors = stored.get(document.hash, ((), np.zeros((0, 0), np.float32)))
+        if len(chunks):
+            cosine, at, of_source = _cosine(source.vectors, vectors)
+            score = min(1.0, max(0.0, (cosine - usual) / max(1.0 - usual, 1e-6)))
+            signals: dict[Signal, float] = {"meaning": cosine}
+            near = source.chunks[of_source]
+            trace = VectorMatch(cosine, score)
+            ranked.append(Ranked(document.id, score, (trace,), signals, chunks[at], near))
+    return sorted(ranked, key=lambda item: (-item.signals["meaning"], item.document))
+
+
+def _cosine(source: Floats, vectors: Floats) -> tuple[float, int, int]:
+    """Return how near chunks are to those of the source, and the nearest two: of them, and of the source."""
+    # Damaged vectors can be no numbers.
+    with np.errstate(over="ignore", invalid="ignore"):
+        cosines = np.nan_to_num(source @ vectors.T, nan=-1.0, posinf=-1.0, neginf=-1.0)
+        mean = vectors.mean(axis=0)
+        whole = np.nan_to_num(source @ mean / max(float(np.linalg.norm(mean)), 1e-12), nan=-1.0)
+    of_source, at = divmod(int(cosines.argmax()), len(vectors))
+    return float(cosines.max() + whole.max()) / 2, at, of_source
+
+
+def _by_words(search: Search, text: str, left_out: Set[int]) -> tuple[Found, Sequence[Ranked]]:
+    """Return the documents with the most telling words of a text."""
+    stopwatch, lexical = Stopwatch(), search.store.lexical
+    counts = Counter(tokens.fold(word) for word in tokens.words(text) if len(word) > 1 and word.isalnum())
+    frequent = Found(" ".join(word for word, _ in counts.most_common(_WORDS)))
+    idf = lexical.search(frequent.query, search.scope, 1, longer=False).idf
+    weights = {
+        term: counts[" ".join(term.words)] * idf.get(term.tokens, 0.0) for term in frequent.query.terms
+    }
+    telling = sorted(weights, key=lambda term: -weights[term])[:_TELLING]
+    found = Found(" ".join(" ".join(term.words) for term in telling))
+    matches = lexical.search(found.query, search.scope, search.length + len(left_out), longer=False)
+    search.stages.append(Stage("lexical", "ran", None, stopwatch.milliseconds()))
+    others = [match for match in matches.matches if match.document not in left_out]
+    return found, fusion.by_words(others, matches.bound)
