@@ -62,7 +62,7 @@ def test_relative_dates_mean_days_of_the_user_also_for_files_without_a_date(stor
     where = from_options({"where": "date=today"})
     assert where is not None
     by_day = [
-        len(dense_rows(store, vector("x"), replace(everything(), where=resolved(where, now + later)), 9))
+        len(dense_rows(store, vector("x"), replace(everything(), where=with_days(where, now + later)), 9))
         for later in (timedelta(0), timedelta(hours=23), timedelta(0), timedelta(days=-1))
     ]
     assert by_day == [1, 0, 1, 4]

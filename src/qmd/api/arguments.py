@@ -14,6 +14,7 @@ from qmd.config.validate import MAX_COLLECTION_NAME
 from qmd.engine.embedding.batches import MAX_TEXTS
 from qmd.engine.packing.packs import MAX_SESSION, PackRequest
 from qmd.engine.requests import (
+    DEFAULT_LIMIT,
     DEFAULT_MAX_BYTES,
     FILTERS,
     MAX_QUERY,
@@ -22,6 +23,7 @@ from qmd.engine.requests import (
     PROMPT_TOKENS,
     SearchKind,
     SearchRequest,
+    similar_to,
 )
 from qmd.errors import UsageError
 from qmd.ranking.calibration import RELATED
@@ -170,18 +172,7 @@ _OF_PACKS: dict[str, Any] = {
     "again": (Annotated[bool, Meta(description="Repeat what was given.")], False),
 }
 #: Options of a search that concern the form of hits, which a pack does not have.
-_OF_HITS = (
-    "limit",
-    "facets",
-    "sort",
-    "fold",
-    "passages",
-    "in_order",
-    "context_lines",
-    "scores",
-    "explain",
-    "full",
-)
+_OF_HITS = tuple("limit facets sort fold passages in_order context_lines scores explain full".split())
 
 
 def _search_arguments(
@@ -346,6 +337,28 @@ class HistoryArguments(Request):
 
     path: DocumentPath
     limit: Annotated[int, Meta(ge=1, le=MAX_LIMIT, description="The most commits.")] = DEFAULT_COMMITS
+
+
+class SimilarArguments(Request, kw_only=True):
+    """A document, or the lines or the section of one, and which similar documents to list."""
+
+    path: Annotated[str, Meta(description="A reference as for `/get`.")]
+    limit: Annotated[int, Meta(ge=1, le=MAX_LIMIT, description="The most documents.")] = DEFAULT_LIMIT
+    min_score: Annotated[float, OPTIONS["min_score"]] = 0.0
+    unlinked: Annotated[bool, OPTIONS["unlinked"]] = False
+    collection: Annotated[Name, Meta(description="List only documents of this collection.")] | None = None
+    tag: Annotated[Text, Meta(description="Only documents with this tag, or one below it.")] | None = None
+    author: Annotated[Text, Meta(description="By name.")] | None = None
+    after: Annotated[Date, Meta(description="2024 or 2024-06-30.")] | None = None
+    before: Annotated[Date, Meta(description="As after.")] | None = None
+    where: Annotated[Text, Meta(description="A condition on a field, such as status=draft.")] | None = None
+
+    def request(self) -> SearchRequest:
+        """Return the request for the engine."""
+        where = from_options({name: getattr(self, name, None) for name in FILTERS if name != "path"})
+        options = {name: getattr(self, name) for name in ("limit", "min_score", "unlinked")}
+        collections = () if self.collection is None else (self.collection,)
+        return similar_to(self.path, **options, collections=collections, where=where)
 
 
 class OutlineArguments(Request):

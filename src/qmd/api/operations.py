@@ -5,7 +5,7 @@ Each takes the index, its arguments, and a function that returns true after the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct, convert, json, structs
@@ -28,13 +28,12 @@ from qmd.text.wording import plural
 from qmd.types import DEFAULT_PATTERN
 
 if TYPE_CHECKING:
-    from qmd import types
     from qmd.engine.documents.pages import Pages
     from qmd.engine.indexing.scan import OnProgress
     from qmd.engine.indexing.scan import ScanReport as ScanReport
     from qmd.engine.models.usage import ModelUse as ModelUse
     from qmd.engine.upkeep.status import CollectionStatus
-    from qmd.types import Pack, ResolvedLink, SearchResponse
+    from qmd.types import Pack, SearchResponse
 
 
 def run(
@@ -61,8 +60,16 @@ def query(index: Index, body: asked.SearchArguments, cancelled: Cancelled) -> re
     return _search(index, "query", body, cancelled)
 
 
+def similar(index: Index, body: asked.SimilarArguments, cancelled: Cancelled) -> results.SearchResults:
+    """List the documents that are similar to one, by the vectors that exist, or by its words."""
+    return _search(index, "similar", body, cancelled)
+
+
 def _search(
-    index: Index, kind: SearchKind, body: asked.SearchArguments, cancelled: Cancelled
+    index: Index,
+    kind: SearchKind,
+    body: asked.SearchArguments | asked.SimilarArguments,
+    cancelled: Cancelled,
 ) -> results.SearchResults:
     request = body.request()
     response, indexed_at = run(index, kind, request, cancelled)
@@ -355,46 +362,3 @@ def _location(path: str) -> str:
     if not path:  # to the engine that would mean everything
         raise UsageError("the path is empty", "use / for everything")
     return path if path.startswith(("/", "~")) or is_uri(path) else SCHEME + path
-
-
-class Reading(Struct, frozen=True):
-    """A whole document with everything that the page shows beside it.
-
-    Attributes:
-        page: The document and its text.
-        links: Its links.
-        backlinks: The links of other documents to it.
-        fields: Its fields.
-        indexed_at: The time of the index.
-    """
-
-    page: Page
-    links: Sequence[ResolvedLink]
-    backlinks: Sequence[ResolvedLink]
-    fields: Mapping[str, tuple[str | float | bool, ...]]
-    indexed_at: str | None
-
-
-class Overview(Struct, frozen=True):
-    """What there is to search: the collections with their documents, recent documents, and tags."""
-
-    collections: Mapping[str, int]
-    recent: Sequence[types.Document]
-    tags: Sequence[types.ValueCount]
-    indexed_at: str | None
-
-
-def read(index: Index, reference: str) -> Reading:
-    """Return a whole document with its links and fields. Raises as `Index.get`."""
-    indexed_at = index.indexed_at()
-    page = index.get(reference)
-    file = page.document.file
-    return Reading(page, *index.link_lists(file), index.fields_of([file]).get(file, {}), indexed_at)
-
-
-def browse(index: Index, *, recent: int, tags: int) -> Overview:
-    """Return the collections, the documents that changed last, and the first tags of the highest level."""
-    state = state_of(index)
-    collections = {each.name: each.documents for each in state.collections}
-    top = [tag for tag in index.tags([*collections]) if "/" not in str(tag.value)] if collections else []
-    return Overview(collections, index.recent(recent), top[:tags], state.indexed_at)

@@ -19,6 +19,7 @@ Schema = dict[str, Any]
 _MAX_SHOWN_CHARACTERS = 60
 _MAX_SHOWN_PROBLEMS = 3
 _DIGITS = re.compile("[0-9]{1,6}")
+_DECIMAL = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 #: A step of the path in an error of msgspec.
 _STEP = re.compile(r"\.(?P<name>\w+)|\[(?P<item>\d+)\]")
 _KINDS = {
@@ -102,8 +103,8 @@ def read(
             problems += [missing.format(name)] if item.required else []
             continue
         value = given[name]
-        if texts and isinstance(item.default, int) and _DIGITS.fullmatch(value):
-            value = int(value)
+        if texts:
+            value = _of_text(value, item.default)
         try:
             arguments[item.name] = _convert(value, item.type)
         except ValidationError as error:
@@ -117,6 +118,18 @@ def read(
         message = "; ".join(problems[:_MAX_SHOWN_PROBLEMS])
         raise UsageError(f"{message}; and {more} more" if more > 0 else message)
     return request(**arguments)
+
+
+def _of_text(text: str, default: Any) -> Any:
+    """Return a text as a value of the kind of a default; the text itself if it is none."""
+    match default:
+        case bool():
+            return {"true": True, "false": False}.get(text, text)
+        case int() if _DIGITS.fullmatch(text):
+            return int(text)
+        case float() if _DECIMAL.fullmatch(text):
+            return float(text)
+    return text
 
 
 def _convert(value: Any, kind: Any) -> Any:

@@ -40,6 +40,19 @@ class Passage(Struct, frozen=True):
     text: str
 
 
+class SourcePassage(Struct, frozen=True):
+    """The passage of the document asked about that a result is similar to."""
+
+    line: int
+    section: str
+    text: str
+
+    @classmethod
+    def of(cls, passage: types.Snippet | None) -> Self | None:
+        """Return the passage as it is sent; None if there is none."""
+        return None if passage is None else cls(passage.line, passage.section, _numbered(passage))
+
+
 class Hit(Struct, frozen=True, omit_defaults=True):
     """One document, best first. `explain` has the scores of each step if the request asks for them.
 
@@ -63,6 +76,7 @@ class Hit(Struct, frozen=True, omit_defaults=True):
     pinned: bool = False
     also: tuple[str, ...] = ()
     passages: tuple[Passage, ...] = ()
+    similar_to: SourcePassage | None = None
     explain: dict[str, Any] | UnsetType = UNSET
     body: str | UnsetType = UNSET
 
@@ -87,6 +101,7 @@ class Hit(Struct, frozen=True, omit_defaults=True):
                 Passage(each.line, each.section, each.score, _numbered(each))
                 for each in (hit.passages if passages else ())
             ),
+            similar_to=SourcePassage.of(hit.similar_to),
             explain=UNSET if hit.explain is None else dict(hit.explain),
             body=UNSET if hit.body is None else hit.body,
         )

@@ -138,7 +138,7 @@ _SEARCHED = ("query", "limit", "min_score", "collection", "author", "after", "be
 _UNLISTED = ("session",)
 _ONLY_QUERY = ("collections", "intent", "candidate_limit", "rerank", "pack", "again", *_UNLISTED)
 _QUERIED = ("query", "searches", *_SEARCHED[1:], *_ONLY_QUERY)
-_HIDDEN = ("content", "facets", "pinned", "also", "state", "passages", "explain", "body", "address", "note")
+_HIDDEN = tuple("content facets pinned also state passages similar_to explain body address note".split())
 _AS = Meta(description="As in search.")
 #: The tool `search` explains these arguments for all tools.
 _AS_IN_SEARCH: dict[str, Any] = {
@@ -276,6 +276,13 @@ TABLE = (
         missing=True,
         slow=True,
         command="history",
+    ),
+    Operation(
+        "GET /documents/{path:path}/similar",
+        operations.similar,
+        "/documents/notes/ops/deploy.md/similar?unlinked=true",
+        missing=True,
+        command="similar",
     ),
     Operation(
         "GET /documents/{path:path}/outline",

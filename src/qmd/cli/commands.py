@@ -18,6 +18,7 @@ COMMANDS: Table = {
         ("search", "qmd.cli.search:search", "Find documents by keyword (BM25); fast."),
         ("vsearch", "qmd.cli.search:vsearch", "Find documents by meaning (vectors)."),
         ("query", "qmd.cli.search:query", "Combine both and rerank; best results."),
+        ("similar", "qmd.cli.similar:similar", "Find documents that are similar to one."),
         ("pack", "qmd.cli.pack:pack", "Collect the passages for a goal, for a language model."),
         ("why", "qmd.cli.why:why", "Explain why a document is in the results, or why not."),
         ("bench", "qmd.cli.bench:bench", "Measure search quality on questions with known answers."),
@@ -80,9 +81,9 @@ WITHOUT_INDEX = frozenset({"archive", "completion", "help", "init", "skill", "tr
 #: Commands that work with `--index-file`: they read, or concern a server of the file.
 WITH_INDEX_FILE = frozenset(
     {
-        *("search", "vsearch", "query", "pack", "get", "multi-get", "ls", "outline", "links", "fields"),
-        *("tags", "cite check", "status", "collection list", "collection show", "context list", "help"),
-        "completion",
+        *("search", "vsearch", "query", "similar", "pack", "get", "multi-get", "ls", "outline", "links"),
+        *("fields", "tags", "cite check", "status", "collection list", "collection show", "context list"),
+        *("help", "completion"),
         *("mcp", "mcp install", "mcp uninstall", "mcp stop", "open"),
         *("server", "server status", "server stop", "keys add", "keys list", "keys remove"),
     }

@@ -138,7 +138,7 @@ def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[st
     request = options.search_request(text, arguments, limit, **no_timeout)
     response = response_of(session, kind, request, arguments)
     note_what_is_missing(session, response.stages, arguments)
-    _show(session, format_name, text, response, arguments)
+    show_response(session, format_name, text, response, arguments)
     session.abandoned |= any(stage.status == "timed_out" for stage in response.stages)
 
 
@@ -189,9 +189,10 @@ def _response(session: Session, kind: str, request: SearchRequest, mode: str) ->
     return session.index.run(kind, request, cancelled=session.cancelled)
 
 
-def _show(
+def show_response(
     session: Session, format_name: str, text: str, response: SearchResponse, arguments: dict[str, Any]
 ) -> None:
+    """Show the hits with the words of a query marked, and note what could not run."""
     from qmd.cli.render.explain import unexpected
 
     people = format_name == "cli"

@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from qmd.api import operations
 from qmd.api.operations import Deadline
+from qmd.api.shown import browse
 from qmd.engine.index import Index
 from qmd.engine.requests import SearchRequest
 from qmd.errors import (
@@ -171,9 +172,7 @@ class Web:
         )
 
     async def _home(self, request: Request) -> Response:
-        view = await self._call(
-            request, lambda index, _: operations.browse(index, recent=_RECENT, tags=_TAGS)
-        )
+        view = await self._call(request, lambda index, _: browse(index, recent=_RECENT, tags=_TAGS))
         return self._page(request, "home.html", view=view)
 
     async def _read(self, request: Request) -> Response:

@@ -14,8 +14,8 @@ from urllib.parse import quote
 from markupsafe import Markup
 from msgspec import Struct
 
-from qmd.api import operations
-from qmd.api.operations import Deadline, Page, Reading
+from qmd.api.operations import Deadline, Page
+from qmd.api.shown import Reading, read
 from qmd.engine.index import Index
 from qmd.errors import UsageError
 from qmd.text import front_matter
@@ -121,7 +121,7 @@ def view(
 
     A document whose HTML is not ready at the deadline is shown as text.
     """
-    reading = operations.read(index, reference)
+    reading = read(index, reference)
     page, document = reading.page, reading.page.document
     find, original = highlighter(query), _file_address(index.viewable_file(document))
     places = tuple(anchor for anchor in page.anchors[:MAX_PLACES] if anchor.kind != LINE)
@@ -239,7 +239,7 @@ class _Shown(Struct):
 
     def embedded(self, file: str, fragment: str, depth: int) -> Embedded | None:
         """Return a part of another note; None if there is none, or if enough is shown already."""
-        reading = operations.read(self.index, file)
+        reading = read(self.index, file)
         text = part(reading.page.text, fragment)
         if text is None or reading.page.media_type != "text/markdown":
             return None

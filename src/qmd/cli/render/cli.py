@@ -24,7 +24,7 @@ from qmd.cli.terminal import (
 
 if TYPE_CHECKING:
     from qmd.engine.documents.pages import Page, Skipped
-    from qmd.types import Anchor, Document, Hit
+    from qmd.types import Anchor, Document, Hit, Snippet
     from qmd.types.states import DocumentState
 
 #: Percentages above which a score is green or yellow.
@@ -66,6 +66,7 @@ def _hit(hit: Hit, view: View) -> str:
         *_section(hit, view),
         *_context(hit.context, view),
         *_state(hit.state, view),
+        *_similar_to(hit.similar_to, view),
         *(labelled("Also: ", also, view) if also else []),
         f"Score: {view.styled(f'{hit.percent}%', colour)}{', pinned to this query' if hit.pinned else ''}",
     ]
@@ -84,6 +85,14 @@ def _section(hit: Hit, view: View) -> list[str]:
     below = hit.section.removeprefix(hit.title)
     section = below.removeprefix(" > ") if not below or below.startswith(" > ") else hit.section
     return labelled("Section: ", one_line(section, terminal=view.terminal), view, DIM) if section else []
+
+
+def _similar_to(passage: Snippet | None, view: View) -> list[str]:
+    """Return the passage of the document asked about that a hit is similar to: its line and headings."""
+    if passage is None:
+        return []
+    section = one_line(passage.section, terminal=view.terminal)
+    return labelled("Similar to: ", f"line {passage.line}{section and ', '}{section}", view, DIM)
 
 
 def _context(context: str | None, view: View) -> list[str]:

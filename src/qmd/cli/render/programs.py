@@ -50,6 +50,7 @@ class Entry(Struct, frozen=True):
     state: DocumentState | None = None
     also: tuple[str, ...] = ()
     passages: tuple[Snippet, ...] = ()
+    similar_to: Snippet | None = None
     explain: Mapping[str, Any] | None = None
 
     @property
@@ -77,6 +78,7 @@ def hit_entry(hit: Hit, view: View) -> Entry:
         state=_state(hit.state),
         also=tuple(map(address, hit.also)),
         passages=hit.passages if len(hit.passages) > 1 and not view.full else (),
+        similar_to=hit.similar_to,
         explain=hit.explain if view.explain else None,
     )
 
@@ -136,6 +138,7 @@ def _json_hit(entry: Entry) -> dict[str, Any]:
         also=list(entry.also) or None,
         **{entry.content: entry.text},
         passages=[*map(_json_passage, entry.passages)] or None,
+        similar_to=_json_source(entry.similar_to),
         explain=_rounded(entry.explain),
     )
 
@@ -143,6 +146,12 @@ def _json_hit(entry: Entry) -> dict[str, Any]:
 def _json_passage(passage: Snippet) -> dict[str, Any]:
     section, score = passage.section or None, round(passage.score, 2)
     return _without_none(line=passage.line, section=section, score=score, text=passage.text)
+
+
+def _json_source(passage: Snippet | None) -> dict[str, Any] | None:
+    if passage is None:
+        return None
+    return _without_none(line=passage.line, section=passage.section or None, text=passage.text)
 
 
 def json_page(item: Page | Skipped, view: View) -> dict[str, Any]:

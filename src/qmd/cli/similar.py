@@ -1,0 +1,46 @@
+"""`similar`: the documents that are similar to one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qmd.cli import options
+from qmd.cli.definition import define
+from qmd.cli.search import show_response
+from qmd.cli.session import Session
+
+_LIMIT = 10
+
+
+@define("similar")
+@options.argument("document", "DOC", "paths", multiple=False, required=True)
+@options.limit_option(f"Show at most N documents.  [default: {_LIMIT}]")
+@options.flag("--unlinked", help="Leave out documents that DOC links to, or that link to DOC.")
+@options.collection_option("Search only this collection (may be repeated).")
+@options.filter_options
+@options.option(
+    "--min-score F", options.decimal(0, 1), "Leave out documents with a score below F.  [default: 0]"
+)
+@options.flag("--full", help="Show whole documents instead of snippets.")
+@options.tokens_option
+@options.path_options
+@options.flag("--explain", help="Show how near each document is.")
+@options.all_formats
+def similar(session: Session, document: str, **arguments: Any) -> None:
+    """Find documents that are similar to one, by the vectors that exist. No model is loaded.
+
+    DOC is anything that get accepts; lines (notes/plan.md:10:20) or a section (plan.md#Costs) are compared
+    alone. Each document is shown with the passage that is nearest, and the passage of DOC that it is similar
+    to. Copies of DOC are left out. With --unlinked, the documents are those that DOC does not link to and may
+    well. A score of 1 means the same text, and about 0 any other text.
+
+    Without vectors of DOC, documents with its most telling words are found. Run 'qmd embed'.
+
+    Examples:
+      qmd similar notes/plan.md
+      qmd similar plan.md --unlinked -n 5
+      qmd similar 'plan.md#Costs' -c work --after 2026 --json
+    """
+    request = options.search_request(document, arguments, arguments["limit"] or _LIMIT, scores="raw")
+    response = session.index.run("similar", request, cancelled=session.cancelled)
+    show_response(session, options.chosen_format(), "", response, arguments | {"facets": ()})
