@@ -47,7 +47,7 @@ class _DocumentConvertor(PathConvertor):
 register_url_convertor("document", _DocumentConvertor())
 
 Answer = TypeVar("Answer")
-_PAGES = ("read", "file", "why", "upkeep", "help", "sign-in", "sign-out", "assets")
+_PAGES = ("read", "similar", "file", "why", "upkeep", "help", "sign-in", "sign-out", "assets")
 _PUBLIC = ("sign-in", "assets")
 #: Documents and tags of the home page.
 _RECENT, _TAGS = 8, 40
@@ -69,6 +69,7 @@ class Web:
             for path, handler, methods in (
                 ("/", self._search, ["GET"]),
                 ("/read/{file:document}", self._read, ["GET", "POST"]),
+                ("/similar/{file:document}", self._similar, ["GET"]),
                 ("/file/{file:document}", self._file, ["GET"]),
                 ("/why", self._why, ["GET"]),
                 ("/help", self._help, ["GET"]),
@@ -219,6 +220,13 @@ class Web:
             lines=document.LINES,
             same=lambda **changes: pages.read_address(here, **(shown | changes)),
         )
+
+    async def _similar(self, request: Request) -> Response:
+        file = request.path_params["file"]
+        notes, hits = await self._call(
+            request, lambda index, cancelled: search.related(index, file, cancelled), slow=True
+        )
+        return self._page(request, "similar.html", file=file, notes=notes, hits=hits)
 
     async def _file(self, request: Request) -> Response:
         path, media_type = await self._call(

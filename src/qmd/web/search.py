@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from qmd.api import operations
 from qmd.engine.index import Index
-from qmd.engine.requests import SearchKind, SearchRequest
+from qmd.engine.requests import SearchKind, SearchRequest, similar_to
 from qmd.models.base import Cancelled
 from qmd.ranking.calibration import RELATED
 from qmd.text.anchors import LINE
@@ -35,6 +35,8 @@ MODES: Mapping[Mode, SearchKind] = {"words": "search", "meaning": "vsearch", "bo
 FIRST = 10
 PAGE = 20
 MOST = 500
+#: The documents beside one that are similar to it, and the least score of such a document.
+RELATED_DOCUMENTS, LEAST_SIMILAR = 8, 0.2
 _MAX_SNIPPET = 480
 _MAX_TAGS = 6
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})[\w-]*\s*")
@@ -167,6 +169,13 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
         indexed_at,
         unknown,
     )
+
+
+def related(index: Index, file: str, cancelled: Cancelled) -> tuple[list[str], list[Result]]:
+    """Return what could not run, and the documents that are similar to one and not linked to it."""
+    request = similar_to(file, limit=RELATED_DOCUMENTS, min_score=LEAST_SIMILAR, unlinked=True)
+    response = index.run("similar", request, cancelled=cancelled)
+    return [*_notes(response)], [_result(hit, Asked(""), {}, None) for hit in response.hits]
 
 
 def highlighter(query: str, unknown: Sequence[str] = ()) -> Find | None:

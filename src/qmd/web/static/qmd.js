@@ -375,4 +375,6 @@ if (navigator.clipboard) $$(".copy").forEach((each) => { each.hidden = false; })
 recent();
 trail();
 watch();
+const related = $("#related[data-from]");
+if (related) load(related.dataset.from, (answer) => exchange("related", answer));
 $("#hit")?.scrollIntoView({ block: "center" });
