@@ -68,7 +68,9 @@ def lacking() -> Iterator[tuple[str, str, str | None]]:
 
 
 def options() -> list[str]:
-    described = [name for name in OPTIONS if name not in FILTERS]
+    # Those of `similar` alone are in docs/cli.md and docs/http.md.
+    searched = {name for kind in KINDS for name in NAMES[kind]} | {"query"}
+    described = [name for name in OPTIONS if name in searched and name not in FILTERS]
     return [*described[:1], *FILTERS, *described[1:]]
 
 

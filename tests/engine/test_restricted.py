@@ -63,6 +63,7 @@ SEEN = {
     "run_pack",
     "search",
     "stale",
+    "similar",
     "status",
     "tags",
     "undescribed",

@@ -186,6 +186,8 @@ def _answers(index: qmd.Index, files: Mapping[str, Mapping[str, str]]) -> Iterat
         yield reference, "get", _told(lambda: index.get(reference))  # noqa: B023
         yield reference, "multi_get", _told(lambda: index.multi_get(reference))  # noqa: B023
         yield reference, "documents", _told(lambda: index.documents(reference))  # noqa: B023
+        yield reference, "similar", _told(lambda: index.similar(reference, explain=True))  # noqa: B023
+        yield reference, "unlinked", _told(lambda: index.similar(reference, unlinked=True))  # noqa: B023
         yield reference, "links", _told(lambda: index.links(reference))  # noqa: B023
         yield reference, "backlinks", _told(lambda: index.backlinks(reference))  # noqa: B023
         yield reference, "outline", _told(lambda: index.outline(reference)[1])  # noqa: B023

@@ -349,8 +349,8 @@ class SimilarArguments(Request, kw_only=True):
     collection: Annotated[Name, Meta(description="List only documents of this collection.")] | None = None
     tag: Annotated[Text, Meta(description="Only documents with this tag, or one below it.")] | None = None
     author: Annotated[Text, Meta(description="By name.")] | None = None
-    after: Annotated[Date, Meta(description="2024 or 2024-06-30.")] | None = None
-    before: Annotated[Date, Meta(description="As after.")] | None = None
+    after: Annotated[Text, Meta(description="2024, 2024-06-30, 7d, last-week.")] | None = None
+    before: Annotated[Text, Meta(description="As after.")] | None = None
     where: Annotated[Text, Meta(description="A condition on a field, such as status=draft.")] | None = None
 
     def request(self) -> SearchRequest:

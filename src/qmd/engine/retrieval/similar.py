@@ -1,7 +1,8 @@
 """Find the documents that are similar to one, by the vectors that exist. No model is loaded.
 
 A document is as near as the mean of two cosines with the nearest chunk of the other one: that of its best
-chunk, and that of its mean vector. See bench/README.md for the others that were measured.
+chunk, and that of its mean vector. Half as much counts its share of the most telling words. See
+bench/README.md for other combinations that were measured.
 """
 
 from __future__ import annotations
@@ -25,18 +26,23 @@ from qmd.engine.retrieval.search import Search
 from qmd.errors import ModelError
 from qmd.ranking import fusion
 from qmd.text import tokens
+from qmd.text.query import LexicalQuery
 from qmd.types import Chunk, Document, Ranked, Stage
-from qmd.types.traces import Signal, VectorMatch
+from qmd.types.traces import KeywordMatch, Trace, VectorMatch
 
 if TYPE_CHECKING:
-    from qmd.store.values import Floats
+    from qmd.store.values import Floats, LexicalMatch, LexicalMatches
 
 #: Chunks of the document that are compared with others; of more, so many are sampled evenly.
 CHUNKS = 8
 #: The least documents that are found for each chunk, and ranked.
 _POOL = 30
-#: The most frequent words of a document, of which the most telling ones are searched without vectors.
-_WORDS, _TELLING = 60, 25
+#: The weight of the share of the words that a document has.
+_OF_WORDS = 0.5
+#: The most frequent words of a document, of which the most telling ones are searched.
+_WORDS, _TELLING = 100, 25
+#: Characters of a document without vectors whose words are counted.
+_READ = 20_000
 
 
 class _Source(Struct, frozen=True):
@@ -52,26 +58,30 @@ def find_similar(search: Search) -> tuple[Found, Sequence[Ranked]]:
 
     Without vectors of the document, they are those with its most telling words. Raises as `Index.get`.
     """
-    library = Library(search.store, search.config)
-    document, start, count = library.place(search.request.query)
-    lines = (start or 1, (start or 1) + count - 1) if count else (start or 1, None)
+    document, start, count = Library(search.store, search.config).place(search.request.query)
+    first, last = start or 1, (start or 1) + count - 1 if count else None
+    text = search.store.documents.texts([document.id]).get(document.id, "")
     left_out = _left_out(search, document)
-    stopwatch = Stopwatch()
-    source = _source(search, document, *lines)
+    source = _source(search, document, first, last)
     if source is None:
         search.skip("vector", f"{document.file} has no vectors yet: run 'qmd embed'")
-        return _by_words(search, library.text(document), left_out)
-    ranked = _by_meaning(search, source, left_out)
-    search.stages.append(Stage("vector", "ran", None, stopwatch.milliseconds()))
+        part = "\n".join(text.split("\n", last or -1)[first - 1 : last])
+        found, matches = _search_words(search, part[:_READ], left_out, search.length)
+        bound = found.words.bound if found.words else 0.0
+        return found, fusion.by_words(matches, bound)
+    length = max(_POOL, 2 * search.length)
+    nearest = _nearest(search, source, left_out, length)
+    part = "\n".join(text[chunk.start : chunk.end] for chunk in source.chunks)
+    found, matches = _search_words(search, part, left_out, length)
     note_pending(search, source.fingerprint, search.scope)
-    text = search.store.documents.texts([document.id]).get(document.id, "")
-    return Found("", source=text), ranked
+    return Found("", source=text), _ranked(search, source, nearest, found.words, matches)
 
 
 def _left_out(search: Search, document: Document) -> Set[int]:
     """Return the document and its copies; with `unlinked` also those that it links to, or that link to it."""
     documents = search.store.documents
-    left_out = {each.id for each in documents.by_hash(document.hash)}
+    copies = documents.by_hash(document.hash)
+    left_out = {copy.id for copy in copies if copy.collection in search.config.collections}
     if search.request.unlinked:
         links = Links(search.store)
         left_out.update(links.linking(document))
@@ -104,31 +114,62 @@ def _source(search: Search, document: Document, first: int, last: int | None) ->
     return None
 
 
-def _by_meaning(search: Search, source: _Source, left_out: Set[int]) -> list[Ranked]:
-    """Return the nearest documents with their chunk that is nearest, and that of the source."""
-    store, count = search.store, max(_POOL, 2 * search.length)
-    best: dict[int, float] = {}
+def _nearest(search: Search, source: _Source, left_out: Set[int], length: int) -> list[int]:
+    """Return the documents with the chunks that are nearest to any chunk of the source."""
+    stopwatch, best = Stopwatch(), dict[int, float]()
     for vector in source.vectors:
         # Those that are left out take no place of others.
-        found = store.vectors.search(source.fingerprint, vector, search.scope, count + len(left_out))
-        for match in found:
+        for match in search.store.vectors.search(
+            source.fingerprint, vector, search.scope, length + len(left_out)
+        ):
             best[match.document] = max(best.get(match.document, -1.0), match.similarity)
-    nearest = sorted(best.keys() - left_out, key=lambda document: (-best[document], document))[:count]
-    documents = store.documents.by_id(nearest)
+    search.stages.append(Stage("vector", "ran", None, stopwatch.milliseconds()))
+    return sorted(best.keys() - left_out, key=lambda document: (-best[document], document))[:length]
+
+
+def _search_words(
+    search: Search, text: str, left_out: Set[int], length: int
+) -> tuple[Found, list[LexicalMatch]]:
+    """Search for the most telling words of a text: those that are frequent in it and rare elsewhere."""
+    stopwatch, lexical = Stopwatch(), search.store.lexical
+    counts = Counter(tokens.fold(word) for word in tokens.words(text) if len(word) > 1 and word.isalnum())
+    frequent = Found(" ".join(word for word, _ in counts.most_common(_WORDS))).query.terms
+    idf = lexical.search(LexicalQuery(frequent), search.scope, 1, longer=False).idf
+    weights = {term: counts[" ".join(term.words)] * idf.get(term.tokens, 0.0) for term in frequent}
+    telling = sorted(weights, key=lambda term: -weights[term])[:_TELLING]
+    found = Found(" ".join(" ".join(term.words) for term in telling))
+    found.words = lexical.search(found.query, search.scope, length + len(left_out), longer=False)
+    search.stages.append(Stage("lexical", "ran", None, stopwatch.milliseconds()))
+    return found, [match for match in found.words.matches if match.document not in left_out]
+
+
+def _ranked(
+    search: Search,
+    source: _Source,
+    nearest: Sequence[int],
+    words: LexicalMatches | None,
+    matches: Sequence[LexicalMatch],
+) -> list[Ranked]:
+    """Rank documents by meaning and words, each with its chunk that is nearest, and that of the source."""
+    store, by_words = search.store, {match.document: match for match in matches}
+    documents = store.documents.by_id([*{*nearest, *by_words}])
     hashes = sorted({document.hash for document in documents.values()})
     stored = store.vectors.of_texts(source.fingerprint, hashes)
-    usual = mean_cosine(search, source.fingerprint)
+    usual, bound = mean_cosine(search, source.fingerprint), words.bound if words else 0.0
     ranked = []
-    for document in documents.values():
-        chunks, vectors = stored.get(document.hash, ((), np.zeros((0, 0), np.float32)))
-        if len(chunks):
+    for identity, document in documents.items():
+        score, traces, chunk, near = 0.0, list[Trace](), None, None
+        if (match := by_words.get(identity)) is not None and bound > 0:
+            score = _OF_WORDS * match.score / bound
+            traces.append(KeywordMatch(match.score, bound, match.tier))
+        if document.hash in stored:
+            chunks, vectors = stored[document.hash]
             cosine, at, of_source = _cosine(source.vectors, vectors)
-            score = min(1.0, max(0.0, (cosine - usual) / max(1.0 - usual, 1e-6)))
-            signals: dict[Signal, float] = {"meaning": cosine}
-            near = source.chunks[of_source]
-            trace = VectorMatch(cosine, score)
-            ranked.append(Ranked(document.id, score, (trace,), signals, chunks[at], near))
-    return sorted(ranked, key=lambda item: (-item.signals["meaning"], item.document))
+            part = max(0.0, (cosine - usual) / max(1.0 - usual, 1e-6))
+            score, chunk, near = score + part, chunks[at], source.chunks[of_source]
+            traces.append(VectorMatch(cosine, min(1.0, part)))
+        ranked.append(Ranked(identity, min(1.0, score), tuple(traces), chunk=chunk, near=near))
+    return sorted(ranked, key=lambda item: (-item.score, item.document))
 
 
 def _cosine(source: Floats, vectors: Floats) -> tuple[float, int, int]:
@@ -140,20 +181,3 @@ def _cosine(source: Floats, vectors: Floats) -> tuple[float, int, int]:
         whole = np.nan_to_num(source @ mean / max(float(np.linalg.norm(mean)), 1e-12), nan=-1.0)
     of_source, at = divmod(int(cosines.argmax()), len(vectors))
     return float(cosines.max() + whole.max()) / 2, at, of_source
-
-
-def _by_words(search: Search, text: str, left_out: Set[int]) -> tuple[Found, Sequence[Ranked]]:
-    """Return the documents with the most telling words of a text."""
-    stopwatch, lexical = Stopwatch(), search.store.lexical
-    counts = Counter(tokens.fold(word) for word in tokens.words(text) if len(word) > 1 and word.isalnum())
-    frequent = Found(" ".join(word for word, _ in counts.most_common(_WORDS)))
-    idf = lexical.search(frequent.query, search.scope, 1, longer=False).idf
-    weights = {
-        term: counts[" ".join(term.words)] * idf.get(term.tokens, 0.0) for term in frequent.query.terms
-    }
-    telling = sorted(weights, key=lambda term: -weights[term])[:_TELLING]
-    found = Found(" ".join(" ".join(term.words) for term in telling))
-    matches = lexical.search(found.query, search.scope, search.length + len(left_out), longer=False)
-    search.stages.append(Stage("lexical", "ran", None, stopwatch.milliseconds()))
-    others = [match for match in matches.matches if match.document not in left_out]
-    return found, fusion.by_words(others, matches.bound)
