@@ -45,6 +45,7 @@ _ALL = ("",)
 #: The folders and files of `qmd` that results depend on, by a pattern of their names. All, for other names.
 MEASURED: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("quality-*", "peers-*", "passages", "calibration", "pages", "in-process"), RANKING),
+    "similar": RANKING,
     "packs": (*RANKING, "engine/packing"),
     "hooks": (*RANKING, "engine/recall.py"),
     "states": (*RANKING, "engine/documents"),
