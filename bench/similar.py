@@ -2,10 +2,10 @@
 
     python bench/similar.py NAME=VAULT... [--time COLLECTION] [--work DIR] [--json OUT]
 
-`VAULT` is a folder of notes with wikilinks, and `COLLECTION` one in BEIR layout. From each note one linked note
-is drawn, and every link between the two is taken out, with its text, in both directions. The measures are
-whether that note is among the first ten and the first five, and the mean reciprocal rank of the first ten. Ways
-to find it:
+`VAULT` is a folder of notes with wikilinks, and `COLLECTION` one in BEIR layout. From each note one linked
+note is drawn, and every link between the two is taken out, with its text, in both directions. The measures
+are whether that note is among the first ten and the first five, and the mean reciprocal rank of the first
+ten. Ways to find it:
 
 - `similar`: `Index.similar`.
 - `title`: `search` with the title of the note.
@@ -43,8 +43,8 @@ RESULTS, TELLING = 10, 25
 LONG, ROUNDS = 200, 30
 _LINK = re.compile("!?" + WIKI.pattern)
 
-#: Cosines of two notes: chunks with chunks, chunks with the mean of the other one, the mean with chunks of the
-#: other one, and mean with mean.
+#: Cosines of two notes: chunks with chunks, chunks with the mean of the other one, the mean with chunks of
+#: the other one, and mean with mean.
 Cosines = tuple[Any, Any, Any, float]
 COMBINATIONS: Mapping[str, Callable[[Cosines], float]] = {
     "best pair": lambda given: given[0].max(),

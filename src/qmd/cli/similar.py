@@ -27,19 +27,19 @@ _LIMIT = 10
 @options.flag("--explain", help="Show how near each document is.")
 @options.all_formats
 def similar(session: Session, document: str, **arguments: Any) -> None:
-    """Find documents that are similar to one, by the vectors that exist. No model is loaded.
+    """Find documents that are similar to one, by the vectors that exist and by words. No model is loaded.
 
     DOC is anything that get accepts; lines (notes/plan.md:10:20) or a section (plan.md#Costs) are compared
     alone. Each document is shown with the passage that is nearest, and the passage of DOC that it is similar
-    to. Copies of DOC are left out. With --unlinked, the documents are those that DOC does not link to and may
-    well. A score of 1 means the same text, and about 0 any other text.
+    to. Copies of DOC are left out. With --unlinked, the documents are those that DOC may want to link. A score
+    is about 0 for documents about something else, and 1 for the same text.
 
     Without vectors of DOC, documents with its most telling words are found. Run 'qmd embed'.
 
     Examples:
       qmd similar notes/plan.md
-      qmd similar plan.md --unlinked -n 5
-      qmd similar 'plan.md#Costs' -c work --after 2026 --json
+      qmd similar notes/ops.md --unlinked -n 5
+      qmd similar 'notes/ops.md#Backups' -c work --json
     """
     request = options.search_request(document, arguments, arguments["limit"] or _LIMIT, scores="raw")
     response = session.index.run("similar", request, cancelled=session.cancelled)

@@ -22,6 +22,8 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
         ("query", "moving a database", "--explain"),
         ("query", "moving a database", "--explain", "--ranking", "contract"),
         ("query", "moving a database", "--explain", "--no-rerank"),
+        ("similar", "deploy.md", "--explain"),
+        ("similar", "plan.md"),
     ],
     "ls": [("ls",)],
     "ls COLLECTION": [("ls", "notes"), ("ls", "notes/2026", "--full-path"), ("ls", "--tag", "work")],

@@ -36,6 +36,10 @@ include-name = "POST /get"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404"]
 
 [[operations]]
+include-name = "GET /documents/{path}/similar"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404"]
+
+[[operations]]
 include-name = "POST /query"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404"]
 
