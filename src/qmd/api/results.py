@@ -21,6 +21,7 @@ from qmd.text.uris import to_uri
 from qmd.text.wording import visible
 from qmd.types import LinkKind, Section, StageStatus, ValueCount
 from qmd.types.citations import Standing
+from qmd.types.sessions import AgentSession
 from qmd.types.states import DocumentState
 
 
@@ -59,7 +60,8 @@ class Hit(Struct, frozen=True, omit_defaults=True):
     `address` is what `get` takes to read on from the passage. `anchor` is the place in a source file that has
     places, such as page 12 of a PDF. `state` is there unless the document is current: superseded, by which
     document, expired and so on. `pinned` is true if the user pinned it to the query. `also` names folded
-    documents with the same text. `body` is the whole text.
+    documents with the same text. `session` is the session of a coding agent whose transcript it is. `body`
+    is the whole text.
     """
 
     docid: str
@@ -75,6 +77,7 @@ class Hit(Struct, frozen=True, omit_defaults=True):
     state: DocumentState | None = None
     pinned: bool = False
     also: tuple[str, ...] = ()
+    session: AgentSession | None = None
     passages: tuple[Passage, ...] = ()
     similar_to: SourcePassage | None = None
     explain: dict[str, Any] | UnsetType = UNSET
@@ -97,6 +100,7 @@ class Hit(Struct, frozen=True, omit_defaults=True):
             state=_state(hit.state),
             pinned=hit.pinned,
             also=hit.also,
+            session=hit.session,
             passages=tuple(
                 Passage(each.line, each.section, each.score, _numbered(each))
                 for each in (hit.passages if passages else ())
@@ -233,9 +237,9 @@ class Document(Struct, frozen=True, omit_defaults=True):
     """A document, with the fields of an MCP resource.
 
     `sourceType` is the media type of the file if the text was extracted from a format other than Markdown,
-    and `anchor` the place in the file where the first line comes from. `state` is as in a search: the text
-    begins with it if the document is superseded, expired or deprecated. `commit` is the one that the text is
-    from, if it is that of a date.
+    and `anchor` the place in the file where the first line comes from. `state` and `session` are as in a
+    search: the text begins with the state if the document is superseded, expired or deprecated. `commit` is
+    the one that the text is from, if it is that of a date.
     """
 
     uri: str
@@ -245,6 +249,7 @@ class Document(Struct, frozen=True, omit_defaults=True):
     text: str
     sourceType: str | None = None  # noqa: N815
     anchor: Anchor | None = None
+    session: AgentSession | None = None
     state: DocumentState | None = None
     commit: Commit | None = None
 
@@ -269,6 +274,7 @@ class Document(Struct, frozen=True, omit_defaults=True):
             text=text,
             sourceType=None if page.source_type in ("", "text/markdown") else page.source_type,
             anchor=_anchor(page.anchor),
+            session=page.session,
             state=_state(page.state),
             commit=None if page.commit is None else Commit.of(page.commit),
         )

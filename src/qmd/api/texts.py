@@ -7,6 +7,7 @@ from qmd.engine.documents.pages import Skipped
 from qmd.errors import DocumentNotFoundError, QmdError
 from qmd.text.wording import plain, plural, visible
 from qmd.types.citations import CitationCheck
+from qmd.types.sessions import in_line
 
 #: The lines that an agent should ask for to read around a hit.
 READ_LINES = 20
@@ -27,6 +28,7 @@ def hit_line(hit: types.Hit) -> str:
     notes = " [pinned]" if hit.pinned else ""
     notes += f" [{visible(hit.state.line)}]" if not hit.state.is_current else ""
     notes += f" [also {', '.join(map(visible, hit.also))}]" if hit.also else ""
+    notes += f" [{in_line(hit.session)}]" if hit.session else ""
     place = f":{hit.anchor.address}" if hit.anchor else ""
     return f"{hit.docid} {hit.percent}% {visible(hit.file)}{place} - {visible(hit.title)}{section}{notes}"
 

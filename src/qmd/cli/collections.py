@@ -9,7 +9,7 @@ import click
 from qmd.cli import candidates
 from qmd.cli.command import Command, Group, typed
 from qmd.cli.indexing import show_report
-from qmd.cli.options import all_formats, chosen_format, combined, decimal, half_life, option
+from qmd.cli.options import all_formats, chosen_format, combined, decimal, flag, half_life, option
 from qmd.cli.progress import Bar
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.show import show_json, show_listing, show_steps
@@ -55,6 +55,7 @@ adding_options = combined(
     ),
     option("--ignore GLOB", None, "Do not index the files that match (may be repeated).", multiple=True),
     option("--encoding E", None, "The encoding of files that are not UTF-8, such as gb18030."),
+    flag("--sessions", help="Add the sessions of Claude Code, Codex, Gemini CLI and OpenCode that are here."),
 )
 
 
@@ -78,7 +79,13 @@ def add(session: Session, /, path: str, name: str | None, **options: Any) -> Non
       qmd collection add ~/notes --name notes
       qmd collection add ~/code/app --mask '**/*.{md,txt}' --ignore 'drafts/**'
       qmd collection add ~/papers --formats all
+      qmd collection add --sessions
     """
+    if options.pop("sessions"):
+        from qmd.cli.sessions import index_sessions
+
+        index_sessions(session, path, name, options)
+        return
     report = index_folder(session, path, name, options)
     if report.added or report.unchanged:
         _next_steps(session, report.collection)

@@ -66,12 +66,19 @@ def add(session: Session, /, path: str, name: str | None, no_embed: bool, **opti
     Examples:
       qmd add ~/notes
       qmd add ~/code/app --name app --mask '**/*.{md,txt}'
+      qmd add --sessions
     """
-    report = index_folder(session, path, name, options)
-    if not (report.added or report.unchanged):
+    if options.pop("sessions"):
+        from qmd.cli.sessions import index_sessions
+
+        reports = index_sessions(session, path, name, options)
+    else:
+        reports = [index_folder(session, path, name, options)]
+    names = tuple(report.collection for report in reports if report.added or report.unchanged)
+    if not names:
         return
     if not no_embed:
-        make_vectors(session, (report.collection,))
+        make_vectors(session, names)
     _offer_to_watch(session)
 
 

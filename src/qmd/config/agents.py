@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from glob import iglob
 from typing import Any, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.errors import ConfigError, UsageError
 
@@ -47,6 +49,32 @@ class Hooks(Struct, frozen=True):
     after: str = ""
 
 
+class Sessions(Struct, frozen=True):
+    """A folder in which an agent keeps the transcripts of its sessions, as a collection.
+
+    Attributes:
+        name: The name of the collection.
+        folder: The folder, with a base in braces (`_bases`).
+        pattern: The glob of the files.
+        formats: The formats that read them.
+        ignore: Globs of what is left out: the transcripts of sub-agents, and folders of other files.
+        needs: A glob of files without which there are no sessions in the folder.
+    """
+
+    name: str
+    folder: str
+    pattern: str
+    formats: tuple[str, ...] = ("transcript",)
+    ignore: tuple[str, ...] = ()
+    needs: str = ""
+
+    @property
+    def exists(self) -> bool:
+        """Whether the folder, if its path is absolute, has sessions or will have them."""
+        needed = not self.needs or any(iglob(self.needs, root_dir=self.folder))
+        return os.path.isdir(self.folder) and needed
+
+
 class Agent(Struct, frozen=True):
     """A program that uses skills, MCP servers or hooks.
 
@@ -63,6 +91,7 @@ class Agent(Struct, frozen=True):
     section: str = "mcpServers"
     entry: Callable[[Sequence[str]], Entry] = _plain
     hooks: Hooks | None = None
+    sessions: tuple[Sessions, ...] = ()
 
 
 #: Codex took over Claude Code's names.
@@ -79,6 +108,14 @@ AGENTS: dict[str, Agent] = {
         entry=_typed,
         # https://code.claude.com/docs/en/hooks
         hooks=Hooks("2.1", "{claude}/settings.json", ".claude/settings.json", _CLAUDE_EVENTS),
+        sessions=(
+            Sessions(
+                "claude-sessions",
+                "{claude}/projects",
+                "**/*.jsonl",
+                ignore=("agent-*.jsonl", "subagents/", "tool-results/"),
+            ),
+        ),
     ),
     "claude-desktop": Agent("Claude Desktop", settings=("{application}/Claude/claude_desktop_config.json",)),
     "codex": Agent(
@@ -95,6 +132,10 @@ AGENTS: dict[str, Agent] = {
             ".codex/hooks.json",
             _CLAUDE_EVENTS,
             after="review them with /hooks: Codex runs only hooks that you trust",
+        ),
+        sessions=(
+            Sessions("codex-sessions", "{codex}/sessions", "**/rollout-*.jsonl"),
+            Sessions("codex-archive", "{codex}/archived_sessions", "**/rollout-*.jsonl"),
         ),
     ),
     "cursor": Agent(
@@ -113,6 +154,14 @@ AGENTS: dict[str, Agent] = {
             ".gemini/settings.json",
             {"session": "SessionStart", "prompt": "BeforeAgent", "compact": "PreCompress"},
             second=1000,
+        ),
+        sessions=(
+            Sessions(
+                "gemini-sessions",
+                "{gemini}/tmp",
+                "*/chats/session-*.{json,jsonl}",
+                ("transcript", "transcript-json"),
+            ),
         ),
     ),
     "opencode": Agent(
@@ -134,6 +183,11 @@ AGENTS: dict[str, Agent] = {
                 "compact": "experimental.session.compacting",
             },
             second=0,
+        ),
+        sessions=(
+            Sessions(
+                "opencode-sessions", "{data}/opencode", "opencode*.db", ("opencode",), ("*/",), "opencode*.db"
+            ),
         ),
     ),
     "vscode": Agent(
@@ -194,6 +248,16 @@ def hooks_of(name: str) -> Hooks:
     return agent.hooks
 
 
+def session_folders(environ: Mapping[str, str]) -> list[tuple[str, Sessions]]:
+    """Return where agents keep transcripts: the name of the agent, and the folder with its path."""
+    bases = _bases(environ)
+    return [
+        (agent.title, replace(each, folder=os.path.normpath(each.folder.format_map(bases))))
+        for agent in AGENTS.values()
+        for each in agent.sessions
+    ]
+
+
 def _inside(project: str, path: str) -> str:
     """Return a path in a project, whose files may come from someone else."""
     root, joined = os.path.realpath(project), os.path.join(project, path)
@@ -220,4 +284,6 @@ def _bases(environ: Mapping[str, str]) -> dict[str, str]:
         "claude": base("CLAUDE_CONFIG_DIR", ".claude"),
         "claude_settings": base("CLAUDE_CONFIG_DIR", ""),
         "codex": base("CODEX_HOME", ".codex"),
+        "data": base("XDG_DATA_HOME", ".local/share"),
+        "gemini": os.path.join(base("GEMINI_CLI_HOME", ""), ".gemini"),
     }

@@ -1,7 +1,7 @@
 """The program of a child process that reads files: `python -m qmd.sources.child MEMORY`.
 
-A request on stdin is a `Request` in JSON on a line, and then the bytes of the file. An answer on stdout is
-the number of its bytes on a line, and then an `Answer` in JSON.
+A request on stdin is a `Request` in JSON on a line, and then the bytes of the file and of the one beside it.
+An answer on stdout is the number of its bytes on a line, and then an `Answer` in JSON.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class Request(Struct, frozen=True):
         folder: The folder that the package of the format is imported from.
         encoding: The encoding of the collection.
         size: The number of its bytes.
+        beside: The number of the bytes after these, of the second file that belongs to it.
         seconds: The most processor time.
     """
 
@@ -50,6 +51,7 @@ class Request(Struct, frozen=True):
     folder: str
     encoding: str | None
     size: int
+    beside: int
     seconds: int
 
 
@@ -73,7 +75,7 @@ def main() -> None:
     while line := requests.readline():
         request = decode(line, type=Request)
         _limit_time(request.seconds)
-        answer = to_builtins(_answer(request, requests.read(request.size)))
+        answer = to_builtins(_answer(request, requests.read(request.size), requests.read(request.beside)))
         # Lone surrogates, which damaged files contain, become question marks.
         data = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
         answers.write(b"%d\n" % len(data) + data)
@@ -108,11 +110,11 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
         raise PermissionError(f"a reader may not do this: {event}")
 
 
-def _answer(request: Request, data: bytes) -> Answer:
+def _answer(request: Request, data: bytes, beside: bytes) -> Answer:
     # Packages that are not installed for all of Python: those of the working folder are no absolute path.
     if os.path.isabs(request.folder) and request.folder not in sys.path:
         sys.path.append(request.folder)
-    file = RawBytes(request.path, data, request.encoding)
+    file = RawBytes(request.path, data, request.encoding, beside)
     try:
         documents = tuple((key, _plain(found)) for key, found in extracted(resolve(request.format), file))
         return Answer(documents, file.decoding)

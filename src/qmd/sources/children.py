@@ -22,7 +22,7 @@ from qmd.processes import processors, python, start
 from qmd.sources.child import Answer, Request
 from qmd.sources.formats import registry
 from qmd.sources.formats.base import NO_TEXT, TOO_LARGE, TOO_SLOW, Unreadable
-from qmd.sources.read import Outcome, RawBytes, failed, read_raw, to_source
+from qmd.sources.read import MAX_BYTES, Outcome, RawBytes, failed, read_raw, to_source
 from qmd.sources.root import Root
 from qmd.text.outline import one_line
 from qmd.types import Decoding, Extracted, SourceFile
@@ -71,7 +71,9 @@ class Children:
     def _read(self, file: SourceFile, reader: registry.Reader, encoding: str | None) -> Outcome:
         isolated = reader.row.isolated
         try:
-            raw, fingerprint = read_raw(file, encoding, root=self._root)
+            raw, fingerprint = read_raw(
+                file, encoding, reader.row.max_bytes or MAX_BYTES, self._root, reader.row.beside
+            )
             if not isolated:  # decoded here, so that the errors are those of short texts
                 raw.data = raw.text().encode()
         except SourceError as error:
@@ -129,15 +131,18 @@ class _Child:
             Unreadable: If the format cannot read the file, or the process reaches a limit or crashes.
         """
         assert self._process.stdin is not None
-        size = len(raw.data)
+        size = len(raw.data) + len(raw.beside)
         seconds = PROCESSOR + PROCESSOR_PER_MB * size // 1_000_000
         timer = threading.Timer(SECONDS, self._expire)
         timer.start()
         try:
-            request = Request(raw.path, reader.target, reader.folder, encoding, size, seconds)
+            request = Request(
+                raw.path, reader.target, reader.folder, encoding, len(raw.data), len(raw.beside), seconds
+            )
             with suppress(BrokenPipeError):
                 self._process.stdin.write(json.encode(request) + b"\n")
                 self._process.stdin.write(raw.data)
+                self._process.stdin.write(raw.beside)
                 self._process.stdin.flush()
             answer = self._answer()
         finally:

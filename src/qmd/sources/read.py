@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from hashlib import sha256
 from stat import S_ISREG
@@ -50,19 +51,27 @@ def failed(file: SourceFile, error: Unreadable) -> Outcome:
 
 
 def read_raw(
-    file: SourceFile, encoding: str | None = None, max_bytes: int = MAX_BYTES, root: Root | None = None
+    file: SourceFile,
+    encoding: str | None = None,
+    max_bytes: int = MAX_BYTES,
+    root: Root | None = None,
+    beside: str = "",
 ) -> tuple[RawBytes, Fingerprint]:
     """Return the bytes of a file, and its fingerprint before reading.
 
     The text of a text format is decoded when it is asked for; see `qmd.sources.decoding`. It may be blank.
-    With a `root`, the file is not read if there is now a link on the way to it. Raises `SourceError` if the
-    file cannot be read, is no regular file, or is larger than `max_bytes`.
+    With a `root`, the file is not read if there is now a link on the way to it. `beside` is what the name of
+    a second file ends with that belongs to it, if there is one; the fingerprint is that of both. Raises
+    `SourceError` if the file cannot be read, is no regular file, or is larger than `max_bytes`.
     """
     try:
-        data, fingerprint = _read(file, max_bytes, root)
+        data, fingerprint = _read(file.path, file.absolute, max_bytes, root)
+        second = _second(file, beside, max_bytes, root, fingerprint) if beside else None
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot read {file.path}: {in_words(error)}") from error
-    return RawBytes(file.path, data, encoding), fingerprint
+    if second is None:
+        return RawBytes(file.path, data, encoding), fingerprint
+    return RawBytes(file.path, data, encoding, second[0]), together(fingerprint, second[1])
 
 
 def to_source(found: Extracted, decoding: Decoding = UTF_8) -> SourceText:
@@ -86,10 +95,11 @@ def to_source(found: Extracted, decoding: Decoding = UTF_8) -> SourceText:
 class RawBytes:
     """A file in memory; see `RawFile`. `decoding` says how its text was decoded."""
 
-    def __init__(self, path: str, data: bytes, encoding: str | None = None) -> None:
+    def __init__(self, path: str, data: bytes, encoding: str | None = None, beside: bytes = b"") -> None:
         self._encoding = encoding
         self.path = path
         self.data = data
+        self.beside = beside
         self.decoding = UTF_8
 
     def text(self, charset: str = "") -> str:
@@ -97,12 +107,31 @@ class RawBytes:
         return text
 
 
-def _read(file: SourceFile, max_bytes: int, root: Root | None) -> tuple[bytes, Fingerprint]:
-    descriptor = os.open(file.absolute, _OPEN) if root is None else root.open(file.absolute, _OPEN)
+def together(one: Fingerprint, other: Fingerprint) -> Fingerprint:
+    """Return the fingerprint of two files that are one."""
+    return Fingerprint(one.size + other.size, max(one.mtime_ns, other.mtime_ns), one.inode)
+
+
+def _second(
+    file: SourceFile, ending: str, max_bytes: int, root: Root | None, first: Fingerprint
+) -> tuple[bytes, Fingerprint] | None:
+    """Return what belongs to a file; None if there is nothing. Raises `OSError` if the file has changed."""
+    try:
+        found = _read(file.path + ending, file.absolute + ending, max_bytes, root)
+    except FileNotFoundError:
+        found = None
+    status = os.stat(file.absolute, follow_symlinks=False) if root is None else root.stat(file.absolute)
+    if (status.st_size, status.st_mtime_ns, status.st_ino) != first:
+        raise OSError(errno.EAGAIN, "it is being written")
+    return found
+
+
+def _read(path: str, absolute: str, max_bytes: int, root: Root | None) -> tuple[bytes, Fingerprint]:
+    descriptor = os.open(absolute, _OPEN) if root is None else root.open(absolute, _OPEN)
     try:
         status = os.fstat(descriptor)
         if not S_ISREG(status.st_mode):
-            raise SourceError(f"cannot read {file.path}: not a regular file")
+            raise SourceError(f"cannot read {path}: not a regular file")
         parts = []
         room = max_bytes + 1 if status.st_size <= max_bytes else 0
         while room and (part := os.read(descriptor, min(room, max(status.st_size + 1, 4096)))):
@@ -112,7 +141,7 @@ def _read(file: SourceFile, max_bytes: int, root: Root | None) -> tuple[bytes, F
                 break  # asking for more costs as much as reading a short file
         if not room:
             raise SourceError(
-                f"cannot read {file.path}: larger than {max_bytes / 1024 / 1024:.3g} MB",
+                f"cannot read {path}: larger than {max_bytes / 1024 / 1024:.3g} MB",
                 "Split the file, or exclude it with an ignore glob.",
             )
     finally:

@@ -9,15 +9,16 @@ import unicodedata
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection as Names
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from operator import attrgetter
 from stat import S_ISDIR, S_ISREG
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from qmd.sources.formats.registry import suffix
+from qmd.sources.formats.registry import beside, suffix
 from qmd.sources.paths import OnProblem, absolute_path, in_words, printable
+from qmd.sources.read import together
 from qmd.sources.root import Root
 from qmd.sources.rules import Rules
 from qmd.types import Collection, Fingerprint, SourceFile, States
@@ -109,6 +110,7 @@ class _Walker:
         self.prefixes: dict[str, str] = {}  # the prefix of every real folder listed
         self.rules = Rules(collection)
         self.root = root
+        self.beside = beside(collection.formats)
         self.on_problem = on_problem
         self.unknown: Counter[str] | None = None
         self.unseen: States = {}
@@ -188,13 +190,15 @@ class _Walker:
                             if absolute in listed:
                                 continue
                             status = entry.stat(follow_symlinks=False)
-                            state = status.st_size, status.st_mtime_ns, status.st_ino
+                            state = Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino)
+                            if self.beside:
+                                state = self._with_second(absolute, state)
                             if unseen.get(path) == state:
                                 listed.add(absolute)
                                 del unseen[path]
                             elif self._is_valid(path) and S_ISREG(status.st_mode):
                                 listed.add(absolute)
-                                yield SourceFile(path, absolute, Fingerprint(*state))
+                                yield SourceFile(path, absolute, state)
                         elif entry.is_dir(follow_symlinks=False):
                             if not rules.folder_excluded(name, path) and self._is_valid(path, "/"):
                                 folders.append((base + entry.name, path + "/"))
@@ -253,7 +257,16 @@ class _Walker:
             and self._is_valid(path)
         ):
             self.listed.add(target)
-            yield SourceFile(path, target, Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino))
+            state = Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino)
+            yield SourceFile(path, target, self._with_second(target, state))
+
+    def _with_second(self, absolute: str, state: Fingerprint) -> Fingerprint:
+        """Return the state of a file with that of the second file that belongs to it, if there is one."""
+        if ending := self.beside.get(suffix(absolute)):
+            with suppress(OSError):
+                status = self.root.stat(absolute + ending)
+                return together(state, Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino))
+        return state
 
     def _is_valid(self, path: str, ending: str = "") -> bool:
         """Return whether a name is valid UTF-8, and report it if it is not."""

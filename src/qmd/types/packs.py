@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from qmd.types.search import Stage
+from qmd.types.sessions import AgentSession
 from qmd.types.states import DocumentState
 
 
@@ -23,6 +24,7 @@ class PackedPassage(Struct, frozen=True, omit_defaults=True, kw_only=True):
     score: float = 0.0  #: How likely its document answers the question that it is for, 0..1
     also: tuple[str, ...] = ()  #: The addresses of copies and near copies, which are left out
     again: bool = False  #: Whether the session was given it before, so that the text is not repeated
+    session: AgentSession | None = None  #: The session of a coding agent whose transcript it is from
     text: str = ""
 
     @property

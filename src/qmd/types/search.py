@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from qmd.types.content import Anchor
 from qmd.types.documents import Chunk
 from qmd.types.lists import ValueCount
+from qmd.types.sessions import AgentSession
 from qmd.types.states import CURRENT, DocumentState
 from qmd.types.traces import Signal, Trace, explained
 
@@ -95,6 +96,7 @@ class Hit(Struct, frozen=True):
     pinned: bool = False  #: Whether the user pinned it for this query
     also: tuple[str, ...] = ()  #: The display paths of other documents with the same text
     similar_to: Snippet | None = None  #: The passage of the document asked about that it is similar to
+    session: AgentSession | None = None  #: The session of a coding agent whose transcript it is
 
     @property
     def explain(self) -> Mapping[str, Any] | None:

@@ -25,6 +25,7 @@ from qmd.cli.terminal import (
 if TYPE_CHECKING:
     from qmd.engine.documents.pages import Page, Skipped
     from qmd.types import Anchor, Document, Hit, Snippet
+    from qmd.types.sessions import AgentSession
     from qmd.types.states import DocumentState
 
 #: Percentages above which a score is green or yellow.
@@ -54,7 +55,7 @@ def _listing(found: Listing, view: View) -> str:
 def heading(page: Page, view: View) -> str:
     """Return the lines above a document on a terminal: its path and context."""
     place = _location(page.document, view, line=page.first_line, gap="  ", anchor=page.anchor)
-    return "\n".join([place, *_context(page.context, view), *_state(page.state, view)]) + "\n\n"
+    return "\n".join([place, *_about(page, view)]) + "\n\n"
 
 
 def _hit(hit: Hit, view: View) -> str:
@@ -67,6 +68,7 @@ def _hit(hit: Hit, view: View) -> str:
         *_context(hit.context, view),
         *_state(hit.state, view),
         *_similar_to(hit.similar_to, view),
+        *_session(hit.session, view),
         *(labelled("Also: ", also, view) if also else []),
         f"Score: {view.styled(f'{hit.percent}%', colour)}{', pinned to this query' if hit.pinned else ''}",
     ]
@@ -103,6 +105,26 @@ def _context(context: str | None, view: View) -> list[str]:
         for at, text in enumerate(texts)
         for line in labelled(" " * len(_CONTEXT) if at else _CONTEXT, text, view)
     ]
+
+
+def _about(page: Page, view: View) -> list[str]:
+    """Return the lines about a document: its context, its state, and the session that it is of."""
+    return [
+        *_context(page.context, view),
+        *_state(page.state, view),
+        *_session(page.session, view),
+    ]
+
+
+def _session(session: AgentSession | None, view: View) -> list[str]:
+    """Return the lines that say which session it is, and what resumes it: a line of its own, to be copied."""
+    if session is None:
+        return []
+    about = ", ".join(filter(None, (session.agent, session.day, session.project)))
+    lines = labelled("Session: ", one_line(about, terminal=view.terminal), view)
+    return (
+        [*lines, f"Resume: {clean_name(session.resume, terminal=view.terminal)}"] if session.resume else lines
+    )
 
 
 def _state(state: DocumentState, view: View) -> list[str]:
@@ -143,7 +165,7 @@ def _item(item: Page | Skipped, view: View) -> str:
     heading = f"{rule}\nFile: {_location(item.document, view, line=line, anchor=anchor)}\n{rule}\n\n"
     if isinstance(item, Skipped):
         return f"{heading}[SKIPPED: {skipped_because(item)}]\n"
-    context = "\n".join([*_context(item.context, view), *_state(item.state, view)])
+    context = "\n".join(_about(item, view))
     text = view.page(item).rstrip("\n")
     return heading + (f"{context}\n\n" if context else "") + clean(text, terminal=view.terminal) + "\n"
 

@@ -17,6 +17,7 @@ from qmd.cli.terminal import clean, one_line
 if TYPE_CHECKING:
     from qmd.engine.documents.pages import Page, Skipped
     from qmd.types import Anchor, Hit, Snippet
+    from qmd.types.sessions import AgentSession
     from qmd.types.states import DocumentState
 
 _SPECIAL = frozenset(',"\n\r')
@@ -52,6 +53,7 @@ class Entry(Struct, frozen=True):
     passages: tuple[Snippet, ...] = ()
     similar_to: Snippet | None = None
     explain: Mapping[str, Any] | None = None
+    session: AgentSession | None = None
 
     @property
     def state_line(self) -> str | None:
@@ -80,6 +82,7 @@ def hit_entry(hit: Hit, view: View) -> Entry:
         passages=hit.passages if len(hit.passages) > 1 and not view.full else (),
         similar_to=hit.similar_to,
         explain=hit.explain if view.explain else None,
+        session=hit.session,
     )
 
 
@@ -99,6 +102,7 @@ def page_entry(item: Page | Skipped, view: View) -> Entry:
         item.anchor,
         item.total_lines,
         state=_state(item.state),
+        session=item.session,
     )
 
 
@@ -136,6 +140,7 @@ def _json_hit(entry: Entry) -> dict[str, Any]:
         state=entry.state,
         pinned=entry.pinned or None,
         also=list(entry.also) or None,
+        session=entry.session,
         **{entry.content: entry.text},
         passages=[*map(_json_passage, entry.passages)] or None,
         similar_to=_json_source(entry.similar_to),
@@ -173,6 +178,7 @@ def _json_page(entry: Entry) -> dict[str, Any]:
         anchor=_json_anchor(entry.anchor),
         total_lines=entry.total_lines,
         state=entry.state,
+        session=entry.session,
         **{entry.content: entry.text},
     )
 

@@ -19,6 +19,7 @@ from qmd.engine.documents.fitting import Limit, as_json, fit_page, fit_pages, mo
 from qmd.engine.documents.links import Links
 from qmd.engine.documents.pages import Page, Pages, Skipped
 from qmd.engine.documents.references import Location, References
+from qmd.engine.documents.sessions import sessions_of
 from qmd.engine.documents.stated import states_in
 from qmd.engine.parts import Part
 from qmd.engine.requests import ALL, DEFAULT_MAX_BYTES, FilterOptions, collections_of, unknown_collection
@@ -389,6 +390,7 @@ class Library(References):
             media_type,
             tuple(anchors),
             fence_at(text, before),
+            session=sessions_of(self._store, [document]).get(document.id),
             state=CURRENT if (states := self._states()) is None else states.of(document.id),
             commit=commit,
         )

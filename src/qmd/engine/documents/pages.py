@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from qmd.types import Anchor, Commit, Document
+from qmd.types.sessions import AgentSession
 from qmd.types.states import CURRENT, DocumentState
 
 
@@ -23,6 +24,7 @@ class Page(Struct, frozen=True):
     media_type: str = "text/markdown"  #: The media type of the text
     anchors: tuple[Anchor, ...] = ()  #: The places in the source file, by the lines of the whole document
     fence: str = ""  #: The marks of the code fence in which the text begins
+    session: AgentSession | None = None  #: The session of a coding agent whose transcript it is
     note: str = ""  #: What was left out of the text to stay within a number of tokens
     state: DocumentState = CURRENT  #: Whether the document is still the present word
     commit: Commit | None = None  #: The commit that the text is from, if it is that of a date

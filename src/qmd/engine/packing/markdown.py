@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from qmd.text.regex import lazy
 from qmd.text.wording import plural, visible
 from qmd.types import Pack, PackedPassage
+from qmd.types.sessions import in_line
 
 #: Characters of the goal that the heading shows, and of the section of a passage.
 _GOAL, _SECTION = 120, 120
@@ -70,7 +71,8 @@ def header(passage: PackedPassage) -> str:
     parts = [visible(passage.address), passage.hash, passage.date, section[:_SECTION]]
     parts += [f"[{visible(passage.state.line)}]"] if passage.state is not None else []
     also = f" (also {', '.join(map(visible, passage.also))})" if passage.also else ""
-    return f"[{passage.number}] {' '.join(filter(None, parts))}{also}"
+    session = f" [{in_line(passage.session)}]" if passage.session else ""
+    return f"[{passage.number}] {' '.join(filter(None, parts))}{also}{session}"
 
 
 def escaped(text: str) -> str:

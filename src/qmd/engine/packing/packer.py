@@ -284,6 +284,7 @@ def _passage(
         score=max(source.scores),
         also=also,
         again=first.again,
+        session=source.session,
         text="" if first.again else text,
     )
 

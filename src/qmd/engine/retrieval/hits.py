@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from qmd.config.contexts import context_for
+from qmd.engine.documents.sessions import sessions_of
 from qmd.engine.retrieval.passages import choose_passages
 from qmd.engine.retrieval.search import Search
 from qmd.store.values import LEFT_OUT
@@ -35,6 +36,7 @@ def make_hits(
     ids = [item.document for item in ranked]
     documents, texts = store.documents.by_id(ids), store.documents.texts(ids)
     anchors = store.fields.anchors(ids)
+    sessions = sessions_of(store, documents.values())
     hits: list[Hit] = []
     for item in ranked:
         document, text = documents.get(item.document), texts.get(item.document)
@@ -66,6 +68,7 @@ def make_hits(
                 pinned=item.pinned,
                 also=item.also,
                 similar_to=_source_passage(search, highlighter, item, source),
+                session=sessions.get(document.id),
             )
         )
     return tuple(hits)

@@ -13,6 +13,7 @@ from qmd.engine.watching.election import WatchedCollection
 from qmd.engine.watching.filesystems import network_type
 from qmd.engine.watching.notify import Event, Notifier
 from qmd.errors import QmdError
+from qmd.sources.formats.registry import beside
 from qmd.sources.paths import is_inside
 from qmd.sources.rules import Rules
 from qmd.sources.walk import folders
@@ -52,6 +53,7 @@ class Tree:
         self._notifier = notifier
         self._reason = reason
         self._rules = Rules(collection)
+        self._beside = beside(collection.formats)
         self._root = ""
         self._identity: _Identity | None = None
         self._prefixes: dict[str, str] = {}
@@ -116,7 +118,7 @@ class Tree:
         prefix = self._prefix(event.folder)
         if prefix is None or not event.name:  # the parent of a folder inside tells that it was moved
             return
-        name = unicodedata.normalize("NFC", event.name)
+        name = self._first(unicodedata.normalize("NFC", event.name))
         path = prefix + name
         link = path in self._links or (event.appeared and name[0] != "." and os.path.islink(absolute))
         if link or (self._links and event.folder_changed):
@@ -157,6 +159,13 @@ class Tree:
         self.burst = len(paths) > _BURST_PATHS
         self.unsettled = True
         self.changes.delay(until)
+
+    def _first(self, name: str) -> str:
+        """Return the name of the file that is read with the file of this name, which may be itself."""
+        for suffix, ending in self._beside.items():
+            if name.endswith(f".{suffix}{ending}"):
+                return name.removesuffix(ending)
+        return name
 
     def _prefix(self, folder: str) -> str | None:
         """Return the prefix of the paths in a folder; None if it does not belong to the collection."""

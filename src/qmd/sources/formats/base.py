@@ -46,6 +46,10 @@ class RawFile(Protocol):
     def data(self) -> bytes:
         """The bytes of the file."""
 
+    @property
+    def beside(self) -> bytes:
+        """The bytes of the second file that belongs to it, if its format has such files."""
+
     def text(self, charset: str = "") -> str:
         """Return the decoded text, with line feeds as line ends.
 

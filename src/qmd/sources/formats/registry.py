@@ -47,6 +47,9 @@ class Row(Struct, frozen=True):
         binary: Whether files are not text. If a collection names no formats, other files that its pattern
             selects are read as Markdown.
         container: Whether a file contains several documents.
+        named: Whether only collections that name the format read its files: `all` does not stand for it.
+        beside: What the name of a second file ends with that is read with a file, if there is one.
+        max_bytes: The most bytes of a file; 0 for the limit of all formats.
     """
 
     module: str
@@ -57,6 +60,9 @@ class Row(Struct, frozen=True):
     isolated: bool = False
     binary: bool = False
     container: bool = False
+    named: bool = False
+    beside: str = ""
+    max_bytes: int = 0
 
     @property
     def missing(self) -> str:
@@ -83,6 +89,17 @@ BUILTIN: dict[str, Row] = {
     "mail": Row("mail", ("eml",), "message/rfc822", isolated=True),
     "mailbox": Row("mailbox", ("mbox",), "application/mbox", isolated=True, container=True),
     "transcript": Row("transcript", ("jsonl",), "application/jsonl", isolated=True),
+    "transcript-json": Row("transcript", ("json",), "application/json", isolated=True, named=True),
+    "opencode": Row(
+        "opencode",
+        ("db",),
+        "application/vnd.sqlite3",
+        isolated=True,
+        container=True,
+        named=True,
+        beside="-wal",
+        max_bytes=256 << 20,
+    ),
     "pdf": _binary("pdf", "pdf", "application/pdf", "pypdfium2"),
     "docx": _binary("docx", "docx docm", f"{_OFFICE}wordprocessingml.document", "docx"),
     "odt": _binary("odt", "odt", "application/vnd.oasis.opendocument.text", "odfdo"),
@@ -103,6 +120,8 @@ FORMATS = Table(
     {suffix: _MODULES + row.module for row in BUILTIN.values() for suffix in row.suffixes},
     Format,
 )
+#: The suffixes that `ALL` does not stand for.
+_NAMED = frozenset(suffix for row in BUILTIN.values() if row.named for suffix in row.suffixes)
 _BY_SUFFIX = {suffix: name for name, row in BUILTIN.items() for suffix in row.suffixes}
 #: The `identity` that files have if none is recorded.
 FIRST_IDENTITY = f"{markdown.name} 1"
@@ -196,8 +215,9 @@ class Readers:
         return Reader(part, row, package_of(entry), str(entry.dist.locate_file("")) if entry.dist else "")
 
     def _selects(self, name: str) -> bool:
-        named = name in self._formats or ALL in self._formats
-        return named or (BUILTIN[name].binary and not self._formats)
+        row = BUILTIN[name]
+        named = name in self._formats or (ALL in self._formats and not row.named)
+        return named or (row.binary and not self._formats)
 
 
 @cache
@@ -243,9 +263,16 @@ def check_names(formats: Sequence[str]) -> None:
 def suffixes(formats: Sequence[str]) -> frozenset[str]:
     """Return the suffixes of the files of formats. Raises `UsageError` if a name is no format."""
     check_names(formats)
+    found = frozenset(suffix for name in formats if name != ALL for suffix in _suffixes_of(name))
     if ALL in formats:
-        return frozenset(FORMATS.names())
-    return frozenset(suffix for name in formats for suffix in _suffixes_of(name))
+        found |= frozenset(FORMATS.names()) - _NAMED
+    return found
+
+
+def beside(formats: Sequence[str]) -> dict[str, str]:
+    """Return what the names of second files end with, by the suffix of the files of formats."""
+    rows = [BUILTIN[name] for name in formats if name in BUILTIN]
+    return {suffix: row.beside for row in rows if row.beside for suffix in row.suffixes}
 
 
 @cache

@@ -1,0 +1,25 @@
+"""Which documents are transcripts of coding agents, and of which session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from qmd.store.base import Store
+from qmd.types import Document
+from qmd.types.sessions import AgentSession
+
+
+def sessions_of(store: Store, documents: Iterable[Document]) -> dict[int, AgentSession]:
+    """Return the sessions of documents by id, without documents that are no transcripts."""
+    ids = [document.id for document in documents if _may_be_one(document.path)]
+    if not ids:
+        return {}
+    from qmd.text.sessions import session_of  # searches of notes start without it
+
+    found = {identity: session_of(fields) for identity, fields in store.fields.of(ids).items()}
+    return {identity: session for identity, session in found.items() if session is not None}
+
+
+def _may_be_one(path: str) -> bool:
+    """Return whether a path is that of a file, or in a file, that a format of transcripts reads."""
+    return path.lower().endswith((".jsonl", ".json")) or ".db#" in path.lower()
