@@ -107,6 +107,8 @@ CHINESE: Mapping[str, str] = {
     "Path": "路径",
     "Link": "链接",
     "Copied": "已复制",
+    "Session of {agent}": "{agent} 的会话",
+    "Copy the command that resumes the session": "复制恢复此会话的命令",
     "Result {n} of {of}": "第 {n} 条，共 {of} 条",
     "Back to the results": "返回结果",
     "{n} image on other servers was not loaded.": "未加载其他服务器上的 {n} 张图片。",

@@ -22,6 +22,7 @@ from qmd.text.outline import heading_text
 from qmd.text.query import as_typed, parse
 from qmd.text.wording import plain, visible
 from qmd.types import Hit, SearchResponse, SortOrder
+from qmd.types.sessions import AgentSession
 from qmd.types.states import DocumentState
 from qmd.types.traces import ContractBlend, Fusion, KeywordMatch, Trace, TunedBlend, VectorMatch
 from qmd.web.filters import FACETS, Facet, facet
@@ -102,6 +103,7 @@ class Result(Struct, frozen=True):
     place: tuple[str, int] | None  #: The kind and number of the page, slide or cell
     percent: int
     parts: tuple[Part, ...]
+    session: AgentSession | None = None
 
 
 class Results(Struct, frozen=True):
@@ -208,6 +210,7 @@ def _result(hit: Hit, asked: Asked, fields: Mapping[str, tuple[Any, ...]], find:
         place=(hit.anchor.kind, hit.anchor.value) if hit.anchor and hit.anchor.kind != LINE else None,
         percent=hit.percent,
         parts=tuple(_parts(hit.traces)),
+        session=hit.session,
     )
 
 

@@ -371,7 +371,7 @@ if (live) {
   }
   store("sessionStorage", "entered", "");
 }
-if (navigator.clipboard) $$(".copy").forEach((each) => { each.hidden = false; });
+if (navigator.clipboard) document.documentElement.classList.add("copies");
 recent();
 trail();
 watch();
