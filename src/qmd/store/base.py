@@ -240,6 +240,12 @@ class PendingTexts(Protocol):
         `release`, or when the vectors of its text are stored.
         """
 
+    def earlier(self, embedder: str, text: str) -> tuple[str, str] | None:
+        """Return hash and text of a text with vectors that begins like another and no document has any more.
+
+        None if there is none, or if the store does not keep such texts.
+        """
+
     def release(self, prefix: str) -> None:
         """Release the leases of workers whose name starts with `prefix`."""
 

@@ -6,7 +6,7 @@ import os
 import platform
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -35,6 +35,8 @@ TITLE_CHARACTERS = 60
 MAX_TEXTS = 1000
 #: If embedding can be cancelled: the chunks of the first call of the model, and the seconds of later ones.
 _FIRST_CHUNKS, _STEP_SECONDS = 4, 0.5
+#: Characters of a text from which on it is worth while to look for an earlier state of it.
+_LONG = 10_000
 #: Estimated bytes of a chunk before any text has been cut.
 _CHUNK_BYTES = 1_800
 
@@ -164,10 +166,11 @@ def shares(
         while leased := store.pending.lease(vectors.fingerprint, scope, worker, text_count, lease):
             for item in leased:
                 chunks = cut(item.text, embedder)
+                known = _known(store, vectors, item.text)
                 todo = len(chunks) if item.embedded_from is None else min(item.embedded_from, len(chunks))
                 while todo:
                     start = max(0, todo - (BATCH_CHUNKS - batch_size))
-                    batch.append(_Part(item, chunks[start:todo], continues=todo < len(chunks)))
+                    batch.append(_Part(item, chunks[start:todo], todo < len(chunks), known))
                     batch_size += todo - start
                     todo = start
                     if batch_size == BATCH_CHUNKS:
@@ -207,11 +210,12 @@ def cut(text: str, embedder: Embedder) -> list[Chunk]:
 
 
 class _Part(Struct, frozen=True):
-    """Consecutive chunks of a text; `continues` as in `Embedded`."""
+    """Consecutive chunks of a text; `continues` as in `Embedded`, and vectors by the places of chunks."""
 
     item: Pending
     chunks: list[Chunk]
     continues: bool
+    known: Mapping[tuple[int, int], NDArray[np.float32]]
 
     @property
     def bytes(self) -> int:
@@ -222,15 +226,24 @@ class _Part(Struct, frozen=True):
 def _store(
     store: Store, embedder: Embedder, vectors: VectorSet, batch: list[_Part], cancelled: Cancelled | None
 ) -> Share:
-    """Embed a batch and store its vectors."""
+    """Embed a batch, except for chunks whose vectors are known, and store its vectors."""
+    import numpy as np
+
     rows = [(part.item, chunk) for part in batch for chunk in part.chunks]
+    found = [part.known.get((chunk.start, chunk.end)) for part in batch for chunk in part.chunks]
     pieces = [item.text[chunk.start : chunk.end] for item, chunk in rows]
     # The first chunk contains the title. Later ones do not tell the subject of the document without it.
     texts = [
         f"{item.title[:TITLE_CHARACTERS]}\n{piece}" if chunk.seq else piece
         for (item, chunk), piece in zip(rows, pieces, strict=True)
     ]
-    matrix = _embed(embedder, texts, [item.title for item, _ in rows], cancelled)
+    new = [at for at, vector in enumerate(found) if vector is None]
+    titles = [item.title for item, _ in rows]
+    if new:
+        made = _embed(embedder, [texts[at] for at in new], [titles[at] for at in new], cancelled)
+        for at, vector in zip(new, made, strict=True):
+            found[at] = vector
+    matrix = np.stack([vector for vector in found if vector is not None])
     tokens = [embedder.token_ids(piece) for piece in pieces]
     embedded: list[Embedded] = []
     start = 0
@@ -243,6 +256,23 @@ def _store(
     store.vectors.add(vectors, embedded)
     complete = sum(part.chunks[0].seq == 0 for part in batch)
     return Share(complete, len(rows), sum(part.bytes for part in batch))
+
+
+def _known(store: Store, vectors: VectorSet, text: str) -> Mapping[tuple[int, int], NDArray[np.float32]]:
+    """Return the vectors of the chunks that an earlier, shorter state of a long text has, by their places.
+
+    Only the end of a file that grows, such as a transcript, is then embedded.
+    """
+    earlier = store.pending.earlier(vectors.fingerprint, text) if len(text) >= _LONG else None
+    if earlier is None:
+        return {}
+    digest, before = earlier
+    chunks, found = store.vectors.of_texts(vectors.fingerprint, [digest])[digest]
+    return {
+        (chunk.start, chunk.end): vector
+        for chunk, vector in zip(chunks, found, strict=True)
+        if before[chunk.start : chunk.end] == text[chunk.start : chunk.end]
+    }
 
 
 def _embed(

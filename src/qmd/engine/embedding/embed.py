@@ -83,6 +83,9 @@ class EmbeddingMethods(Part):
                 for share in batches.shares(store, models.embedder, vectors, scope, worker, lease, cancelled):
                     tally.add(share)
             report = tally.report(vectors.name, lost)
+            if background:
+                # Earlier states of files that have changed are not needed any more.
+                store.documents.prune()
             # Older vectors stay until all collections have new ones, including those that are not visible.
             complete = workspace.configuration.permitted()
             return active_vectors.activate(store, complete, workspace.config, models, report)

@@ -43,6 +43,8 @@ class Tree:
         self.collection = collection
         self.changes = debounce
         self.full_scan_at = 0.0
+        #: When the collection may be scanned again.
+        self.rested_at = 0.0
         self.checked = ""
         #: Whether there are changes that the index does not have, or may not have.
         self.unsettled = True
@@ -142,6 +144,7 @@ class Tree:
         if len(self._paths) > _MAX_PATHS:
             self._paths = {EVERYTHING}
         self.changes.touch(now)
+        self.changes.delay(self.rested_at)
 
     def take(self) -> Sequence[str]:
         """Return the paths to scan, () for everything, and forget them."""

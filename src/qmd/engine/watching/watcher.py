@@ -75,6 +75,9 @@ class Timing(Struct, frozen=True):
 
 #: Scans of a polled collection take at most this share of the time.
 _POLL_SHARE = 0.01
+#: Scans of a collection, and embedding, rest this many times as long as they took: a large file that is
+#: written all the time, such as a transcript, is not read all the time.
+_REST = 4
 
 
 class Listener:
@@ -132,6 +135,8 @@ class Watcher:
         self._embeddings = Debounce(self._timing.embed_quiet, self._timing.embed_longest)
         self._embedding: threading.Thread | None = None
         self._embedding_state = "idle"
+        #: When embedding may begin again.
+        self._rested_at = 0.0
 
     @property
     def stopped(self) -> bool:
@@ -304,6 +309,7 @@ class Watcher:
             return
         tree.unsettled = report.error is not None
         finished = time.monotonic()
+        tree.rested_at = finished + _REST * (finished - started)
         if tree.polled:
             tree.checked = timestamp()
             pause = max(self._timing.poll, (finished - started) / _POLL_SHARE)
@@ -316,6 +322,7 @@ class Watcher:
         self._listener.scanned(report)
         if report.added or report.updated:
             self._embeddings.touch(finished)
+            self._embeddings.delay(self._rested_at)
 
     def _embed_changed(self) -> None:
         """Start embedding if texts have changed, and if it does not run already."""
@@ -338,6 +345,7 @@ class Watcher:
         self._embedding.start()
 
     def _embed(self, names: Sequence[str]) -> None:
+        started = time.monotonic()
         try:
             report = self._work.embed(names)
         except CancelledError:
@@ -350,6 +358,8 @@ class Watcher:
             self._embedding_state = error.in_one_line()
             self._fail("embedding", f"embedding: {error.in_one_line()}")
         else:
+            finished = time.monotonic()
+            self._rested_at = finished + _REST * (finished - started)
             self._embedding_state = "idle"
             self._succeed("embedding")
             if report.texts:

@@ -95,6 +95,9 @@ class PendingTexts(Part, base.PendingTexts):
             if texts or not contents:
                 return texts
 
+    def earlier(self, embedder: str, text: str) -> tuple[str, str] | None:
+        return None
+
     def release(self, prefix: str) -> None:
         for key in [key for key in self._assignments if key[0].startswith(prefix)]:
             del self._assignments[key]

@@ -253,8 +253,19 @@ class _Writer:
             self.removed += 1
 
     def relink(self) -> None:
-        """Update the vector blocks for texts that were added to or removed from the collection."""
+        """Update the vector blocks for texts that were added to or removed from the collection.
+
+        Texts that no document has any more stay for their vectors. Those without vectors are dropped, because
+        a file that grows, such as a transcript, would leave one at each scan. The last one stays, so that its
+        number is not given to another text while it is being embedded.
+        """
         unlink_content(self._db, self._collection, self._unlinked)
+        self._db.execute(
+            f"DELETE FROM contents WHERE id IN {LISTED} AND id < (SELECT max(id) FROM contents) "
+            "AND NOT EXISTS (SELECT 1 FROM documents d WHERE d.content_id = contents.id) "
+            "AND NOT EXISTS (SELECT 1 FROM content_vectors v WHERE v.content_id = contents.id)",
+            (listed(self._unlinked),),
+        )
         link_content(self._db, self._collection, self._linked)
 
     def _find(self, paths: Sequence[str]) -> dict[str, tuple[int, str, int]]:

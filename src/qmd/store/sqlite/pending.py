@@ -25,6 +25,8 @@ _PENDING = (
     "t.id, (SELECT d.title FROM documents d WHERE d.content_id = t.id LIMIT 1), t.text, t.hash, "
     f"(SELECT min(v.seq) FROM content_vectors v WHERE {_OF_TEXT})"
 )
+#: The characters with which texts begin that are states of one text.
+_SAME = 1_000
 #: The position before the first text.
 _START = (-1, -1)
 
@@ -112,6 +114,16 @@ class PendingTexts(Part, base.PendingTexts):
                 (embedder, *position, *values, embedder, embedder, limit - len(rows)),
             ).fetchall()
         return [Pending(*row[1:]) for row in rows], tuple(rows[-1][:2]) if rows else after
+
+    def earlier(self, embedder: str, text: str) -> tuple[str, str] | None:
+        rows = self._database.rows(
+            "SELECT t.hash, t.text FROM contents t INDEXED BY contents_bytes "
+            "WHERE t.bytes BETWEEN ? AND ? AND substr(t.text, 1, ?) = ? "
+            "AND NOT EXISTS (SELECT 1 FROM documents d WHERE d.content_id = t.id) "
+            f"AND EXISTS (SELECT 1 FROM content_vectors v WHERE {_OF_TEXT}) ORDER BY t.bytes DESC LIMIT 1",
+            (len(text) // 8, len(text.encode()), _SAME, text[:_SAME], embedder),
+        )
+        return next(((digest, found) for digest, found in rows), None)
 
     def release(self, prefix: str) -> None:
         self._positions = {
