@@ -84,6 +84,7 @@ OF_ITS_OWN = {
 }
 REFUSED: dict[str, Callable[[qmd.Index], object]] = {
     "add_collection": lambda index: index.add_collection("/", "new"),
+    "add_sessions": lambda index: index.add_sessions(),
     "backup": lambda index: index.backup(),
     "cleanup": lambda index: index.cleanup(),
     "copy_store": lambda index: index.copy_store("a.sqlite", "b.sqlite"),
@@ -106,6 +107,7 @@ REFUSED: dict[str, Callable[[qmd.Index], object]] = {
 }
 WRITES: dict[str, Callable[[qmd.Index], object]] = {
     "add_collection": lambda index: index.add_collection("/", "new"),
+    "add_sessions": lambda index: index.add_sessions(),
     "add_context": lambda index: index.add_context("qmd://mine", "text"),
     "backup": lambda index: index.backup(),
     "cleanup": lambda index: index.cleanup(),

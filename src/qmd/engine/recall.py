@@ -63,6 +63,10 @@ class Briefed(Protocol):
     def marks(self) -> list[StoredMark]: ...
 
 
+#: Formats in which transcripts of agents are read.
+_TRANSCRIPTS = frozenset({"transcript", "transcript-json", "opencode"})
+
+
 class Recall(Struct, frozen=True):
     """What a hook says at a prompt."""
 
@@ -96,13 +100,14 @@ def recall(
         QmdError: The search failed.
     """
     question = asked(prompt)
-    if not question:
+    collections = hooked(config)
+    if not question or (config.collections and not collections):
         return Recall()
     request = SearchRequest(
         question,
         limit=_DOCUMENTS,
         passages=_PASSAGES,
-        collections=config.hook.collections,
+        collections=collections,
         scores="calibrated",
         fold=True,
         # It takes many times the time, and does not tell near misses any better (bench/hooks.py).
@@ -120,6 +125,18 @@ def recall(
     if not packed.pack.passages:
         return Recall(score=score)
     return Recall(_render(packed.pack), score, packed.paragraphs)
+
+
+def hooked(config: Config) -> tuple[str, ...]:
+    """Return the collections that hooks search: those of the setting, or else what searches cover.
+
+    Transcripts are left out unless the setting names them: the session of the agent itself may be among them.
+    """
+    return config.hook.collections or tuple(
+        each.name
+        for each in config.collections.values()
+        if each.include_by_default and not _TRANSCRIPTS.intersection(each.formats)
+    )
 
 
 def _render(pack: Pack) -> str:
@@ -161,11 +178,9 @@ def briefing(index: Briefed, since: datetime | None, *, tokens: int = BRIEFING) 
 
 def _briefing(index: Briefed, since: datetime | None) -> Iterator[str]:
     status = index.status()
-    chosen = index.config.hook.collections
+    chosen = hooked(index.config)
     sizes = {
-        item.name: item.documents
-        for item in status.collections
-        if item.documents and (item.name in chosen if chosen else item.include_by_default)
+        item.name: item.documents for item in status.collections if item.documents and item.name in chosen
     }
     if not sizes:
         return
