@@ -29,6 +29,8 @@ FILES = {
     "a:12.md": "# Colon\n\nA name with a colon. Performance.\n",
     "it's.md": "# Apostrophe\n\nIt's about performance too.\n",
 }
+#: How the names of variables begin that would lead a test to files of whoever runs it.
+_OF_TOOLS = ("QMD_", "XDG_", "CLAUDE_", "CODEX_", "GEMINI_")
 
 
 class User(Struct):
@@ -59,9 +61,7 @@ class User(Struct):
     def invoke(self, *args: str, input: str | bytes | None = None, **environ: str) -> Result:
         ours = {**self.environ, **environ}
         # None removes variables of the environment in which the tests run.
-        foreign = {
-            name: None for name in os.environ if name.startswith(("QMD_", "XDG_")) and name not in ours
-        }
+        foreign = {name: None for name in os.environ if name.startswith(_OF_TOOLS) and name not in ours}
         return CliRunner().invoke(app, list(args), input=input, env=foreign | ours)
 
     def call(

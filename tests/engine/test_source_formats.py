@@ -115,7 +115,7 @@ def test_transcripts_have_messages_as_anchors_and_shortened_outputs(index: qmd.I
     folder = notes({"a.jsonl": lines(CLAUDE), "b.jsonl": lines(CODEX), "c.jsonl": '{"x": 1}\n'})
     report = index.add_collection(str(folder), formats=["transcript"])
     assert report.problems == [
-        ("c.jsonl", "cannot read c.jsonl: no transcript of Claude Code or Codex"),
+        ("c.jsonl", "cannot read c.jsonl: no transcript of a coding agent"),
     ]
     path, anchor = found(index, "feather")
     assert (path, anchor and (anchor.kind, anchor.value)) == ("a.jsonl", ("message", 2))

@@ -1,0 +1,391 @@
+"""Sessions of coding agents: where they are found, what is read of them, and what resumes them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import qmd
+from qmd.errors import NotFoundError
+from qmd.types import Hit
+from qmd.types.sessions import AgentSession
+from tests.conftest import Notes
+from tests.transcripts import (
+    SES,
+    UUID,
+    OpenCode,
+    claude,
+    codex,
+    gemini_json,
+    lines,
+    opencode_export,
+    opencode_parts,
+    populate,
+    turn,
+    write,
+)
+
+TRANSCRIPTS = ("transcript", "transcript-json", "opencode")
+
+
+@pytest.fixture
+def home(environ: dict[str, str]) -> Path:
+    return Path(environ["HOME"])
+
+
+def hit_of(index: qmd.Index, query: str) -> Hit:
+    (hit,) = index.search(query).hits
+    return hit
+
+
+def fields_of(index: qmd.Index, hit: Hit) -> dict[str, Any]:
+    (fields,) = index.fields_of([hit.file]).values()
+    return {name: values[0] if len(values) == 1 else values for name, values in fields.items()}
+
+
+def test_add_sessions_makes_a_collection_of_each_folder_that_exists(index: qmd.Index, home: Path) -> None:
+    populate(home)
+    found = index.add_sessions()
+    assert [(folder.agent, folder.collection, folder.report and folder.report.added) for folder in found] == [
+        ("Claude Code", "claude-sessions", 1),
+        ("Codex", "codex-sessions", 1),
+        ("Codex", "", None),
+        ("Gemini CLI", "gemini-sessions", 1),
+        ("OpenCode", "opencode-sessions", 1),
+    ]
+    assert found[2].path == str(home / ".codex/archived_sessions")
+    assert not [each for folder in found if folder.report for each in folder.report.problems]
+    assert not index.search("dunnock").hits
+
+
+def test_add_sessions_changes_nothing_the_second_time(index: qmd.Index, home: Path) -> None:
+    populate(home)
+    index.add_collection(str(home / ".codex/sessions"), "mine", pattern="**/*.jsonl", formats=["transcript"])
+    first = [folder.collection for folder in index.add_sessions()]
+    assert first == ["claude-sessions", "mine", "", "gemini-sessions", "opencode-sessions"]
+    config = index.config
+    again = index.add_sessions()
+    assert [folder.collection for folder in again] == first
+    assert not any(folder.report for folder in again)
+    assert index.config == config
+
+
+def test_add_sessions_takes_another_name_if_its_own_is_taken(
+    index: qmd.Index, home: Path, notes: Notes
+) -> None:
+    populate(home)
+    index.add_collection(str(notes({"a.md": "A"})), "claude-sessions")
+    assert index.add_sessions()[0].collection == "claude-sessions-2"
+
+
+def test_add_sessions_follows_the_variables_of_the_agents(tmp_path: Path, environ: dict[str, str]) -> None:
+    populate(tmp_path / "a")
+    moved = {
+        "CLAUDE_CONFIG_DIR": str(tmp_path / "a/.claude"),
+        "CODEX_HOME": str(tmp_path / "a/.codex"),
+        "GEMINI_CLI_HOME": str(tmp_path / "a"),
+        "XDG_DATA_HOME": str(tmp_path / "a/.local/share"),
+    }
+    with qmd.open_index(tmp_path / "index.sqlite", environ=environ | moved) as index:
+        assert sum(folder.report is not None for folder in index.add_sessions()) == 4
+
+
+def test_add_sessions_says_where_it_has_looked(index: qmd.Index, home: Path) -> None:
+    with pytest.raises(NotFoundError, match="no sessions of coding agents were found") as caught:
+        index.add_sessions()
+    assert str(home / ".claude/projects") in str(caught.value.hint)
+    assert not index.config.collections
+
+
+@pytest.mark.parametrize(
+    ("query", "title", "session", "about"),
+    [
+        (
+            "feather",
+            "Kestrel cache",
+            AgentSession(
+                "Claude Code", "2026-03-07", "/work/my shop", f"cd '/work/my shop' && claude --resume {UUID}"
+            ),
+            {"agent": "claude-code", "branch": "main", "model": "claude-opus-4", "session": UUID},
+        ),
+        (
+            "plover",
+            "Fix the gannet migration",
+            AgentSession("Codex", "2026-03-08", "/work/other", f"cd /work/other && codex resume {UUID}"),
+            {"agent": "codex", "branch": "dev", "model": "gpt-5.5", "updated": "2026-03-08T09:30:00"},
+        ),
+        (
+            "wigeon",
+            "Osprey parser",
+            AgentSession("Gemini CLI", "2026-03-09", "shop", f"gemini --resume {UUID}"),
+            {"agent": "gemini", "model": "gemini-3-pro", "updated": "2026-03-09T08:10:00"},
+        ),
+        (
+            "bittern",
+            "Heron queue",
+            AgentSession(
+                "OpenCode", "2026-03-09", "/work/shop", f"cd /work/shop && opencode --session {SES}"
+            ),
+            {"agent": "opencode", "model": "claude-opus-4", "date": "2026-03-09T23:46:40"},
+        ),
+    ],
+)
+def test_hit_names_its_session_and_what_resumes_it(
+    index: qmd.Index, home: Path, query: str, title: str, session: AgentSession, about: dict[str, str]
+) -> None:
+    populate(home)
+    index.add_sessions()
+    hit = hit_of(index, query)
+    assert (hit.title, hit.session, hit.anchor and hit.anchor.kind) == (title, session, "message")
+    assert about.items() <= fields_of(index, hit).items()
+    assert index.get(hit.file).session == session
+    pack = index.pack(query)
+    assert [passage.session for passage in pack.passages] == [session]
+
+
+def test_transcript_has_turns_and_tools_but_no_thoughts(index: qmd.Index, home: Path) -> None:
+    populate(home)
+    index.add_sessions()
+    assert index.get(hit_of(index, "feather").file).text == (
+        "## User\n\nWhy does the kestrel cache fail?\n\n"
+        "## Assistant\n\nIts feather key is wrong.\n\n"
+        'Tool: Bash\n\n```\n{"command": "ls"}\n```\n\n```\ncache.py\n```\n'
+    )
+    assert index.get(hit_of(index, "wigeon").file).text == (
+        "## User\n\nExplain the osprey parser\n\n## Assistant\n\nIt is a recursive wigeon.\n\n"
+        'Tool: read_file\n\n```\n{"path": "parser.py"}\n```\n\n```\ndef parse\n```\n'
+    )
+    assert index.get(hit_of(index, "bittern").file).text == (
+        "## User\n\nWhy is the heron queue slow?\n\n"
+        '## Assistant\n\nTool: bash\n\n```\n{"command": "top"}\n```\n\n```\nload 9\n```\n\n'
+        "The bittern waits for a lock.\n"
+    )
+
+
+def test_one_object_in_json_is_a_session(index: qmd.Index, notes: Notes) -> None:
+    files = {"shop/chats/session-1.json": gemini_json(), "export.json": opencode_export(), "c.json": "{}"}
+    report = index.add_collection(str(notes(files)), formats=["transcript-json"])
+    assert report.problems == [("c.json", "cannot read c.json: no transcript of a coding agent")]
+    sessions = [hit_of(index, query).session for query in ("wigeon", "bittern")]
+    assert [(each.agent, each.project) for each in sessions if each] == [
+        ("Gemini CLI", "shop"),
+        ("OpenCode", "/work/shop"),
+    ]
+
+
+def test_all_formats_do_not_stand_for_every_json_file_and_database(index: qmd.Index, notes: Notes) -> None:
+    report = index.add_collection(str(notes({"a.json": "{}", "b.db": "x", "c.md": "A"})), formats=["all"])
+    assert (report.added, report.problems) == (1, [])
+
+
+def test_sub_agents_of_older_versions_are_left_out_of_a_session(index: qmd.Index, notes: Notes) -> None:
+    entries = [*claude(), turn("9", "A dunnock of a sub-agent", isSidechain=True)]
+    alone = [turn("9", "A pipit of a sub-agent", isSidechain=True)]
+    index.add_collection(
+        str(notes({"a.jsonl": lines(entries), "b.jsonl": lines(alone)})), formats=["transcript"]
+    )
+    assert not index.search("dunnock").hits
+    assert fields_of(index, hit_of(index, "pipit"))["subagent"] is True
+    assert [hit.path for hit in index.search("[subagent:true]").hits] == ["b.jsonl"]
+
+
+def test_opencode_database_is_read_with_its_write_ahead_log(index: qmd.Index, home: Path) -> None:
+    database = populate(home)
+    index.add_sessions()
+    before = (home / ".local/share/opencode/opencode.db").read_bytes()
+    database.say(opencode_parts("And the new sandpiper?"))
+    assert (home / ".local/share/opencode/opencode.db").read_bytes() == before
+    reports = {report.collection: report for report in index.update()}
+    assert reports["opencode-sessions"].updated == 1
+    assert hit_of(index, "sandpiper").title == "Heron queue"
+    database.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.db.close()
+    reports = {report.collection: report for report in index.update()}
+    assert reports["opencode-sessions"].unchanged == 1
+    assert index.get(hit_of(index, "sandpiper").file).session
+
+
+def test_opencode_sessions_of_sub_agents_are_left_out(index: qmd.Index, home: Path) -> None:
+    database = populate(home)
+    database.session("ses_child0000000000", parent=SES, title="Child")
+    database.say(opencode_parts("A dunnock of a sub-agent"), "ses_child0000000000")
+    index.add_sessions()
+    assert not index.search("dunnock").hits
+
+
+def test_opencode_messages_of_version_2_are_read(index: qmd.Index, tmp_path: Path) -> None:
+    database = OpenCode(tmp_path / "opencode/opencode.db")
+    database.session()
+    database.whole("user", {"text": "Where is the crossbill?", "time": {"created": 1}})
+    state = {"status": "completed", "input": {"path": "a"}, "content": [{"type": "text", "text": "found it"}]}
+    content = [{"type": "tool", "name": "read", "state": state}, {"type": "text", "text": "In the siskin."}]
+    database.whole("assistant", {"content": content, "model": {"id": "gpt-5.5"}})
+    database.whole("idle", {"outcome": "succeeded"})
+    index.add_collection(str(tmp_path / "opencode"), formats=["opencode"])
+    hit = hit_of(index, "siskin")
+    assert fields_of(index, hit)["model"] == "gpt-5.5"
+    assert index.get(hit.file).text == (
+        "## User\n\nWhere is the crossbill?\n\n"
+        '## Assistant\n\nTool: read\n\n```\n{"path": "a"}\n```\n\n```\nfound it\n```\n\nIn the siskin.\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("session", "project"),
+    [
+        ("x; rm -rf ~", "/w"),
+        ("--dangerously-skip-permissions", "/w"),
+        (f"{UUID}; true", "/w"),
+        (f"{UUID}\ntrue", "/w"),
+        ("$(touch /tmp/x)", "/w"),
+        ("latest", "/w"),
+        ("", "/w"),
+        (UUID, "/w\nrm -rf ~"),
+        (UUID, "/w\x1b[31m"),
+        (UUID, "/w\u202e"),
+    ],
+)
+def test_hostile_names_never_become_a_command(
+    index: qmd.Index, notes: Notes, session: str, project: str
+) -> None:
+    files = {"a.jsonl": lines(claude(session, project)), "b.jsonl": lines(codex(session, project))}
+    index.add_collection(str(notes(files)), formats=["transcript"])
+    for query in ("feather", "plover"):
+        found = hit_of(index, query).session
+        assert found is not None
+        assert found.resume == ""
+        assert found.project.isprintable()
+
+
+def test_folder_of_a_project_is_quoted_for_the_shell(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes({"a.jsonl": lines(claude(UUID, "/w/it's $(x)"))})), formats=["transcript"])
+    found = hit_of(index, "feather").session
+    assert found is not None
+    assert found.resume == f"""cd '/w/it'"'"'s $(x)' && claude --resume {UUID}"""
+
+
+def test_notes_with_the_fields_of_a_session_are_none(index: qmd.Index, notes: Notes) -> None:
+    fields = f"agent: claude-code\nsession: {UUID}\nproject: /w\nformat: transcript"
+    files = {"a.md": f"---\n{fields}\n---\nA kestrel.\n", "b.json": f"---\n{fields}\n---\nA kestrel.\n"}
+    index.add_collection(str(notes(files)), pattern="**/*.{md,json}")
+    assert [hit.session for hit in index.search("kestrel").hits] == [None, None]
+
+
+#: Values in place of those of an agent.
+_ODD: tuple[Any, ...] = (
+    None,
+    0,
+    -1.5,
+    True,
+    "",
+    "text",
+    [],
+    [None, [[]], {}],
+    {},
+    {"text": {"text": [1]}},
+    10**400,
+)
+_DEEP = "[" * 50_000 + "]" * 50_000
+
+
+def _broken(entries: list[dict[str, Any]], odd: Any) -> list[str]:
+    """Return sessions in each of which one value is exchanged."""
+    found = []
+    for at, entry in enumerate(entries):
+        for key, value in entry.items():
+            found.append(lines([*entries[:at], {**entry, key: odd}, *entries[at + 1 :]]))
+            if isinstance(value, dict):
+                for inner in value:
+                    changed = {**entry, key: {**value, inner: odd}}
+                    found.append(lines([*entries[:at], changed, *entries[at + 1 :]]))
+    return found
+
+
+def test_values_of_other_types_are_no_failure(index: qmd.Index, notes: Notes) -> None:
+    from tests.transcripts import gemini
+
+    files = {}
+    for odd in _ODD:
+        for name, made in (("claude", claude()), ("codex", codex()), ("gemini", gemini())):
+            for number, text in enumerate(_broken([dict(entry) for entry in made], odd)):
+                files[f"{name}-{_ODD.index(odd)}-{number}.jsonl"] = text
+    report = index.add_collection(str(notes(files)), formats=["transcript"])
+    assert {reason.partition(": ")[2] for _, reason in report.problems} <= {
+        "no transcript of a coding agent",
+        "no text",
+    }
+    assert report.added > len(files) // 2
+
+
+def test_hostile_transcripts_are_read_as_far_as_possible(index: qmd.Index, notes: Notes) -> None:
+    text = lines(claude())
+    folder = notes(
+        {
+            "deep.jsonl": f'{{"sessionId": {_DEEP}}}\n{text}',
+            "huge.jsonl": f'{{"type": "x", "blob": "{"y" * 5_000_000}"}}\n{text}',
+            "cut.jsonl": text + '{"type": "user", "sessionId": "' + UUID,
+            "nul.jsonl": "\0\n" + text,
+            "many.jsonl": text + "{}\n" * 200_000,
+        }
+    )
+    (folder / "link.jsonl").symlink_to("/etc/passwd")
+    (folder / "latin.jsonl").write_bytes(text.encode() + b'{"type": "\xff\xfe"}\n')
+    report = index.add_collection(str(folder), formats=["transcript"])
+    assert (report.added, report.problems) == (6, [])
+    assert len(index.search("feather", limit=20).hits) == 6
+
+
+def test_hostile_databases_are_refused_or_read(index: qmd.Index, tmp_path: Path) -> None:
+    folder = tmp_path / "opencode"
+    write(folder / "text.db", "no database")
+    good = OpenCode(folder / "good.db")
+    for key in ("../../etc", "a#b", "x" * 200, ""):
+        good.session(key)
+        good.say(opencode_parts("A dunnock"), key)
+    good.session("ses_good00000000")
+    good.say([({"role": "user"}, [{"type": "text", "text": "A linnet"}])], "ses_good00000000")
+    good.db.execute("UPDATE message SET data = ? WHERE session_id = 'a#b'", (_DEEP,))
+    good.db.execute("INSERT INTO message VALUES ('m', 'ses_good00000000', 'x', 'y', '[1')")
+    good.db.execute("INSERT INTO part VALUES ('p', 'm', 'ses_good00000000', 0, 0, '7')")
+    good.db.commit()
+    good.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with sqlite3.connect(folder / "other.db") as other:
+        other.execute("CREATE TABLE notes (text)")
+    whole = (folder / "good.db").read_bytes()
+    (folder / "cut.db").write_bytes(whole[: len(whole) // 2])
+    (folder / "log.db").write_bytes(whole)
+    (folder / "log.db-wal").write_bytes(b"\x37\x7f\x06\x82" + b"\xff" * 5_000)
+    (folder / "linked.db").symlink_to("/etc/passwd")
+    (folder / "beside.db").write_bytes(whole)
+    (folder / "beside.db-wal").symlink_to("/etc/passwd")
+    report = index.add_collection(str(folder), formats=["opencode"])
+    reasons = {path: reason.partition(": ")[2] for path, reason in report.problems}
+    assert reasons["text.db"] == "damaged (not a database of SQLite)"
+    assert reasons["other.db"] == "no transcript of a coding agent"
+    assert set(reasons) <= {"text.db", "other.db", "cut.db", "beside.db"}
+    assert {hit.path.partition("#")[2] for hit in index.search("linnet").hits} == {"ses_good00000000"}
+    assert not index.search("dunnock").hits
+
+
+def test_hooks_leave_transcripts_out_unless_the_setting_names_them(index: qmd.Index, home: Path) -> None:
+    populate(home)
+    index.add_sessions()
+    prompt = "Why does the kestrel cache fail?"
+    assert not index.recall(prompt, threshold=0).text
+    config = Path(index.locations.config)
+    config.write_text(config.read_text() + "hook:\n  collections: [claude-sessions]\n")
+    assert "feather" in index.recall(prompt, threshold=0).text
+
+
+def test_export_is_what_the_database_has(index: qmd.Index, home: Path, notes: Notes) -> None:
+    populate(home)
+    index.add_sessions()
+    folder = notes({"export.json": opencode_export()})
+    index.add_collection(str(folder), formats=["transcript-json"])
+    first, second = index.search("bittern").hits
+    assert first.hash == second.hash
+    assert json.loads(opencode_export())["info"]["id"] == SES
