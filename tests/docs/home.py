@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from tests.repositories import Repository
+from tests.transcripts import UUID, claude, codex, lines
 from tests.users import User
 
 ROOT = Path(__file__).parents[2]
@@ -50,6 +51,9 @@ FILES = {
     "notes/archive/2019.md": "# Deploy in 2019\n\nBy hand.\n",
     "notes/recipes/soup.md": "# Soup\n\nWater and salt.\n",
     "notes/work/suppliers.md": "# Suppliers\n\nA meeting.\n",
+    # Sessions of Claude Code and Codex.
+    f".claude/projects/-work-shop/{UUID}.jsonl": lines(claude(project="/work/shop")),
+    f".codex/sessions/2026/03/08/rollout-2026-03-08T09-00-00-{UUID}.jsonl": lines(codex()),
     "draft.md": 'In an emergency: "Load the nightly dump" (notes/ops.md:11).\n',
     "drafts/plan.md": "# Draft\n\nNot indexed: the quarterly planning.\n",
     "journals/2026-05-01.md": "# May\n\nSpring.\n",
