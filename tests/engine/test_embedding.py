@@ -90,3 +90,44 @@ def test_tally_estimate_ends_at_the_actual_number_of_chunks(texts: list[tuple[in
             assert progress.chunks_total - progress.chunks_done >= len(texts) - progress.texts_done
     last = tally.progress()
     assert (last.chunks_total, last.texts_done) == (sum(chunks for chunks, _ in texts), len(texts))
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_embed_makes_only_the_vectors_of_the_end_of_a_text_that_has_grown(
+    tmp_path: Path, environ: dict[str, str], notes: Notes, background: bool
+) -> None:
+    with serving() as server:
+        variables = {**environ, "QMD_EMBED_MODEL": f"openai:tiny@{server.url}"}
+
+        def sent() -> int:
+            return sum(len(body["input"]) for body in server.asked("/v1/embeddings"))
+
+        with qmd.open_index(tmp_path / "index.sqlite", environ=variables) as index:
+            folder = notes({"long.md": LONG})
+            index.add_collection(str(folder))
+            index.embed(background=background)
+            first = sent()
+            with (folder / "long.md").open("a", encoding="utf-8") as stream:
+                stream.write("\n\n## Day 200\n\nThe last tide was a heron.\n")
+            index.rescan("notes")
+            report = index.embed(background=background)
+            # The last chunk has grown, and there may be one more.
+            assert 1 <= sent() - first <= 3
+            assert first > 2 * BATCH_CHUNKS
+            assert index.status().needs_embedding == 0
+            again = sent()
+            # A text that begins differently is embedded from its beginning.
+            (folder / "long.md").write_text("# Other\n\n" + LONG, encoding="utf-8")
+            index.rescan("notes")
+            assert index.embed(background=background).chunks >= report.chunks
+            assert sent() - again >= first
+
+
+def test_rescan_leaves_no_states_of_a_file_that_grows(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({"a.md": "# A\n\nFirst.\n"})
+    index.add_collection(str(folder))
+    for number in range(5):
+        with (folder / "a.md").open("a", encoding="utf-8") as stream:
+            stream.write(f"\nLine {number}.\n")
+        assert index.rescan("notes").updated == 1
+    assert not [item for item in index.cleanup().items if item.kind == "texts"]
