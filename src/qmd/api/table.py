@@ -138,7 +138,9 @@ _SEARCHED = ("query", "limit", "min_score", "collection", "author", "after", "be
 _UNLISTED = ("session",)
 _ONLY_QUERY = ("collections", "intent", "candidate_limit", "rerank", "pack", "again", *_UNLISTED)
 _QUERIED = ("query", "searches", *_SEARCHED[1:], *_ONLY_QUERY)
-_HIDDEN = tuple("content facets pinned also state passages similar_to explain body address note".split())
+_HIDDEN = tuple(
+    "content facets pinned also state session passages similar_to explain body address note".split()
+)
 _AS = Meta(description="As in search.")
 #: The tool `search` explains these arguments for all tools.
 _AS_IN_SEARCH: dict[str, Any] = {
