@@ -18,6 +18,7 @@ from qmd.text import budget
 from qmd.text.regex import lazy
 from qmd.text.wording import plain, plural
 from qmd.types import Pack
+from qmd.types.sessions import TRANSCRIPTS
 
 if TYPE_CHECKING:
     from qmd.engine.marks import StoredMark
@@ -61,10 +62,6 @@ class Briefed(Protocol):
     def status(self) -> Status: ...
     def recent(self, limit: int = 10) -> list[Document]: ...
     def marks(self) -> list[StoredMark]: ...
-
-
-#: Formats in which transcripts of agents are read.
-_TRANSCRIPTS = frozenset({"transcript", "transcript-json", "opencode"})
 
 
 class Recall(Struct, frozen=True):
@@ -135,7 +132,7 @@ def hooked(config: Config) -> tuple[str, ...]:
     return config.hook.collections or tuple(
         each.name
         for each in config.collections.values()
-        if each.include_by_default and not _TRANSCRIPTS.intersection(each.formats)
+        if each.include_by_default and not TRANSCRIPTS.intersection(each.formats)
     )
 
 

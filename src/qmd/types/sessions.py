@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+#: Formats in which transcripts of agents are read.
+TRANSCRIPTS = frozenset({"transcript", "transcript-json", "opencode"})
+
 
 class AgentSession(Struct, frozen=True, omit_defaults=True):
     """What a hit says of the session that it is from.

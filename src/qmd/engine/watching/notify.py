@@ -32,6 +32,7 @@ class Event(Struct, frozen=True):
     name: str
     folder_changed: bool
     appeared: bool
+    growing: bool = False  #: Whether it is a file that a program has written to, and may still have open
 
 
 class Notifier(Protocol):
@@ -82,7 +83,7 @@ class Inotify:
         # MASK_ADD: the root of one collection may lie above that of another.
         self._place = flags.MOVE_SELF | flags.ONLYDIR | flags.EXCL_UNLINK | flags.DONT_FOLLOW | flags.MASK_ADD
         entries = flags.CREATE | flags.CLOSE_WRITE | flags.MOVED_FROM | flags.MOVED_TO | flags.DELETE
-        self._content = entries | self._place
+        self._content = entries | flags.MODIFY | self._place
         self._inotify = INotify(nonblocking=True)
         self._folders: dict[int, str] = {}
         self._watches: dict[str, int] = {}
@@ -140,7 +141,8 @@ class Inotify:
                     del self._watches[folder]
             appeared = bool(event.mask & (flags.CREATE | flags.MOVED_TO))
             folder_changed = gone or bool(event.mask & (flags.ISDIR | flags.MOVE_SELF))
-            events[Event(folder, event.name, folder_changed, appeared)] = None
+            growing = bool(event.mask & flags.MODIFY)
+            events[Event(folder, event.name, folder_changed, appeared, growing)] = None
         return list(events)
 
     def wake(self) -> None:

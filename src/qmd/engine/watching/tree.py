@@ -18,6 +18,7 @@ from qmd.sources.paths import is_inside
 from qmd.sources.rules import Rules
 from qmd.sources.walk import folders
 from qmd.types import Collection
+from qmd.types.sessions import TRANSCRIPTS
 
 #: Everything in a collection.
 EVERYTHING = ""
@@ -56,6 +57,8 @@ class Tree:
         self._reason = reason
         self._rules = Rules(collection)
         self._beside = beside(collection.formats)
+        #: Agents keep their transcripts open. Of other files, the end of writing is awaited.
+        self._grows = not TRANSCRIPTS.isdisjoint(collection.formats)
         self._root = ""
         self._identity: _Identity | None = None
         self._prefixes: dict[str, str] = {}
@@ -110,7 +113,7 @@ class Tree:
 
     def note(self, event: Event, now: float) -> None:
         """Note an event. Events of other collections, and of files that do not belong to it, are ignored."""
-        if self._polled:
+        if self._polled or (event.growing and not self._grows):
             return
         absolute = os.path.join(event.folder, event.name) if event.name else event.folder
         if event.folder_changed and is_inside(self._root, absolute):
