@@ -91,13 +91,12 @@ class DocumentMethods(Part):
             from_line: The first line to return, from 1.
             max_lines: The largest number of lines to return.
             tokens: The largest number of tokens of the text and its names. `note` says what was left out.
-            as_of: A date, also a relative one: return the text of the last commit up to the end of that day,
-                if the file is in a clone of git. `commit` says which one that is.
+            as_of: A date, also a relative one: return the text at the end of that day, from git.
 
         Raises:
             DocumentNotFoundError: If no document matches.
-            NotFoundError: If the file is in no clone, or has no commit up to the date.
-            SourceError: If git cannot be run or fails, or the file cannot be read.
+            NotFoundError: If the file is in no clone of git, or has no commit up to the date.
+            SourceError: If git fails, or the file cannot be read.
             AmbiguousReferenceError: If several documents match.
             UsageError: If the line is past the end, or the document has no such section.
             TokensError: If the names alone have more tokens.
@@ -119,8 +118,7 @@ class DocumentMethods(Part):
         """List the last commits of the file of a document, newest first, also from before it was renamed.
 
         Raises:
-            DocumentNotFoundError: If no document matches.
-            NotFoundError: If the file is in no clone of git, or in no commit.
+            NotFoundError: If no document matches, or the file is in no clone of git, or in no commit.
             SourceError: If git cannot be run or fails.
         """
         from qmd.engine.documents.history import history
@@ -373,9 +371,8 @@ class Library(References):
         anchors = self.anchors(document)
         collection = self._config.collections.get(document.collection)
         media_type, source_type = media_types(document.path, collection)
-        commit = None
-        if self._past is not None:
-            commit, source = self._past.of(document)
+        commit, source = self._past.of(document) if self._past is not None else (None, None)
+        if source is not None:
             document = replace(document, title=source.title, hash=source.hash)
         return Page(
             document,
