@@ -29,7 +29,7 @@ class Qmd(llm.Toolbox):
     def _index(self) -> Index:
         from qmd.engine.index import open_index
 
-        return open_index(name=self.index_name)
+        return open_index(name=self.index_name).limited(agent=True)
 
     def search(self, query: str, limit: int = 5) -> str:
         """Search the user's own notes and documents by words and meaning, best first.

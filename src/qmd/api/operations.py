@@ -84,7 +84,7 @@ def _search(
 def recall(index: Index, body: asked.RecallBody, cancelled: Cancelled) -> Recall:
     """Return passages that answer a prompt to an agent; an empty text if nothing seems to answer it."""
     options = {name: getattr(body, name) for name in ("threshold", "tokens", "known")}
-    return index.recall(body.prompt, **options, cancelled=cancelled)
+    return index.limited(agent=True).recall(body.prompt, **options, cancelled=cancelled)
 
 
 def pack(index: Index, body: asked.PackArguments, cancelled: Cancelled) -> results.PackResult:
@@ -95,7 +95,8 @@ def pack(index: Index, body: asked.PackArguments, cancelled: Cancelled) -> resul
         return _as_json(results.PackResult.of(pack, indexed_at))
 
     return results.PackResult.of(
-        index.run_pack(body.pack_request(), render=printed, cancelled=cancelled), indexed_at
+        index.limited(agent=True).run_pack(body.pack_request(), render=printed, cancelled=cancelled),
+        indexed_at,
     )
 
 

@@ -18,6 +18,7 @@ from qmd.errors import UsageError
 
 if TYPE_CHECKING:
     from qmd.cli.session import Session
+    from qmd.engine.index import Index
 
 MAX_INPUT = 1_000_000
 _LOST = "Passages of these places were given before the conversation was compacted: "
@@ -72,6 +73,11 @@ class _Event:
             session.index_name = DEFAULT_INDEX
         return session.store is not None or os.path.exists(session.index_file())
 
+    @property
+    def _index(self) -> Index:
+        """The index as an agent may see it."""
+        return self._session.index.limited(agent=True)
+
     def _briefing(self) -> str:
         if not self._choose_index():
             return ""
@@ -82,7 +88,7 @@ class _Event:
         place = f"folder {current().folder()}"
         started = self._given.of(place).get(_STARTED)
         self._given.add(place, {_STARTED: datetime.now(UTC).isoformat()})
-        return briefing(self._session.index, None if started is None else datetime.fromisoformat(started))
+        return briefing(self._index, None if started is None else datetime.fromisoformat(started))
 
     def _passages(self, prompt: str) -> str:
         known = self._given.of(self._name) if self._name else {}
@@ -94,7 +100,7 @@ class _Event:
             return ""
         # Loading the models would take too long.
         words_only = self._session.refusal is not None
-        found = self._session.index.recall(prompt, known=known, words_only=words_only)
+        found = self._index.recall(prompt, known=known, words_only=words_only)
         if found.passages and self._name:
             self._given.add(self._name, found.passages)
         return found.text

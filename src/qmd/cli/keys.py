@@ -29,7 +29,7 @@ def keys() -> None:
 
     Examples:
       qmd keys add laptop
-      qmd keys add agent --collection notes --read-only
+      qmd keys add agent --agent --collection notes --read-only
       qmd keys remove agent
     """
 
@@ -38,19 +38,21 @@ def keys() -> None:
 @click.argument("name", metavar="NAME")
 @collection_option("Allow only this collection (may be repeated).")
 @flag("--read-only", help="Allow no changes.")
-def add(session: Session, name: str, collections: tuple[str, ...], read_only: bool) -> None:
+@flag("--agent", help="For an agent: mask secrets, and keep away what agents may not see.")
+def add(session: Session, name: str, collections: tuple[str, ...], read_only: bool, agent: bool) -> None:
     """Make a key and print it. Save it now: only its digest is stored, so it cannot be shown again.
 
-    A key that is limited to collections can neither add nor rename collections. The audit log shows NAME.
+    A key that is limited to collections, or for an agent, can neither add nor rename collections. At /mcp
+    every key is one for an agent. The audit log shows NAME.
 
     Examples:
       qmd keys add laptop
-      qmd keys add agent --collection notes --collection work --read-only
+      qmd keys add agent --agent --collection notes --collection work --read-only
       KEY=$(qmd keys add ci --read-only)
     """
     for collection in collections:
         session.index.collection(collection)
-    token = keys_of(session).add(name, collections, read_only=read_only)
+    token = keys_of(session).add(name, collections, read_only=read_only, agent=agent)
     say(token)
     sys.stdout.flush()
     session.note("the key is shown only this once; a client sends it as 'Authorization: Bearer KEY'")
@@ -69,6 +71,7 @@ def list_(session: Session) -> None:
         Column("name"),
         Column("collections", "Limited to", ", ".join),
         Column("read_only"),
+        Column("agent"),
         Column("created", shown=local_time),
     )
     nothing = "No keys: the server of this index answers without one."

@@ -41,6 +41,7 @@ _VERIFY = "verify"
 @timeout_option
 @options.rerank_options
 @options.flag("--no-marks", help="Search without your pins and marks.")
+@options.flag("--secrets", help="For people: show secrets, and what is kept from agents.")
 @options.mode_option
 @options.json_option
 def pack(session: Session, /, text: tuple[str, ...], since: str | None, **arguments: Any) -> None:
@@ -48,7 +49,7 @@ def pack(session: Session, /, text: tuple[str, ...], since: str | None, **argume
 
     Passages stand in the order of their documents, each with its address, the hash of its text, the date and
     the section of its document. Copies are shown once. A goal may ask several things, in several lines or
-    with several question marks. At the end stands what was not found.
+    with several question marks. At the end stands what was not found. Secrets are masked.
 
     verify FILE checks the passages of a pack: whether each still holds, has moved, has changed or is gone.
     The exit code is 1 unless all hold. A goal of these two words goes in quotes.
@@ -77,7 +78,9 @@ def pack(session: Session, /, text: tuple[str, ...], since: str | None, **argume
     )
     session.uses |= {"marks"}
     render = _as_json if options.chosen_format() == "json" else markdown.render
-    made = session.index.run_pack(
+    session.for_agent = not arguments["secrets"]
+    index = session.index.limited(agent=True) if session.for_agent else session.index
+    made = index.run_pack(
         request,
         run=lambda search: response_of(session, "query", search, arguments),
         given=GivenFiles(cache_dir(current().environ)),

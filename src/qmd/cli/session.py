@@ -51,6 +51,8 @@ class Session:
     uses: frozenset[Kind] = frozenset({"path", "model", "store"})
     #: Abandoned work still runs in a thread: exit without waiting for it.
     abandoned = False
+    #: What the command prints is for an agent.
+    for_agent = False
     _index: Index | None = None
     _notes_shown = 0
 

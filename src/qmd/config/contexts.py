@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -51,6 +51,16 @@ def only(config: Config, uris: Container[str]) -> Config:
         for name, item in config.collections.items()
     }
     described = config.global_context if SCHEME in uris else None
+    return replace(config, collections=collections, global_context=described)
+
+
+def mapped(config: Config, change: Callable[[str], str]) -> Config:
+    """Return a configuration with the texts of all contexts changed."""
+    collections = {
+        name: replace(item, context={prefix: change(text) for prefix, text in item.context.items()})
+        for name, item in config.collections.items()
+    }
+    described = config.global_context and change(config.global_context)
     return replace(config, collections=collections, global_context=described)
 
 

@@ -201,6 +201,7 @@ def _collection(name: str, key: Node, section: _Section) -> Collection:
         recency=_recency(section),
         watch=section.flag("watch", True),
         embed=section.choice("embed"),
+        agents=section.flag("agents", True),
     )
 
 

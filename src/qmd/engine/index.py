@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from qmd.engine.upkeep.models import ModelMethods
     from qmd.engine.upkeep.portable import ExportMethods
     from qmd.engine.upkeep.status import StatusMethods
+    from qmd.store.base import Store
     from qmd.types.cancelling import Cancelled
     from qmd.types.packs import Pack
 
@@ -151,18 +152,25 @@ class Index(_Methods):
         *,
         read_only: bool = False,
         contexts: bool = True,
+        agent: bool = False,
     ) -> Index:
         """Return this index, restricted to some collections (None: all), to reading, or without contexts.
 
-        It shares everything with this index, and is closed with it. Calls that are not permitted raise
-        `ForbiddenError`.
+        For an `agent` secrets are masked, and what is kept from agents does not exist. It shares everything
+        with this index, and is closed with it. Calls that are not permitted raise `ForbiddenError`.
         """
         from qmd.engine.access.restricted import RestrictedIndex
 
-        allowed = self._workspace.permissions.narrowed(collections, read_only=read_only, contexts=contexts)
+        granted = self._workspace.permissions
+        allowed = granted.narrowed(collections, read_only=read_only, contexts=contexts, agent=agent)
         with self._lock:
             if allowed not in self._restricted:
-                index = Index(replace(self._workspace, permissions=allowed), owns_store=False)
+                workspace = replace(self._workspace, permissions=allowed)
+                if allowed.agent and not granted.agent:
+                    from qmd.engine.access.agent_store import AgentStore
+
+                    workspace = replace(workspace, store=cast("Store", AgentStore(self._store)))
+                index = Index(workspace, owns_store=False)
                 # Not a subclass of `Index`, so that it inherits no method that its rules do not list.
                 self._restricted[allowed] = index, cast("Index", RestrictedIndex(index, allowed))
             return self._restricted[allowed][1]

@@ -140,7 +140,9 @@ def rest_routes(host: IndexHost) -> list[Route]:
 
         def answer(index: Index, cancelled: Cancelled) -> JSONResponse:
             wanted = arguments.request()
-            response, indexed_at = operations.run(index_of(request.scope, index), "query", wanted, cancelled)
+            response, indexed_at = operations.run(
+                index_of(request.scope, index).limited(agent=True), "query", wanted, cancelled
+            )
 
             def made(response: SearchResponse) -> JSONResponse:
                 content = structured(SearchResults.of(response, wanted, indexed_at))

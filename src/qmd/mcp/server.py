@@ -158,9 +158,9 @@ class Methods:
 
 
 def index_for(ctx: Context, index: Index) -> Index:
-    """Return the index as the sender of a message may see it. Over stdio that is the whole index.
+    """Return the index as the sender of a message, an agent, may see it.
 
     A portable file may come from anybody, so agents are not shown its contexts.
     """
     seen = index_of(None if ctx.request is None else ctx.request.scope, index)
-    return seen.limited(contexts=False) if seen.locations.portable else seen
+    return seen.limited(agent=True, contexts=not seen.locations.portable)

@@ -36,13 +36,15 @@ class Key(Struct, frozen=True):
     """An API key, without its secret.
 
     The digest is the SHA-256 of the secret. It needs no salt and no slow hash, because the secret has 256
-    random bits. If `collections` is None, the key may see all collections, including future ones.
+    random bits. If `collections` is None, the key may see all collections, including future ones. The holder
+    of a key for an `agent` gets no secrets, and no documents that are kept from agents.
     """
 
     name: str
     digest: str
     collections: tuple[str, ...] | None = None
     read_only: bool = False
+    agent: bool = False
     created: str = ""  # ISO 8601 in UTC
 
 
@@ -78,7 +80,9 @@ class Keys:
                 match = key
         return match
 
-    def add(self, name: str, collections: Sequence[str] = (), *, read_only: bool = False) -> str:
+    def add(
+        self, name: str, collections: Sequence[str] = (), *, read_only: bool = False, agent: bool = False
+    ) -> str:
         """Create a key and return its secret. Only the digest is stored, so the secret cannot be shown again.
 
         Without `collections` the key may see all.
@@ -90,7 +94,7 @@ class Keys:
             )
         token = PREFIX + secrets.token_urlsafe(32)
         created = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        key = Key(name, _digest(token), tuple(dict.fromkeys(collections)) or None, read_only, created)
+        key = Key(name, _digest(token), tuple(dict.fromkeys(collections)) or None, read_only, agent, created)
 
         with self._changing() as keys:
             if any(existing.name == name for existing in keys):
@@ -142,9 +146,12 @@ class Keys:
                 "collections": None | list() as collections,
                 "read_only": bool(read_only),
                 "created": str(created),
+                **others,
             } if _DIGEST.fullmatch(digest) and all(isinstance(name, str) for name in collections or ()):
                 visible = None if collections is None else tuple(collections)
-                return Key(name, digest, visible, read_only, created)
+                # What is not "false" is a restriction.
+                agent = others.get("agent", False) is not False
+                return Key(name, digest, visible, read_only, agent, created)
         raise self._invalid(f"the entry of the key '{name}' is not valid")
 
     def _invalid(self, reason: str) -> ConfigError:
@@ -165,6 +172,7 @@ def _entry(key: Key) -> dict[str, Any]:
         "sha256": key.digest,
         "collections": None if key.collections is None else list(key.collections),
         "read_only": key.read_only,
+        **({"agent": True} if key.agent else {}),
         "created": key.created,
     }
 

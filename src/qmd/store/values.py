@@ -40,11 +40,14 @@ class Scope(Struct, frozen=True):
         population: Collections that supply the statistics of a search (document frequencies, average length).
             The results then equal those of an index with only these collections. None uses the stored
             statistics of the whole index, which is fastest.
+        without: Sorted ids of documents that `where` leaves out. Statistics do not count them, as far as the
+            store can tell.
     """
 
     collections: tuple[str, ...]
     where: Predicate | None = None
     population: tuple[str, ...] | None = None
+    without: tuple[int, ...] = ()
 
 
 class LexicalMatch(NamedTuple):

@@ -46,6 +46,7 @@ class Collection(Struct, frozen=True):
     watch: bool = True  #: Whether servers and `qmd watch` follow changes of the files
     #: Whether watchers also embed changed documents; None: if the embedder runs on this machine.
     embed: EmbedMode | None = None
+    agents: bool = True  #: Whether agents may have its documents
     #: Names of the formats to read, or `all`. If there is no pattern, they decide which files belong to it.
     formats: tuple[str, ...] = ()
 

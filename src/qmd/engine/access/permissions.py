@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from msgspec import Struct
 from msgspec.structs import replace
 
-from qmd.config.contexts import only
+from qmd.config.contexts import mapped, only
 from qmd.errors import ConfigError, ForbiddenError
 from qmd.types import Config
 
@@ -20,28 +20,45 @@ class Permissions(Struct, frozen=True):
         collections: The visible collections; None for all.
         read_only: Whether it may change nothing.
         contexts: Whether it is shown the contexts.
+        agent: Whether it is an agent, which is not shown secrets, nor what is kept from agents.
     """
 
     collections: frozenset[str] | None = None
     read_only: bool = False
     contexts: bool = True
+    agent: bool = False
 
     def narrowed(
-        self, collections: Collection[str] | None, *, read_only: bool, contexts: bool = True
+        self,
+        collections: Collection[str] | None,
+        *,
+        read_only: bool,
+        contexts: bool = True,
+        agent: bool = False,
     ) -> Permissions:
         """Return these permissions with further restrictions. They can never be widened."""
         names = None if collections is None else frozenset(collections)
         if self.collections is not None:
             names = self.collections if names is None else self.collections & names
-        return Permissions(names, self.read_only or read_only, self.contexts and contexts)
+        return Permissions(
+            names, self.read_only or read_only, self.contexts and contexts, self.agent or agent
+        )
 
     def visible(self, config: Config) -> Config:
         """Return a configuration without the collections and contexts that are not visible."""
         if not self.contexts:
             config = only(config, ())
-        if self.collections is None:
+        elif self.agent:
+            from qmd.text.secrets import mask
+
+            config = mapped(config, mask)
+        collections = {
+            name: item
+            for name, item in config.collections.items()
+            if (self.collections is None or name in self.collections) and (item.agents or not self.agent)
+        }
+        if self.collections is None and len(collections) == len(config.collections):
             return config
-        collections = {name: item for name, item in config.collections.items() if name in self.collections}
         return replace(config, collections=collections, restricted=True)
 
     def require_write(self) -> None:
@@ -50,7 +67,9 @@ class Permissions(Struct, frozen=True):
             raise ForbiddenError("this access is read-only")
 
     def require_all(self, action: str) -> None:
-        """Raise `ForbiddenError` if some collections are not visible. `action` completes "may not"."""
+        """Raise `ForbiddenError` if something may be hidden from the caller. `action` completes "may not"."""
+        if self.agent:
+            raise ForbiddenError(f"access for agents may not {action}")
         if self.collections is not None:
             names = ", ".join(sorted(self.collections))
             raise ForbiddenError(f"access that is limited to collections ({names}) may not {action}")
@@ -61,6 +80,6 @@ class Permissions(Struct, frozen=True):
         try:
             yield
         except ConfigError as error:
-            if self.collections is None:
+            if self.collections is None and not self.agent:
                 raise
             raise ConfigError(reason) from error

@@ -12,6 +12,8 @@ from msgspec.structs import replace
 
 from qmd.engine.access.permissions import Permissions
 from qmd.engine.places import context_target
+from qmd.errors import NotFoundError
+from qmd.text.wording import visible
 
 
 class Rule(Struct, frozen=True):
@@ -92,11 +94,27 @@ class RestrictedIndex:
     def status(self) -> Any:
         """Return the status of the visible collections."""
         status = self._index.status()
-        if self._permissions.collections is None:
+        if self._permissions.collections is None and not self._permissions.agent:
             return status
         # The size, the vectors and the notes concern the whole index.
         watcher = status.watcher and status.watcher.only(self._index.config.collections)
         return replace(status, size=0, vectors=(), notes=(), watcher=watcher)
+
+    def marks(self) -> Any:
+        """Return the pins and marks; for agents those of documents that they may see."""
+        self._check(RULES["marks"], {})
+        marks = self._index.marks()
+        return [mark for mark in marks if mark.indexed] if self._permissions.agent else marks
+
+    def file_on_disk(self, reference: str) -> Any:
+        """Return the path of a file, whose bytes are not masked. Raises `NotFoundError` for agents."""
+        if self._permissions.agent:
+            raise NotFoundError(f"There is no file {visible(reference)[:200]}", "agents get texts alone")
+        return self._index.file_on_disk(reference)
+
+    def viewable_file(self, *arguments: Any) -> Any:
+        """Return the reference of a file for `file_on_disk`; None for agents."""
+        return None if self._permissions.agent else self._index.viewable_file(*arguments)
 
     def _call(self, rule: Rule, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
         if rule is not _READ:

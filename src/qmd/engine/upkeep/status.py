@@ -93,7 +93,8 @@ class StatusMethods(Part):
         if os.path.basename(store.location) == ALTERNATIVE_INDEX:
             notes.append("the default index file belongs to another program: this one stands beside it")
         collections = tuple(_collections(store, config))
-        mark = store.mark if isinstance(store, PortableStore) else None
+        file = getattr(store, "behind", store)
+        mark = file.mark if isinstance(file, PortableStore) else None
         if mark is not None:
             notes.append(f"this portable file was made at {plain(mark.created)[:40]} and is only read")
             notes += [] if mark.texts else [LEFT_OUT]

@@ -87,11 +87,13 @@ class Lexical(Part, base.Lexical):
             population = None
             if scope.population is not None:
                 population = tuple(ranges(collection_ids(self._database, scope.population)))
-            count, scorer.average = scorer.totals(population)
+            count, scorer.average = scorer.totals(population, scope.without)
             if not query.terms or not count or documents.is_empty:
                 return LexicalMatches((), 0.0, {})
             all_first = all_first or len(query.required) <= ALL_FIRST
-            return _Search(db, scorer, query, documents, limit, population, count, all_first).run(longer)
+            return _Search(
+                db, scorer, query, documents, limit, population, scope.without, count, all_first
+            ).run(longer)
 
     def matching(self, query: LexicalQuery, scope: Scope) -> list[int]:
         with self._database.snapshot() as db:
@@ -111,6 +113,7 @@ class _Search(Struct):
 
     Attributes:
         population: The ranges of rows that supply the statistics; None for the whole table.
+        without: Rows that the statistics leave out.
         count: The number of documents of the population.
         all_first: Whether documents with all required terms come before all others.
     """
@@ -121,6 +124,7 @@ class _Search(Struct):
     documents: DocumentFilter
     limit: int
     population: Ranges | None
+    without: tuple[int, ...]
     count: int
     all_first: bool
 
@@ -266,8 +270,14 @@ class _Search(Struct):
 
     def _frequency(self, term: Term) -> int:
         """Return the number of documents with a term; for common terms of the whole index, the last count."""
+        if self.without:
+            # The last count may be older than some of these documents.
+            present = expression(replace(term, alternatives=()) if _is_single(term) else term)
+            query = f"SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ? AND +rowid IN {LISTED}"
+            left_out = int(self.db.execute(query, (present, listed(self.without))).get)
+            return max(0, self._count(present) - left_out)
         # Other spellings of a single word do not count, for any population.
-        single = len(term.tokens) == 1 and not term.prefix
+        single = _is_single(term)
         if self.population is None and single:
             for counts in ("documents FROM common_terms", "doc FROM documents_terms"):
                 count: int | None = self.db.execute(f"SELECT {counts} WHERE term = ?", term.tokens).get
@@ -318,8 +328,17 @@ class _Scorer:
         db.register_fts5_function("qmd_totals", _totals)
         db.register_fts5_function("qmd_length", _length)
 
-    def totals(self, population: Ranges | None) -> tuple[int, float]:
+    def totals(self, population: Ranges | None, without: Sequence[int] = ()) -> tuple[int, float]:
         """Return the number of documents of a population and their average length in terms."""
+        count, average = self._totals_of(population)
+        if not without:
+            return count, average
+        query = f"SELECT qmd_length(documents_fts) FROM documents_fts WHERE rowid IN {LISTED}"
+        lengths = [int(length) for (length,) in self.db.execute(query, (listed(without),))]
+        left = count - len(lengths)
+        return left, (average * count - sum(lengths)) / max(1, left)
+
+    def _totals_of(self, population: Ranges | None) -> tuple[int, float]:
         if population is None:
             totals = self.db.execute("SELECT qmd_totals(documents_fts) FROM documents_fts LIMIT 1").get
             count, terms = map(int, totals.split()) if totals else (0, 0)
@@ -365,6 +384,10 @@ class _Scorer:
             return score
         query_share = bm25.bound([in_name]) / self.bound
         return bm25.named(score, self.bound, query_share, len(set(places)) / api.column_size(0))
+
+
+def _is_single(term: Term) -> bool:
+    return len(term.tokens) == 1 and not term.prefix
 
 
 def _covered(places: Sequence[int], width: int) -> list[int]:

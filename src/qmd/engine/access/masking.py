@@ -1,0 +1,107 @@
+"""Values that come from documents, with their secrets masked."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from qmd.text.digest import sha256
+from qmd.text.predicates import Value
+from qmd.text.secrets import Secret, find, mask
+from qmd.types import Document, Link, ValueCount
+
+#: Texts whose secrets are remembered. Those of a clean text take no room.
+_REMEMBERED = 20_000
+#: Stands between values that are searched as one text. No secret goes on behind it.
+_APART = "\n;\n"
+_Made = TypeVar("_Made", bound=Struct)
+
+
+class SecretsOfTexts:
+    """Remembers which secrets texts have, by their hashes. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._found: OrderedDict[str, tuple[Secret, ...]] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, text: str) -> tuple[Secret, ...]:
+        """Return the secrets of a text, in order."""
+        key = sha256(text.encode("utf-8", "surrogatepass"))
+        with self._lock:
+            if key in self._found:
+                self._found.move_to_end(key)
+                return self._found[key]
+        secrets = tuple(find(text))
+        with self._lock:
+            self._found[key] = secrets
+            if len(self._found) > _REMEMBERED:
+                self._found.popitem(last=False)
+        return secrets
+
+    def masked(self, text: str) -> str:
+        secrets = self.of(text)
+        return mask(text, secrets) if secrets else text
+
+
+#: Shared by all indexes of a process, because a text has the same secrets in each.
+TEXTS = SecretsOfTexts()
+
+
+def masked_names(names: Sequence[str]) -> list[str]:
+    """Return short texts, masked. All are searched at once."""
+    masked = mask(_APART.join(names))
+    at = 0
+    result = []
+    for name in names:
+        result.append(masked[at : at + len(name)])
+        at += len(name) + len(_APART)
+    return result
+
+
+def masked_documents(documents: Sequence[Document]) -> list[Document]:
+    """Return documents whose paths, titles and authors are masked."""
+    names = [name for each in documents for name in (each.path, each.title, each.author)]
+    masked = masked_names(names)
+    if masked == names:
+        return list(documents)
+    return [
+        replace(each, path=masked[at], title=masked[at + 1], author=masked[at + 2])
+        for each, at in zip(documents, range(0, len(masked), 3), strict=True)
+    ]
+
+
+def masked_values(field: str, values: Sequence[Value]) -> tuple[Value, ...]:
+    """Return the values of a field, masked. Its name may say that they are secret."""
+    written = mask(_APART.join(f"{field}: {value}" for value in values)).split(_APART)
+    if len(written) != len(values):  # a value that has the separator itself
+        return tuple(mask(str(value)) for value in values)
+    after = len(field) + 2
+    return tuple(
+        value if text[after:] == str(value) else text[after:]
+        for value, text in zip(values, written, strict=True)
+    )
+
+
+def masked_fields(fields: Mapping[str, Sequence[Value]]) -> dict[str, tuple[Value, ...]]:
+    return {name: masked_values(name, values) for name, values in fields.items()}
+
+
+def masked_counts(field: str, counts: Sequence[ValueCount]) -> list[ValueCount]:
+    """Return the values of a field with their documents, masked. Values with the same mask are one."""
+    merged: dict[Value, int] = {}
+    for value, count in zip(masked_values(field, [each.value for each in counts]), counts, strict=True):
+        merged[value] = merged.get(value, 0) + count.documents
+    return [ValueCount(value, documents) for value, documents in merged.items()]
+
+
+def masked_links(links: Sequence[Link]) -> list[Link]:
+    targets = masked_names([part for link in links for part in (link.target, link.text)])
+    return [
+        link if (link.target, link.text) == (target, text) else replace(link, target=target, text=text)
+        for link, target, text in zip(links, targets[::2], targets[1::2], strict=True)
+    ]

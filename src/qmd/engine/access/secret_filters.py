@@ -1,0 +1,115 @@
+"""Filters that do not hold for a document because of a secret in its fields.
+
+Else an agent could ask for `[password>m]` or `title:AKIA` until it knows all characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from qmd.engine.access.masking import masked_documents, masked_values
+from qmd.engine.requests import ALL
+from qmd.store.values import Scope
+from qmd.text.predicates import (
+    Among,
+    And,
+    Comparison,
+    Not,
+    Or,
+    Predicate,
+    Value,
+    comparisons,
+    describe,
+    holds,
+    replaced,
+)
+
+if TYPE_CHECKING:
+    from qmd.store.base import Store
+
+#: Fields that come from the file, whose values are dates, numbers or names of the user's own.
+_NO_SECRETS = frozenset({"collection", "date", "modified", "size", "ext", "format", "link"})
+_NAMES = frozenset({"path", "title", "file"})
+#: Values of a field that are looked at.
+_MOST_VALUES = 100_000
+
+
+class SecretFilters:
+    """Replaces comparisons that a secret could satisfy."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = Lock()
+        self._state: object = None
+        self._named: dict[int, Mapping[str, Sequence[Value]]] = {}
+
+    def without_secrets(self, scope: Scope) -> Scope:
+        """Return a scope whose filter goes by the values as an agent reads them."""
+        where = scope.where
+        if where is None or not any(_can_tell(each) for each in comparisons(where)):
+            return scope
+        everywhere = Scope(tuple(self._store.collections.last_scans()))
+
+        def safe(comparison: Comparison) -> Predicate:
+            if not _can_tell(comparison):
+                return comparison
+            read = (
+                self._by_name(everywhere)
+                if comparison.field in _NAMES
+                else self._by_value(comparison, everywhere)
+            )
+            if not read:
+                return comparison
+            still = tuple(
+                document
+                for document, fields in read.items()
+                if any(holds(comparison, value) for value in fields.get(comparison.field, ()))
+            )
+            written = describe(comparison)
+            others = And((comparison, Not(Among(tuple(read), written))))
+            return Or((others, Among(still, written))) if still else others
+
+        return replace(scope, where=replaced(where, safe))
+
+    def _by_value(self, comparison: Comparison, scope: Scope) -> Mapping[int, Mapping[str, Sequence[Value]]]:
+        """Return the masked values of the documents that have a secret in the field of a comparison."""
+        field, fields = comparison.field, self._store.fields
+        values = [each.value for each in fields.values(scope, field, _MOST_VALUES)]
+        secret = [
+            Comparison(field, "eq", value)
+            for value, masked in zip(values, masked_values(field, values), strict=True)
+            if masked != value
+        ]
+        if not secret:
+            return {}
+        ids = fields.newest(replace(scope, where=Or(tuple(secret))), ALL)
+        return {
+            document: {field: masked_values(field, found.get(field, ()))}
+            for document, found in fields.of(ids).items()
+        }
+
+    def _by_name(self, scope: Scope) -> Mapping[int, Mapping[str, Sequence[Value]]]:
+        """Return the masked names of the documents that have a secret in their path or title."""
+        state = tuple(self._store.collections.last_scans().items()), self._store.fields.count(scope)
+        with self._lock:
+            if state != self._state:
+                documents = [*self._store.documents.listing()]
+                self._named = {
+                    shown.id: {
+                        "path": (shown.path,),
+                        "title": (shown.title,),
+                        "file": (shown.path.rpartition("/")[2],),
+                    }
+                    for document, shown in zip(documents, masked_documents(documents), strict=True)
+                    if shown != document
+                }
+                self._state = state
+            return self._named
+
+
+def _can_tell(comparison: Comparison) -> bool:
+    return comparison.operator != "exists" and comparison.field not in _NO_SECRETS

@@ -1,0 +1,160 @@
+"""Find keys that are known by their shape, as in `secret_shapes.tsv`.
+
+The table is made from the rules of gitleaks by `tools/make_secrets.py`. Only long words are looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
+
+from qmd.text.regex import lazy
+from qmd.text.secret_values import Secret, is_filler
+
+#: Words with fewer characters are no key by their shape alone.
+_LEAST = 15
+#: The most lines that a key is wrapped over, and the most places that are looked at for such keys.
+_WRAPPED, _MOST_WRAPPED = 60, 1_000
+#: Keywords of at most this length are in too many words, so these are only looked for in longer words.
+_SHORT_KEYWORD, _LONG_WORD = 2, 34
+
+
+class _Shape(NamedTuple):
+    kind: str
+    pattern: re.Pattern[str]
+
+
+@cache
+def _shapes() -> tuple[tuple[str, tuple[_Shape, ...]], ...]:
+    """Return the shapes by a keyword that each has in lower case."""
+    by_keyword: dict[str, list[_Shape]] = {}
+    rows = (Path(__file__).with_name("secret_shapes.tsv")).read_text(encoding="utf-8").splitlines()
+    for kind, keywords, pattern in (row.split("\t") for row in rows if not row.startswith("#")):
+        for keyword in keywords.split():
+            by_keyword.setdefault(keyword, []).append(_Shape(kind, lazy(pattern)))
+    return tuple((keyword, tuple(shapes)) for keyword, shapes in by_keyword.items())
+
+
+class _Part(NamedTuple):
+    """A word, or a part of one, with its place in the text."""
+
+    at: int
+    word: str
+
+
+def keys_of_shape(text: str) -> Iterator[Secret]:
+    """Yield the keys that are known by their shape, also if they are wrapped over several lines."""
+    parts = _long_words(text)
+    if parts:
+        yield from _keys(text, parts, [each for each in _shapes() if len(each[0]) > _SHORT_KEYWORD])
+        longer = [part for part in parts if len(part.word) >= _LONG_WORD]
+        longer = [each for part in longer for each in (part, _Part(-1, _SEPARATOR))]
+        yield from _keys(text, longer, [each for each in _shapes() if len(each[0]) <= _SHORT_KEYWORD])
+
+
+def _keys(
+    text: str, parts: Sequence[_Part], by_keyword: Sequence[tuple[str, tuple[_Shape, ...]]]
+) -> Iterator[Secret]:
+    """Yield the keys of some shapes in words."""
+    joined, starts = _joined(parts)
+    lowered = joined.lower()
+    for keyword, shapes in by_keyword:
+        if keyword not in lowered:
+            continue
+        for shape in shapes:
+            matches = [*shape.pattern.finditer(joined)]
+            for match in matches:
+                yield from _placed(match, parts, starts, shape.kind)
+            if len(keyword) > _SHORT_KEYWORD:
+                ends = [match.end() for match in matches]
+                yield from _over_lines(text, shape, starts, parts, _places(lowered, keyword, ends))
+
+
+def _places(text: str, keyword: str, ends: Sequence[int]) -> Iterator[int]:
+    """Yield the places of a keyword, without those right before the end of a match."""
+    at = text.find(keyword)
+    for _ in range(_MOST_WRAPPED):
+        if at < 0:
+            return
+        number = bisect_right(ends, at)
+        line = text.find(_SEPARATOR, at)
+        if number == len(ends) or 0 <= line < ends[number]:
+            yield at
+        at = text.find(keyword, at + len(keyword))
+
+
+def _over_lines(
+    text: str, shape: _Shape, starts: Sequence[int], parts: Sequence[_Part], places: Iterable[int]
+) -> Iterator[Secret]:
+    """Yield the keys of a shape that begin in the words at some places and go on in the next lines."""
+    for at in places:
+        lines = _following(text, parts[bisect_right(starts, at) - 1])
+        if len(lines) > 1:
+            joined, offsets = _joined(lines)
+            for match in shape.pattern.finditer(joined):
+                yield from _placed(match, lines, offsets, shape.kind)
+
+
+def _placed(
+    match: re.Match[str], parts: Sequence[_Part], starts: Sequence[int], kind: str
+) -> Iterator[Secret]:
+    """Yield the places in the text of a match in joined parts; none if it only stands for a key."""
+    start, end = match.span(1) if match.re.groups and match[1] else match.span()
+    if is_filler(match.string[start:end]):
+        return
+    for part, offset in zip(parts, starts, strict=False):
+        first, last = max(start - offset, 0), min(end - offset, len(part.word))
+        if first < last and part.at >= 0:
+            yield Secret(part.at + first, part.at + last, kind)
+
+
+def _joined(parts: Sequence[_Part]) -> tuple[str, list[int]]:
+    """Return the words of parts as one, and where each begins."""
+    words = [part.word for part in parts]
+    return "".join(words), [0, *accumulate(map(len, words))][:-1]
+
+
+_RUN = b"a" * _LEAST
+#: Signs that a key may have, as `a`, and all others as spaces.
+_SIGNS = bytes(97 if chr(code).isalnum() or chr(code) in "_-+/=.~:%$" else 32 for code in range(128)).ljust(
+    256
+)
+_SEPARATOR = "\n"
+
+
+def _long_words(text: str) -> list[_Part]:
+    """Return the long words of a text, between line feeds.
+
+    Before the first word of a line comes the last one of the line before: a key may begin there.
+    """
+    runs = text.encode("ascii", "replace").translate(_SIGNS)
+    parts: list[_Part] = []
+    at = runs.find(_RUN)
+    while at >= 0:
+        end = runs.find(b" ", at)
+        end = len(text) if end < 0 else end
+        if (line := text.rfind("\n", max(0, at - 12), at)) > 0 and not text[line:at].strip(" \t\n>|#*"):
+            before = runs.rfind(b" ", max(0, line - 20), line) + 1
+            if 0 < line - before < _LEAST:
+                parts.append(_Part(before, text[before:line]))
+        parts += (_Part(at, text[at:end]), _Part(-1, _SEPARATOR))
+        at = runs.find(_RUN, end)
+    return parts
+
+
+_AFTER = lazy(r"[ \t]*\\?[ \t]*\n[ \t>|#*]*([\w+/=.~%:-]{1,200})")
+
+
+def _following(text: str, word: _Part) -> list[_Part]:
+    """Return a word and the words in the next lines, as long as these begin and end their lines."""
+    parts = [word]
+    end = word.at + len(word.word)
+    while len(parts) < _WRAPPED and word.at >= 0 and (after := _AFTER.match(text, end)):
+        parts.append(_Part(after.start(1), after[1]))
+        end = after.end()
+    return parts

@@ -1,0 +1,119 @@
+"""Find keys, passwords and other secrets in texts, and mask them.
+
+A mask has the length and the line breaks of what it hides, so places in a text stay right. A clean text costs
+little, because keywords are looked up before any pattern runs.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from qmd.text.regex import lazy
+from qmd.text.secret_names import NAMES, OTHER_NAMES, named_secrets, passwords_in_addresses
+from qmd.text.secret_shapes import keys_of_shape
+from qmd.text.secret_values import Secret as Secret
+
+#: The most characters of a private key.
+_PRIVATE = 40_000
+#: What cannot be seen, and is left out before a text is searched.
+_INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+_FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_WIDE = lazy("[\uff10-\uff5a]")
+
+
+def mask(text: str, secrets: Sequence[Secret] | None = None) -> str:
+    """Return a text of the same length and lines in which the secrets, by default all, cannot be read."""
+    pieces: list[str] = []
+    at = 0
+    for start, end, kind in find(text) if secrets is None else secrets:
+        pieces += (text[at:start], _hidden(text[start:end], kind))
+        at = end
+    return "".join([*pieces, text[at:]]) if pieces else text
+
+
+def _hidden(secret: str, kind: str) -> str:
+    first, *others = (len(line) for line in secret.split("\n"))
+    label = next((each for each in (f"[secret: {kind}]", "[secret]") if len(each) <= first), "")
+    return "\n".join([label.ljust(first, "."), *("." * length for length in others)])
+
+
+def find(text: str) -> list[Secret]:
+    """Return the secrets of a text, in order. None overlaps another one."""
+    plain = text
+    if not text.isascii():
+        if any(sign in text for sign in _INVISIBLE):
+            return _find_visible(text)
+        if _WIDE.search(text):
+            plain = text.translate(_FULL_WIDTH)
+        # A text of one byte for a character is searched many times faster.
+        plain = plain.encode("ascii", "replace").decode("ascii")
+    found = [*_private_keys(plain), *keys_of_shape(plain), *passwords_in_addresses(plain), *_cards(plain)]
+    found += named_secrets(plain, NAMES)
+    if plain is not text:
+        found += named_secrets(text, OTHER_NAMES)
+    if not found:
+        return []
+    found.sort(key=lambda secret: (secret.start, -secret.end))
+    apart: list[Secret] = []
+    for secret in found:
+        if not apart or secret.start >= apart[-1].end:
+            apart.append(secret)
+        elif secret.end > apart[-1].end:
+            apart[-1] = apart[-1]._replace(end=secret.end)
+    return apart
+
+
+def _find_visible(text: str) -> list[Secret]:
+    """Return the secrets of a text that has invisible characters, which do not count."""
+    places = [at for at, sign in enumerate(text) if sign not in _INVISIBLE]
+    seen = "".join([text[at] for at in places])
+    return [Secret(places[start], places[end - 1] + 1, kind) for start, end, kind in find(seen)]
+
+
+_BEGIN = lazy(r"-{4,5} ?BEGIN (?:[A-Z0-9_ -]{0,60})PRIVATE KEY(?: BLOCK)? ?-{4,5}|Private-Lines: \d+")
+_END = lazy(r"-{4,5} ?END (?:[A-Z0-9_ -]{0,60})PRIVATE KEY(?: BLOCK)? ?-{4,5}|Private-MAC: \w+")
+_BODY = lazy(r"(?:(?:\\r|\\n|[\s>|#*\"'+,])*[A-Za-z0-9+/=]{16,})+")
+
+
+def _private_keys(text: str) -> Iterator[Secret]:
+    """Yield the private keys, whole. If the end of one is missing, it ends with its lines of characters."""
+    if "PRIVATE KEY" not in text and "Private-Lines" not in text:
+        return
+    ends = [match.end() for match in _END.finditer(text)]
+    done = 0
+    for match in _BEGIN.finditer(text):
+        start = match.start()
+        if start < done:
+            continue
+        number = bisect_right(ends, match.end())
+        if number < len(ends) and ends[number] - start <= _PRIVATE:
+            done = ends[number]
+        elif body := _BODY.match(text, match.end(), match.end() + _PRIVATE):
+            done = body.end()
+        else:
+            continue
+        if done - match.end() > 40:
+            yield Secret(start, done, "private key")
+
+
+_CARD = lazy(
+    r"(?<![\w.:/+-])(?:(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|6(?:011|5\d\d|4[4-9]\d|2\d\d)|35\d\d)"
+    r"([ -]?)\d{4}\1\d{4}\1\d{4}|3[47]\d\d[ -]?\d{6}[ -]?\d{5}|3(?:0[0-5]|[68]\d)\d[ -]?\d{6}[ -]?\d{4})"
+    r"(?![\w]|[.:/-]\d)"
+)
+#: Digits as `0`, and all others but spaces and hyphens as `a`; and how the digits of a card are grouped.
+_DIGITS = bytes(48 if 48 <= code < 58 else code if code in (32, 45) else 97 for code in range(256))
+_GROUPED = (b"0" * 14, b"0000 0000 0000", b"0000-0000-0000", b"0000 000000 0000", b"0000-000000-0000")
+
+
+def _cards(text: str) -> Iterator[Secret]:
+    """Yield the numbers of payment cards: of the ranges that are issued, with a valid check digit."""
+    digits_of = text.encode("ascii", "replace").translate(_DIGITS)
+    if not any(group in digits_of for group in _GROUPED):
+        return
+    for match in _CARD.finditer(text):
+        digits = [int(sign) for sign in match[0] if sign.isdigit()]
+        doubled = [sum(divmod(2 * digit, 10)) for digit in digits[-2::-2]]
+        if (sum(doubled) + sum(digits[-1::-2])) % 10 == 0 and len(set(digits)) > 1:
+            yield Secret(*match.span(), "card number")
