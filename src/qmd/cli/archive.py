@@ -115,7 +115,7 @@ def mcp(session: Session, /, data: str | None, http: bool, **options: Any) -> No
     """
     if not http:
         refuse(options, "--http")
-    opened = _open(session, data)
+    opened = _open(session, data, agent=True)
     streams = None if http else take_stdio(session, "qmd archive mcp")
     from qmd.cli.serving import over_http, over_stdio
     from qmd.mcp.archive import build
@@ -126,7 +126,7 @@ def mcp(session: Session, /, data: str | None, http: bool, **options: Any) -> No
         over_stdio(nullcontext(build(opened)), streams)
 
 
-def _open(session: Session, data: str | None) -> Archive:
+def _open(session: Session, data: str | None, *, agent: bool = False) -> Archive:
     from qmd.engine.archive.archive import open_archive
 
     if data == "":
@@ -140,7 +140,7 @@ def _open(session: Session, data: str | None) -> Archive:
             noted.add(path)
             session.note(f"left out: {path}: {reason}")
 
-    return open_archive(data, name=session.index_name, on_problem=on_problem)
+    return open_archive(data, name=session.index_name, on_problem=on_problem, agent=agent)
 
 
 def _show(result: list[str] | AuthorPosts | PostText | Matches) -> None:

@@ -31,7 +31,7 @@ Rows: TypeAlias = "Sequence[tuple[str, str]]"
 #: The columns of a listing.
 _COLUMNS = (
     *("name", "path", "pattern", "formats", "ignore", "encoding", "update"),
-    *("include_by_default", "weight", "recency"),
+    *("include_by_default", "agents", "weight", "recency"),
     *("documents", "bytes", "last_updated", "context"),
 )
 
@@ -232,6 +232,24 @@ def recency(session: Session, name: str, half_life: float | None) -> None:
     say(f"The date of documents in '{clean_name(name)}' {text}.")
 
 
+@collection.command()
+@click.argument("name", shell_complete=candidates.collections)
+@click.argument("access", type=click.Choice(["on", "off"]), metavar="on|off")
+def agents(session: Session, name: str, access: str) -> None:
+    """Let agents have the documents of a collection, or keep it from them altogether.
+
+    Agents are those that ask over MCP, hooks, packs, and keys made with --agent. Single documents are kept
+    from them by 'agents: false' in their front matter.
+
+    Examples:
+      qmd collection agents diary off
+      qmd collection agents diary on
+    """
+    session.index.set_agents(name, access == "on")
+    state = "may be read by agents" if access == "on" else "is kept from agents"
+    say(f"Collection '{clean_name(name)}' {state}.")
+
+
 class _Verbatim(Command):
     """A command whose arguments may contain options of another program."""
 
@@ -292,6 +310,7 @@ def status_lines(status: CollectionStatus, settings: Rows, files: str, watched: 
     """
     name = clean_name(status.name)
     note = "" if status.include_by_default else "  [searched only when named]"
+    note += "" if status.agents else "  [kept from agents]"
     rows = [
         *settings,
         ("Files:", files),

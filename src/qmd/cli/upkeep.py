@@ -12,6 +12,7 @@ from qmd.cli.collections import status_lines
 from qmd.cli.command import Group, command, refuse
 from qmd.cli.options import all_formats, chosen_format, collection_option, flag, json_option, option
 from qmd.cli.progress import Bar
+from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_json, show_listing
 from qmd.cli.sizes import human_size, local_time
@@ -106,8 +107,9 @@ def _vectors(vectors: VectorsStatus) -> str:
 
 @command()
 @flag("--stale", help="Only list what is out of date in the documents.")
+@flag("--secrets", help="List where documents have secrets, which agents see masked; never the secrets.")
 @all_formats
-def doctor(session: Session, stale: bool) -> None:
+def doctor(session: Session, stale: bool, secrets: bool) -> None:
     """Check the program, configuration, index, models and server, and suggest how to fix problems.
 
     Nothing is changed. The exit code is 1 if there is a problem, and 0 if there are only warnings. --stale
@@ -117,7 +119,11 @@ def doctor(session: Session, stale: bool) -> None:
       qmd doctor
       qmd doctor --json
       qmd doctor --stale
+      qmd doctor --secrets
     """
+    if secrets:
+        _secrets(session)
+        return
     from qmd.engine.doctor import diagnose
     from qmd.server import health
 
@@ -142,6 +148,17 @@ def doctor(session: Session, stale: bool) -> None:
         show_listing("findings", "finding", ("level", "check", "message", "hint"), findings)
     if any(finding.level == "problem" for finding in findings):
         raise click.exceptions.Exit(1)
+
+
+def _secrets(session: Session) -> None:
+    """List the places of secrets, and for people how many documents have some."""
+    with Bar("Looking", session) as bar:
+        places = session.index.secrets(on_step=bar.step)
+    table = (Column("file"), Column("line"), Column("kind"))
+    files = len({place.file for place in places})
+    lines = [one_line(f"{place.file}:{place.line}  {place.kind}") for place in places]
+    lines += ["", f"{plural(files, 'document')} with {plural(len(places), 'secret')}."]
+    show_listing("secrets", "secret", table, places, "No secrets found.", lines=lines)
 
 
 @command()

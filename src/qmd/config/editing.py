@@ -181,6 +181,11 @@ def set_include(path: str, name: str, include: bool) -> Config:
     return _set_field(path, name, "include_by_default", "includeByDefault", include)
 
 
+def set_agents(path: str, name: str, agents: bool) -> Config:
+    """Let agents have the documents of a collection, or keep them away."""
+    return _set_field(path, name, "agents", "agents", None if agents else False, agents)
+
+
 def set_update_command(path: str, name: str, command: str | None) -> Config:
     """Set the shell command that runs before a collection is scanned; None or "" removes it."""
     return _set_field(path, name, "update", "update", command if command and command.strip() else None)
@@ -358,6 +363,7 @@ def _entry_of(collection: Collection, written: str) -> Mapping[str, Value]:
         "context": {"/" + prefix: text for prefix, text in collection.context.items()} or None,
         "update": collection.update,
         "includeByDefault": None if collection.include_by_default else False,
+        "agents": None if collection.agents else False,
         "encoding": collection.encoding,
         "weight": None if collection.weight == 1 else float(collection.weight),
         "recency": False if collection.recency == 0 else collection.recency,

@@ -151,6 +151,10 @@ class ConfigurationMethods(Part):
         """Let searches that name no collection cover this one, or not."""
         self._workspace.edited(editing.set_include(self._workspace.locations.config, name, include))
 
+    def set_agents(self, name: str, agents: bool) -> None:
+        """Let agents have the documents of a collection, or keep them away."""
+        self._workspace.edited(editing.set_agents(self._workspace.locations.config, name, agents))
+
     def set_weight(self, name: str, weight: float) -> None:
         """Set how much the documents of a collection count in searches, relative to others: 0.01 to 100."""
         self._workspace.edited(editing.set_weight(self._workspace.locations.config, name, weight))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from qmd.engine.collections import CollectionMethods
     from qmd.engine.configuring import ConfigurationMethods
     from qmd.engine.doctor import DoctorMethods
+    from qmd.engine.doctor.secrets import SecretMethods
     from qmd.engine.documents.citing import CitationMethods
     from qmd.engine.documents.fields import FieldMethods
     from qmd.engine.documents.library import DocumentMethods
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
         ModelMethods,
         CopyMethods,
         DoctorMethods,
+        SecretMethods,
         CleanupMethods,
         BackupMethods,
         ExportMethods,
@@ -87,7 +89,7 @@ else:
             "qmd.engine.collections.CollectionMethods": "collection contexts undescribed",
             "qmd.engine.configuring.ConfigurationMethods": """
                 add_collection add_context add_sessions include_collection remove_collection remove_context
-                rename_collection set_pattern set_recency set_update_command set_weight
+                rename_collection set_agents set_pattern set_recency set_update_command set_weight
             """,
             "qmd.engine.documents.library.DocumentMethods": """
                 authors documents explain_no_documents file_on_disk get history multi_get outline recent
@@ -105,6 +107,7 @@ else:
             "qmd.engine.upkeep.models.ModelMethods": "model_loaded models pull pullable release_models",
             "qmd.engine.upkeep.copying.CopyMethods": "copy_store",
             "qmd.engine.doctor.DoctorMethods": "doctor stale",
+            "qmd.engine.doctor.secrets.SecretMethods": "secrets",
             "qmd.engine.upkeep.cleanup.CleanupMethods": "cleanup",
             "qmd.engine.upkeep.backup.BackupMethods": "backup",
             "qmd.engine.upkeep.portable.ExportMethods": "export",

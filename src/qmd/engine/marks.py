@@ -199,7 +199,7 @@ class MarksOf:
             return Guidance(), Stage("marks", "skipped", error.message, expected=True)
         except ConfigError as error:
             return Guidance(), Stage("marks", "failed", error.in_one_line())
-        restricted = self._workspace.config.restricted
+        restricted = self._workspace.config.restricted or self._workspace.permissions.agent
         guidance = guidance_for(query, entries, anonymous=restricted)
         if guidance == Guidance() or restricted:
             # Their numbers would tell of documents that the caller may not see.

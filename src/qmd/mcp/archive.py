@@ -21,6 +21,7 @@ from qmd.engine.archive.archive import Archive, PostText
 from qmd.mcp.sdk_compat import UNCHANGING, Context, ToolMethods, hide_internal_errors, send_as_is
 from qmd.mcp.tool import Result, Tool, by_name, failure, text
 from qmd.models.base import Cancelled
+from qmd.text.secrets import mask
 
 
 class _ListPosts(Request):
@@ -60,7 +61,8 @@ def _search(archive: Archive, arguments: _Search, cancelled: Cancelled) -> Resul
 
 
 def _success(message: str) -> Result:
-    return {"content": [text(message)]}
+    # The texts are masked already, but not the names of authors and posts.
+    return {"content": [text(mask(message))]}
 
 
 TOOLS: dict[str, Tool[Archive]] = by_name(

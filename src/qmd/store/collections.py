@@ -102,7 +102,9 @@ class StoredCollections(base.Collections):
 
     def config_copy(self, path: str, digest: str) -> Config | None:
         stored, packed = self._config()
-        return _unpack(packed, path) if stored == digest and packed is not None else None
+        copy = _unpack(packed, path) if stored == digest and packed is not None else None
+        # This version may know what an earlier one did not.
+        return None if copy is None or copy.unknown_keys else copy
 
     def last_scans(self) -> Mapping[str, str | None]:
         return {fields["name"]: fields["updated_at"] for fields in self._rows().values()}

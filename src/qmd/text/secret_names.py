@@ -35,7 +35,7 @@ def _is_value(value: str) -> bool:
     """Tell whether what stands where a password is expected can be one."""
     return not (
         len(value) < 4
-        or value.lower().strip(".,;:!?") in _WORDS_FOR
+        or value.lower().strip(".,;:!?[](){}<>") in _WORDS_FOR
         or _STANDS_FOR.match(value)
         or is_filler(value)
     )
@@ -80,7 +80,7 @@ _BEARER = lazy(r"(?i)bearer[ \t]+([\w.~+/=-]{16,})")
 _CURL_USER = lazy(r"(?<=[ \t])(?:-u|--user)[ \t=]{1,2}['\"]?[\w.@-]{1,80}:([^\s'\"]{4,100})")
 #: What a name goes on with if its value is no secret: `token_count`, `password_file`.
 _NO_SECRET = lazy(
-    r"(?i)(?:count|limit|len|length|type|name|names|path|file|url|uri|size|field|format|expir|ttl|polic|hash\b|strength|"
+    r"(?i)(?:count|region|limit|len|length|type|name|names|path|file|url|uri|size|field|format|expir|ttl|polic|hash\b|strength|"
     r"label|hint|prompt|placeholder|param|header|class|id\b|ids\b|version|min|max|age\b|usage|budget|izer|ization|ized|"
     r"ring|word|board|points?\b|frame|note|stone|reset|manager|rotation|index|pair|algo|error|env|var|regex|pattern|"
     r"store|chain|code|map|set|bind|press|down|up\b|spec|fn|func|func|storage|provider|s\b)"
@@ -110,7 +110,7 @@ def named_secrets(text: str, names: Sequence[str]) -> Iterator[Secret]:
         return
     if "authorization" in lowered:
         for match in _AUTHORIZATION.finditer(text):
-            if not is_filler(match[1]) and match[1].lower() not in _WORDS_FOR:
+            if is_random(match[1], 2.5):
                 yield Secret(*match.span(1), "authorization")
     if "bearer " in lowered:
         for match in _BEARER.finditer(text):
@@ -151,7 +151,7 @@ def _value_of(text: str, at: int) -> Secret | None:
         )
     else:
         name, before = match["token"].lower(), text[max(0, at - 10) : at]
-        bare = name in ("key", "session", "cookie") and not _QUALIFIED.search(before)
+        bare = sign == " " or (name in ("key", "session", "cookie") and not _QUALIFIED.search(before))
         good = len(value) >= (20 if bare else 8) and is_random(value, 3.6 if bare else 2.8)
         kind = "api key" if before[-4:].lower().startswith("api") else "key" if "key" in name else "token"
     return Secret(match.start("value"), match.start("value") + len(value), kind) if good else None

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from qmd.text.regex import lazy
 from qmd.text.secret_values import Secret, is_filler
@@ -29,15 +29,19 @@ class _Shape(NamedTuple):
     pattern: re.Pattern[str]
 
 
+_ByKeyword: TypeAlias = Sequence[tuple[str, Sequence[_Shape]]]
+
+
 @cache
-def _shapes() -> tuple[tuple[str, tuple[_Shape, ...]], ...]:
-    """Return the shapes by a keyword that each has in lower case."""
+def _shapes() -> tuple[_ByKeyword, _ByKeyword]:
+    """Return the shapes by a keyword that each has in lower case: by longer keywords, and by short ones."""
     by_keyword: dict[str, list[_Shape]] = {}
     rows = (Path(__file__).with_name("secret_shapes.tsv")).read_text(encoding="utf-8").splitlines()
     for kind, keywords, pattern in (row.split("\t") for row in rows if not row.startswith("#")):
         for keyword in keywords.split():
             by_keyword.setdefault(keyword, []).append(_Shape(kind, lazy(pattern)))
-    return tuple((keyword, tuple(shapes)) for keyword, shapes in by_keyword.items())
+    short = [each for each in by_keyword.items() if len(each[0]) <= _SHORT_KEYWORD]
+    return [each for each in by_keyword.items() if len(each[0]) > _SHORT_KEYWORD], short
 
 
 class _Part(NamedTuple):
@@ -51,15 +55,14 @@ def keys_of_shape(text: str) -> Iterator[Secret]:
     """Yield the keys that are known by their shape, also if they are wrapped over several lines."""
     parts = _long_words(text)
     if parts:
-        yield from _keys(text, parts, [each for each in _shapes() if len(each[0]) > _SHORT_KEYWORD])
+        by_keyword, by_short_keyword = _shapes()
+        yield from _keys(text, parts, by_keyword)
         longer = [part for part in parts if len(part.word) >= _LONG_WORD]
         longer = [each for part in longer for each in (part, _Part(-1, _SEPARATOR))]
-        yield from _keys(text, longer, [each for each in _shapes() if len(each[0]) <= _SHORT_KEYWORD])
+        yield from _keys(text, longer, by_short_keyword)
 
 
-def _keys(
-    text: str, parts: Sequence[_Part], by_keyword: Sequence[tuple[str, tuple[_Shape, ...]]]
-) -> Iterator[Secret]:
+def _keys(text: str, parts: Sequence[_Part], by_keyword: _ByKeyword) -> Iterator[Secret]:
     """Yield the keys of some shapes in words."""
     joined, starts = _joined(parts)
     lowered = joined.lower()

@@ -39,6 +39,8 @@ def is_code(value: str) -> bool:
     return bool(_IDENTIFIER.match(value) or _CALL.match(value) or _SNAKE.match(value))
 
 
+#: A value of this length with one digit is no name.
+_CLEAR = 16
 _OPAQUE = lazy(r"[\w+/=.~:$%-]+")
 
 
@@ -46,7 +48,10 @@ def is_random(value: str, least: float) -> bool:
     """Tell whether a value has letters and digits in the mixture of a random one."""
     if _OPAQUE.fullmatch(value) is None or is_code(value) or is_filler(value):
         return False
-    if not any(sign.isdigit() for sign in value) or not any(sign.isalpha() for sign in value):
+    digits = sum(sign.isdigit() for sign in value)
+    if not digits or not any(sign.isalpha() for sign in value):
+        return False
+    if digits < 2 and len(value) < _CLEAR and (value.islower() or value.isupper()):
         return False
     return _entropy(value) >= min(least, math.log2(len(value)) * 0.75)
 

@@ -19,7 +19,7 @@ _PRIVATE = 40_000
 #: What cannot be seen, and is left out before a text is searched.
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-_WIDE = lazy("[\uff10-\uff5a]")
+_WIDE = lazy("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]")
 
 
 def mask(text: str, secrets: Sequence[Secret] | None = None) -> str:
@@ -44,14 +44,15 @@ def find(text: str) -> list[Secret]:
     if not text.isascii():
         if any(sign in text for sign in _INVISIBLE):
             return _find_visible(text)
+        text = text.replace("：", ":").replace("＝", "=")
         if _WIDE.search(text):
-            plain = text.translate(_FULL_WIDTH)
-        # A text of one byte for a character is searched many times faster.
-        plain = plain.encode("ascii", "replace").decode("ascii")
+            text = text.translate(_FULL_WIDTH)
+        plain = _in_one_byte(text)
     found = [*_private_keys(plain), *keys_of_shape(plain), *passwords_in_addresses(plain), *_cards(plain)]
     found += named_secrets(plain, NAMES)
     if plain is not text:
-        found += named_secrets(text, OTHER_NAMES)
+        written = text.encode("utf-8", "surrogatepass")
+        found += named_secrets(text, [name for name in OTHER_NAMES if name.encode() in written])
     if not found:
         return []
     found.sort(key=lambda secret: (secret.start, -secret.end))
@@ -62,6 +63,17 @@ def find(text: str) -> list[Secret]:
         elif secret.end > apart[-1].end:
             apart[-1] = apart[-1]._replace(end=secret.end)
     return apart
+
+
+#: A sign that is neither a letter nor a space, in place of others than those of ASCII.
+_OTHER = "\x80"
+_ONE_BYTE = bytes.maketrans(b"?\0", _OTHER.encode("latin-1") + b"?")
+
+
+def _in_one_byte(text: str) -> str:
+    """Return a text of the same length without signs of other scripts: it is searched many times faster."""
+    # Encoding makes a question mark of each, so those of the text are kept apart.
+    return text.replace("?", "\0").encode("ascii", "replace").translate(_ONE_BYTE).decode("latin-1")
 
 
 def _find_visible(text: str) -> list[Secret]:
@@ -115,5 +127,5 @@ def _cards(text: str) -> Iterator[Secret]:
     for match in _CARD.finditer(text):
         digits = [int(sign) for sign in match[0] if sign.isdigit()]
         doubled = [sum(divmod(2 * digit, 10)) for digit in digits[-2::-2]]
-        if (sum(doubled) + sum(digits[-1::-2])) % 10 == 0 and len(set(digits)) > 1:
+        if (sum(doubled) + sum(digits[-1::-2])) % 10 == 0 and len(set(digits[-8:])) > 1:
             yield Secret(*match.span(), "card number")

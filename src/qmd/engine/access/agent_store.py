@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from qmd.engine.access.kept import KeptDocuments
 from qmd.engine.access.masking import (
     TEXTS,
     masked_counts,
@@ -21,9 +22,8 @@ from qmd.engine.access.masking import (
 )
 from qmd.engine.access.secret_filters import SecretFilters
 from qmd.engine.access.secret_words import SecretWords
-from qmd.engine.requests import ALL
 from qmd.store.values import CollectionStats, LexicalMatches, Scope
-from qmd.text.predicates import Comparison, Not, Operand, Or, Predicate, Value, Written, both
+from qmd.text.predicates import Value
 from qmd.types import Anchor, Document, FieldSummary, Link, ValueCount
 
 if TYPE_CHECKING:
@@ -31,33 +31,8 @@ if TYPE_CHECKING:
     from qmd.store.values import ChunkMatch, Floats
     from qmd.text.query import LexicalQuery
 
-#: The field by which a document says whether agents may have it.
-FIELD = "agents"
-_NO: tuple[Operand, ...] = (False, *(Written(word) for word in ("false", "no", "off", "none", "0")))
-KEPT: Predicate = Or(tuple(Comparison(FIELD, "eq", value) for value in _NO))
 #: The beginning of a mask, by which a reference to a masked path is known.
 _MASK = "[secret"
-
-
-class KeptDocuments:
-    """The documents of a store that are kept from agents."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def ids(self) -> frozenset[int]:
-        """Return the ids of the documents that say `agents: false`."""
-        collections = tuple(self._store.collections.last_scans())
-        if not self._store.fields.existing(collections, [FIELD]):
-            return frozenset()
-        return frozenset(self._store.fields.newest(Scope(collections, KEPT), ALL))
-
-    def without(self, scope: Scope) -> Scope:
-        """Return a scope without these documents, which do not count in its statistics either."""
-        ids = self.ids()
-        if not ids:
-            return scope
-        return replace(scope, where=both(scope.where, Not(KEPT)), without=tuple(sorted(ids)))
 
 
 class AgentStore:

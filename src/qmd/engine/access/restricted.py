@@ -52,6 +52,7 @@ _MEMBERS = {
     Rule(changes=True, collections="old", action="rename one"): "rename_collection",
     # A wider pattern could show files that were left out on purpose.
     Rule(changes=True, collections="name", action="change what is indexed"): "set_pattern",
+    Rule(changes=True, collections="name", action="decide what agents may have"): "set_agents",
     # An update command runs as the user, who sees everything.
     Rule(changes=True, collections="name", action="set a command"): "set_update_command",
     Rule(changes=True, action="clean up"): "cleanup",
@@ -60,7 +61,7 @@ _MEMBERS = {
     Rule(changes=True, action="fetch models, which everyone's searches use"): "pull",
     Rule(changes=True, action="pin or mark documents"): "mark pin unmark unpin",
     Rule(action="list the pins and marks of everyone"): "marks marks_digest",
-    Rule(action="examine the index"): "doctor",
+    Rule(action="examine the index"): "doctor secrets",
     Rule(action="ask about files on disk"): "absence why",
     Rule(action="read benchmarks from disk"): "evaluate",
 }

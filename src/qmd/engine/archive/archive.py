@@ -17,6 +17,7 @@ from qmd.engine.archive.matching import Needle, Window, decode
 from qmd.engine.archive.posts import Post, Section, in_sections, read_name
 from qmd.errors import NotFoundError, SourceError, UsageError
 from qmd.sources.paths import OnProblem, in_words, is_inside
+from qmd.text.secrets import mask
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
 VARIABLE = "QMD_ARCHIVE_DIR"
@@ -62,13 +63,17 @@ class Archive:
     """A read-only archive in a folder, which need not exist yet. Safe to use from several threads.
 
     Every call lists the folder again. Hidden files and files outside the folder are never listed, read or
-    searched. The first search loads the texts into memory. `on_problem` is called for unreadable files.
+    searched. The first search loads the texts into memory. `on_problem` is called for unreadable files. For
+    an `agent` the secrets in texts are masked.
     """
 
-    def __init__(self, path: str, on_problem: OnProblem = lambda path, reason: None) -> None:
+    def __init__(
+        self, path: str, on_problem: OnProblem = lambda path, reason: None, *, agent: bool = False
+    ) -> None:
         require_file_name(path)
         self._folder = Folder(path, on_problem)
-        self._cache = TextCache(on_problem)
+        self._shown = mask if agent else str
+        self._cache = TextCache(on_problem, self._shown)
 
     def authors(self) -> list[str]:
         """Return the authors' names, sorted. Raises `NotFoundError` if the folder does not exist."""
@@ -91,7 +96,7 @@ class Archive:
             raise NotFoundError(f"文件不存在：{path}")
         try:
             with open(file.absolute, "rb") as stream:
-                return PostText(file.path, decode(stream.read()))
+                return PostText(file.path, self._shown(decode(stream.read())))
         except FileNotFoundError as error:
             raise NotFoundError(f"文件不存在：{file.path}") from error
         except OSError as error:
@@ -164,6 +169,7 @@ def open_archive(
     name: str | None = None,
     environ: Mapping[str, str] | None = None,
     on_problem: OnProblem = lambda path, reason: None,
+    agent: bool = False,
 ) -> Archive:
     """Open the archive in the folder `data`, else `QMD_ARCHIVE_DIR`, else `archive:` of `index.yml`.
 
@@ -172,6 +178,7 @@ def open_archive(
         name: The index whose `index.yml` is read.
         environ: Environment variables; by default those of the process.
         on_problem: Called with (path, reason) for each file that cannot be read.
+        agent: Whether secrets in texts are masked.
 
     Raises:
         UsageError: If no archive is named.
@@ -180,7 +187,7 @@ def open_archive(
     variables = os.environ if environ is None else environ
     path = os.fspath(data) if data is not None else variables.get(VARIABLE, "").strip()
     folder = os.path.expanduser(path) if path else _configured(locate(name, variables, os.getcwd()))
-    return Archive(folder, on_problem)
+    return Archive(folder, on_problem, agent=agent)
 
 
 def _configured(locations: Locations) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from qmd.engine.archive.folder import Entry
 from qmd.engine.archive.matching import Text
@@ -13,10 +13,11 @@ from qmd.types import Fingerprint
 
 
 class TextCache:
-    """A cache of texts by author and path. Safe to use from several threads."""
+    """A cache of texts by author and path, as `shown` returns them. Safe to use from several threads."""
 
-    def __init__(self, on_problem: OnProblem) -> None:
+    def __init__(self, on_problem: OnProblem, shown: Callable[[str], str] = str) -> None:
         self._on_problem = on_problem
+        self._shown = shown
         self._authors: dict[str, dict[str, tuple[Fingerprint, Text]]] = {}
         self._lock = threading.Lock()
 
@@ -46,7 +47,7 @@ class TextCache:
             with open(file.absolute, "rb") as stream:
                 # Taken before reading, so that a change during the read is noticed by the next call.
                 fingerprint = _fingerprint(os.fstat(stream.fileno()))
-                return fingerprint, Text.of(stream.read())
+                return fingerprint, Text.of(stream.read(), self._shown)
         except FileNotFoundError:  # removed after it was listed
             return None
         except OSError as error:

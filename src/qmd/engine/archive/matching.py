@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
@@ -27,9 +27,9 @@ class Text(Struct, frozen=True):
     folded: bytes | None
 
     @classmethod
-    def of(cls, data: bytes) -> Text:
-        """Decode a file's bytes. Invalid UTF-8 is replaced."""
-        text = nfc(decode(data))
+    def of(cls, data: bytes, shown: Callable[[str], str] = str) -> Text:
+        """Decode a file's bytes, and keep the text that `shown` returns. Invalid UTF-8 is replaced."""
+        text = shown(nfc(decode(data)))
         if "\r" in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
         encoded = text.encode()

@@ -13,6 +13,7 @@ from typing import Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from qmd.engine.access.kept import reasons
 from qmd.engine.embedding.active_vectors import select
 from qmd.engine.explain.lookup import Lookup
 from qmd.engine.explain.term_matches import TermMatch, match_terms
@@ -133,7 +134,11 @@ class Explainer(Struct, frozen=True):
             document,
             "not_searched",
             "",
-            notes=(*self.lookup.differences(document), *self._omitted(document, fields)),
+            notes=(
+                *self.lookup.differences(document),
+                *self._omitted(document, fields),
+                *reasons(self.config, document, fields),
+            ),
             terms=tuple(match_terms(self.store, document, _words(search))),
             fields=fields,
         )

@@ -9,6 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from qmd.config.paths import ALTERNATIVE_INDEX
+from qmd.engine.access.kept import KeptDocuments
 from qmd.engine.documents.stated import states_in
 from qmd.engine.embedding.active_vectors import embeddable, embedded_share, select
 from qmd.engine.indexing.unread import describe
@@ -20,7 +21,7 @@ from qmd.errors import ModelError, VectorIndexMissingError
 from qmd.store.base import Store
 from qmd.store.sqlite.portable import PortableStore
 from qmd.store.values import LEFT_OUT, CollectionStats, Scope
-from qmd.text.wording import plain
+from qmd.text.wording import plain, plural
 from qmd.types import Config
 from qmd.types.clock import now
 
@@ -39,6 +40,7 @@ class CollectionStatus(Struct, frozen=True):
     last_updated: str | None
     include_by_default: bool
     contexts: int
+    agents: bool = True  #: Whether agents may have its documents
 
 
 class VectorsStatus(Struct, frozen=True):
@@ -103,6 +105,8 @@ class StatusMethods(Part):
         states = states_in(store, config)
         if states is not None and (states.sink or states.cycles):
             notes.append(f"states of documents: {states.summary()}; 'qmd doctor --stale' lists what to mend")
+        if not workspace.permissions.agent and (kept := len(KeptDocuments(store).ids())):
+            notes.append(f"agents do not have {plural(kept, 'document')} with 'agents: false'")
         total = sum(collection.documents for collection in collections)
         try:
             fingerprint = provider.fingerprint
@@ -161,6 +165,7 @@ def _collections(store: Store, config: Config) -> Iterator[CollectionStatus]:
             indexed.updated_at,
             collection.include_by_default,
             len(collection.context),
+            collection.agents,
         )
 
 
