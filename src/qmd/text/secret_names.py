@@ -47,11 +47,11 @@ _STANDS_FOR = lazy(r"[$%<{\[(*&@]|\\[$<{]|[.~]?/|https?:|#\{|!|\.\.|--")
 #: What is looked for in the lower case of a text, and in texts of other scripts.
 NAMES = (
     *("pass", "pwd", "secret", "token", "key", "credential", "cookie", "session"),
-    *("kennwort", "wachtwoord", "contrase", "senha", "lozinka"),
+    *("kennwort", "wachtwoord", "mot de pass", "senha", "lozinka"),
 )
 OTHER_NAMES = (
     *("密码", "密碼", "口令", "密钥", "密鑰", "令牌", "パスワード", "비밀번호", "пароль", "hasło"),
-    *("lösenord", "şifre", "contraseña", "mot de passe"),
+    *("lösenord", "şifre", "contraseña"),
 )
 _PASSWORD = (
     r"passw(?:or)?d|passwort|passphrase|passcode|pwd|kennwort|wachtwoord|contrase[ñn]as?|senha|mot de passe"

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from qmd.text.regex import lazy
-from qmd.text.secret_values import Secret, is_filler
+from qmd.text.secret_values import Secret, is_filler, is_random
 
 #: Words with fewer characters are no key by their shape alone.
 _LEAST = 15
@@ -70,37 +70,38 @@ def _keys(text: str, parts: Sequence[_Part], by_keyword: _ByKeyword) -> Iterator
         if keyword not in lowered:
             continue
         for shape in shapes:
-            matches = [*shape.pattern.finditer(joined)]
-            for match in matches:
+            whole: dict[int, int] = {}
+            for match in shape.pattern.finditer(joined):
+                whole[bisect_right(starts, match.start()) - 1] = match.end()
                 yield from _placed(match, parts, starts, shape.kind)
             if len(keyword) > _SHORT_KEYWORD:
-                ends = [match.end() for match in matches]
-                yield from _over_lines(text, shape, starts, parts, _places(lowered, keyword, ends))
+                for number in _numbers(lowered, keyword, starts):
+                    end = starts[number] + len(parts[number].word)
+                    if whole.get(number, end) == end:
+                        yield from _over_lines(text, shape, parts[number], number in whole)
 
 
-def _places(text: str, keyword: str, ends: Sequence[int]) -> Iterator[int]:
-    """Yield the places of a keyword, without those right before the end of a match."""
+def _numbers(text: str, keyword: str, starts: Sequence[int]) -> Iterator[int]:
+    """Yield the numbers of the parts that have a keyword."""
     at = text.find(keyword)
     for _ in range(_MOST_WRAPPED):
         if at < 0:
             return
-        number = bisect_right(ends, at)
-        line = text.find(_SEPARATOR, at)
-        if number == len(ends) or 0 <= line < ends[number]:
-            yield at
+        yield bisect_right(starts, at) - 1
         at = text.find(keyword, at + len(keyword))
 
 
-def _over_lines(
-    text: str, shape: _Shape, starts: Sequence[int], parts: Sequence[_Part], places: Iterable[int]
-) -> Iterator[Secret]:
-    """Yield the keys of a shape that begin in the words at some places and go on in the next lines."""
-    for at in places:
-        lines = _following(text, parts[bisect_right(starts, at) - 1])
-        if len(lines) > 1:
-            joined, offsets = _joined(lines)
-            for match in shape.pattern.finditer(joined):
-                yield from _placed(match, lines, offsets, shape.kind)
+def _over_lines(text: str, shape: _Shape, word: _Part, whole: bool) -> Iterator[Secret]:
+    """Yield the keys of a shape that begin in a word and go on in the next lines.
+
+    If the word is a `whole` key, only a random word goes on with it.
+    """
+    lines = _following(text, word)
+    if len(lines) < 2 or (whole and not (len(lines[1].word) >= _LEAST and is_random(lines[1].word, 3.0))):
+        return
+    joined, offsets = _joined(lines)
+    for match in shape.pattern.finditer(joined):
+        yield from _placed(match, lines, offsets, shape.kind)
 
 
 def _placed(
@@ -124,8 +125,8 @@ def _joined(parts: Sequence[_Part]) -> tuple[str, list[int]]:
 
 _RUN = b"a" * _LEAST
 #: Signs that a key may have, as `a`, and all others as spaces.
-_SIGNS = bytes(97 if chr(code).isalnum() or chr(code) in "_-+/=.~:%$" else 32 for code in range(128)).ljust(
-    256
+_SIGNS = bytes(
+    97 if (code < 128 and chr(code).isalnum()) or chr(code) in "_-+/=.~:%$" else 32 for code in range(256)
 )
 _SEPARATOR = "\n"
 
@@ -133,7 +134,7 @@ _SEPARATOR = "\n"
 def _long_words(text: str) -> list[_Part]:
     """Return the long words of a text, between line feeds.
 
-    Before the first word of a line comes the last one of the line before: a key may begin there.
+    The first word of a line is there once more, behind the last one of the line before: a key may begin there.
     """
     runs = text.encode("ascii", "replace").translate(_SIGNS)
     parts: list[_Part] = []
@@ -141,11 +142,12 @@ def _long_words(text: str) -> list[_Part]:
     while at >= 0:
         end = runs.find(b" ", at)
         end = len(text) if end < 0 else end
+        word = _Part(at, text[at:end])
+        parts += (word, _Part(-1, _SEPARATOR))
         if (line := text.rfind("\n", max(0, at - 12), at)) > 0 and not text[line:at].strip(" \t\n>|#*"):
             before = runs.rfind(b" ", max(0, line - 20), line) + 1
             if 0 < line - before < _LEAST:
-                parts.append(_Part(before, text[before:line]))
-        parts += (_Part(at, text[at:end]), _Part(-1, _SEPARATOR))
+                parts += (_Part(before, text[before:line]), word, _Part(-1, _SEPARATOR))
         at = runs.find(_RUN, end)
     return parts
 

@@ -51,7 +51,7 @@ def find(text: str) -> list[Secret]:
     found = [*_private_keys(plain), *keys_of_shape(plain), *passwords_in_addresses(plain), *_cards(plain)]
     found += named_secrets(plain, NAMES)
     if plain is not text:
-        written = text.encode("utf-8", "surrogatepass")
+        written = text.lower().encode("utf-8", "surrogatepass")
         found += named_secrets(text, [name for name in OTHER_NAMES if name.encode() in written])
     if not found:
         return []
