@@ -11,6 +11,7 @@ import random
 import string
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -18,6 +19,8 @@ _ALNUM = string.ascii_letters + string.digits
 _URL = _ALNUM + "-_"
 _HEX = "0123456789abcdef"
 _BASE64 = _ALNUM + "+/"
+#: What is written, the secret in it, and the language.
+Written: TypeAlias = tuple[str, str, str]
 #: Sentences around canaries.
 _PROSE = {
     "en": "The backup server is restored every night, and the release waits for it.",
@@ -128,28 +131,29 @@ def _password(rng: random.Random) -> str:
     if style == 0:
         return _some(rng, _ALNUM + "!#%+=_-", rng.randrange(10, 18))
     if style == 1:
-        return (
-            f"{rng.choice(('Sommer', 'Winter', 'Rocket', 'Kestrel', 'Zebra'))}-{rng.randrange(1000, 9999)}!"
-        )
+        return f"{rng.choice(('Sommer', 'Rocket', 'Kestrel', 'Zebra'))}-{rng.randrange(1000, 9999)}!"
     if style == 2:
         return _some(rng, _ALNUM, rng.randrange(9, 14))
-    return f"{rng.choice(('tiger', 'maple', 'copper'))}{rng.randrange(100, 999)}{rng.choice(('river', 'stone', 'cloud'))}"
+    words = rng.choice(("tiger", "maple", "copper")), rng.choice(("river", "stone", "cloud"))
+    return f"{words[0]}{rng.randrange(100, 999)}{words[1]}"
 
 
-def _named_password(rng: random.Random) -> tuple[str, str, str]:
+def _named_password(rng: random.Random) -> Written:
     language = rng.choice([*_PASSWORDS])
     secret = _password(rng)
     return rng.choice(_PASSWORDS[language]).format(secret), secret, language
 
 
-def _of(
-    template: str, make: Callable[[random.Random], str]
-) -> Callable[[random.Random], tuple[str, str, str]]:
-    def made(rng: random.Random) -> tuple[str, str, str]:
+def _of(template: str, make: Callable[[random.Random], str]) -> Callable[[random.Random], Written]:
+    def made(rng: random.Random) -> Written:
         secret = make(rng)
         return template.replace("{}", secret), secret, "en"
 
     return made
+
+
+def _of_slack(rng: random.Random) -> str:
+    return f"T{_some(rng, _ALNUM, 8)}/B{_some(rng, _ALNUM, 8)}/{_some(rng, _ALNUM, 24)}"
 
 
 #: Keys that are known by their shape.
@@ -161,9 +165,7 @@ _SHAPES: dict[str, Callable[[random.Random], str]] = {
     "slack token": lambda rng: (
         f"xoxb-{rng.randrange(10**11, 10**12)}-{rng.randrange(10**11, 10**12)}-{_some(rng, _ALNUM, 24)}"
     ),
-    "slack webhook": lambda rng: (
-        f"https://hooks.slack.com/services/T{_some(rng, _ALNUM, 8)}/B{_some(rng, _ALNUM, 8)}/{_some(rng, _ALNUM, 24)}"
-    ),
+    "slack webhook": lambda rng: "https://hooks.slack.com/services/" + _of_slack(rng),
     "stripe key": lambda rng: rng.choice(("sk_live_", "rk_live_", "sk_test_")) + _some(rng, _ALNUM, 24),
     "google key": lambda rng: "AIza" + _some(rng, _URL, 35),
     "google secret": lambda rng: "GOCSPX-" + _some(rng, _URL, 28),
@@ -186,7 +188,7 @@ _SHAPES: dict[str, Callable[[random.Random], str]] = {
     "card": _card,
 }
 #: Secrets that are known by what stands before them.
-_NAMED: dict[str, Callable[[random.Random], tuple[str, str, str]]] = {
+_NAMED: dict[str, Callable[[random.Random], Written]] = {
     "password": _named_password,
     "password 2": _named_password,
     "password 3": _named_password,

@@ -134,7 +134,7 @@ _SEPARATOR = "\n"
 def _long_words(text: str) -> list[_Part]:
     """Return the long words of a text, between line feeds.
 
-    The first word of a line is there once more, behind the last one of the line before: a key may begin there.
+    The first word of a line is there once more, after the last one of the line before, where a key may begin.
     """
     runs = text.encode("ascii", "replace").translate(_SIGNS)
     parts: list[_Part] = []

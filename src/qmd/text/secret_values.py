@@ -26,7 +26,9 @@ _FILLER = lazy(
 
 def is_filler(value: str) -> bool:
     """Tell whether a value stands for a secret that is not shown."""
-    return _FILLER.search(value) is not None or len(set(value)) < min(5, len(value))
+    found = _FILLER.search(value)
+    # In a long key any word may occur by chance.
+    return (found is not None and 12 * len(found[0]) >= len(value)) or len(set(value)) < min(5, len(value))
 
 
 _IDENTIFIER = lazy(r"[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+\Z")
