@@ -235,15 +235,18 @@ _OF_SHAPES = {
 }
 
 
-def plant(folder: Path, planted: Sequence[Canary], seed: int = 8) -> None:
-    """Write a document for each canary into a folder, in all places in turn."""
+def plant(folder: Path, planted: Sequence[Canary], notes: Sequence[str] = ("",), seed: int = 8) -> list[Path]:
+    """Write a document for each canary into a folder, in all places in turn, before the text of a note."""
     rng = random.Random(seed)
+    files: list[Path] = []
     for number, canary in enumerate(planted):
         path = folder / f"note-{number:03}.md"
-        text = _document(rng, number, canary)
+        text = f"{_document(rng, number, canary)}\n{notes[number % len(notes)]}".rstrip() + "\n"
         if number % 17 == 5:
             path, text = path.with_suffix(".jsonl"), "\n".join(_transcript(canary)) + "\n"
         path.write_text(text, encoding="utf-8")
+        files.append(path)
+    return files
 
 
 def _document(rng: random.Random, number: int, canary: Canary) -> str:

@@ -62,6 +62,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "freshness-*": ("engine/watching", *_INDEXING, *_SERVING),
     "archive": ("engine/archive", "text"),
     "links": ("text",),
+    "leaks": ("api", "cli", "engine", "mcp", "server", "store", "text"),
     "formats": ("sources",),
     "fuzz-formats": ("sources",),
     "fuzz": ("config", "sources", "store", "text"),

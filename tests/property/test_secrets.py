@@ -1,0 +1,160 @@
+"""Masks hide secrets, and nothing else of a text changes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+from canaries import canaries, leaks, plant
+from qmd.text.secret_shapes import _shapes
+from qmd.text.secrets import find, mask
+from tests.regexes import Steps, attacks
+
+#: Words that secrets, names and code are made of.
+_PIECES = st.sampled_from(
+    [
+        *(
+            "password",
+            "token",
+            "api_key",
+            "密码",
+            "пароль",
+            "Authorization: Bearer",
+            "sk-",
+            "ghp_",
+            "AKIA",
+            "eyJ",
+        ),
+        *(
+            "-----BEGIN RSA PRIVATE KEY-----",
+            "-----END RSA PRIVATE KEY-----",
+            "://",
+            "@",
+            ":",
+            "=",
+            "|",
+            "`",
+            '"',
+        ),
+        *("\n", " ", "\t", "> ", "\u200b", "：", "ＡＫＩＡ", "é", "İ", "\U0001f600", "\x80", "?", "\0"),
+        *(
+            "4111 1111 1111 1111",
+            "hunter2xy",
+            "a1b2c3d4e5f6g7h8",
+            "[secret: token]",
+            "Zx81-kq",
+            "[secret]...",
+        ),
+    ]
+)
+_BODY = "MHcCAQEEIBkg4LVWM9nuwNSk3yByxZpYRTBnVJk5GmuWeZ0y9QW8oAoG"
+_TEXTS = st.lists(st.one_of(_PIECES, st.text(max_size=6)), max_size=40).map("".join)
+
+
+@given(_TEXTS)
+@example("İ password = hunter2xy")
+@example("密码：Ａbc12345 password = ab?c1234")
+def test_mask_keeps_length_and_line_breaks(text: str) -> None:
+    masked = mask(text)
+    assert len(masked) == len(text)
+    assert [at for at, sign in enumerate(masked) if sign == "\n"] == [
+        at for at, sign in enumerate(text) if sign == "\n"
+    ]
+    hidden = {at for secret in find(text) for at in range(secret.start, secret.end)}
+    assert all(masked[at] == text[at] for at in range(len(text)) if at not in hidden)
+
+
+@given(_TEXTS)
+def test_find_returns_secrets_in_order_that_do_not_overlap(text: str) -> None:
+    ends = 0
+    for start, end, kind in find(text):
+        assert ends <= start < end <= len(text)
+        assert kind == kind.lower()
+        ends = end
+
+
+@given(
+    st.lists(st.sampled_from("the server waits for password and token until it is restored".split())).map(
+        " ".join
+    )
+)
+def test_mask_leaves_sentences_about_secrets_alone(words: list[str]) -> None:
+    text = " ".join(words)
+    assert mask(text) == text
+
+
+def test_mask_hides_every_canary_and_finds_nothing_in_masks(tmp_path: Path) -> None:
+    planted = canaries(160)
+    for canary, file in zip(planted, plant(tmp_path, planted), strict=True):
+        text = file.read_text(encoding="utf-8")
+        if file.suffix == ".md":
+            masked = mask(text)
+            assert not leaks(masked, [canary]), (canary, masked)
+            assert mask(masked) == masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password: <your password>",
+        "api_key = ${API_KEY}",
+        "token: $TOKEN",
+        "password = changeme",
+        "password: string",
+        "token = get_token(user)",
+        "password=self.password",
+        "api_key: xxxxxxxxxxxxxxxxxxxx",
+        "AKIAIOSFODNN7EXAMPLE",
+        "https://user:password@example.org/",
+        "postgres://${USER}:${PASSWORD}@localhost/db",
+        "Authorization: Bearer <token>",
+        "The tokens of models are counted; a key of a map is text.",
+        "max_tokens: 100000, token_count=123456789",
+        "call 1234 5678 9012 3456 for help",  # no card: the check digit is wrong
+        "id 550e8400-e29b-41d4-a716-446655440000, sha1 da39a3ee5e6b4b0d3255bfef95601890afd80709",
+        "sort by key, then by `password_reset_sent_at`",
+        "密码长度至少为 8 个字符，不得重复使用最近 5 次的密码",
+    ],
+)
+def test_mask_leaves_placeholders_and_code_alone(text: str) -> None:
+    assert mask(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("AKIA\u200bQ3EGRZZT5N\u00adRM7XPW", "Q3EGRZZT5N"),
+        ("ＡＫＩＡＱ３ＥＧＲＺＺＴ５Ｎ２Ｍ７ＸＰＷ", "ＲＺＺＴ５Ｎ"),
+        ("> ghp_Zx81kqabcdefghij\n> klmnopqrstuvwxyz0123 and more", "klmnopqrst"),
+        ("ghp_\nZx81kqabcdefghijklmnopqrstuvwxyz0123", "klmnopqrst"),
+        ("密码：Ｈunter2xy", "unter2xy"),
+        (f"-----BEGIN EC PRIVATE KEY-----\\n{_BODY}\\n", "CAQEEIBkg4"),
+        (f'"k": "-----BEGIN PRIVATE KEY-----\\n{_BODY[:50]}\\n-----END PRIVATE KEY-----\\n"', "CAQEEIBkg4"),
+        (f"-----BEGIN RSA PRIVATE KEY-----\n{_BODY}\n{_BODY}\nand more", "CAQEEIBkg4"),
+        ("| key | sk-ant-api03-abcdefghij1234567890ABCDEFGHIJ |", "ghij1234"),
+        ("curl -u admin:Kx83-pQ2z https://x.org", "Kx83-pQ2z"),
+        ("redis://:p4ssw0rdX@cache:6379", "p4ssw0rdX"),
+        ("<password>Kx83pQ2z</password>", "Kx83pQ2z"),
+        ("--password=Kx83pQ2z --user bob", "Kx83pQ2z"),
+        ("card: 4012-8888-8888-1881.", "8888-8888"),
+    ],
+)  # fmt: skip
+def test_mask_hides_what_is_written_in_an_odd_way(text: str, secret: str) -> None:
+    assert secret in text
+    assert secret not in mask(text)
+
+
+@pytest.mark.slow
+def test_shapes_of_keys_take_linear_time() -> None:
+    shapes = {shape.pattern.pattern: shape for rows in _shapes() for _, each in rows for shape in each}
+    for shape in shapes.values():
+        pattern = shape.pattern.compiled()  # type: ignore[attr-defined]
+        steps = Steps(pattern)
+        for prefix, part, suffix in attacks(pattern):
+            once, twice = (steps.count(prefix + part * n + suffix, search=True) for n in (20, 40))
+            assert twice <= 2.5 * once + 200, (shape.kind, prefix, part, suffix, once, twice)
