@@ -152,7 +152,7 @@ def _long_words(text: str) -> list[_Part]:
     return parts
 
 
-_AFTER = lazy(r"[ \t]*\\?[ \t]*\n[ \t>|#*]*([\w+/=.~%:-]{1,200})")
+_AFTER = lazy(r"[ \t]*+(?:\\[ \t]*+)?\n[ \t>|#*]*+([\w+/=.~%:-]{1,200})")
 
 
 def _following(text: str, word: _Part) -> list[_Part]:

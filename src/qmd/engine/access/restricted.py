@@ -102,10 +102,15 @@ class RestrictedIndex:
         return replace(status, size=0, vectors=(), notes=(), watcher=watcher)
 
     def marks(self) -> Any:
-        """Return the pins and marks; for agents those of documents that they may see."""
-        self._check(RULES["marks"], {})
+        """Return the pins and marks; for agents those of documents that they may see, for briefings."""
+        if not self._permissions.agent or self._permissions.collections is not None:
+            self._check(RULES["marks"], {})
         marks = self._index.marks()
-        return [mark for mark in marks if mark.indexed] if self._permissions.agent else marks
+        if not self._permissions.agent:
+            return marks
+        from qmd.text.secrets import mask
+
+        return [replace(mark, query=mask(mark.query)) for mark in marks if mark.indexed]
 
     def file_on_disk(self, reference: str) -> Any:
         """Return the path of a file, whose bytes are not masked. Raises `NotFoundError` for agents."""

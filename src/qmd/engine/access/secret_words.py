@@ -155,7 +155,11 @@ def _without(query: LexicalQuery, terms: Sequence[Term]) -> LexicalQuery:
 
 
 def _may_be_secret(term: Term) -> bool:
-    """Tell whether a term can be a part of a key or a password: it has digits or is long, or a beginning."""
-    return term.prefix or any(
-        len(word) >= _LONG or any(sign.isdigit() for sign in word) for form in term.forms for word in form
+    """Tell whether a term can be a part of a key or a password: it has digits, or is long, or a part."""
+    return (
+        term.prefix
+        or term.part
+        or any(
+            len(word) >= _LONG or any(sign.isdigit() for sign in word) for form in term.forms for word in form
+        )
     )
