@@ -267,8 +267,10 @@ def _document(rng: random.Random, number: int, canary: Canary) -> str:
 
 
 def _transcript(canary: Canary) -> Iterator[str]:
-    for role, text in (("user", f"Restore the backup.\n{canary.written}\n"), ("assistant", _PROSE["en"])):
-        yield json.dumps({"type": role, "message": {"role": role, "content": text}})
+    output = {"type": "tool_result", "content": f"$ env\n{canary.written}\n"}
+    for role, content in (("user", "Restore the backup."), ("user", [output]), ("assistant", _PROSE["en"])):
+        message = {"role": role, "content": content}
+        yield json.dumps({"sessionId": "7", "type": role, "message": message}, ensure_ascii=False)
 
 
 def leaks(output: str, planted: Sequence[Canary]) -> list[Canary]:

@@ -1,0 +1,210 @@
+"""No planted secret gets out over any face of agents, and people get all of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from msgspec import Struct
+
+from qmd.api.table import TABLE
+from tests.agents import INITIALIZE, agents
+from tests.clients import Server, server_of
+from tests.users import MakeUser, User
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+from canaries import Canary, canaries, leaks, plant
+
+pytestmark = pytest.mark.slow
+HIDDEN = "zanzibar"
+
+
+class Planted(Struct, frozen=True):
+    """A user with planted secrets, kept documents and a kept collection, and a server with keys."""
+
+    user: User
+    canaries: list[Canary]
+    names: list[str]
+    server: Server
+    agent: str
+    person: str
+
+    def leaks(self, output: str, asked: str = "") -> list[str]:
+        """Return what an output shows of secrets, beside what was asked, and of what is kept."""
+        found = [part for each in leaks(output, self.canaries) for part in each.needles if part in output]
+        kept = [HIDDEN] if HIDDEN in output and HIDDEN not in asked else []
+        return [part for part in found if part not in asked] + kept
+
+
+@pytest.fixture(scope="module")
+def planted(make_user: MakeUser) -> Iterator[Planted]:
+    user = make_user("planted")
+    library, diary = user.home / "library", user.home / "diary"
+    for folder in (library, diary):
+        folder.mkdir()
+    made = canaries(120)
+    names = [f"library/{file.name}" for file in plant(library, made)]
+    kept = f"---\nagents: false\n{HIDDEN}: 1\n---\n# {HIDDEN}\n\nThe backup server of {HIDDEN} is restored.\n"
+    (library / f"{HIDDEN}.md").write_text(kept, encoding="utf-8")
+    (diary / f"{HIDDEN}.md").write_text(kept.replace("agents: false\n", ""), encoding="utf-8")
+    user.ok("collection", "add", str(library), "--formats", "markdown,transcript")
+    user.ok("collection", "add", str(diary))
+    user.ok("collection", "agents", "diary", "off")
+    agent = user.ok("keys", "add", "robot", "--agent").strip()
+    person = user.ok("keys", "add", "person").strip()
+    with server_of(user) as server:
+        yield Planted(user, made, names, server, agent, person)
+
+
+def test_people_get_all_secrets(planted: Planted) -> None:
+    texts = [
+        planted.server.ask("POST", "/get", {"file": name}, key=planted.person).text for name in planted.names
+    ]
+    for canary, text in zip(planted.canaries, texts, strict=True):
+        shown = json.dumps(json.loads(text), ensure_ascii=False)
+        assert any(part in shown for part in canary.needles), (canary, shown)
+    assert HIDDEN in planted.user.ok("search", "backup", "-n", "500")
+
+
+@pytest.mark.parametrize("number", range(0, 120, 4))
+def test_endpoints_give_no_secret_to_a_key_for_an_agent(number: int, planted: Planted) -> None:
+    canary, name = planted.canaries[number], planted.names[number]
+    first = canary.needles[0]
+    asked = [
+        *(
+            ("/search", {"query": text, "limit": 3, "full": True, "explain": True})
+            for text in _questions(number, canary)
+        ),
+        ("/query", {"query": f"note {number} backup", "facets": ["machine", "note", "alias", "title"]}),
+        ("/pack", {"query": f"note {number} backup", "tokens": 2_000}),
+        ("/recall", {"prompt": f"how is the backup of note {number} restored", "threshold": 0.0}),
+        ("/get", {"file": name}),
+        ("/multi_get", {"pattern": name}),
+        ("/cite", {"text": f'It says "the release waits for {first[:6]}" ({name}:3).'}),
+    ]
+    for path, body in asked:
+        answer = planted.server.ask("POST", path, body, key=planted.agent)
+        assert answer.status in (200, 404), answer
+        shown = json.dumps(answer.json, ensure_ascii=False)
+        assert not planted.leaks(shown, json.dumps(body, ensure_ascii=False)), (path, body, shown)
+
+
+def _questions(number: int, canary: Canary) -> list[str]:
+    first = canary.needles[0]
+    return [f"note {number} backup", first[:60], f"{first[:6]}*", canary.kind]
+
+
+def test_lists_and_pages_give_no_secret_to_a_key_for_an_agent(planted: Planted) -> None:
+    paths = [
+        "/status",
+        "/fields?limit=100",
+        "/collections",
+        "/collections/library",
+        "/contexts",
+        "/",
+        "/?q=backup",
+    ]
+    paths += [f"/fields/{name}" for name in ("machine", "note", "alias", "title", "tag", "path")]
+    paths += [f"/documents/{quote(name)}/{part}" for name in planted.names for part in ("links", "outline")]
+    paths += [f"/doc/{quote(name)}" for name in planted.names[::5]]
+    paths += ["/collections/diary", f"/documents/library/{HIDDEN}.md/outline"]
+    for path in paths:
+        answer = planted.server.ask("GET", path, key=planted.agent)
+        assert answer.status in (200, 404), (path, answer)
+        assert not planted.leaks(answer.text, path), path
+    total = planted.server.ok("GET", "/status", key=planted.agent)["total_documents"]
+    assert total == len(planted.names)
+
+
+def test_every_operation_that_reads_is_asked_above() -> None:
+    read = {each.route for each in TABLE if each.audit is None}
+    asked = {"/search", "/vsearch", "/query", "/pack", "/recall", "/get", "/multi_get", "/cite", "/status"}
+    asked |= {"/fields", "/fields/{name:path}", "/collections", "/collections/{name}", "/contexts"}
+    asked |= {f"/documents/{{path:path}}/{part}" for part in ("links", "outline")}
+    # It returns vectors of what the caller sends.
+    assert {route.partition(" ")[2] for route in read} - {"/embed"} <= asked
+
+
+@pytest.mark.parametrize("face", ["stdio", "http"])
+def test_mcp_gives_no_secret(face: str, planted: Planted) -> None:
+    """The key of a person is one for an agent at /mcp."""
+    with agents() as start:
+        agent = start(planted.user) if face == "stdio" else None
+
+        def send(method: str, **params: object) -> str:
+            if agent is not None:
+                return json.dumps(agent.ask(method, params), ensure_ascii=False)
+            answer = planted.server.mcp(method, key=planted.person, **params)
+            return json.dumps(json.loads(answer.text), ensure_ascii=False)
+
+        assert not planted.leaks(send("initialize", **INITIALIZE))
+        for method in ("tools/list", "resources/list", "prompts/list", "resources/templates/list"):
+            assert not planted.leaks(send(method))
+        for number in range(0, 120, 6):
+            canary, name = planted.canaries[number], planted.names[number]
+            calls = [
+                *(("query", {"query": text, "limit": 3}) for text in _questions(number, canary)),
+                ("query", {"query": f"note {number} backup", "pack": True}),
+                ("get", {"file": name, "links": True}),
+                ("get", {"file": name, "quote": "the backup server and more"}),
+                ("multi_get", {"pattern": name}),
+                ("status", {}),
+            ]
+            for tool, arguments in calls:
+                shown = send("tools/call", name=tool, arguments=arguments)
+                assert not planted.leaks(shown, json.dumps(arguments, ensure_ascii=False)), (tool, arguments)
+            assert not planted.leaks(send("resources/read", uri=f"qmd://{name}"))
+        assert HIDDEN in send("resources/read", uri=f"qmd://library/{HIDDEN}.md")  # as it was asked for
+        assert "not found" in send("resources/read", uri=f"qmd://library/{HIDDEN}.md").lower()
+
+
+def test_hooks_and_packs_of_the_command_give_no_secret(planted: Planted) -> None:
+    for number in (3, 24, 40):
+        data = json.dumps(
+            {"session_id": "1", "prompt": f"How is the backup of note {number} restored?"}
+        ).encode()
+        for event in ("session", "prompt"):
+            answer = planted.user.run("hook", "run", event, "--timeout", "60", stdin=data)
+            assert answer.returncode == 0
+            assert not planted.leaks(answer.stdout)
+        for form in ((), ("--json",)):
+            pack = planted.user.ok("pack", f"note {number} backup server restored", "--tokens", "3000", *form)
+            assert "library/note-" in pack
+            assert not planted.leaks(pack), pack
+    people = planted.user.ok("pack", "backup server restored release", "--tokens", "60000", "--secrets")
+    assert planted.leaks(people)
+
+
+def test_keys_list_shows_keys_for_agents(planted: Planted) -> None:
+    listed = {key["name"]: key["agent"] for key in json.loads(planted.user.ok("keys", "list", "--json"))}
+    assert listed == {"robot": True, "person": False}
+
+
+def test_doctor_lists_places_of_secrets(planted: Planted) -> None:
+    listed = json.loads(planted.user.ok("doctor", "--secrets", "--json"))
+    assert {place["file"] for place in listed} >= set(planted.names)
+    assert not planted.leaks(json.dumps(listed).replace(HIDDEN, ""))
+
+
+def test_archive_gives_no_secret(planted: Planted, tmp_path: Path) -> None:
+    posts = tmp_path / "archive" / "ann" / "motions"
+    posts.mkdir(parents=True)
+    made = [canary for canary in planted.canaries if canary.shape][:20]
+    for file in plant(posts, made):
+        file.rename(file.with_suffix(".md"))
+    with agents() as start:
+        agent = start(planted.user, "--data", str(tmp_path / "archive"), command=("archive", "mcp"))
+        agent.result("initialize", **INITIALIZE)
+        for canary, file in zip(made, sorted(posts.iterdir()), strict=True):
+            for tool, arguments in (
+                ("read_post", {"path": f"ann/motions/{file.name}"}),
+                ("search", {"query": canary.needles[0][:30]}),
+                ("search", {"query": "backup"}),
+                ("list_posts", {"author": "ann"}),
+            ):
+                shown = json.dumps(agent.call(tool, **arguments), ensure_ascii=False)
+                assert not planted.leaks(shown, json.dumps(arguments)), (tool, arguments, shown)
