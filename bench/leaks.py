@@ -38,6 +38,8 @@ _PASSAGE, _NOTE = 300, 2_000
 #: Queries whose time is taken.
 _TIMED = 60
 _LIMIT = 10
+#: Answers that use models are asked for one canary of so many.
+_SLOW = 5
 _HEADERS = {"content-type": "application/json", "accept": "application/json"}
 Ask = Callable[[str, dict[str, Any]], str]
 
@@ -96,7 +98,7 @@ def _faces(environ: dict[str, str], planted: Sequence[Canary], files: Sequence[P
         ask("recall and pack, key of a person", _for_agents(port, owner, planted))
         ask("pages, key for an agent", _pages(port, key, files[::5]))
         ask("hooks, with a server", _hooks(environ, planted[::5]))
-        rows.append(_confirmed(port, key, planted))
+        rows.append(_confirmed(port, key, planted, files))
         everything = sum(
             bool(leaks(_post(port, owner, "/get", {"file": f"notes/{file.name}"}), [canary]))
             for canary, file in zip(planted, files, strict=True)
@@ -125,9 +127,10 @@ def _over_mcp(send: Ask, planted: Sequence[Canary], files: Sequence[Path]) -> It
         )
 
     for number, (canary, file) in enumerate(zip(planted, files, strict=True)):
-        for question in _questions(canary, number):
-            yield call("query", query=question, limit=3)
-        yield call("query", query=f"note {number} backup", pack=True, maxTokens=2_000)
+        questions = [*_questions(canary, number)]
+        yield call("query", query=questions[number % len(questions)], limit=3)
+        if number % _SLOW == 0:
+            yield call("query", query=f"note {number} backup", pack=True, maxTokens=2_000)
         yield call("get", file=f"notes/{file.name}")
         yield call("get", file=f"notes/{file.name}:4", maxLines=3)
         yield call("get", file=f"notes/{file.name}", quote=f"{canary.needles[0][:12]} and more words of it")
@@ -146,9 +149,10 @@ def _over_http(
         name = f"notes/{file.name}"
         for question in _questions(canary, number):
             yield post("/search", query=question, limit=3, full=True)
-            yield post("/query", query=question, limit=3)
-        yield post("/vsearch", query=f"note {number} backup", limit=3)
-        yield post("/pack", query=f"note {number} backup", tokens=1_000)
+        if number % _SLOW == 0:
+            yield post("/query", query=f"note {number} backup", limit=3)
+            yield post("/vsearch", query=f"note {number} backup", limit=3)
+            yield post("/pack", query=f"note {number} backup", tokens=1_000)
         yield post("/recall", prompt=f"What does note {number} say about the backup server?", threshold=0.0)
         yield post("/get", file=name)
         yield post("/multi_get", pattern=name)
@@ -165,7 +169,7 @@ def _over_http(
 
 
 def _for_agents(port: int, key: str, planted: Sequence[Canary]) -> Iterator[tuple[str, str]]:
-    for number in range(len(planted)):
+    for number in range(0, len(planted), _SLOW):
         prompt = f"What does note {number} say about the backup server?"
         yield prompt, _post(port, key, "/recall", {"prompt": prompt, "threshold": 0.0})
         yield prompt, _post(port, key, "/pack", {"query": prompt, "tokens": 1_000})
@@ -192,21 +196,22 @@ def _packs(environ: dict[str, str], planted: Sequence[Canary]) -> Iterator[tuple
         yield goal, _run(environ, "pack", goal, "--tokens", "2000", "--json")
 
 
-def _confirmed(port: int, key: str, planted: Sequence[Canary]) -> dict[str, Any]:
-    """Count the secrets whose words, or beginnings of them, find a document."""
+def _confirmed(port: int, key: str, planted: Sequence[Canary], files: Sequence[Path]) -> dict[str, Any]:
+    """Count the secrets whose words, or beginnings of them, find their document, or leave it out."""
     found: list[str] = []
     asked = 0
-    for canary in planted:
+    for number, (canary, file) in enumerate(zip(planted, files, strict=True)):
         words = [word for needle in canary.needles[:1] for word in re.findall(r"[A-Za-z0-9]+", needle)]
         word = max(words, key=len, default="")
         if len(word) < 8 or not any(sign.isdigit() for sign in word):
             continue
-        for query in (word, f"{word[:7]}*", f'"{word}"', f"backup -{word}"):
-            hits = json.loads(_post(port, key, "/search", {"query": query, "limit": 500}))["results"]
+        if str(number) in word:  # by which the title of the note is found
+            continue
+        for query in (word, f"{word[:7]}*", f'"{word}"', f'"note {number}" -{word}'):
+            answer = json.loads(_post(port, key, "/search", {"query": query, "limit": 500}))
             asked += 1
-            # An excluded word must leave out nothing.
-            usual = query.startswith("backup") and len(hits) > 0
-            if hits and not usual:
+            finds = any(hit["file"] == f"notes/{file.name}" for hit in answer["results"])
+            if finds is not query.startswith('"note '):
                 found.append(f"{canary.kind}: {query}")
     return {
         "face": "words of secrets, key for an agent",
@@ -255,7 +260,8 @@ def _cost(environ: dict[str, str], planted: Sequence[Canary]) -> list[dict[str, 
             times: dict[str, list[float]] = {"people": [], "agents, warm": [], "agents, cold": []}
             for query in queries[:_TIMED]:
                 request = qmd.SearchRequest(query, limit=_LIMIT)
-                index.run(kind, request)
+                for seen in (index, agent):  # so that no answer of a model is new
+                    seen.run(kind, request)
                 for name, seen in (("people", index), ("agents, cold", agent), ("agents, warm", agent)):
                     if name == "agents, cold":
                         masking.TEXTS.__init__()  # type: ignore[misc]
