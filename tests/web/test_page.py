@@ -301,3 +301,10 @@ def test_axe_finds_nothing(open_page: OpenPage, path: str, scheme: str) -> None:
 def test_no_width_needs_horizontal_scrolling(open_page: OpenPage, path: str, width: int) -> None:
     page = open_page(path, viewport={"width": width, "height": 700})
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_states_are_displayed_in_the_list_and_above_the_document(open_page: OpenPage) -> None:
+    page = open_page("/?q=backup&mode=words")
+    expect(page.locator(".hits .state", has_text="draft")).to_have_count(1)
+    page.goto("/read/wiki/guide.md")
+    expect(page.locator("article .state")).to_have_text("draft")

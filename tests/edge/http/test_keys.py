@@ -24,7 +24,8 @@ HIDDEN = "zanzibar"
 LIBRARY = {
     "notes/kestrel.md": "---\nstatus: draft\n---\n# Kestrel\n\nThe kestrel hovers over [[plan]].\n",
     "notes/plan.md": "# Plan\n\nThe plan for the kestrel budget.\n",
-    f"{HIDDEN}/{HIDDEN}.md": f"---\n{HIDDEN}: 1\nstatus: {HIDDEN}\ntags: [{HIDDEN}]\n---\n"
+    f"{HIDDEN}/{HIDDEN}.md": f"---\n{HIDDEN}: 1\nstatus: {HIDDEN}\ntags: [{HIDDEN}]\n"
+    "supersedes: notes/plan.md\n---\n"
     f"# {HIDDEN} kestrel\n\nThe kestrel of {HIDDEN}. See [[plan]] and [[notes/kestrel]].\n",
     f"{HIDDEN}/kestrel.md": f"# Another {HIDDEN} kestrel\n\nA {HIDDEN} kestrel budget.\n",
 }
@@ -73,6 +74,8 @@ READS: list[tuple[str, str, Any]] = [
     ("POST", "/cite", {"text": "See `notes/kestrel.md:1`."}),
     ("POST", "/search", {"query": "kestrel [status]", "facets": ["status", "tag", "collection"]}),
     ("POST", "/search", {"query": "kestrel [status:zanziba]"}),
+    ("POST", "/search", {"query": "kestrel state:superseded"}),
+    ("POST", "/query", {"query": "plan", "current": True, "facets": ["state"]}),
     ("POST", "/search", {"query": "kestrel [zanziba]"}),
     ("POST", "/search", {"query": "kestrel [zanziba:1]"}),
     ("GET", "/fields", None),
