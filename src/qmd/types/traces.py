@@ -114,7 +114,7 @@ class Pin(Struct, frozen=True, tag="pinned"):
 
 
 class Succession(Struct, frozen=True, tag="replaces"):
-    """The document came directly above one that it replaces, whose display path this is.
+    """The document took the place of one that it replaces, whose display path this is.
 
     `score` is its own score before that; 0 if the search has not found it.
     """

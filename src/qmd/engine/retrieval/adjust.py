@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from qmd.engine.requests import ALL, SearchRequest
-from qmd.engine.retrieval.factors import Facts, Mark, weigh
+from qmd.engine.retrieval.factors import Facts, Mark, superseded, weigh
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text.predicates import matches
@@ -225,10 +225,10 @@ class Adjuster(Struct, frozen=True):
 def succeeded(
     items: Sequence[Ranked], successors: Mapping[int, Sequence[int]], documents: Mapping[int, Document]
 ) -> list[Ranked]:
-    """Place documents directly above those that they replace, also if they are not among the items.
+    """Give documents the place of those that they replace, also if they are not among the items.
 
-    Of a document's `successors`, those that replace others themselves are only moved, not added. A document
-    that moves up gets the score of the one that it replaces.
+    A document that moves up gets the score of the one that it replaces, whose own score gets lower. Of a
+    document's `successors`, those that are replaced themselves are only moved, not added.
     """
     if not successors:
         return [*items]
@@ -237,17 +237,16 @@ def succeeded(
     for item in items:
         *others, last = successors.get(item.document, (item.document,))
         for document in (last, *reversed(others)):
-            if (
-                document in placed
-                or document == item.document
-                or not (document in ranked or document == last)
-            ):
+            known = document in ranked or document == last
+            if document in placed or document == item.document or not known:
                 continue
             own = ranked.get(document) or Ranked(document, 0.0)
             trace = traces.Succession(documents[item.document].file, own.score)
             placed[document] = replace(own, score=item.score, traces=(*own.traces, trace))
         placed.setdefault(item.document, item)
-    return [*placed.values()]
+    # Sorting is stable: what replaces a document stays above it.
+    lowered = (superseded(item) if item.document in successors else item for item in placed.values())
+    return sorted(lowered, key=lambda item: -item.score)
 
 
 def _newest_first(items: Sequence[Ranked], documents: Mapping[int, Document]) -> list[Ranked]:

@@ -23,6 +23,8 @@ OLDEST = 0.5
 MARK = 0.5
 #: The factor of a document that is not valid any more, if nothing that replaces it is searched.
 OUTDATED = 0.15
+#: The factor of a document whose place another one has taken that replaces it.
+SUPERSEDED = 0.5
 #: Higher scores are lowered to this one, because the odds of 1 are infinite.
 _SURE = 0.995
 _SECONDS_PER_DAY = 86_400.0
@@ -40,7 +42,7 @@ class Facts(Struct, frozen=True):
     """The properties of a document that its factors depend on.
 
     `weight` is that of its collection, and `highest` the highest one of the collections that are searched.
-    `state` is current if the document that replaces it is searched, because that comes directly above it.
+    `state` is current if the document that replaces it is searched, because that takes its place.
     """
 
     date: str
@@ -110,3 +112,10 @@ def weigh(item: Ranked, facts: Facts) -> Ranked:
         return item
     score = scale(item.score, prod(factor.value for factor in found.values()))
     return replace(item, score=score, traces=(*item.traces, Adjustment(item.score, found)))
+
+
+def superseded(item: Ranked) -> Ranked:
+    """Return a document with a lower score, because another one that replaces it has its place."""
+    factors = {"state": Factor(SUPERSEDED, "what replaces it has its place")}
+    trace = Adjustment(item.score, factors)
+    return replace(item, score=scale(item.score, SUPERSEDED), traces=(*item.traces, trace))
