@@ -16,7 +16,18 @@ from typing import Any
 
 import report_docs
 from common import table
-from report_docs import faults, formats, freshness, fuzz, fuzz_formats, hooks, packs, pages, web
+from report_docs import (
+    faults,
+    formats,
+    freshness,
+    fuzz,
+    fuzz_formats,
+    hooks,
+    old_pages,
+    packs,
+    pages,
+    web,
+)
 from report_limits import as_table, compared, warm
 from report_plots import PLOTS
 from report_quality import PEERS, peers, quality, short_quality
@@ -79,6 +90,7 @@ def current() -> Iterator[tuple[Path, str]]:
             **{name: peers(name) for name in PEERS},
         },
         _DOCS / "hooks.md": {"results": hooks()},
+        _DOCS / "states.md": {"results": old_pages()},
         _DOCS / "reliability.md": {"faults": faults(), "fuzz": fuzz()},
         _DOCS / "scale.md": {"results": report_docs.scale()},
         _DOCS / "web.md": {"results": web()},

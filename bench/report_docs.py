@@ -38,6 +38,24 @@ def hooks() -> str:
     return table(heads, rows) if rows else ""
 
 
+def old_pages() -> str:
+    rows = [
+        [
+            row["corpus"].replace("_", " "),
+            f"`{row['mark']}`",
+            f"`{row['mode']}`",
+            row["questions"],
+            f"{row['above']:.3f}",
+            f"{row['first']:.3f}",
+            f"{row['change']:+.3f}",
+        ]
+        for name in ("jest", "react_native")
+        for row in load(f"states-{name}.json").get("rows", ())
+    ]
+    heads = ["documentation", "field", "search", "questions", "above", "first", "nDCG elsewhere"]
+    return table(heads, rows) if rows else ""
+
+
 def packs() -> str:
     rows = load("packs.json").get("results", ())
     sizes = [*dict.fromkeys(row["tokens"] for row in rows)]
