@@ -111,7 +111,9 @@ def read(
             problems.append(_problem(name, str(error), value, item.type, noun))
     listed = ", ".join(names) or "none"
     problems += [
-        f"{printable(name)}: unknown {noun}; known {noun}s: {listed}" for name in given if name not in names
+        f"{printable(name)}: unknown {noun}{_suggestion(name, names)}; known {noun}s: {listed}"
+        for name in given
+        if name not in names
     ]
     if problems:
         more = len(problems) - _MAX_SHOWN_PROBLEMS
@@ -130,6 +132,13 @@ def _of_text(text: str, default: Any) -> Any:
         case float() if _DECIMAL.fullmatch(text):
             return float(text)
     return text
+
+
+def _suggestion(name: str, names: Sequence[str]) -> str:
+    from qmd.text.synonyms import meant
+
+    right = meant(name, names)
+    return f" (did you mean {right}?)" if right else ""
 
 
 def _convert(value: Any, kind: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from inspect import cleandoc
@@ -17,7 +17,6 @@ from qmd.cli.parameters import GLOBAL, Parameter
 from qmd.cli.session import Called, Session
 from qmd.cli.terminal import say
 from qmd.cli.usage import MisuseError, fail
-from qmd.text.similar import nearest
 
 _CONTEXT: dict[str, Any] = {
     "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -179,6 +178,16 @@ def command(name: str | None = None, **attributes: Any) -> Callable[[Callable[..
     return click.command(name, cls=Command, **attributes)
 
 
+class NoSuchCommandError(click.UsageError):
+    """A command is unknown. The hint, if there is one, is what to type instead."""
+
+    def __init__(self, words: Sequence[str], names: Collection[str], ctx: click.Context) -> None:
+        from qmd.cli.guesses import suggestion
+
+        end, self.hint = suggestion(ctx, words, names)
+        super().__init__(f"no such command '{words[0]}'{end}", ctx)
+
+
 class Group(_WithGlobalOptions, click.Group):
     """A group of commands.
 
@@ -221,8 +230,7 @@ class Group(_WithGlobalOptions, click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
-            suggestion = did_you_mean(args[0], [*self.list_commands(ctx), *self.aliases])
-            raise click.UsageError(f"no such command '{args[0]}'{suggestion}", ctx)
+            raise NoSuchCommandError(args, [*self.list_commands(ctx), *self.aliases], ctx)
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -238,12 +246,6 @@ class Group(_WithGlobalOptions, click.Group):
         for title, rows in sections.items():
             with formatter.section(title):
                 formatter.write_dl([(name.ljust(widest), text) for name, text in rows])
-
-
-def did_you_mean(given: str, names: Iterable[str]) -> str:
-    """Return `. Did you mean 'x'?` for the nearest name, or an empty string if none is near."""
-    close = nearest(given, [*names])
-    return f". Did you mean '{close}'?" if close else ""
 
 
 def refuse(options: dict[str, Any], needed: str) -> None:

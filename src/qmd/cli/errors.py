@@ -6,11 +6,12 @@ import re
 
 import click
 
-from qmd.cli.command import Command, did_you_mean
+from qmd.cli.command import Command, NoSuchCommandError
 from qmd.cli.console import current
 from qmd.cli.session import Session
 from qmd.cli.terminal import BOLD, DIM, RED, clean, clean_name, is_terminal, one_line, painted, write
 from qmd.errors import DocumentNotFoundError, QmdError
+from qmd.text.similar import nearest
 
 INTERRUPTED = 130
 
@@ -32,7 +33,7 @@ def show(error: BaseException, session: Session) -> int:
             show_error(error, session)
             return error.exit_code
         case click.UsageError():
-            _print(usage_message(error), usage_hint(error, session))
+            _print(usage_message(error, session), usage_hint(error, session))
             return error.exit_code
         case click.ClickException():
             _print(error.format_message(), None)
@@ -51,13 +52,12 @@ def show_error(error: QmdError, session: Session) -> None:
     _print(session.addressed(error.message), hint, suggestions)
 
 
-def usage_message(error: click.UsageError) -> str:
+def usage_message(error: click.UsageError, session: Session) -> str:
     """Return one line that says what is wrong with the arguments."""
     match error:
         case click.NoSuchOption():
-            params = error.ctx.command.get_params(error.ctx) if error.ctx is not None else []
-            names = [name for param in params for name in (*param.opts, *param.secondary_opts)]
-            return f"no such option '{error.option_name}'{did_you_mean(error.option_name, names)}"
+            close = _same_by_meaning(error, session) or nearest(error.option_name, _option_names(error))
+            return f"no such option '{error.option_name}'" + (f". Did you mean '{close}'?" if close else "")
         case click.MissingParameter():
             return f"missing {_display_name(error.param) if error.param else 'argument'}"
         case click.BadParameter() if error.param is not None:
@@ -68,6 +68,20 @@ def usage_message(error: click.UsageError) -> str:
     return message[:1].lower() + message[1:]
 
 
+def _option_names(error: click.NoSuchOption) -> list[str]:
+    params = error.ctx.command.get_params(error.ctx) if error.ctx is not None else []
+    return [name for param in params for name in (*param.opts, *param.secondary_opts)]
+
+
+def _same_by_meaning(error: click.NoSuchOption, session: Session) -> str | None:
+    """Return the option that means the same as an unknown one; None if that may be meant as text."""
+    from qmd.text.synonyms import meant
+
+    if len(error.option_name) == 2 and session.intended_as_text(error.option_name):  # -k of -kittens
+        return None
+    return meant(error.option_name, [name for name in _option_names(error) if name.startswith("--")])
+
+
 def usage_hint(error: click.UsageError, session: Session) -> str | None:
     if error.ctx is None:
         return None
@@ -75,6 +89,10 @@ def usage_hint(error: click.UsageError, session: Session) -> str | None:
     see_help = f"see '{error.ctx.command_path} --help'"
     hint = None
     match error, command:
+        case NoSuchCommandError(), _:
+            hint = error.hint
+        case click.NoSuchOption(), _ if _same_by_meaning(error, session):
+            pass  # the message names the right one
         case click.NoSuchOption(), Command() if not error.option_name.startswith("--"):
             hint = session.intended_as_text(error.option_name) or command.if_unknown
         case click.BadParameter(), Command() if isinstance(error.param, click.Option):
@@ -87,6 +105,10 @@ def usage_hint(error: click.UsageError, session: Session) -> str | None:
             hint = "a command's options come after its name"
         case click.MissingParameter(), Command():
             hint = command.if_missing
+        case _ if "unexpected extra argument" in error.message:
+            from qmd.cli.guesses import without_words
+
+            hint = without_words(error.ctx, session.called.words)
     return f"{hint}; {see_help}" if hint else see_help
 
 

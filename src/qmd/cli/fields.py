@@ -17,8 +17,20 @@ from qmd.cli.render.rows import Column, count_entry, plain, program_text
 from qmd.cli.render.view import address
 from qmd.cli.session import Session
 from qmd.cli.show import plain_view, show_listing, view_for
-from qmd.cli.terminal import BOLD, DIM, clean_name, columns, cut, one_line, output_width, painted, width_of
+from qmd.cli.terminal import (
+    BOLD,
+    DIM,
+    clean_name,
+    columns,
+    cut,
+    one_line,
+    output_width,
+    painted,
+    shell_words,
+    width_of,
+)
 from qmd.cli.usage import fail
+from qmd.errors import FieldNotFoundError
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
@@ -53,7 +65,7 @@ def fields(session: Session, /, field: str | None, collections: tuple[str, ...],
         _list_values(session, field, collections, limit or _LIMIT)
         return
     if limit is not None:
-        fail("-n limits the values of one field: name the field")
+        fail("--limit limits the values of one field: name the field")
     found = session.index.fields(collections)
     rows = [
         {
@@ -109,12 +121,17 @@ def _most_frequent(counts: Iterable[ValueCount], space: int) -> str:
 
 
 def _list_values(session: Session, field: str, collections: tuple[str, ...], limit: int) -> None:
-    found = session.index.field_values(field, collections, limit=limit)
+    try:
+        found = session.index.field_values(field, collections, limit=limit)
+    except FieldNotFoundError as error:
+        if field in session.index.config.collections:
+            error.hint = f"it is a collection: qmd fields -c {shell_words(field)}"
+        raise
     rows = [count_entry(count) for count in found.values]
     table = (Column("value", shown=program_text), Column("documents", right=True))
     show_listing("values", "value", table, rows)
     if len(rows) == limit < found.summary.values:
-        session.note(f"{len(rows):,} of {plural(found.summary.values, 'value')}: -n shows more")
+        session.note(f"{len(rows):,} of {plural(found.summary.values, 'value')}: --limit shows more")
 
 
 @command()

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
 from qmd.cli.definition import define
-from qmd.cli.options import collection_option, flag, option, whole
+from qmd.cli.options import collection_option, collections_argument, flag, option, whole
 from qmd.cli.progress import Bar
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.sizes import duration, time_left
-from qmd.cli.terminal import clean_name, is_terminal, one_line, say, write
+from qmd.cli.terminal import clean_name, is_terminal, one_line, say, shell_words, write
 from qmd.cli.usage import Exit
-from qmd.errors import AlreadyRunningError, QmdError
+from qmd.errors import AlreadyRunningError, CollectionNotFoundError, QmdError
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
@@ -24,24 +25,31 @@ _PROBLEMS = 10
 
 
 @define("index")
+@collections_argument
 @collection_option("Scan only this collection (may be repeated).")
-def index(session: Session, collections: tuple[str, ...]) -> None:
+def index(session: Session, names: tuple[str, ...], collections: tuple[str, ...]) -> None:
     """Scan all collections for new, changed and deleted files.
 
     Examples:
       qmd index
-      qmd index -c notes
+      qmd index notes
     """
-    _scan(session, collections, commands=False)
+    _scan(session, (*names, *collections), commands=False)
 
 
 @define("update")
+@collections_argument
 @flag("--pull", help="First run 'git pull --ff-only' in folders under git.")
 @flag("--allow-empty", help="Remove documents even if a mistake may explain it.")
 @flag("--failed", help="List all files that could not be read, not only ten.")
 @collection_option("Update only this collection (may be repeated).")
 def update(
-    session: Session, pull: bool, allow_empty: bool, failed: bool, collections: tuple[str, ...]
+    session: Session,
+    names: tuple[str, ...],
+    pull: bool,
+    allow_empty: bool,
+    failed: bool,
+    collections: tuple[str, ...],
 ) -> None:
     """Run the collections' update commands, then scan for new, changed and deleted files.
 
@@ -54,17 +62,21 @@ def update(
     Examples:
       qmd update
       qmd update --pull
-      qmd update -c notes --allow-empty
+      qmd update notes --allow-empty
       qmd update --failed
     """
-    _scan(session, collections, failed=failed, pull=pull, commands=True, allow_empty=allow_empty)
+    options = {"failed": failed, "pull": pull, "allow_empty": allow_empty}
+    _scan(session, (*names, *collections), commands=True, **options)
 
 
 @define("embed")
+@collections_argument
 @flag("-f", "--force", help="Make all vectors again.")
 @option("--workers N", whole(1, 64), "Use N processes.  [default: 1]", default=1)
 @collection_option("Embed only this collection (may be repeated).")
-def embed(session: Session, force: bool, workers: int, collections: tuple[str, ...]) -> None:
+def embed(
+    session: Session, names: tuple[str, ...], force: bool, workers: int, collections: tuple[str, ...]
+) -> None:
     """Make the vectors that vsearch and query need, for texts without vectors.
 
     You can interrupt it: the next run continues from there. After a change of model, searches use the old
@@ -72,10 +84,10 @@ def embed(session: Session, force: bool, workers: int, collections: tuple[str, .
 
     Examples:
       qmd embed
-      qmd embed -c notes
+      qmd embed notes
       qmd embed --force
     """
-    make_vectors(session, collections, force=force, workers=workers)
+    make_vectors(session, (*names, *collections), force=force, workers=workers)
 
 
 def make_vectors(
@@ -83,6 +95,7 @@ def make_vectors(
 ) -> None:
     """Embed collections with a progress bar, and say what was done."""
     index = session.index  # it may ask for approval: open it before the bar is drawn
+    collections = _existing(session, collections)
     interrupted = "Interrupted. Finished vectors are saved; run 'qmd embed' to continue."
     try:
         with Bar("Embedding", session, interrupted) as bar:
@@ -156,6 +169,7 @@ def _scan(session: Session, collections: tuple[str, ...], *, failed: bool = Fals
     session.uses |= {"update"} if options["commands"] else set()
     session.uses |= {"pull"} if options.get("pull") else set()
     index = session.index  # it may ask for approval: open it before the bar is drawn
+    collections = _existing(session, collections)
     with Bar("Scanning", session) as bar:
 
         def on_report(report: ScanReport) -> None:
@@ -173,6 +187,27 @@ def _scan(session: Session, collections: tuple[str, ...], *, failed: bool = Fals
         _hint_to_embed(session)
     if any(report.error is not None for report in reports):
         raise Exit(1)
+
+
+def _existing(session: Session, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of collections, of which each may be named by its folder too.
+
+    Raises `CollectionNotFoundError` for another folder.
+    """
+    collections = session.index.config.collections
+    return tuple(name if name in collections else _of_folder(session, name) for name in names)
+
+
+def _of_folder(session: Session, name: str) -> str:
+    folder = os.path.realpath(os.path.join(session.folder(), os.path.expanduser(name)))
+    if not os.path.isdir(folder):
+        return name
+    for each in session.index.config.collections.values():
+        if os.path.realpath(each.path) == folder:
+            return each.name
+    raise CollectionNotFoundError(
+        f"Collection not found: {name}", f"to index this folder: qmd add {shell_words(name)}"
+    )
 
 
 def _hint_to_embed(session: Session) -> None:

@@ -162,8 +162,11 @@ def collection_option(help: str) -> Callable[[Decorated], Decorated]:
     )
 
 
+collections_argument = argument("names", "[COLLECTION...]", "collections")
+
+
 def limit_option(help: str) -> Callable[[Decorated], Decorated]:
-    return option("-n N", whole(1, 1_000_000), help, to="limit")
+    return option("-n, --limit N", whole(1, 1_000_000), help)
 
 
 query_argument = argument("text", "QUERY...", "typed", required=True)

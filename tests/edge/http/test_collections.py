@@ -87,7 +87,7 @@ def test_collections_add_expands_a_tilde(server: Server, owner: User) -> None:
         ({"name": "n"}, "path is missing"),
         (
             {"name": "n", "path": "~/folder", "mask": "*"},
-            "mask: unknown field; known fields: name, path, glob_pattern",
+            "mask: unknown field (did you mean glob_pattern?); known fields: name, path, glob_pattern",
         ),
         ({"name": "n", "path": "folder"}, "path: folder is relative (give an absolute path"),
         ({"name": "n", "path": "/no/such/folder"}, "/no/such/folder does not exist"),
@@ -126,7 +126,10 @@ def test_collections_rename_refuses_an_invalid_name(server: Server) -> None:
     server.post("/collections/add", name="n", path="~/folder")
     for fields, detail in (
         ({}, "new_name is missing"),
-        ({"new_name": "x", "name": "y"}, "name: unknown field; known fields: new_name"),
+        (
+            {"new_name": "x", "name": "y"},
+            "name: unknown field (did you mean new_name?); known fields: new_name",
+        ),
         ({"new_name": "a/b"}, "Not a collection name: 'a/b' contains a slash"),
     ):
         assert server.ask("PUT", "/collections/n", fields).detail(400).startswith(detail)

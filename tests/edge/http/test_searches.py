@@ -182,7 +182,16 @@ def test_search_treats_null_as_not_given(client: Client) -> None:
             {"query": "a", "min_score": 1.5},
             "min_score: input should be less than or equal to 1, not 1.5",
         ),
-        ("/search", {"query": "a", "minScore": 0}, f"minScore: unknown field; known fields: {KNOWN}"),
+        (
+            "/search",
+            {"query": "a", "minScore": 0},
+            f"minScore: unknown field (did you mean min_score?); known fields: {KNOWN}",
+        ),
+        (
+            "/search",
+            {"query": "a", "top_k": 3},
+            f"top_k: unknown field (did you mean limit?); known fields: {KNOWN}",
+        ),
         ("/search", {"query": "a", "rerank": False}, f"rerank: unknown field; known fields: {KNOWN}"),
         ("/search", {"query": "a", "half_life": 0}, "half_life: input should be greater than 0, not 0"),
         (

@@ -216,8 +216,16 @@ WRONG = {
     'search {"query": "x", "minScore": 1.01}': "minScore: input should be less than or equal to 1, not 1.01",
     'search {"query": "x", "minScore": true}': "minScore: input should be a valid number, not true",
     'search {"query": "x", "min_score": 0.5}': (
-        "min_score: unknown argument; known arguments: query, limit, minScore, collection, "
-        "author, after, before, filter, maxTokens"
+        "min_score: unknown argument (did you mean minScore?); known arguments: "
+        "query, limit, minScore, collection, author, after, before, filter, maxTokens"
+    ),
+    'search {"q": "x"}': (
+        "query is missing; q: unknown argument (did you mean query?); known arguments: "
+        "query, limit, minScore, collection, author, after, before, filter, maxTokens"
+    ),
+    'get {"file": "a.md", "offset": 3}': (
+        "offset: unknown argument (did you mean fromLine?); known arguments: "
+        "file, fromLine, maxLines, lineNumbers, maxTokens, quote, links"
     ),
     'search {"query": "x", "a\\nb": 1}': (
         "a b: unknown argument; known arguments: query, limit, minScore, collection, "

@@ -1,0 +1,203 @@
+"""Commands that people guess, and the right ones by meaning. Loaded only after a wrong word."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import takewhile
+
+import click
+
+from qmd.cli.console import current
+from qmd.cli.session import Session
+from qmd.cli.terminal import shell_words
+from qmd.text.similar import nearest
+from qmd.text.synonyms import meant
+
+_MONTH_AGO = (datetime.now(UTC) - timedelta(days=30)).date()
+
+#: What to type instead of an unknown command, by the group in which it is unknown; `|` divides commands.
+#: Words in capitals stand for the user's own, with `...` for all that are left. If there are none, those in
+#: brackets are left out, and `CLIENT=claude` is `claude`. `*` is for a word that is not like any command.
+_COMMANDS: Mapping[str, Mapping[str, str]] = {
+    "": {
+        "find grep rg lookup look s": "search QUERY... | query QUERY...",
+        "ask chat rag answer question q hybrid": "query QUERY... | pack QUERY...",
+        "semantic vector vectors knn nearest": "vsearch QUERY...",
+        "recent latest newest new-notes today": f"search --recent QUERY... | search after:{_MONTH_AGO}",
+        "context-pack bundle gather collect": "pack QUERY...",
+        "explain": "why PATH QUERY...",
+        "list dir tree files documents docs": "ls [COLLECTION]",
+        "show cat read view print head less more file doc document": "get FILE",
+        "toc headings sections structure": "outline FILE",
+        "backlinks refs references": "links --backlinks FILE",
+        "tag label labels": "tags | search tag:NAME",
+        "authors people": "ls --authors",
+        "quote quotes citation citations verify-citations": "cite check FILE",
+        "new create import ingest load setup track": "add FOLDER",
+        "remove rm delete del drop forget": "collection remove NAME",
+        "rename mv": "collection rename OLD NEW",
+        "collections folders sources cols": "collection list",
+        "describe annotate contexts": "context add PATH TEXT | context list",
+        "reindex rebuild": "update [COLLECTION...] | embed --force [COLLECTION...]",
+        "sync refresh scan crawl": "update [COLLECTION...] | watch",
+        "fetch git-pull": "update --pull [COLLECTION...]",
+        "embeddings embedding vectorize encode": "embed [COLLECTION...]",
+        "follow monitor auto": "watch",
+        "stats info state about count size": "status",
+        "config configure settings preferences conf": "status | doctor",
+        "check verify validate health diagnose test": "doctor",
+        "clean prune gc vacuum purge clear optimize compact": "cleanup",
+        "export dump save": "backup --portable FILE",
+        "model": "models",
+        "download": "pull [MODEL]",
+        "web ui browser gui browse": "open [QUERY...]",
+        "serve start http daemon api run": "server --daemon",
+        "stop kill quit shutdown": "server stop",
+        "install integrate agent": "mcp install --client CLIENT=claude | skill install --target AGENT=claude",
+        "skills": "skill show",
+        "hooks": "hook status",
+        "key token tokens login auth": "keys list | keys add NAME",
+        "evaluate eval benchmark": "bench FIXTURE",
+        "bookmark star favorite": "pin QUERY FILE",
+        "approve allow": "trust",
+        "man usage manual commands": "help [COMMAND]",
+        "version ver": "--version",
+        "completions shell": "completion bash",
+        "*": "query QUERY...",
+    },
+    "collection": {
+        "ls all": "collection list",
+        "new create": "collection add FOLDER",
+        "delete del drop": "collection remove NAME",
+        "update scan index reindex": "update [COLLECTION...]",
+        "get": "collection show NAME",
+        "*": "collection show NAME",
+    },
+    "context": {"ls show": "context list", "delete del": "context rm PATH", "set *": "context add PATH TEXT"},
+    "cite": {"verify fix *": "cite check FILE"},
+    "keys": {"new create *": "keys add NAME", "ls show": "keys list", "rm delete revoke": "keys remove NAME"},
+    "mcp": {
+        "serve start run": "mcp",
+        "add *": "mcp install --client CLIENT=claude",
+        "remove rm": "mcp uninstall --client CLIENT=claude",
+    },
+    "server": {"start run": "server --daemon", "restart": "server --daemon --replace", "kill": "server stop"},
+    "skill": {
+        "add *": "skill install --target AGENT=claude",
+        "remove rm": "skill uninstall --target AGENT=claude",
+    },
+    "hook": {
+        "add *": "hook install --target AGENT=claude",
+        "remove rm": "hook uninstall --target AGENT=claude",
+    },
+    "store": {"migrate move export *": "store copy FROM TO"},
+}  # fmt: skip
+#: What to type instead of a command with one word too many.
+_WORDS: Mapping[str, str] = {
+    "status": "collection show NAME",
+    "tags": "tags -c NAME",
+    "watch": "watch",
+    "doctor": "collection show NAME",
+    "models": "pull MODEL",
+    "init": "add FOLDER",
+}
+
+
+_ASKING = frozenset({"-h", "--help", "-v", "--version"})
+
+
+def suggestion(ctx: click.Context, words: Sequence[str], names: Collection[str]) -> tuple[str, str | None]:
+    """Return the end of the error for an unknown command of a group, the first of `words`, and its hint.
+
+    `names` are the commands that the group has.
+    """
+    lines = _COMMANDS.get(" ".join(ctx.command_path.split()[1:]), {})
+    table = {name: line for guessed, line in lines.items() for name in guessed.split()}
+    guessed = words[0].lower()
+    if guessed in table:
+        return "", _hint(ctx, table[guessed], words[1:])
+    if close := nearest(guessed, [*names]):
+        return f". Did you mean '{close}'?", None
+    return "", _hint(ctx, table["*"], words) if "*" in table else None
+
+
+def without_words(ctx: click.Context, words: Sequence[str]) -> str | None:
+    """Return a hint for a command that takes fewer words than it was given; None without a guess."""
+    lines = _WORDS.get(" ".join(ctx.command_path.split()[1:]))
+    return _hint(ctx, lines, words) if lines else None
+
+
+def _hint(ctx: click.Context, lines: str, words: Sequence[str]) -> str:
+    app, before = ctx.find_root().command, ctx.ensure_object(Session).options(absolute=False)
+    filled = (_filled(app, line.split(), words) for line in lines.split("|"))
+    return "use " + ", or ".join(f"qmd {shell_words(*before, *line)}" for line in filled)
+
+
+def _filled(app: click.Command, line: Sequence[str], words: Sequence[str]) -> list[str]:
+    """Return a command with the user's words in it, and with their options if it has such options."""
+    asked = [word for word in words if word not in _ASKING]
+    before_options = [*takewhile(lambda word: not _is_option(word), asked)]
+    for given in (asked, _renamed(app, line, asked), before_options):
+        filled, left = _placed(line, given)
+        filled += left if any(map(_is_option, given)) else []
+        if _is_valid(app, filled):
+            return filled
+    return _placed(line, ())[0]
+
+
+def _is_option(word: str) -> bool:
+    return word[:1] == "-" and word != "-"
+
+
+def _placed(line: Sequence[str], words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return a command with words in the places of those in capitals, and the words that are left."""
+    filled, left = [], [*words]
+    for each in line:
+        noun, _, default = each.strip("[].").partition("=")
+        prefix, colon, noun = noun.rpartition(":")
+        if not noun.isupper():
+            filled.append(each)
+        elif left:
+            taken = left if "..." in each else left[:1]
+            filled += [f"{prefix}{colon}{taken[0]}", *taken[1:]]
+            left = left[len(taken) :]
+        elif not each.startswith("["):
+            filled.append(default or f"{prefix}{colon}{noun}")
+    return filled, left
+
+
+def _found(app: click.Command, line: Sequence[str]) -> tuple[click.Command, list[str], click.Context]:
+    """Return the command that a line names, the words that are left for it, and the context around it."""
+    command, left = app, [*line]
+    context = click.Context(app, info_name="qmd", obj=Session())
+    while isinstance(command, click.Group) and left and not _is_option(left[0]):
+        inner = command.get_command(context, left[0])
+        if inner is None:
+            break
+        command, left = inner, left[1:]
+    return command, left, context
+
+
+def _is_valid(app: click.Command, line: Sequence[str]) -> bool:
+    """Return whether a command line has no wrong words."""
+    if not _ASKING.isdisjoint(line):  # click would print the answer
+        return len(line) == 1
+    command, left, context = _found(app, line)
+    current().format = None
+    try:
+        command.make_context(command.name, left, parent=context)
+    except click.ClickException:
+        return False
+    return True
+
+
+def _renamed(app: click.Command, line: Sequence[str], words: Sequence[str]) -> list[str]:
+    """Return words in which options have the names that they have in the command of a line."""
+    command, _, _ = _found(app, line)
+    names = [name for param in command.params for name in param.opts if _is_option(name)]
+    split = [word.partition("=") if _is_option(word) else (word, "", "") for word in words]
+    return [
+        (meant(name, names) or name) + equals + value if _is_option(name) else name
+        for name, equals, value in split
+    ]

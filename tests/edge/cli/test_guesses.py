@@ -1,0 +1,167 @@
+"""Guessed commands, words and options lead to the right ones, by what they mean."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import click
+import pytest
+
+from qmd.cli.app import app
+from qmd.cli.console import Console, use
+from qmd.cli.guesses import _COMMANDS, _WORDS
+from tests.users import User
+
+#: What the user typed after a guessed command.
+ENDS = ("", "notes", "'x y' z", "x --limit 3 --json", "-k 3 x", "-rn x .", "--help", "-c notes -- -x")
+GUESSES = {
+    f"{group} {name}".strip()
+    for group, table in _COMMANDS.items()
+    for guessed in table
+    for name in guessed.split()
+    if name != "*"
+}
+MEANT = {
+    "find 'x y'": "qmd search 'x y', or qmd query 'x y'",
+    "grep x --top 3": "qmd search x --limit 3, or qmd query x --limit 3",
+    "ask how do I": "qmd query how do I, or qmd pack how do I",
+    "how do I deploy": "qmd query how do I deploy",
+    "数据库": "qmd query '数据库'",
+    "list": "qmd ls",
+    "list notes": "qmd ls notes",
+    "show a.md": "qmd get a.md",
+    "cat -n 5 a.md": "qmd get --max-lines 5 a.md",
+    "read": "qmd get FILE",
+    "rm notes": "qmd collection remove notes",
+    "rename notes": "qmd collection rename notes NEW",
+    "tag work": "qmd tags, or qmd search tag:work",
+    "collections": "qmd collection list",
+    "collection ls": "qmd collection list",
+    "collection notes": "qmd collection show notes",
+    "sync": "qmd update, or qmd watch",
+    "stats --json": "qmd status --json",
+    "stats --bogus": "qmd status",
+    "config": "qmd status, or qmd doctor",
+    "export notes.qmd": "qmd backup --portable notes.qmd",
+    "version": "qmd --version",
+    "man search": "qmd help search",
+    "help find": "qmd search QUERY, or qmd query QUERY",
+    "cite draft.md": "qmd cite check draft.md",
+    "mcp codex": "qmd mcp install --client codex",
+    "mcp elsewhere": "qmd mcp install --client claude",
+    "--index work find x": "qmd --index work search x, or qmd --index work query x",
+    "status notes": "qmd collection show notes",
+    "tags notes": "qmd tags -c notes",
+}
+
+
+def suggested(user: User, line: str) -> list[str]:
+    """Return the commands in the hint of a usage error."""
+    result = user.invoke(*shlex.split(line))
+    assert result.exit_code == 2, line
+    error, hint = result.stderr.splitlines()
+    assert error.startswith("Error: ")
+    commands = re.fullmatch(r"Hint: use (.+); see 'qmd.* --help'", hint)
+    assert commands, hint
+    return commands[1].split(", or ")
+
+
+def parse(line: str) -> None:
+    """Let click read a command line, as if it were run. The test fails if a word is wrong."""
+    words = shlex.split(line)[1:]
+    command: click.Command = app
+    context = click.Context(app, info_name="qmd")
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        found = command.get_command(context, words[0])
+        if found is None:
+            break
+        command, words = found, words[1:]
+    use(Console())
+    try:
+        command.make_context(command.name, words, parent=context)
+    except click.exceptions.Exit as done:  # of --version
+        assert done.exit_code == 0
+
+
+@pytest.mark.parametrize("guess", sorted(GUESSES))
+def test_guessed_command_leads_to_commands_that_parse(user: User, guess: str) -> None:
+    for end in ENDS:
+        for line in suggested(user, f"{guess} {end}"):
+            parse(line)
+
+
+@pytest.mark.parametrize("command", sorted(_WORDS))
+def test_word_too_many_leads_to_a_command_that_parses(user: User, command: str) -> None:
+    for line in suggested(user, f"{command} notes"):
+        parse(line)
+
+
+@pytest.mark.parametrize("line", MEANT)
+def test_guess_leads_to_the_right_command_with_the_words_of_the_user(user: User, line: str) -> None:
+    assert ", or ".join(suggested(user, line)) == MEANT[line]
+
+
+def test_no_command_is_in_the_table_of_guesses() -> None:
+    context = click.Context(app, info_name="qmd")
+    for group, table in _COMMANDS.items():
+        found = app.get_command(context, group) if group else app
+        assert isinstance(found, click.Group)
+        taken = {*found.list_commands(context), *getattr(found, "aliases", ())}
+        assert not taken & {name for guessed in table for name in guessed.split()}
+
+
+def test_table_of_guesses_names_no_word_twice() -> None:
+    for table in _COMMANDS.values():
+        names = [name for guessed in table for name in guessed.split()]
+        assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    ("line", "right"),
+    [
+        ("search x --top 3", "--limit"),
+        ("search x -k 3", "--limit"),
+        ("query x --max-results 3", "--limit"),
+        ("search x --output json", "--format"),
+        ("search x -o json", "--format"),
+        ("search x --in notes", "--collection"),
+        ("query x --threshold 0.5", "--min-score"),
+        ("pack x --max-tokens 100", "--tokens"),
+        ("get x --lines 3", "--max-lines"),
+        ("search x --since 2026", "--after"),
+        ("search x --verbose", "--debug"),
+        ("-V", "--version"),
+        ("collection add . --exclude x", "--ignore"),
+        ("mcp install --agent claude", "--client"),
+    ],
+)
+def test_guessed_option_leads_to_the_right_one(user: User, line: str, right: str) -> None:
+    result = user.invoke(*line.split())
+    assert result.exit_code == 2
+    error, hint = result.stderr.splitlines()
+    assert error.endswith(f". Did you mean '{right}'?")
+    assert re.fullmatch(r"Hint: see 'qmd.* --help'", hint)
+
+
+def test_collection_is_named_by_a_word_or_its_folder(reader: User) -> None:
+    for command in ("update", "index"):
+        for words in (["notes"], ["-c", "notes"], [str(reader.notes)]):
+            assert reader.ok(command, *words).startswith("notes: "), words
+
+
+def test_folder_that_is_no_collection_leads_to_add(reader: User) -> None:
+    for command in ("update", "index", "embed"):
+        result = reader.invoke(command, str(reader.home))
+        assert result.exit_code == 1
+        assert f"Hint: to index this folder: qmd add {reader.home}" in result.stderr
+
+
+def test_field_that_is_a_collection_leads_to_the_fields_of_it(reader: User) -> None:
+    assert reader.invoke("fields", "notes").stderr.endswith("Hint: it is a collection: qmd fields -c notes\n")
+
+
+def test_limit_has_a_long_name(reader: User) -> None:
+    paths = [reader.ok("search", "performance", option, "2", "--files") for option in ("-n", "--limit")]
+    assert paths[0] == paths[1]
+    assert len(paths[0].splitlines()) == 2
