@@ -23,6 +23,7 @@ from report_docs import (
     fuzz,
     fuzz_formats,
     hooks,
+    in_short,
     old_pages,
     packs,
     pages,
@@ -83,7 +84,12 @@ def current() -> Iterator[tuple[Path, str]]:
     )
     parts = {
         _HERE / "README.md": {"results": "\n\n".join(text for section in sections if (text := section()))},
-        _HERE.parent / "README.md": {"compared": compared(), "quality": short_quality(), "warm": warm()},
+        _HERE.parent / "README.md": {
+            "measured": in_short(),
+            "quality": short_quality(),
+            "compared": compared(),
+            "warm": warm(),
+        },
         _DOCS / "benchmarks.md": {
             "state": state(),
             "packs": packs(),

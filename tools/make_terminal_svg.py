@@ -18,6 +18,7 @@ import tempfile
 from fcntl import ioctl
 from pathlib import Path
 from termios import TIOCSWINSZ
+from textwrap import fill
 
 from rich.console import Console
 from rich.text import Text
@@ -25,12 +26,15 @@ from rich.text import Text
 ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "docs" / "terminal.svg"
 COLUMNS = 88
-#: A session that fits on one screen: the commands of the README, each with the lines of its output to show.
+#: A session that fits on one screen: what the README promises first. Each command has the lines of its output
+#: to show, and a note that says why there are no results comes after it.
 SESSION = (
-    ("qmd collection add notes", 2),
-    ("qmd embed", 1),
-    ('qmd search "restore backup" -n 1', 9),
-    ('qmd query "数据丢了怎么恢复" -n 1', 9),
+    ("qmd add notes", 3),
+    ('qmd query "how do I get my data back" -n 1', 8),
+    ('qmd query "パスワードを忘れた" -n 1', 7),
+    ("cat draft.md", 4),
+    ("qmd cite check draft.md", 5),
+    ('qmd query "who won the world cup in 1998?" --min-score 0.5', 3),
 )
 #: The template of rich without its web font: a picture must not load anything.
 TEMPLATE = """\
@@ -66,7 +70,7 @@ def main() -> None:
     """Run the session and write the picture."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), color_system="truecolor")
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(ROOT / "examples" / "notes", Path(folder) / "notes")
+        shutil.copytree(ROOT / "examples", folder, dirs_exist_ok=True)
         environ = os.environ | {
             "HOME": folder,
             "QMD_CONFIG_DIR": folder,
@@ -95,7 +99,12 @@ def run(command: str, folder: str, environ: dict[str, str]) -> str:
     reader, terminal = pty.openpty()
     ioctl(terminal, TIOCSWINSZ, struct.pack("HHHH", 40, COLUMNS, 0, 0))
     process = subprocess.Popen(
-        shlex.split(command), cwd=folder, env=environ, stdin=terminal, stdout=terminal, stderr=subprocess.PIPE
+        shlex.split(command),
+        cwd=folder,
+        env=environ,
+        stdin=subprocess.DEVNULL,  # nothing is asked
+        stdout=terminal,
+        stderr=subprocess.PIPE,
     )
     os.close(terminal)
     output = b""
@@ -109,9 +118,9 @@ def run(command: str, folder: str, environ: dict[str, str]) -> str:
         output += data
     os.close(reader)
     _, errors = process.communicate()
-    if process.returncode:
+    if process.returncode not in (0, 1):  # 1 if a citation does not hold
         sys.exit(f"{command} failed: {errors.decode()}")
-    return output.decode()
+    return output.decode() + (fill(errors.decode(), COLUMNS) if output.startswith(b"No results") else "")
 
 
 if __name__ == "__main__":
