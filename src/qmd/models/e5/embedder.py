@@ -15,6 +15,7 @@ from qmd.errors import ModelError
 from qmd.models.base import CancelledError
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL as CARD
 from qmd.models.e5 import convert
+from qmd.models.e5.package import locate_weights
 from qmd.models.e5.tokenizer import BOS, EOS, PAD, Tokenizer
 from qmd.processes import processors
 
@@ -49,7 +50,7 @@ def load_embedder(
     Its weights load at the first use. Raises `ModelError` if they are missing.
     """
     if not convert.is_ready(cache_dir):
-        convert.locate_weights()
+        locate_weights(cache_dir)
     key = (cache_dir.resolve(), threads or min(processors(), _MOST_THREADS))
     with _shared_lock:
         embedder = _shared.get(key)

