@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from qmd.errors import QmdError
+
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from subprocess import CompletedProcess, Popen
@@ -71,6 +73,8 @@ def call(function: Callable[..., None], *arguments: Any) -> Call:
 
     If the process dies, also before it has its arguments, reading raises `EOFError`.
     """
+    if sys.platform == "win32":
+        raise QmdError("qmd cannot work in another process on Windows", "use one process")
     import pickle
     from multiprocessing import Pipe
     from subprocess import PIPE

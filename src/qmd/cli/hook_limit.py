@@ -52,6 +52,7 @@ def log(environ: Mapping[str, str], line: str) -> None:
     import time
 
     from qmd.errors import QmdError
+    from qmd.system import NO_LINK
     from qmd.text.wording import visible
 
     with suppress(OSError, QmdError):
@@ -59,7 +60,7 @@ def log(environ: Mapping[str, str], line: str) -> None:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         if os.path.exists(path) and os.path.getsize(path) > _MAX_LOG:
             os.replace(path, f"{path}.1")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | NO_LINK
         now = time.strftime("%Y-%m-%dT%H:%M:%S")
         with open(os.open(path, flags, 0o600), "ab") as file:
             file.write(f"{now} {visible(line)[:500]}\n".encode("utf-8", "replace"))

@@ -20,6 +20,7 @@ from qmd.cli.terminal import can_ask, clean_name, say, shell_words
 from qmd.cli.usage import fail
 from qmd.errors import QmdError
 from qmd.processes import python
+from qmd.system import lower_priority
 from qmd.text.digest import sha256
 from qmd.text.wording import plural
 
@@ -125,7 +126,7 @@ def _watch(session: Session) -> None:
     index = session.index
     if not index.config.collections:
         session.note(session.addressed(NO_COLLECTIONS))
-    os.nice(_NICE)
+    lower_priority(_NICE)
     stopped = threading.Event()
     watcher = Watcher(IndexWork(index, stopped.is_set), "qmd watch", Printer())
 

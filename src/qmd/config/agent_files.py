@@ -14,6 +14,7 @@ from qmd.config.agents import Entry
 from qmd.config.atomic import cannot_write, replace_file
 from qmd.config.index_yml import read_file
 from qmd.errors import BusyError, ConfigError
+from qmd.system import set_mode
 
 #: Agents keep more than settings in these files. A larger one is not valid, because its end is not read.
 _MAX_BYTES = 100_000_000
@@ -93,7 +94,7 @@ def _back_up(path: str, data: bytes) -> str:
             number += 1
             continue
         with open(descriptor, "wb") as file:
-            os.fchmod(descriptor, mode)
+            set_mode(descriptor, mode)
             file.write(data)
             file.flush()
             os.fsync(descriptor)

@@ -50,6 +50,9 @@ def replace_file(path: str, data: bytes, *, private: bool = False) -> None:
     If `private` is set, only the user may read the file; otherwise the permissions stay. Raises `ConfigError`
     if the file cannot be replaced; the old file stays.
     """
+    # Imported on use, because commands that only read change no file.
+    from qmd.system import set_mode
+
     try:
         mode = 0o600 if private else None
         with suppress(FileNotFoundError):
@@ -59,7 +62,7 @@ def replace_file(path: str, data: bytes, *, private: bool = False) -> None:
         try:
             with open(descriptor, "wb") as file:
                 if mode is not None:
-                    os.fchmod(descriptor, mode)
+                    set_mode(descriptor, mode)
                 file.write(data)
                 file.flush()
                 os.fsync(descriptor)
@@ -78,7 +81,8 @@ def create_beside(path: str, mode: int = 0o600) -> tuple[int, str]:
     Nobody can know the name before: a link of that name, in someone else's folder, would lead elsewhere.
     """
     temporary = f"{path}.{os.urandom(8).hex()}.tmp"
-    return os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), temporary
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    return os.open(temporary, flags, mode), temporary
 
 
 def abandoned(path: str, before: float) -> list[str]:

@@ -6,9 +6,10 @@ changes, which take a moment.
 
 from __future__ import annotations
 
-import fcntl
 import os
+from contextlib import suppress
 
+from qmd import system
 from qmd.config.atomic import create_beside
 from qmd.errors import StoreError
 
@@ -22,7 +23,7 @@ def open_private(path: str, purpose: str = "write") -> int:
     """
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        return os.open(path, os.O_RDWR | os.O_CREAT | system.NO_LINK, 0o600)
     except OSError as error:
         raise StoreError(
             f"cannot {purpose} {path}: {error.strerror}", "check the folder's permissions and free space"
@@ -31,11 +32,7 @@ def open_private(path: str, purpose: str = "write") -> int:
 
 def try_to_hold(file: int) -> bool:
     """Hold an open file; return False if another process holds it."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    return system.try_lock(file)
 
 
 def hold(path: str) -> int | None:
@@ -57,26 +54,21 @@ def publish(path: str, data: bytes) -> int:
     """
     file, temporary = create_beside(path)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        os.write(file, data)
-        os.replace(temporary, path)
+        return system.publish(file, temporary, path, data)
     except BaseException:
-        os.close(file)
-        os.unlink(temporary)
+        with suppress(OSError):  # it may be closed, or gone
+            os.close(file)
+            os.unlink(temporary)
         raise
-    return file
 
 
 def read_held(path: str) -> bytes | None:
     """Return the content of a file; None if no process holds it."""
     try:
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        file = os.open(path, os.O_RDONLY | system.NO_LINK)
     except OSError:
         return None
     try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return os.pread(file, _MAX_BYTES, 0)
+        return None if system.try_lock(file, shared=True) else system.read_start(file, _MAX_BYTES)
     finally:
         os.close(file)
-    return None

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from qmd.errors import StoreError
+from qmd.system import NO_LINK
 from qmd.text.digest import sha256
 from qmd.text.wording import visible
 
@@ -80,7 +81,7 @@ class GivenFiles:
     def of(self, session: str) -> Mapping[str, str]:
         """Return the passages of a session. A file that cannot be read has none."""
         try:
-            file = os.open(self._path(session), os.O_RDONLY | os.O_NOFOLLOW)
+            file = os.open(self._path(session), os.O_RDONLY | NO_LINK)
         except OSError:
             return {}
         with open(file, "rb") as stream:
@@ -104,7 +105,7 @@ class GivenFiles:
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             self._forget_old()
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | NO_LINK
             with open(os.open(path, flags, 0o600), "ab") as file:
                 if os.fstat(file.fileno()).st_size + len(lines) > _MAX_BYTES:
                     file.truncate(0)  # a passage may be repeated once in 5,000

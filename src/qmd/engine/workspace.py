@@ -134,7 +134,9 @@ def opened_in_child(locations: Locations, environ: Mapping[str, str], nice: int)
     """Open an index in a process that another one has started. `nice` lowers its priority."""
     import signal
 
-    os.nice(nice)
+    from qmd.system import lower_priority
+
+    lower_priority(nice)
     # Ctrl-C goes to all processes of a terminal; the first process ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     workspace = open_workspace(locations, environ)

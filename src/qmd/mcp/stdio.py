@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import select
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -170,7 +171,7 @@ def _lines(source: BinaryIO) -> Iterator[bytes | MessageError]:
 
 def _wait_until_closed(sink: BinaryIO, on_closed: Callable[[], None]) -> None:
     """Call `on_closed` when the reader of a pipe is gone, because answers are then useless."""
-    if not hasattr(select, "poll"):
+    if sys.platform == "win32":  # which has no poll
         return
     poll = select.poll()
     poll.register(sink, 0)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import resource
 from collections.abc import Mapping
-from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Literal, Self, TypeAlias
 
@@ -16,6 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from qmd.config.settings import DEFAULT_KEEP_ALIVE, DEFAULT_REQUEST_TIMEOUT, keep_alive, request_timeout
 from qmd.server.logs import client_logger
+from qmd.system import raise_file_limit
 
 MAX_CONNECTIONS = 1000
 #: Enough open files for `MAX_CONNECTIONS`, the index and the models.
@@ -45,7 +44,7 @@ class Limits(Struct, frozen=True):
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Self:
         """Return the limits, and raise the limit of open files of this process if necessary."""
-        files = _raise_file_limit()
+        files = raise_file_limit(REQUIRED_FILES)
         count = min(MAX_CONNECTIONS, max(files // 2, files - _RESERVED_FILES))
         return cls(request_timeout(environ), keep_alive(environ), count)
 
@@ -180,16 +179,3 @@ class Connection(H11Protocol):
         for event in (answer, h11.Data(data=body), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
-
-
-def _raise_file_limit() -> int:
-    """Raise the soft limit of open files towards `REQUIRED_FILES`. Return the new limit."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY:
-        return REQUIRED_FILES
-    limit = REQUIRED_FILES if hard == resource.RLIM_INFINITY else min(hard, REQUIRED_FILES)
-    if soft < limit:
-        with suppress(OSError, ValueError):  # macOS may refuse a value below its hard limit
-            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
-            soft = limit
-    return soft

@@ -6,7 +6,6 @@ PID that the system has given to another process, is never taken for the server.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import time
@@ -19,6 +18,7 @@ from msgspec import Struct
 from qmd.config.held_file import open_private, try_to_hold
 from qmd.errors import BusyError, QmdError
 from qmd.processes import start
+from qmd.system import kill, read_start, share_with_child, write_start
 
 #: Seconds between SIGTERM and SIGKILL.
 STOP_TIMEOUT = 10.0
@@ -55,10 +55,9 @@ class Daemon(Struct, frozen=True):
                     stdout=PIPE,
                     stderr=log,
                     # The inherited file keeps the lock after this process has ended.
-                    pass_fds=[file],
-                    start_new_session=True,
+                    **share_with_child(file),
                 )
-            os.pwrite(file, f"{process.pid}\n".encode(), 0)
+            write_start(file, f"{process.pid}\n".encode())
             assert process.stdout is not None
             first_line = process.stdout.readline().decode("utf-8", "replace").strip()
             if not first_line:
@@ -127,8 +126,9 @@ def stop_holder(pid: int, file: int, timeout: float = STOP_TIMEOUT) -> None:
         os.kill(pid, signal.SIGTERM)
     if not _lock_within(file, timeout):
         with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        fcntl.flock(file, fcntl.LOCK_EX)
+            kill(pid)
+        while not _lock_within(file, timeout):
+            pass
 
 
 def _lock_within(file: int, seconds: float) -> bool:
@@ -141,5 +141,5 @@ def _lock_within(file: int, seconds: float) -> bool:
 
 
 def _pid(file: int) -> int | None:
-    digits = os.pread(file, 32, 0).strip()
+    digits = read_start(file, 32).strip()
     return int(digits) if digits.isdigit() else None

@@ -16,6 +16,7 @@ from qmd.config.atomic import replace_file
 from qmd.config.index_yml import read_file
 from qmd.errors import QmdError, SourceError, UsageError
 from qmd.processes import run
+from qmd.system import user_id
 
 #: Variables that decide which index is used, and how it is embedded. Secrets are not among them.
 _VARIABLES = (
@@ -66,7 +67,7 @@ def service(
         label = f"org.qmd.{name.removeprefix('qmd-')}"
         path = os.path.join(home, "Library", "LaunchAgents", f"{label}.plist")
         log = os.path.join(home, "Library", "Logs", f"{name}.log")
-        domain = f"gui/{os.getuid()}"
+        domain = f"gui/{user_id()}"
         return Service(
             label,
             path,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import suppress
 from typing import Any, BinaryIO
 
 from msgspec import Struct, to_builtins
@@ -17,9 +16,10 @@ from msgspec.json import decode
 
 from qmd.errors import SourceError
 from qmd.plugins import resolve
-from qmd.sources.confinement import confine, limit
+from qmd.sources.confinement import confine
 from qmd.sources.formats.base import DAMAGED, MAX_ANCHORS, TOO_LARGE, Unreadable, extracted
 from qmd.sources.read import RawBytes
+from qmd.system import limit_reading, limit_time
 from qmd.text.links import MAX_LINKS
 from qmd.types import UTF_8, Decoding, Extracted, Link
 
@@ -69,27 +69,17 @@ class Answer(Struct, frozen=True):
 
 def main() -> None:
     requests, answers = _pipes()
-    limit(int(sys.argv[1]))
+    limit_reading(int(sys.argv[1]))
     confine()
     sys.addaudithook(_refuse)
     while line := requests.readline():
         request = decode(line, type=Request)
-        _limit_time(request.seconds)
+        limit_time(request.seconds)
         answer = to_builtins(_answer(request, requests.read(request.size), requests.read(request.beside)))
         # Lone surrogates, which damaged files contain, become question marks.
         data = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
         answers.write(b"%d\n" % len(data) + data)
         answers.flush()
-
-
-def _limit_time(seconds: int) -> None:
-    """End this process if a file takes more processor time, also if the parent has died meanwhile."""
-    with suppress(ImportError, ValueError, OSError):
-        import resource
-
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + seconds, hard))
 
 
 def _pipes() -> tuple[BinaryIO, BinaryIO]:

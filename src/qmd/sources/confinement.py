@@ -1,4 +1,4 @@
-"""What the process that reads files may ask of the system: limits, and on Linux a list of system calls.
+"""What the process that reads files may ask of the system: on Linux, a list of system calls.
 
 `python -m qmd.sources.confinement` prints whether the system has the list.
 """
@@ -9,7 +9,6 @@ import os
 import platform
 import struct
 import sys
-from contextlib import suppress
 
 #: System calls that readers and Python may use, with their numbers on x86_64 and aarch64 (0: does not exist).
 #: They read files, and change nothing but memory and threads of the process itself.
@@ -45,19 +44,6 @@ _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 22, 2
 _LOAD, _AND, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 _ALLOW, _REFUSE, _MISSING, _KILL = 0x7FFF0000, 0x00050001, 0x00050026, 0x80000000
-
-
-def limit(memory: int) -> None:
-    """Limit the memory of this process, and forbid it to write files and core dumps."""
-    with suppress(ImportError, ValueError, OSError):  # not on Windows; not all limits on macOS
-        import resource
-
-        limits = {"AS": memory, "FSIZE": 0, "CORE": 0}
-        if sys.platform != "linux":  # which counts all threads of the user
-            limits["NPROC"] = 0
-        for kind, value in limits.items():
-            with suppress(ValueError, OSError):
-                resource.setrlimit(getattr(resource, f"RLIMIT_{kind}"), (value, value))
 
 
 def confine() -> bool:

@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from stat import S_ISLNK
 
 from qmd.errors import SourceError
 from qmd.sources.paths import in_words, is_inside
@@ -15,6 +16,8 @@ from qmd.types import Collection
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+#: Of Windows: links, and the points where other folders are mounted.
+_REPARSE_POINT = 0x400
 #: Longer paths could not be opened by other programs, such as an editor.
 _MAX_PATH = 4095
 
@@ -80,7 +83,7 @@ class Root:
     def open(self, absolute: str, flags: int) -> int:
         """Return a descriptor of a file or folder. Raises `OSError`, also if there is a link on the way."""
         if not _BY_DESCRIPTOR:
-            return os.open(absolute, flags)
+            return self._open_by_path(absolute, flags)
         parent, name = self._parent(absolute)
         return os.open(name, flags | _NO_LINK, dir_fd=parent.descriptor)
 
@@ -90,6 +93,23 @@ class Root:
             return os.stat(absolute, follow_symlinks=False)
         parent, name = self._parent(absolute)
         return os.stat(name, dir_fd=parent.descriptor, follow_symlinks=False)
+
+    def _open_by_path(self, absolute: str, flags: int) -> int:
+        """Open a file where names cannot be opened one at a time; refuse links, and exchanged files.
+
+        A folder on the way that is exchanged for a link and back between the checks is not noticed.
+        """
+        path = self.prefix
+        for part in absolute[len(self.prefix) :].split(os.sep):
+            path = os.path.join(path, part)
+            status = os.lstat(path)
+            if S_ISLNK(status.st_mode) or getattr(status, "st_file_attributes", 0) & _REPARSE_POINT:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        file = os.open(absolute, flags)
+        if os.path.samestat(os.fstat(file), status):
+            return file
+        os.close(file)
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), absolute)
 
     @contextmanager
     def entries(self, absolute: str) -> Iterator[tuple[tuple[int, int], list[os.DirEntry[str]]]]:

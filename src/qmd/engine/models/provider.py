@@ -197,5 +197,5 @@ def _trim_memory() -> None:
     """Return freed memory to the system, because glibc otherwise keeps most of it."""
     import ctypes
 
-    with suppress(AttributeError, OSError):
+    with suppress(AttributeError, OSError, TypeError):  # only glibc has it
         ctypes.CDLL(None).malloc_trim(0)

@@ -15,6 +15,7 @@ from msgspec import Struct, ValidationError, convert, field, to_builtins
 from msgspec.structs import replace
 
 from qmd.config.held_file import hold, read_held
+from qmd.system import write_start
 
 
 class WatchedCollection(Struct, frozen=True):
@@ -102,7 +103,7 @@ class Election:
         assert self._file is not None
         data = json.dumps(to_builtins(state)).encode()
         try:
-            os.pwrite(self._file, data, 0)
+            write_start(self._file, data)
             os.ftruncate(self._file, len(data))
         except OSError:
             # The disk is full. Others see an older state, or none.

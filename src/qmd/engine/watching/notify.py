@@ -88,7 +88,7 @@ class Inotify:
         self._folders: dict[int, str] = {}
         self._watches: dict[str, int] = {}
         self._uses: Counter[str] = Counter()
-        self._wakeup = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._wakeup, self._waker = os.pipe()
 
     def add(self, folders: Iterable[str], *, place: bool = False) -> None:
         for folder in folders:
@@ -146,11 +146,12 @@ class Inotify:
         return list(events)
 
     def wake(self) -> None:
-        os.eventfd_write(self._wakeup, 1)
+        os.write(self._waker, b".")
 
     def close(self) -> None:
         self._inotify.close()
         os.close(self._wakeup)
+        os.close(self._waker)
 
 
 class Recursive:
