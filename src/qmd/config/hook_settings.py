@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from qmd.config import owned_file
 from qmd.config.agent_files import Change, as_json, load
-from qmd.config.agents import Entry, Hooks, hooks_file, hooks_of
+from qmd.config.agents import Entry, hooks_file, hooks_of
 from qmd.errors import ConfigError
 
 EVENTS = ("session", "prompt", "compact")
@@ -73,14 +73,9 @@ def install(
     if not hooks.second:
         text = _plugin(words, options, starts_server)
         return Done(owned_file.install(path, text, "// {}", dry_run=dry_run), path)
-    commands = {
-        hooks.events[event]: shlex.join(
-            [*words, "hook", "run", event, "--target", target, *_flags(event, starts_server), *options]
-        )
-        for event in EVENTS
-    }
+    groups = section(target, words, options, starts_server=starts_server)
     present = bool(installed(target, environ, project))
-    changed, backup = _write(hooks, path, commands, dry_run)
+    changed, backup = _write(path, groups, dry_run)
     return Done(("updated" if present else "installed") if changed else "unchanged", path, backup)
 
 
@@ -89,12 +84,34 @@ def uninstall(target: str, environ: Mapping[str, str], project: str | None, *, d
     hooks, path = hooks_of(target), hooks_file(target, environ, project)
     if not hooks.second:
         return Done(owned_file.remove(path, dry_run=dry_run), path)
-    changed, backup = _write(hooks, path, {}, dry_run)
+    changed, backup = _write(path, {}, dry_run)
     return Done("removed" if changed else "absent", path, backup)
 
 
-def _write(hooks: Hooks, path: str, commands: Mapping[str, str], dry_run: bool) -> tuple[bool, str | None]:
-    """Write settings with these commands by event as the only hooks of qmd.
+def section(
+    target: str, words: Sequence[str], options: Sequence[str] = (), *, starts_server: bool = False
+) -> dict[str, list[Entry]]:
+    """Return the hooks of qmd as an agent's settings list them, by the agent's names of events.
+
+    `words` start qmd, and `options` name the index. An agent that takes a plugin has no such settings.
+    """
+    hooks = hooks_of(target)
+    commands = {
+        event: shlex.join(
+            [*words, "hook", "run", event, "--target", target, *_flags(event, starts_server), *options]
+        )
+        for event in EVENTS
+    }
+    return {
+        hooks.events[event]: [
+            {"hooks": [{"type": "command", "command": text, "timeout": _TIMEOUT * hooks.second}]}
+        ]
+        for event, text in commands.items()
+    }
+
+
+def _write(path: str, groups: Mapping[str, list[Entry]], dry_run: bool) -> tuple[bool, str | None]:
+    """Write settings with these groups by event as the only hooks of qmd.
 
     Return whether that changes them, and the path of the backup.
     """
@@ -102,13 +119,12 @@ def _write(hooks: Hooks, path: str, commands: Mapping[str, str], dry_run: bool) 
     wanted = deepcopy(settings)
     events = _events(path, wanted)
     for name in list(events):
-        groups = _groups(path, events, name)
-        events[name] = [left for left in map(_without_own, groups) if left is not None]
-        if groups and not events[name]:
+        present = _groups(path, events, name)
+        events[name] = [left for left in map(_without_own, present) if left is not None]
+        if present and not events[name]:
             del events[name]
-    for name, text in commands.items():
-        entry = {"type": "command", "command": text, "timeout": _TIMEOUT * hooks.second}
-        events.setdefault(name, []).append({"hooks": [entry]})
+    for name, added in groups.items():
+        events.setdefault(name, []).extend(added)
     if events:
         wanted[_SECTION] = events
     elif settings.get(_SECTION):

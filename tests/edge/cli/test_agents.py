@@ -106,15 +106,6 @@ def test_skill_is_short() -> None:
     assert len(SKILL.encode()) < 1_500 * 3
 
 
-@pytest.mark.skipif(not (ROOT / ".claude-plugin").exists(), reason="not a checkout")
-def test_claude_plugin_offers_the_skill_and_the_server() -> None:
-    plugin = json.loads((ROOT / ".claude-plugin" / "plugin.json").read_text(encoding="utf-8"))
-    market = json.loads((ROOT / ".claude-plugin" / "marketplace.json").read_text(encoding="utf-8"))
-    assert [each["name"] for each in market["plugins"]] == [plugin["name"]]
-    assert (ROOT / market["plugins"][0]["source"] / "skills" / "qmd" / "SKILL.md").read_text() == SKILL
-    assert plugin["mcpServers"] == {"qmd": {"command": "qmd", "args": ["mcp"]}}
-
-
 def test_install_options_offer_all_agents_of_the_table() -> None:
     assert set(TARGETS) == {name for name, agent in AGENTS.items() if agent.skills}
     assert set(CLIENTS) == {name for name, agent in AGENTS.items() if agent.settings}

@@ -1,0 +1,32 @@
+"""A user with notes and vectors, and `qmd` as a program on the PATH, as hosts of plugins start it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.users import MakeUser, User
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "integrations"
+
+
+@pytest.fixture(scope="session")
+def host(make_user: MakeUser) -> User:
+    """A user who has indexed and embedded the example notes. Shared: tests only read."""
+    user = make_user("host")
+    shutil.rmtree(user.notes)
+    shutil.copytree(ROOT / "examples" / "notes", user.notes)
+    for index in ([], ["--index", "openclaw-main"]):
+        user.ok(*index, "collection", "add", str(user.notes), "--name", "notes")
+        user.ok(*index, "embed", "-q")
+    program = user.home / "bin" / "qmd"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m qmd "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    user.environ["PATH"] = os.pathsep.join([str(program.parent), os.environ["PATH"]])
+    return user
