@@ -120,7 +120,9 @@ def list_(session: Session) -> None:
     found = [(config[status.name], status) for status in session.index.status().collections]
     lines = [f"Collections ({len(found)}):"]
     for item, status in found:
-        lines += ["", *_lines(item, status)]
+        state = state_rows(status)
+        settings = [row for row in _rows(item, status) if row not in state and row[0] != "Include:"]
+        lines += ["", *collection_lines(status, [*state, *settings])]
     _show(found, lines, session.addressed(NO_COLLECTIONS))
 
 
@@ -142,7 +144,8 @@ def show(session: Session, name: str) -> None:
         f"  Context of {clean_name(prefix) or 'the whole collection'}: {one_line(text)}"
         for prefix, text in found.context.items()
     )
-    _show([(found, status)], [*_lines(found, status), *contexts])
+    rows = columns(("  " + label, text) for label, text in _rows(found, status) if text)
+    _show([(found, status)], [f"Collection: {painted(clean_name(found.name), BOLD)}", *rows, *contexts])
 
 
 @collection.command()
@@ -269,6 +272,7 @@ def update_command(session: Session, name: str, words: tuple[str, ...]) -> None:
       qmd collection update-cmd notes 'git pull && make docs'
       qmd collection update-cmd notes
     """
+    words = words[1:] if words[:1] == ("--",) else words
     if words and words[0].startswith("-"):
         fail(f"options come before the collection's name, and a command cannot begin with '{words[0]}'")
     command = words[0] if len(words) == 1 else shell_words(*words)
@@ -288,11 +292,13 @@ def _next_steps(session: Session, name: str) -> None:
     show_steps(session, *steps)
 
 
-def _lines(collection: Collection, status: CollectionStatus) -> list[str]:
+def _rows(collection: Collection, status: CollectionStatus) -> Rows:
+    """Return what is set for a collection, with its state."""
     recency = f"half-life {collection.recency:g} days" if collection.recency else "off"
-    settings = [
+    return [
         ("Path:", clean_name(collection.path)),
-        ("Pattern:", clean_name(collection.pattern)),
+        *state_rows(status),
+        ("Include:", "yes (default)" if status.include_by_default else "no (searched only when named)"),
         ("Formats:", clean_name(", ".join(collection.formats))),
         ("Ignore:", clean_name(", ".join(collection.ignore))),
         ("Encoding:", collection.encoding or ""),
@@ -300,26 +306,28 @@ def _lines(collection: Collection, status: CollectionStatus) -> list[str]:
         ("Weight:", f"{collection.weight:g}" if collection.weight != 1 else ""),
         ("Recency:", "" if collection.recency is None else recency),
     ]
-    return status_lines(status, settings, f"{status.documents:,}")
 
 
-def status_lines(status: CollectionStatus, settings: Rows, files: str, watched: str = "") -> list[str]:
-    """Return the state of a collection in lines: its name and address, then rows of labels and texts.
+def state_rows(status: CollectionStatus) -> Rows:
+    """Return the pattern of a collection and what it holds. Programs read these rows in this order."""
+    updated = local_time(status.last_updated) if status.last_updated else "never"
+    return [
+        ("Pattern:", clean_name(status.pattern)),
+        ("Files:", f"{status.documents} (updated {updated})"),
+        ("Contexts:", str(status.contexts)),
+    ]
+
+
+def collection_lines(status: CollectionStatus, rows: Rows) -> list[str]:
+    """Return a collection in lines: its name and address, then rows of labels and texts.
 
     Rows without a text are left out.
     """
     name = clean_name(status.name)
-    note = "" if status.include_by_default else "  [searched only when named]"
-    note += "" if status.agents else "  [kept from agents]"
-    rows = [
-        *settings,
-        ("Files:", files),
-        ("Updated:", local_time(status.last_updated) if status.last_updated else "never"),
-        ("Contexts:", str(status.contexts or "")),
-        ("Watched:", watched),
-    ]
+    note = "" if status.include_by_default else " [excluded]"
+    note += "" if status.agents else " [kept from agents]"
     lines = columns((label, text) for label, text in rows if text)
-    return [f"{painted(name, BOLD)}  qmd://{name}/{note}", *(f"  {line}" for line in lines)]
+    return [f"{painted(name, BOLD)} (qmd://{name}/){note}", *(f"  {line}" for line in lines)]
 
 
 def _show(

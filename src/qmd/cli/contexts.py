@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import click
 
 from qmd.cli import candidates
@@ -57,10 +59,12 @@ def list_(session: Session) -> None:
     """
     session.uses |= {"context"}
     contexts = session.index.contexts()
-    lines: list[str] = []
-    for path, text in contexts:
-        lines.append(painted(clean_name(path), BOLD))
-        lines += [f"  {one_line(line)}".rstrip() for line in text.splitlines()]
+    lines = ["Configured Contexts"]
+    for name, described in groupby(contexts, key=lambda each: _parts(each[0])[0]):
+        lines += ["", painted(clean_name(name), BOLD)]
+        for path, text in described:
+            lines.append(f"  {clean_name(_parts(path)[1]) or '/ (root)'}")
+            lines += [f"    {one_line(line)}".rstrip() for line in text.splitlines()]
     rows = [{"path": path, "context": text} for path, text in contexts]
     nothing = 'No contexts yet. Add one with: qmd context add qmd://COLLECTION "what it is about"'
     show_listing("contexts", "place", ("path", "context"), rows, session.addressed(nothing), lines=lines)
@@ -98,6 +102,12 @@ def check(session: Session) -> None:
     table = Column("path", "No context"), Column("documents", right=True), Column("command", "Add it with")
     nothing = "Every collection and top folder that has documents has a context."
     show_listing("places", "place", table, rows, nothing)
+
+
+def _parts(path: str) -> tuple[str, str]:
+    """Return the collection that a context is of, or "/" for all, and the folder in it."""
+    name, _, folder = path.removeprefix("qmd://").partition("/")
+    return name or "/", folder and f"/{folder}"
 
 
 def _display(path: str) -> str:

@@ -11,8 +11,19 @@ from qmd.cli.terminal import finish, prepare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import NoReturn
+
+
+#: Options of tobi/qmd that other programs pass and that have no effect here: the number of their values, by
+#: command. All other unknown options are errors.
+FOREIGN = {
+    "embed": {"--max-docs-per-batch": 1, "--max-batch-mb": 1, "--timeout": 1},
+    "get": {"--no-line-numbers": 0},
+    "multi-get": {"--no-line-numbers": 0},
+    "pull": {"--refresh": 0},
+    "search": {"--intent": 1},
+}
 
 
 def run(args: Sequence[str]) -> int:
@@ -28,6 +39,7 @@ def run(args: Sequence[str]) -> int:
 
 
 def _run(words: list[str]) -> int:
+    words = list(without_foreign(words))
     try:
         answer = client.ask(words)
         if isinstance(answer, int):
@@ -41,6 +53,21 @@ def _run(words: list[str]) -> int:
     from qmd.cli.running import run_here
 
     return run_here(words, answer)
+
+
+def without_foreign(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words of a command line without the options of tobi/qmd that have no effect here."""
+    options = next((FOREIGN[word] for word in words if word in FOREIGN), {})
+    rest = iter(words)
+    for word in rest:
+        name, given, _ = word.partition("=")
+        if name in options:
+            for _ in range(0 if given else options[name]):
+                next(rest, None)
+            continue
+        yield word
+        if word == "--":
+            yield from rest
 
 
 def main() -> NoReturn:

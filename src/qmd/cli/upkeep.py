@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qmd.cli.collections import status_lines
+from qmd.cli.collections import collection_lines, state_rows
 from qmd.cli.command import Group, command, refuse
 from qmd.cli.options import all_formats, chosen_format, collection_option, flag, json_option, option
 from qmd.cli.progress import Bar
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from qmd.engine.upkeep.backup import Backup
     from qmd.engine.upkeep.status import Status, VectorsStatus
 
+_ROLES = {"embed": "Embedding", "rerank": "Reranking", "expand": "Expansion"}
 _COLOURS = {"ok": GREEN, "warning": YELLOW, "problem": RED}
 
 
@@ -43,32 +44,36 @@ def status(session: Session) -> None:
         show_json(values | {"models": dict(status.models), "watching": status.watching})
         return
     notes = [("Note:", one_line(note)) for note in status.notes if note not in session.index.notes]
-    rows = [*_status_rows(status), *notes]
-    say(*columns([(label, session.addressed(text)) for label, text in rows]), "")
+    for title, rows in {**_status_rows(status), "Notes": notes}.items():
+        if rows:
+            indent = "  " if title else ""
+            lines = columns([(label, session.addressed(text)) for label, text in rows])
+            say(title or "QMD Status\n", *(indent + line for line in lines), "")
     if status.collections or status.portable:
-        say(f"Collections ({len(status.collections)}):")
+        say("Collections")
     else:
         say("No collections yet.", session.addressed("Add one with: qmd collection add PATH"))
-    for each in status.collections:
+    for at, each in enumerate(status.collections):
         watched = None if status.watcher is None else status.watcher.collections.get(each.name)
         text = ""
         if watched is not None and watched.mode != "events":
             when = f", last {local_time(watched.checked)}" if watched.checked else ""
             text = one_line(f"{watched.mode}{when}: {watched.reason}")
         path = "" if status.portable else clean_name(each.path)
-        settings = [("Path:", path), ("Pattern:", clean_name(each.pattern))]
-        files = f"{each.documents:,} ({human_size(each.bytes)})"
-        say("", *(f"  {line}" for line in status_lines(each, settings, files, text)))
+        rows = [("Path:", path), ("Size:", human_size(each.bytes)), ("Watched:", text)]
+        lines = collection_lines(each, [*state_rows(each), *rows])
+        say(*([""] if at else []), *(f"  {line}" for line in lines))
 
 
-def _status_rows(status: Status) -> list[tuple[str, str]]:
-    place = clean_name(status.index)
+def _status_rows(status: Status) -> dict[str, list[tuple[str, str]]]:
+    """Return the rows of labels and texts by their titles."""
+    head = [("Index:", clean_name(status.index))]
     if status.size or "://" not in status.index:  # a server says nothing of its size
-        place += f" ({human_size(status.size) if status.size else 'not created yet'})"
+        head.append(("Size:", human_size(status.size) if status.size else "not created yet"))
+    if not status.portable:
+        head.append(("Config:", clean_name(status.config)))
     rows = [
-        ("Index:", place),
-        *([] if status.portable else [("Config:", clean_name(status.config))]),
-        ("Documents:", f"{status.total_documents:,}"),
+        ("Total:", f"{status.total_documents} {'file' if status.total_documents == 1 else 'files'} indexed"),
         ("Updated:", local_time(status.last_updated) if status.last_updated else "never"),
     ]
     watcher = status.watcher
@@ -81,21 +86,18 @@ def _status_rows(status: Status) -> list[tuple[str, str]]:
         vectors.insert(0, "none")
     rows += [("" if at else "Vectors:", line) for at, line in enumerate(vectors)]
     if status.needs_embedding:
-        pending = plural(status.needs_embedding, "text")
         others = any(each.current and not each.configured for each in status.vectors)
-        missing = "vectors by the configured model" if others else "vectors"
+        by = " by the configured model" if others else ""
         embeds = watcher is not None and watcher.embedding in ("waiting", "running")
         todo = "they are being made" if embeds else "run 'qmd embed'"
         state = "" if status.portable else f": {todo}"
-        rows.append(("Pending:", f"{pending} without {missing}{state}"))
-    for at, (role, name) in enumerate(status.models):
-        rows.append(("" if at else "Models:", f"{role}: {clean_name(name)}"))
-    rows.append(("Ranking:", status.ranking))
-    return rows
+        rows.append(("Pending:", f"{status.needs_embedding} need embedding{by}{state}"))
+    models = [(f"{_ROLES[role]}:", clean_name(name)) for role, name in status.models]
+    return {"": head, "Documents": rows, "Models": [*models, ("Ranking:", status.ranking)]}
 
 
 def _vectors(vectors: VectorsStatus) -> str:
-    made = f"{plural(vectors.chunks, 'chunk')} by {clean_name(vectors.model)}"
+    made = f"{vectors.chunks} embedded chunks by {clean_name(vectors.model)}"
     if vectors.current and vectors.configured:
         return made
     if vectors.current:

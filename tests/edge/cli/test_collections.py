@@ -134,8 +134,8 @@ def test_collection_list_and_show_print_all_properties(user: User) -> None:
     user.ok("collection", "add", str(user.notes), "--name", "笔记")
     user.ok("context", "add", "qmd://笔记/2026", "dated")
     text = user.ok("collection", "list")
-    assert text.startswith("Collections (1):\n\n笔记  qmd://笔记/\n")
-    for label in ("Path:", "Pattern:", "Files:", "Updated:", "Contexts:"):
+    assert text.startswith("Collections (1):\n\n笔记 (qmd://笔记/)\n")
+    for label in ("Path:", "Pattern:", "Files:", "Contexts:"):
         assert f"\n  {label} " in text
     assert "Context of 2026: dated" in user.ok("collection", "show", "笔记")
     assert user.ok("collection", "info", "笔记") == user.ok("collection", "show", "笔记")
@@ -185,7 +185,9 @@ def test_context_list_sorts_from_general_to_specific(owner: User) -> None:
     assert owner.ok("context", "add", "qmd://notes/2026", "Dated\n\nlines") == (
         "Added context for qmd://notes/2026\n"
     )
-    assert owner.ok("context", "list") == "qmd://\n  All\nqmd://notes/2026\n  Dated\n\n  lines\n"
+    assert owner.ok("context", "list") == (
+        "Configured Contexts\n\n/\n  / (root)\n    All\n\nnotes\n  /2026\n    Dated\n\n    lines\n"
+    )
     assert json.loads(owner.ok("context", "list", "--json")) == [
         {"path": "qmd://", "context": "All"},
         {"path": "qmd://notes/2026", "context": "Dated\n\nlines"},
@@ -213,7 +215,7 @@ def test_excluded_collection_is_searched_only_if_named(owner: User) -> None:
     assert (found.returncode, found.stdout) == (0, "No results found.\n")
     assert "every collection is excluded: name one with -c" in found.stderr
     assert "notes/deploy.md" in owner.ok("search", "rollback", "-c", "notes")
-    assert "[searched only when named]" in owner.ok("collection", "list")
+    assert "notes (qmd://notes/) [excluded]\n" in owner.ok("collection", "list")
     assert json.loads(owner.ok("collection", "show", "notes", "--json"))["include_by_default"] is False
     assert config(owner) == before + "    includeByDefault: false\n"
     owner.ok("collection", "include", "notes")
@@ -225,7 +227,7 @@ def test_collection_update_cmd_sets_and_clears_the_command(owner: User, command:
     before = config(owner)
     owner.ok("collection", command, "notes", "echo '# Made' > made.md && echo made")
     assert owner.ok("update").startswith("notes: made\nnotes: 1 new, ")
-    assert "Update:   echo '# Made'" in owner.ok("collection", "show", "notes")
+    assert "Update:    echo '# Made'" in owner.ok("collection", "show", "notes")
     owner.ok("collection", command, "notes")
     assert config(owner) == before
     assert owner.ok("update") == f"notes: {len(FILES) + 1} unchanged\n"

@@ -137,13 +137,13 @@ def test_notes_and_hints_name_commands_with_their_index(user: User) -> None:
 def test_status_prints_the_index_as_text(owner: User) -> None:
     owner.ok("context", "add", "qmd://notes/2026", "dated")
     text = owner.ok("status")
-    assert f"Index:      {owner.home}/cache/qmd/index.sqlite (" in text
-    assert f"Config:     {owner.home}/config/qmd/index.yml\n" in text
-    assert f"Documents:  {len(FILES)}\n" in text
-    assert "Vectors:    none\n" in text
-    assert f"Pending:    {len(FILES)} texts without vectors: run 'qmd embed'\n" in text
-    assert "Models:     embed: multilingual-e5-small\n" in text
-    assert "\n  notes  qmd://notes/\n" in text
+    assert f"Index:   {owner.home}/cache/qmd/index.sqlite\nSize:    " in text
+    assert f"Config:  {owner.home}/config/qmd/index.yml\n" in text
+    assert f"  Total:    {len(FILES)} files indexed\n" in text
+    assert "  Vectors:  none\n" in text
+    assert f"  Pending:  {len(FILES)} need embedding: run 'qmd embed'\n" in text
+    assert "  Embedding:  multilingual-e5-small\n" in text
+    assert "\n  notes (qmd://notes/)\n" in text
     assert f"    Path:      {owner.notes}\n" in text
     assert "    Contexts:  1\n" in text
 

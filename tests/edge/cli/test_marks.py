@@ -107,14 +107,14 @@ def test_collection_weight_and_recency_are_set_and_shown(writer: User) -> None:
     assert writer.ok("collection", "weight", "notes", "0.5") == "Collection 'notes' has the weight 0.5.\n"
     writer.ok("collection", "recency", "notes", "6m")
     shown = writer.ok("collection", "show", "notes")
-    assert "Weight:   0.5\n" in shown
-    assert "Recency:  half-life 180 days\n" in shown
+    assert "Weight:    0.5\n" in shown
+    assert "Recency:   half-life 180 days\n" in shown
     assert json.loads(writer.ok("collection", "list", "--json"))[0]["recency"] == 180
     assert "recency  odds x " in writer.ok("search", QUERY, "--explain")
     assert "recency" not in writer.ok("search", QUERY, "--explain", "--no-recent")
     writer.ok("collection", "recency", "notes", "off")
     writer.ok("collection", "weight", "notes", "1")
-    assert "Recency:  off\n" in writer.ok("collection", "show", "notes")
+    assert "Recency:   off\n" in writer.ok("collection", "show", "notes")
     writer.ok("collection", "recency", "notes", "default")
     assert "recency" not in writer.ok("search", QUERY, "--explain")
 

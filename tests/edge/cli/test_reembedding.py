@@ -97,10 +97,10 @@ def test_status_shows_the_shares_of_old_and_new_vectors(mover: User, server: Ser
     assert (new["current"], new["configured"], new["share"]) == (False, True, round(len(MORE) / ALL, 4))
     text = mover.ok("status")
     until = "used until 'qmd embed' has made all vectors by the configured model"
-    assert f"{ALL} chunks by first@{server.url}, {until}" in text
-    assert f"{len(MORE)} chunks by second@{server.url}, not used yet: {100 * len(MORE) // ALL}%" in text
+    assert f"{ALL} embedded chunks by first@{server.url}, {until}" in text
+    assert f"{len(MORE)} embedded chunks by second@{server.url}, not used yet: {100 * len(MORE) // ALL}%" in text
     assert status(mover)["has_vector_index"] is True
-    assert f"{len(FILES)} texts without vectors by the configured model: run 'qmd embed'" in text
+    assert f"{len(FILES)} need embedding by the configured model: run 'qmd embed'" in text
     told = mover.invoke("doctor").stdout
     assert f"searches use {ALL} vectors by first@{server.url} until all vectors by" in told
     assert "texts have no vectors" not in told

@@ -49,7 +49,7 @@ def test_commands_print_the_same_with_another_store(user: User, reader: User) ->
             for each in (user.ok("--store", store, *args), reader.ok(*args))
         )
         assert told == known, args
-    assert f"Index:      {store}" in user.ok("--store", store, "status")
+    assert f"Index:   {store}" in user.ok("--store", store, "status")
     assert not (user.home / "cache" / "qmd" / "index.sqlite").exists()
 
 

@@ -31,7 +31,8 @@ def test_rest_health_has_the_uptime(site: Site) -> None:
 
 @pytest.mark.parametrize("path", ["/search", "/query"])
 def test_rest_searches_return_encoded_uris(site: Site, path: str) -> None:
-    found = ask(site, path, searches=SEARCHES, collections=["notes"], limit=1, minScore=0.1, rerank=False)
+    asked = {"collections": ["notes"], "limit": 1, "minScore": 0.1, "rerank": False, "timeout": 2.0}
+    found = ask(site, path, searches=SEARCHES, **asked)
     (hit,) = found["results"]
     named = {"docid", "file", "title", "score", "context", "line", "section", "snippet", "address"}
     assert hit.keys() == named
