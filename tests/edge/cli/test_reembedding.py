@@ -98,7 +98,8 @@ def test_status_shows_the_shares_of_old_and_new_vectors(mover: User, server: Ser
     text = mover.ok("status")
     until = "used until 'qmd embed' has made all vectors by the configured model"
     assert f"{ALL} embedded chunks by first@{server.url}, {until}" in text
-    assert f"{len(MORE)} embedded chunks by second@{server.url}, not used yet: {100 * len(MORE) // ALL}%" in text
+    share = f"not used yet: {100 * len(MORE) // ALL}%"
+    assert f"{len(MORE)} embedded chunks by second@{server.url}, {share}" in text
     assert status(mover)["has_vector_index"] is True
     assert f"{len(FILES)} need embedding by the configured model: run 'qmd embed'" in text
     told = mover.invoke("doctor").stdout
