@@ -6,7 +6,9 @@ A test compares the page with what this makes.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
 from inspect import cleandoc
 from pathlib import Path
 from textwrap import dedent, fill
@@ -19,12 +21,15 @@ from qmd.cli.commands import COMMANDS
 
 PAGE = Path(__file__).parent.parent / "docs" / "cli.md"
 WIDTH = 110
+_SHARED = "#options-of-several-commands"
 INTRODUCTION = """\
 Every command has `--help`, which says the same. Options stand anywhere after the command's name; what follows
 `--` is no option. Exit codes: 0 done, also without results; 1 an error that the message explains; 2 wrong
 usage; 130 interrupted. The formats are described in [formats.md](formats.md), queries and `index.yml` in
 [usage.md](usage.md). `qmd completion` lets the shell complete all this.
 """
+#: An option with the same text in as many commands is described once.
+SEVERAL = 4
 #: Why the examples of a command are not run by tests/docs, by command.
 NOT_RUN = {
     "archive mcp": "a server that runs until it is stopped; tests/edge/archive starts it",
@@ -49,6 +54,9 @@ def page() -> str:
         _contents(),
         "## Global options\n",
         _options(options, root),
+        "## Options of several commands\n",
+        "Each command names those that it takes.\n",
+        _table(sorted(_shared(), key=lambda record: record[0].lstrip("-").lower())),
     ]
     for section, rows in COMMANDS.items():
         parts.append(f"## {section}\n")
@@ -107,8 +115,43 @@ def _paragraph(text: str) -> str:
 
 def _options(options: Iterable[click.Parameter], context: click.Context) -> str:
     records = [record for option in options if (record := option.get_help_record(context)) is not None]
+    own = [record for record in records if record not in _shared()]
+    shared = [f"`{names.split()[0].rstrip(',')}`" for names, what in records if (names, what) not in own]
+    also = fill(f"[As in other commands]({_SHARED}): {', '.join(shared)}.", WIDTH, break_on_hyphens=False)
+    return "\n".join([*([_table(own)] if own else []), *([f"{also}\n"] if shared else [])])
+
+
+def _table(records: Iterable[tuple[str, str]]) -> str:
     rows = [f"| `{names}` | {_cell(what)} |" for names, what in records]
     return "\n".join(["| option | |", "|---|---|", *rows]) + "\n"
+
+
+@cache
+def _shared() -> frozenset[tuple[str, str]]:
+    """The records of options that several commands have."""
+    counts = Counter(
+        record for command, context in _commands(app, None) for record in _records(command, context)
+    )
+    return frozenset(record for record, number in counts.items() if number >= SEVERAL)
+
+
+def _commands(
+    command: click.Command, parent: click.Context | None
+) -> Iterator[tuple[click.Command, click.Context]]:
+    context = click.Context(command, parent, command.name)
+    yield command, context
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            if below is not None:
+                yield from _commands(below, context)
+
+
+def _records(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
+    for option in command.params:
+        record = option.get_help_record(context) if isinstance(option, click.Option) else None
+        if record is not None:
+            yield record
 
 
 def _cell(text: str) -> str:
