@@ -56,7 +56,7 @@ def page() -> str:
         _options(options, root),
         "## Options of several commands\n",
         "Each command names those that it takes.\n",
-        _table(sorted(_shared(), key=lambda record: record[0].lstrip("-").lower())),
+        _table(sorted(_shared(), key=lambda record: (record[0].lstrip("-").lower(), record))),
     ]
     for section, rows in COMMANDS.items():
         parts.append(f"## {section}\n")

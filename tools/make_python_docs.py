@@ -151,6 +151,14 @@ def _described(path: str, item: Any) -> Iterator[str]:
         return
     yield from _docstring(item)
     listed = list(members(item))
+    described = {path.rpartition(".")[2] for each in names().values() for path, _ in each}
+    bases = [base for base in item.resolved_bases if base.name in described]
+    if bases:
+        # Inherited members are described with the class that has them.
+        inherited = {member.path for base in bases for _, member in members(base)}
+        listed = [(name, member) for name, member in listed if member.path not in inherited]
+        links = ", ".join(f"[`{base.name}`](#{base.name.lower()})" for base in bases)
+        yield f"With the attributes and methods of {links}.\n"
     rows = [
         f"| `{name}` | `{_cell(str(member.annotation))}` | {_cell(_comment(member))} |"
         for name, member in listed
