@@ -19,6 +19,8 @@ PAGE = Path(__file__).parent.parent / "docs" / "http.md"
 MARK = "<!-- From here on: tools/make_http_docs.py -->\n"
 ADDRESS = "http://127.0.0.1:18765"
 Schema = dict[str, Any]
+#: So many fields that an earlier endpoint has too, and answers of so many characters, are not repeated.
+SHARED, LONG = 5, 150
 
 
 def page() -> str:
@@ -31,13 +33,27 @@ def page() -> str:
 def endpoints(document: Schema) -> Iterator[str]:
     """A section for each endpoint of the document."""
     schemas = document["components"]["schemas"]
+    told: list[tuple[str, list[str], str]] = []
     for row in (*TABLE, *OPERATIONS):
         operation = document["paths"][row.path][row.method.lower()]
         yield f"### {row.method} {row.path}\n"
         yield " ".join(operation["description"].split()) + "\n"
         yield f"```sh\n{_command(row.method, row.at or row.path, row.body)}\n```\n"
-        yield from _body(operation, schemas)
-        yield _answer(operation, schemas)
+        rows, answer = list(_body(operation, schemas)), _answer(operation, schemas)
+        # What an earlier endpoint takes or answers too is not written again.
+        link = f"[{row.method} {row.path}](#{row.method.lower()}-{row.path.strip('/').replace('/', '')})"
+        for earlier, others, _ in told:
+            shared = [each for each in rows[1:] if each in others]
+            if len(shared) >= SHARED:
+                rows = [each for each in rows if each not in shared]
+                names = ", ".join(each.split()[1] for each in shared)
+                rows = [*(rows if len(rows) > 1 else []), f"\nAs in {earlier}: {names}."]
+                break
+        if rows:
+            yield "\n".join(rows).strip("\n") + "\n"
+        same = next((earlier for earlier, _, given in told if given == answer and len(answer) > LONG), None)
+        yield f"Answers as {same} does.\n" if same else answer
+        told.append((link, rows, answer))
         statuses = ", ".join(sorted(status for status in operation["responses"] if status != "200"))
         yield f"Errors: {statuses}.\n"
 
@@ -68,7 +84,6 @@ def _body(operation: Schema, schemas: Schema) -> Iterator[str]:
         default = f"`{json.dumps(field['default'])}`" if "default" in field else ""
         needed = "needed" if name in schema.get("required", ()) else default
         yield f"| `{name}` | {_kind(field, schemas)} | {needed} |"
-    yield ""
 
 
 def _answer(operation: Schema, schemas: Schema) -> str:
