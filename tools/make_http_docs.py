@@ -21,6 +21,8 @@ ADDRESS = "http://127.0.0.1:18765"
 Schema = dict[str, Any]
 #: So many fields that an earlier endpoint has too, and answers of so many characters, are not repeated.
 SHARED, LONG = 5, 150
+#: What every endpoint may answer.
+COMMON = {"200", "400", "401", "403", "500", "503"}
 
 
 def page() -> str:
@@ -54,8 +56,9 @@ def endpoints(document: Schema) -> Iterator[str]:
         same = next((earlier for earlier, _, given in told if given == answer and len(answer) > LONG), None)
         yield f"Answers as {same} does.\n" if same else answer
         told.append((link, rows, answer))
-        statuses = ", ".join(sorted(status for status in operation["responses"] if status != "200"))
-        yield f"Errors: {statuses}.\n"
+        statuses = ", ".join(sorted(set(operation["responses"]) - COMMON))
+        if statuses:
+            yield f"Errors, besides those of all: {statuses}.\n"
 
 
 def _command(method: str, path: str, body: Schema | None) -> str:

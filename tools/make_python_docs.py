@@ -159,13 +159,14 @@ def _described(path: str, item: Any) -> Iterator[str]:
         listed = [(name, member) for name, member in listed if member.path not in inherited]
         links = ", ".join(f"[`{base.name}`](#{base.name.lower()})" for base in bases)
         yield f"With the attributes and methods of {links}.\n"
-    rows = [
-        f"| `{name}` | `{_cell(str(member.annotation))}` | {_cell(_comment(member))} |"
-        for name, member in listed
-        if not member.is_function
+    fields = [
+        (name, str(member.annotation), _comment(member)) for name, member in listed if not member.is_function
     ]
-    if rows:
+    if any(comment for _, _, comment in fields):
+        rows = [f"| `{name}` | `{_cell(kind)}` | {_cell(comment)} |" for name, kind, comment in fields]
         yield "\n".join(["| | type | |", "|---|---|---|", *rows]) + "\n"
+    elif fields:
+        yield f"Fields: {', '.join(f'`{name}: {kind}`' for name, kind, _ in fields)}.\n"
     for _, member in listed:
         if member.is_function:
             yield f"```text\n{member.signature()}\n```\n"
