@@ -117,7 +117,7 @@ def _options(options: Iterable[click.Parameter], context: click.Context) -> str:
     records = [record for option in options if (record := option.get_help_record(context)) is not None]
     own = [record for record in records if record not in _shared()]
     shared = [f"`{names.split()[0].rstrip(',')}`" for names, what in records if (names, what) not in own]
-    also = fill(f"[As in other commands]({_SHARED}): {', '.join(shared)}.", WIDTH, break_on_hyphens=False)
+    also = fill(f"[Also]({_SHARED}): {', '.join(shared)}.", WIDTH, break_on_hyphens=False)
     return "\n".join([*([_table(own)] if own else []), *([f"{also}\n"] if shared else [])])
 
 

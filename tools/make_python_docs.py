@@ -158,7 +158,7 @@ def _described(path: str, item: Any) -> Iterator[str]:
         inherited = {member.path for base in bases for _, member in members(base)}
         listed = [(name, member) for name, member in listed if member.path not in inherited]
         links = ", ".join(f"[`{base.name}`](#{base.name.lower()})" for base in bases)
-        yield f"With the attributes and methods of {links}.\n"
+        yield f"Extends {links}.\n"
     fields = [
         (name, str(member.annotation), _comment(member)) for name, member in listed if not member.is_function
     ]
