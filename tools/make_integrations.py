@@ -1,7 +1,7 @@
 """Makes what in integrations/ follows from tables of the program: `python tools/make_integrations.py`.
 
-The tables are the agents of `qmd.config.agents`, the hooks of `qmd.config.hook_settings`, the skill, the
-tools of the MCP server and the version. A test compares the files with this.
+The tables are the agents of `qmd.config.agents`, the hooks of `qmd.config.hook_settings` and the version. A
+test compares the files with this.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from qmd._version import __version__
-from qmd.api.table import TABLE
-from qmd.config import hook_settings, mcp_settings, skill
+from qmd.config import hook_settings, mcp_settings
 from qmd.config.agents import AGENTS
 
 FOLDER = Path(__file__).parent.parent / "integrations"
@@ -39,13 +38,10 @@ def files() -> dict[str, str]:
         ),
         "claude/.mcp.json": _json({"mcpServers": {"qmd": _entry("claude")}}),
         "claude/hooks/hooks.json": _hooks("claude"),
-        "claude/skills/qmd/SKILL.md": skill.text(),
         "codex/config.toml": mcp_settings.shown("config.toml", "mcp_servers", "qmd", _entry("codex")) + "\n",
         "codex/hooks.json": _hooks("codex"),
         "gemini/gemini-extension.json": _json({**ABOUT, "mcpServers": {"qmd": _entry("gemini")}}),
         "gemini/hooks/hooks.json": _hooks("gemini"),
-        "mcpb/manifest.json": _json(_bundle()),
-        "mcpb/pyproject.toml": _project(),
         **{name: _versioned((FOLDER / name).read_text(encoding="utf-8")) for name in VERSIONED},
     }
 
@@ -56,45 +52,6 @@ def _entry(target: str, words: Sequence[str] = SERVER) -> dict[str, Any]:
 
 def _hooks(target: str) -> str:
     return _json({"hooks": hook_settings.section(target, PROGRAM)})
-
-
-def _bundle() -> dict[str, Any]:
-    """Return the manifest of the bundle for Claude Desktop, which runs `server.py` by uv."""
-    run = ["run", "--directory", "${__dirname}", "server.py", "${user_config.folders}"]
-    return {
-        "manifest_version": "0.4",
-        **ABOUT,
-        "display_name": "qmd: search your notes",
-        "author": AUTHOR,
-        "license": "MIT",
-        "keywords": KEYWORDS,
-        "server": {"type": "uv", "entry_point": "server.py", "mcp_config": {"command": "uv", "args": run}},
-        "tools": [{"name": row.name, "description": row.tool.title} for row in TABLE if row.tool],
-        "user_config": {
-            "folders": {
-                "type": "directory",
-                "title": "Folders",
-                "description": "Folders of notes and documents to search. They are only read.",
-                "multiple": True,
-                "required": False,
-            }
-        },
-        "compatibility": {"platforms": ["darwin", "linux"], "runtimes": {"python": ">=3.11"}},
-    }
-
-
-def _project() -> str:
-    return f"""\
-[project]
-name = "qmd-bundle"
-version = "{__version__}"
-requires-python = ">=3.11"
-dependencies = ["qmd-python=={__version__}"]
-
-[tool.uv]
-package = false
-find-links = ["wheels"]
-"""
 
 
 def _versioned(text: str) -> str:

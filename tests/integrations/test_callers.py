@@ -26,7 +26,7 @@ class Call(Struct, frozen=True):
 
     program: str
     words: tuple[str, ...]
-    reads: Callable[[str], bool]
+    reads: Callable[[str], object]
     environ: dict[str, str] = {}
 
 
@@ -69,7 +69,7 @@ CALLS = [
     Call("openclaw", ("status",), matches(r"(?:^|\n)\s*Vectors:\s*(\d+)\b")),
     Call("openclaw", ("update",), lambda text: True),
     # obsidian-qmd by GoBeromsu.
-    Call("obsidian-qmd", ("--help",), lambda text: bool(text)),
+    Call("obsidian-qmd", ("--help",), bool),
     Call("obsidian-qmd", ("collection", "list"), matches(r"^(.+?)\s+\(qmd://.+/\)\s*$")),
     Call(
         "obsidian-qmd",
@@ -136,9 +136,9 @@ CALLS = [
     ),
     Call("qmd-gui", ("context", "list"), matches(r"^notes\n\s{2}/ \(root\)\n\s{4}(.+)$")),
     Call("qmd-gui", ("ls", "notes"), matches(r"^(\d+)\s+B\s{2}(.+?)\s{2}(notes/ops/backup\.md)$")),
-    Call("qmd-gui", ("pull", "--refresh"), lambda text: bool(text)),
-    Call("qmd-gui", ("cleanup", "--dry-run"), lambda text: bool(text)),
-    Call("qmd-gui", ("mcp", "stop"), lambda text: bool(text)),
+    Call("qmd-gui", ("pull", "--refresh"), bool),
+    Call("qmd-gui", ("cleanup", "--dry-run"), bool),
+    Call("qmd-gui", ("mcp", "stop"), bool),
     # The extension for Raycast: colours and paths as a shell has them.
     Call("raycast", ("search", "backup", "-n", "10", "-c", "notes", "--min-score", "0.1", "--json"), FIRST),
     Call("raycast", ("query", "backup", "-n", "10", "--line-numbers", "--all", "--json"), FIRST),
@@ -157,6 +157,16 @@ CALLS = [
     # qmd-auto-context: the first words of lines, and what follows a label.
     Call("qmd-auto-context", ("collection", "list"), matches(r"^(notes)\b")),
     Call("qmd-auto-context", ("collection", "show", "notes"), matches(r"^ *Path: +(/\S+)$")),
+    # Scripts in Python, of which many begin like these.
+    Call("scripts", ("query", "--help"), bool),
+    Call("scripts", ("query", "lex:backup\nvec:backup", "--json", "-n", "8"), FIRST),
+    Call("scripts", ("query", "backup", "--collection", "notes", "--json", "-n", "8"), FIRST),
+    Call("scripts", ("query", "-c", "notes", "-n", "20", "--json", "backup"), FIRST),
+    Call(
+        "scripts",
+        ("search", "backup", "-c", "notes", "-n", "10"),
+        matches(r"^(?:qmd://)?(notes/ops/backup\.md)"),
+    ),
     # Pickers for Neovim.
     Call("nvim", ("query", "backup", "-n", "25", "--json"), FIRST),
     Call(

@@ -6,11 +6,11 @@ import json
 import runpy
 import shlex
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from qmd.config import skill
 from qmd.config.agents import AGENTS
 from tests.integrations.conftest import FOLDER, ROOT
 from tests.users import User
@@ -39,6 +39,8 @@ def test_marketplace_names_the_plugin_of_claude() -> None:
     (plugin,) = market["plugins"]
     manifest = json.loads((ROOT / plugin["source"] / ".claude-plugin" / "plugin.json").read_text())
     assert manifest["name"] == plugin["name"]
+    taught = ROOT / plugin["source"] / "skills" / "qmd" / "SKILL.md"
+    assert taught.read_text(encoding="utf-8") == skill.text()
 
 
 @pytest.mark.parametrize(
@@ -55,7 +57,7 @@ def test_server_is_started_by_its_command(path: str, section: str) -> None:
 
 
 #: What the agents write to a hook's stdin, as their documentation has it.
-PAYLOADS = {
+PAYLOADS: dict[str, dict[str, Any]] = {
     "claude": {"transcript_path": "/t.jsonl", "cwd": ".", "permission_mode": "default"},
     "codex": {"transcript_path": None, "cwd": ".", "model": "m", "turn_id": "1"},
     "gemini": {"transcript_path": "/t.json", "cwd": ".", "timestamp": "2026-11-01T00:00:00Z"},
@@ -69,9 +71,9 @@ def test_hooks_answer_the_payloads_of_their_agent(host: User, target: str) -> No
     assert hooks is not None
     assert set(events) == set(hooks.events.values())
     name = hooks.events["prompt"]
-    ((group,),) = [events[name]]
+    (group,) = events[name]
     (entry,) = group["hooks"]
-    payload = PAYLOADS[target] | {
+    payload: dict[str, Any] = PAYLOADS[target] | {
         "session_id": f"files-{target}",
         "hook_event_name": name,
         "prompt": "How are our backups restored?",
@@ -81,29 +83,3 @@ def test_hooks_answer_the_payloads_of_their_agent(host: User, target: str) -> No
     said = json.loads(done.stdout)["hookSpecificOutput"]
     assert said["hookEventName"] == name
     assert "notes/ops/backup.md:" in said["additionalContext"]
-
-
-def test_bundle_has_what_its_specification_requires() -> None:
-    manifest = load("mcpb/manifest.json")
-    assert {"manifest_version", "name", "version", "description", "author", "server"} <= set(manifest)
-    server = manifest["server"]
-    assert server["type"] == "uv"
-    assert (FOLDER / "mcpb" / server["entry_point"]).is_file()
-    # Folders that the user chooses are arguments of their own.
-    assert server["mcp_config"]["args"][-2:] == [server["entry_point"], "${user_config.folders}"]
-    assert manifest["user_config"]["folders"]["multiple"]
-
-
-def test_bundle_indexes_the_chosen_folders_and_serves_them(host: User, tmp_path: Path) -> None:
-    folder = tmp_path / "chosen"
-    folder.mkdir()
-    (folder / "a.md").write_text("# Pelican\n\nThe pelican has a pouch.\n", encoding="utf-8")
-    add = runpy.run_path(str(FOLDER / "mcpb" / "server.py"))["add"]
-    places = {"QMD_INDEX_PATH": str(tmp_path / "i.sqlite"), "QMD_CONFIG_DIR": str(tmp_path / "config")}
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in (host.environ | places).items():
-            patch.setenv(name, value)
-        for _ in range(2):  # the second start finds the collection
-            add([str(folder), str(tmp_path / "missing")])
-    found = host.call("search", "pelican", "--json", **places)
-    assert [hit["file"] for hit in json.loads(found.stdout)] == ["qmd://chosen/a.md"]
