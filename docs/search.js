@@ -4,7 +4,9 @@
   const LIMIT = 12
   let index
 
-  const load = () => (index ??= fetch(new URL("search-index.json", base)).then((answer) => answer.json()))
+  const none = { sections: [], terms: {}, words: {} } // a site that was built without the index
+  const load = () =>
+    (index ??= fetch(new URL("search-index.json", base)).then((answer) => (answer.ok ? answer.json() : none)))
   const split = (text) => text.toLowerCase().normalize("NFKC").match(/[\p{L}\p{N}]+/gu) ?? []
 
   /** The terms of a word; while it is being typed, those of the words that it begins. */
