@@ -276,6 +276,28 @@ def test_why_page_explains_a_missing_document(open_page: OpenPage) -> None:
     expect(page.locator(".answer")).to_contain_text("none of the query's words")
 
 
+def test_related_documents_stand_beside_a_document(open_page: OpenPage) -> None:
+    page = open_page("/read/wiki/deploy.md")
+    related = page.locator("#related")
+    expect(related.get_by_role("heading", name="Related")).to_be_visible()
+    # The notes have no vectors, and `guide.md`, which has the most common words, links to this note.
+    expect(related).to_contain_text("has no vectors yet")
+    link = related.get_by_role("link").first
+    name = link.locator("bdi").first.inner_text()
+    assert name not in ("deploy", "guide")
+    link.click()
+    expect(page).to_have_title(re.compile("qmd"))
+    assert f"/{name}.md" in page.url
+
+
+def test_related_documents_are_reached_without_script(open_page: OpenPage) -> None:
+    page = open_page("/read/wiki/deploy.md", java_script_enabled=False, locale="zh-CN")
+    page.get_by_role("link", name="查找相似的文档").click()
+    expect(page).to_have_url(re.compile("/similar/wiki/deploy.md$"))
+    expect(page.get_by_role("heading", name="相关文档")).to_be_visible()
+    assert page.locator("#related li a").count() > 0
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(
     "path",
@@ -284,6 +306,7 @@ def test_why_page_explains_a_missing_document(open_page: OpenPage) -> None:
         "/?q=backup&mode=words&scores=1",
         "/?q=nothing-like-it&mode=words",
         "/read/wiki/guide.md?q=backup",
+        "/similar/wiki/deploy.md",
         "/upkeep",
         "/why?q=backup&doc=deploy.md",
         "/help",

@@ -31,8 +31,8 @@ def similar(session: Session, document: str, **arguments: Any) -> None:
 
     DOC is anything that get accepts; lines (notes/plan.md:10:20) or a section (plan.md#Costs) are compared
     alone. Each document is shown with the passage that is nearest, and the passage of DOC that it is similar
-    to. Copies of DOC are left out. With --unlinked, the documents are those that DOC may want to link. A score
-    is about 0 for documents about something else, and 1 for the same text.
+    to. Copies of DOC are left out. With --unlinked, the documents are those that DOC may want to link. A
+    score is about 0 for documents about something else, and 1 for the same text.
 
     Without vectors of DOC, documents with its most telling words are found. Run 'qmd embed'.
 

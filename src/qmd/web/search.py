@@ -175,9 +175,11 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
 
 def related(index: Index, file: str, cancelled: Cancelled) -> tuple[list[str], list[Result]]:
     """Return what could not run, and the documents that are similar to one and not linked to it."""
-    request = similar_to(file, limit=RELATED_DOCUMENTS, min_score=LEAST_SIMILAR, unlinked=True)
+    request = similar_to(file, limit=RELATED_DOCUMENTS, unlinked=True)
     response = index.run("similar", request, cancelled=cancelled)
-    return [*_notes(response)], [_result(hit, Asked(""), {}, None) for hit in response.hits]
+    # The scores of words alone are low.
+    hits = [hit for hit in response.hits if hit.similar_to is None or hit.score >= LEAST_SIMILAR]
+    return [*_notes(response)], [_result(hit, Asked(""), {}, None) for hit in hits]
 
 
 def highlighter(query: str, unknown: Sequence[str] = ()) -> Find | None:

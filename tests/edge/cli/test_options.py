@@ -31,8 +31,8 @@ def accepted(option: str, value: float) -> bool:
 
 def test_query_has_every_option_of_the_request() -> None:
     names = {name.removeprefix("no_") for name in OPTIONS}
-    # Both are the argument: typed searches are lines of a query.
-    assert set(requests.OPTIONS) - names == {"query", "searches"}
+    # Two are the argument: typed searches are lines of a query. One is of `similar` alone.
+    assert set(requests.OPTIONS) - names == {"query", "searches", "unlinked"}
 
 
 @pytest.mark.parametrize(

@@ -126,8 +126,9 @@ class Vectors(Part, base.Vectors):
     def of_texts(self, embedder: str, hashes: Sequence[str]) -> dict[str, tuple[list[Chunk], Floats]]:
         by_hash: dict[str, tuple[list[Chunk], list[bytes]]] = {}
         rows = self._database.rows(
-            f"SELECT t.hash, v.vector, {_CHUNK} FROM json_each(?) h CROSS JOIN contents t ON t.hash = h.value "
-            "CROSS JOIN content_vectors v ON v.content_id = t.id "
+            # In this order: SQLite would read all vectors of the embedder.
+            f"SELECT t.hash, v.vector, {_CHUNK} FROM json_each(?) h "
+            "CROSS JOIN contents t ON t.hash = h.value CROSS JOIN content_vectors v ON v.content_id = t.id "
             f"WHERE v.embedder_id = {EMBEDDER} ORDER BY t.id, v.seq",
             (json.dumps(list(hashes)), embedder),
         )
