@@ -14,6 +14,7 @@ from msgspec import Struct
 from qmd.api.table import TABLE
 from tests.agents import INITIALIZE, agents
 from tests.clients import Server, server_of
+from tests.repositories import Repository, needs_git
 from tests.users import MakeUser, User
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
@@ -109,7 +110,11 @@ def test_lists_and_pages_give_no_secret_to_a_key_for_an_agent(planted: Planted) 
         "/?q=backup",
     ]
     paths += [f"/fields/{name}" for name in ("machine", "note", "alias", "title", "tag", "path")]
-    paths += [f"/documents/{quote(name)}/{part}" for name in planted.names for part in ("links", "outline")]
+    paths += [
+        f"/documents/{quote(name)}/{part}"
+        for name in planted.names
+        for part in ("links", "outline", "similar")
+    ]
     paths += [f"/doc/{quote(name)}" for name in planted.names[::5]]
     paths += ["/collections/diary", f"/documents/library/{HIDDEN}.md/outline"]
     for path in paths:
@@ -120,11 +125,31 @@ def test_lists_and_pages_give_no_secret_to_a_key_for_an_agent(planted: Planted) 
     assert total == len(planted.names)
 
 
+@needs_git
+def test_history_gives_no_secret_to_a_key_for_an_agent(planted: Planted) -> None:
+    library = Repository(planted.user.home / "library")
+    told = "; ".join(each.written for each in planted.canaries if each.shape and "\n" not in each.written)
+    library.commit("2024-06-30T10:00:00Z", f"Add {told}", {})
+    seen = set()
+    for name in planted.names[::10]:
+        listed = planted.server.ask("GET", f"/documents/{quote(name)}/history", key=planted.agent)
+        past = planted.server.ask("POST", "/get", {"file": name, "as_of": "2025"}, key=planted.agent)
+        for answer in (listed, past):
+            assert answer.status in (200, 404), answer
+            assert not planted.leaks(json.dumps(answer.json, ensure_ascii=False), name), (name, answer)
+            seen.add(answer.status)
+    assert 200 in seen
+    hidden, past = f"library/{HIDDEN}.md", {"file": f"library/{HIDDEN}.md", "as_of": "2025"}
+    assert planted.server.ask("GET", f"/documents/{hidden}/history", key=planted.agent).status == 404
+    assert planted.server.ask("POST", "/get", past, key=planted.agent).status == 404
+    assert planted.server.ok("GET", f"/documents/{hidden}/history", key=planted.person)["commits"]
+
+
 def test_every_operation_that_reads_is_asked_above() -> None:
     read = {each.route for each in TABLE if each.audit is None}
     asked = {"/search", "/vsearch", "/query", "/pack", "/recall", "/get", "/multi_get", "/cite", "/status"}
     asked |= {"/fields", "/fields/{name:path}", "/collections", "/collections/{name}", "/contexts"}
-    asked |= {f"/documents/{{path:path}}/{part}" for part in ("links", "outline")}
+    asked |= {f"/documents/{{path:path}}/{part}" for part in ("links", "outline", "similar", "history")}
     # It returns vectors of what the caller sends.
     assert {route.partition(" ")[2] for route in read} - {"/embed"} <= asked
 

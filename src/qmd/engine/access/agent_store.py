@@ -23,7 +23,7 @@ from qmd.engine.access.masking import (
 from qmd.engine.access.secret_filters import SecretFilters
 from qmd.engine.access.secret_words import SecretWords
 from qmd.store.values import CollectionStats, LexicalMatches, Scope
-from qmd.text.predicates import Value
+from qmd.text.predicates import Comparison, Value
 from qmd.types import Anchor, Document, FieldSummary, Link, ValueCount
 
 if TYPE_CHECKING:
@@ -60,6 +60,11 @@ class AgentStore:
     @property
     def location(self) -> str:
         return self.behind.location
+
+    def computed(self) -> dict[Any, Any]:
+        """Return what was computed from what agents may see, apart from what people may see."""
+        kept: dict[Any, Any] = self.behind.computed().setdefault(AgentStore, {})
+        return kept
 
     def close(self) -> None:
         self.behind.close()
@@ -153,6 +158,13 @@ class _Fields(_View):
         scope = self._narrowed(Scope(tuple(collections)))
         return found & {each.name for each in self._behind.summaries(scope)}
 
+    def stated(
+        self, collections: Sequence[str], conditions: Sequence[Comparison]
+    ) -> dict[int, dict[str, tuple[Value, ...]]]:
+        kept = self._kept.ids()
+        found = self._behind.stated(collections, conditions)
+        return {document: masked_fields(fields) for document, fields in found.items() if document not in kept}
+
     def values(self, scope: Scope, field: str, limit: int) -> list[ValueCount]:
         return masked_counts(field, self._behind.values(self._narrowed(scope), field, limit))
 
@@ -220,7 +232,7 @@ class _Vectors(_View):
 
 
 class _Pending(_View):
-    passed = "texts lease release"
+    passed = "texts lease earlier release"
 
     def __init__(self, store: Store, narrowed: Callable[[Scope], Scope]) -> None:
         super().__init__(store.pending)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from qmd.text.digest import sha256
 from qmd.text.predicates import Value
 from qmd.text.secrets import Secret, find, mask
-from qmd.types import Document, Link, ValueCount
+from qmd.types import Commit, Document, Link, SourceText, ValueCount
 
 #: Texts whose secrets are remembered. Those of a clean text take no room.
 _REMEMBERED = 20_000
@@ -105,3 +105,17 @@ def masked_links(links: Sequence[Link]) -> list[Link]:
         link if (link.target, link.text) == (target, text) else replace(link, target=target, text=text)
         for link, target, text in zip(links, targets[::2], targets[1::2], strict=True)
     ]
+
+
+def masked_commits(commits: Sequence[Commit]) -> list[Commit]:
+    names = masked_names([part for each in commits for part in (each.author, each.subject, each.path)])
+    return [
+        replace(each, author=author, subject=subject, path=path)
+        for each, author, subject, path in zip(commits, names[::3], names[1::3], names[2::3], strict=True)
+    ]
+
+
+def masked_source(source: SourceText) -> SourceText:
+    """Return what a file says, masked, without its fields and links."""
+    (title,) = masked_names([source.title])
+    return replace(source, text=TEXTS.masked(source.text), title=title, fields={}, links=())

@@ -99,7 +99,12 @@ class History:
 def history(workspace: Workspace, document: Document, limit: int) -> list[Commit]:
     """Return the last commits of a document, newest first. Raises as `Index.history`."""
     found = _history(workspace, document).commits(limit)
-    return [_commit(commit, path) for commit, path in islice(found, limit)]
+    listed = [_commit(commit, path) for commit, path in islice(found, limit)]
+    if not workspace.permissions.agent:
+        return listed
+    from qmd.engine.access.masking import masked_commits
+
+    return masked_commits(listed)
 
 
 def _history(workspace: Workspace, document: Document) -> History:
@@ -143,6 +148,11 @@ class Past:
         """Return the last commit of a document up to that day, and its text. Raises as `Index.get`."""
         if document.id not in self._found:
             history = _history(self._workspace, document)
-            commit, path = history.at(self._moment, self._written)
-            self._found[document.id] = _commit(commit, path), history.source(commit, path)
+            found, path = history.at(self._moment, self._written)
+            commit, source = _commit(found, path), history.source(found, path)
+            if self._workspace.permissions.agent:
+                from qmd.engine.access.masking import masked_commits, masked_source
+
+                (commit,), source = masked_commits([commit]), masked_source(source)
+            self._found[document.id] = commit, source
         return self._found[document.id]
