@@ -305,7 +305,8 @@ def similar() -> str:
     times = " and ".join(f"{ms:.0f} ms of a {name} note ({ratio} times)" for name, ms, ratio in notes)
     return (
         "### Similar notes: the target of a link that was taken out among the first ten\n\n"
-        f"{table(heads, rows)}\n\nIn 7,426 documents it takes {times}; one search by a vector takes {least:.1f} ms."
+        f"{table(heads, rows)}\n\n"
+        f"In 7,426 documents it takes {times}; one search by a vector takes {least:.1f} ms."
     )
 
 
