@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 #: The commands that a server answers. They only read.
 COMMANDS = frozenset(
-    {"search", "vsearch", "query", "vector-search", "deep-search", "get", "multi-get", "pack", "hook run"}
+    {
+        *("search", "vsearch", "query", "vector-search", "deep-search", "similar"),
+        *("get", "multi-get", "pack", "hook run"),
+    }
 )
 #: Options with which a command is not sent.
 _HERE = frozenset({"--help", "-h"})
