@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from types import NoneType
 from typing import Annotated, Any, Literal, Self, cast, get_args, get_origin
 
-from msgspec import UNSET, Meta, UnsetType, defstruct
+from msgspec import Meta, defstruct
 from msgspec.structs import replace
 
 from qmd.api.reading import Request, fields_of
-from qmd.config.validate import MAX_COLLECTION_NAME
 from qmd.engine.embedding.batches import MAX_TEXTS
 from qmd.engine.packing.packs import MAX_SESSION, PackRequest
 from qmd.engine.requests import (
@@ -28,7 +27,7 @@ from qmd.engine.requests import (
 from qmd.errors import UsageError
 from qmd.ranking.calibration import RELATED
 from qmd.text.filters import TEXT_OPERATORS, from_options
-from qmd.types import DEFAULT_PATTERN, SearchType, TypedSearch
+from qmd.types import SearchType, TypedSearch
 
 MAX_LIMIT = 1000
 #: Entries of a list of fields, values or links, unless a request says otherwise.
@@ -44,36 +43,28 @@ MAX_TIMEOUT = 600
 
 #: Matches a text that is not blank to Python; `\\S` means other characters in other languages.
 NOT_BLANK = r"[^\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
-_CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
-_SPACES = r" \xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
-#: The rule of `qmd.config.validate`.
-_COLLECTION_NAME = rf"^[^./\\{_SPACES}{_CONTROLS}]([^/\\{_CONTROLS}]*[^/\\{_SPACES}{_CONTROLS}])?$"
 
 
-def _schema(**keywords: Any) -> Meta:
+def schema(**keywords: Any) -> Meta:
     """Return keywords that are only in the schema, because the engine checks them with better messages."""
     return Meta(extra_json_schema=keywords)
 
 
 Count = Annotated[int, Meta(ge=1)]
 Name = Annotated[str, Meta(max_length=MAX_NAME)]
-Text = Annotated[Name, _schema(pattern=NOT_BLANK)]
-Query = Annotated[str, OPTIONS["query"], _schema(pattern=NOT_BLANK)]
+Text = Annotated[Name, schema(pattern=NOT_BLANK)]
+Query = Annotated[str, OPTIONS["query"], schema(pattern=NOT_BLANK)]
 MaxLines = Annotated[Count, Meta(description="The most lines.")]
 Tokens = Annotated[int, OPTIONS["tokens"]]
 LineNumbers = Annotated[bool, Meta(description="Number the lines.")]
-NewCollectionName = Annotated[
-    str, _schema(minLength=1, maxLength=MAX_COLLECTION_NAME, pattern=_COLLECTION_NAME)
-]
-CollectionName = Annotated[str, Meta(description="The name of a collection.")]
 DocumentPath = Annotated[str, Meta(description="A reference as for `/get`, without lines and sections.")]
 
 
 class TypedSearchArguments(Request):
     """One of the `searches` of `query`."""
 
-    type: Annotated[SearchType, _schema(choices=[*get_args(SearchType)])]
-    query: Annotated[str, Meta(max_length=MAX_QUERY), _schema(pattern=NOT_BLANK)]
+    type: Annotated[SearchType, schema(choices=[*get_args(SearchType)])]
+    query: Annotated[str, Meta(max_length=MAX_QUERY), schema(pattern=NOT_BLANK)]
 
 
 class SearchArguments(Request):
@@ -192,7 +183,7 @@ def _search_arguments(
         # Null is no value of an option on the wire: it counts as not given.
         engine, *null = get_args(item.type) if NoneType in get_args(item.type) else [item.type]
         if get_origin(engine) is Literal:  # listed in this order
-            engine = Annotated[engine, _schema(choices=[*get_args(engine)])]
+            engine = Annotated[engine, schema(choices=[*get_args(engine)])]
         option: Any = Annotated[_WRITTEN.get(item.name, engine), OPTIONS[item.name]]
         if item.name == "min_score" and kind == "vsearch":
             fields.append((item.name, option, RELATED))
@@ -273,7 +264,7 @@ class MultiGetBody(Request):
             description="A glob over paths (journals/2025-05*.md), or a comma-separated list of "
             "what get takes.",
         ),
-        _schema(pattern=NOT_BLANK),
+        schema(pattern=NOT_BLANK),
     ]
     max_lines: MaxLines | None = None
     max_bytes: Annotated[Count, Meta(description="The most bytes of a document.")] = DEFAULT_MAX_BYTES
@@ -367,51 +358,7 @@ class OutlineArguments(Request):
     path: DocumentPath
 
 
-class UpdateBody(Request):
-    """With `pull`, run `git pull --ff-only` first in folders that are git work trees."""
-
-    pull: bool = False
-
-
 class Texts(Request):
     """Texts to embed as documents. Longer texts are cut to the length that the model reads."""
 
-    texts: Annotated[list[str], _schema(minItems=1, maxItems=MAX_TEXTS)]
-
-
-class NewCollection(Request):
-    """A folder on the server's machine: an absolute path, or one that begins with `~`.
-
-    `formats` are names such as `pdf`, or `all`. They select the files, unless there is a `glob_pattern`, too.
-    """
-
-    name: NewCollectionName
-    path: Annotated[Name, _schema(pattern="^[/~]")]
-    glob_pattern: Annotated[Text, _schema(default=DEFAULT_PATTERN)] | UnsetType = UNSET
-    formats: tuple[Name, ...] = ()
-
-
-class NewName(Request):
-    """The new name of a collection."""
-
-    name: CollectionName
-    new_name: NewCollectionName
-
-
-class ACollection(Request):
-    """A collection."""
-
-    name: CollectionName
-
-
-class NewContext(Request):
-    """A description of `/` (everything), `qmd://collection/folder`, or a folder of a collection on disk."""
-
-    path: Annotated[Name, _schema(minLength=1)]
-    text: Annotated[str, _schema(pattern=NOT_BLANK)]
-
-
-class AContext(Request):
-    """A context."""
-
-    path: Annotated[str, Meta(description="As it was added, or as it is listed.")]
+    texts: Annotated[list[str], schema(minItems=1, maxItems=MAX_TEXTS)]

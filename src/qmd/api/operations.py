@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, Struct, convert, json, structs
 
 from qmd.api import arguments as asked
-from qmd.api import results, states, texts
+from qmd.api import changes, listings, results, states, texts
 from qmd.engine.deadline import Deadline as Deadline
 from qmd.engine.documents.fitting import Limit, fit_page, fit_pages, fit_response, most_bytes
 from qmd.engine.documents.pages import Page as Page
@@ -163,27 +163,33 @@ def cite(index: Index, body: asked.CiteBody, cancelled: Cancelled) -> results.Ci
     )
 
 
-def links(index: Index, body: asked.LinksArguments, cancelled: Cancelled) -> results.LinkLists:
+def links(index: Index, body: asked.LinksArguments, cancelled: Cancelled) -> listings.LinkLists:
     """List the links of a document, and the links of other documents to it."""
-    return results.LinkLists.of(*index.link_lists(body.path), body.limit)
+    return listings.LinkLists.of(*index.link_lists(body.path), body.limit)
 
 
-def outline(index: Index, body: asked.OutlineArguments, cancelled: Cancelled) -> results.Outline:
+def outline(index: Index, body: asked.OutlineArguments, cancelled: Cancelled) -> listings.Outline:
     """List the sections of a document."""
     document, sections = index.outline(body.path)
-    return results.Outline(document.file, tuple(sections))
+    return listings.Outline(document.file, tuple(sections))
 
 
-def fields(index: Index, body: asked.FieldsArguments, cancelled: Cancelled) -> results.FieldList:
+def history(index: Index, body: asked.HistoryArguments, cancelled: Cancelled) -> listings.History:
+    """List the last commits of a document's file, newest first, if it is in a clone of git."""
+    found = index.history(body.path, limit=body.limit)
+    return listings.History(tuple(map(listings.Commit.of, found)))
+
+
+def fields(index: Index, body: asked.FieldsArguments, cancelled: Cancelled) -> listings.FieldList:
     """List the fields of documents, each with its most frequent values."""
     found = index.fields(_named(body), detailed=body.limit)
-    listed = tuple(results.FieldState.of(field) for field in found[: body.limit])
-    return results.FieldList(listed, left_out=len(found) - len(listed))
+    listed = tuple(listings.FieldState.of(field) for field in found[: body.limit])
+    return listings.FieldList(listed, left_out=len(found) - len(listed))
 
 
-def field(index: Index, body: asked.FieldArguments, cancelled: Cancelled) -> results.FieldState:
+def field(index: Index, body: asked.FieldArguments, cancelled: Cancelled) -> listings.FieldState:
     """List the values of a field, most frequent first. `distinct` is the number of all its values."""
-    return results.FieldState.of(index.field_values(body.name, _named(body), limit=body.limit))
+    return listings.FieldState.of(index.field_values(body.name, _named(body), limit=body.limit))
 
 
 def _named(body: asked.FieldsArguments) -> tuple[str, ...]:
@@ -229,7 +235,7 @@ def embed(index: Index, body: asked.Texts, cancelled: Cancelled) -> states.Embed
     return states.Embeddings(vectors.tolist())
 
 
-def add_collection(index: Index, body: asked.NewCollection, cancelled: Cancelled) -> states.Added:
+def add_collection(index: Index, body: changes.NewCollection, cancelled: Cancelled) -> states.Added:
     """Index a folder."""
     default = None if body.formats else DEFAULT_PATTERN
     pattern = default if body.glob_pattern is UNSET else body.glob_pattern
@@ -275,7 +281,7 @@ def collections(index: Index, body: asked.Nothing, cancelled: Cancelled) -> stat
     return states.Collections(listed, content="\n".join([f"Collections: {len(statuses)}", *lines]))
 
 
-def collection(index: Index, body: asked.ACollection, cancelled: Cancelled) -> states.CollectionDetails:
+def collection(index: Index, body: changes.ACollection, cancelled: Cancelled) -> states.CollectionDetails:
     """Show a collection."""
     status = _status(index, body.name)
     return states.CollectionDetails(
@@ -288,7 +294,7 @@ def collection(index: Index, body: asked.ACollection, cancelled: Cancelled) -> s
     )
 
 
-def rename_collection(index: Index, body: asked.NewName, cancelled: Cancelled) -> states.Renamed:
+def rename_collection(index: Index, body: changes.NewName, cancelled: Cancelled) -> states.Renamed:
     """Rename a collection."""
     index.rename_collection(body.name, body.new_name)
     return states.Renamed(
@@ -299,7 +305,7 @@ def rename_collection(index: Index, body: asked.NewName, cancelled: Cancelled) -
     )
 
 
-def remove_collection(index: Index, body: asked.ACollection, cancelled: Cancelled) -> states.Removed:
+def remove_collection(index: Index, body: changes.ACollection, cancelled: Cancelled) -> states.Removed:
     """Remove a collection from the index. Its files stay on the disk."""
     index.remove_collection(body.name)
     return states.Removed("removed", body.name, content=f"Removed collection '{body.name}'")
@@ -319,7 +325,7 @@ def scan(index: Index, body: asked.Nothing, cancelled: Cancelled) -> states.Inde
     )
 
 
-def update(index: Index, body: asked.UpdateBody, cancelled: Cancelled) -> states.Updated:
+def update(index: Index, body: changes.UpdateBody, cancelled: Cancelled) -> states.Updated:
     """Run the collections' update commands, then scan for new, changed and deleted files."""
     reports = index.update(pull=body.pull, on_progress=stop_if(cancelled))
     return states.Updated(
@@ -330,7 +336,7 @@ def update(index: Index, body: asked.UpdateBody, cancelled: Cancelled) -> states
     )
 
 
-def add_context(index: Index, body: asked.NewContext, cancelled: Cancelled) -> states.ContextAdded:
+def add_context(index: Index, body: changes.NewContext, cancelled: Cancelled) -> states.ContextAdded:
     """Describe a path. The description is shown with every document below the path."""
     index.add_context(_location(body.path), body.text)
     return states.ContextAdded("added", body.path, content=f"Added context for {body.path}")
@@ -341,7 +347,7 @@ def contexts(index: Index, body: asked.Nothing, cancelled: Cancelled) -> states.
     return states.Contexts(tuple(states.Context(path, text) for path, text in index.contexts()))
 
 
-def remove_context(index: Index, body: asked.AContext, cancelled: Cancelled) -> states.ContextRemoved:
+def remove_context(index: Index, body: changes.AContext, cancelled: Cancelled) -> states.ContextRemoved:
     """Remove a context."""
     index.remove_context(_location(body.path))
     return states.ContextRemoved("removed", body.path)

@@ -8,18 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
-from msgspec import UNSET, Meta, Struct, UnsetType, convert
-from msgspec.structs import asdict, replace
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from qmd import types
+from qmd.api.listings import Commit, whole
 from qmd.api.texts import address, heading, hit_line
-from qmd.engine.documents.fields import FieldValues
 from qmd.engine.documents.pages import Page
 from qmd.engine.requests import SearchRequest
 from qmd.text.snippet import numbered
 from qmd.text.uris import to_uri
 from qmd.text.wording import visible
-from qmd.types import LinkKind, Section, StageStatus, ValueCount
+from qmd.types import StageStatus, ValueCount
 from qmd.types.citations import Standing
 from qmd.types.sessions import AgentSession
 from qmd.types.states import DocumentState
@@ -136,7 +135,7 @@ class SearchResults(Struct, frozen=True):
     @classmethod
     def of(cls, response: types.SearchResponse, request: SearchRequest, indexed_at: str | None) -> Self:
         """Return the results for a response of the engine, with what the request asks for."""
-        facets = {name: tuple(map(_whole, counts)) for name, counts in response.facets.items()}
+        facets = {name: tuple(map(whole, counts)) for name, counts in response.facets.items()}
         return cls(
             results=tuple(Hit.of(hit, passages=request.passages > 1) for hit in response.hits),
             stages=stages_of(response.stages),
@@ -164,12 +163,6 @@ def _anchor(anchor: types.Anchor | None) -> Anchor | None:
 
 def _state(state: DocumentState) -> DocumentState | None:
     return None if state.is_current else state
-
-
-def _whole(count: ValueCount) -> ValueCount:
-    """Return a count whose value is an integer if it is a number without a fraction."""
-    value = count.value
-    return replace(count, value=int(value)) if isinstance(value, float) and value.is_integer() else count
 
 
 class PackResult(Struct, frozen=True):
@@ -204,33 +197,6 @@ class PackResult(Struct, frozen=True):
             indexed_at,
             content=None,
         )
-
-
-class Commit(Struct, frozen=True, omit_defaults=True):
-    """A commit of a document's file. `path` is that of the file in the collection then.
-
-    `added` and `removed` are numbers of lines; binary files and merges have none.
-    """
-
-    commit: str
-    short: str
-    date: str
-    author: str
-    subject: str
-    path: str
-    added: int | None = None
-    removed: int | None = None
-
-    @classmethod
-    def of(cls, commit: types.Commit) -> Self:
-        """Return the result for a commit of the engine."""
-        return cls(**asdict(commit))
-
-
-class History(Struct, frozen=True):
-    """The commits of a document's file, newest first."""
-
-    commits: tuple[Commit, ...]
 
 
 class Document(Struct, frozen=True, omit_defaults=True):
@@ -313,69 +279,6 @@ class MultiGetResult(Struct, frozen=True):
     note: str | UnsetType = UNSET
 
 
-class FieldState(Struct, frozen=True):
-    """A field: its types, the numbers of documents and of distinct values, and its most frequent values."""
-
-    name: str
-    types: tuple[str, ...]
-    documents: int
-    distinct: int
-    values: tuple[ValueCount, ...]
-
-    @classmethod
-    def of(cls, field: FieldValues) -> Self:
-        """Return the result for a field of the engine."""
-        summary = field.summary
-        values = tuple(map(_whole, field.values))
-        return cls(summary.name, summary.types, summary.documents, summary.values, values)
-
-
-class FieldList(Struct, frozen=True):
-    """Fields, most frequent first. `left_out` says how many are not listed."""
-
-    fields: tuple[FieldState, ...]
-    left_out: int
-
-
-class Link(Struct, frozen=True):
-    """A link of a document: its target as written, its line, and the document there, if there is one."""
-
-    to: str | None
-    target: str
-    line: int
-    kind: LinkKind
-
-
-class Backlink(Struct, frozen=True):
-    """A link to a document: the document with the link, its line, and its target as written."""
-
-    file: str
-    target: str
-    line: int
-    kind: LinkKind
-
-
-class LinkLists(Struct, frozen=True):
-    """The links of a document and those to it. The numbers say how many are left out of the lists."""
-
-    links: tuple[Link, ...]
-    links_left_out: int
-    backlinks: tuple[Backlink, ...]
-    backlinks_left_out: int
-
-    @classmethod
-    def of(
-        cls, outgoing: Sequence[types.ResolvedLink], backlinks: Sequence[types.ResolvedLink], limit: int
-    ) -> Self:
-        """Return the lists with up to `limit` links each."""
-        return cls(
-            convert(outgoing[:limit], tuple[Link, ...], from_attributes=True),
-            max(0, len(outgoing) - limit),
-            convert(backlinks[:limit], tuple[Backlink, ...], from_attributes=True),
-            max(0, len(backlinks) - limit),
-        )
-
-
 class Citation(Struct, frozen=True):
     """A citation of the text, and what became of it: `standing` is `holds` unless something is wrong.
 
@@ -414,10 +317,3 @@ class Citations(Struct, frozen=True):
     indexed_at: str | None
     content: str
     fixed: str | UnsetType = UNSET
-
-
-class Outline(Struct, frozen=True):
-    """The sections of a document, in order."""
-
-    file: str
-    sections: tuple[Section, ...]

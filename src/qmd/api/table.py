@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_type_hints
 from msgspec import Meta, Struct
 
 from qmd.api import arguments as asked
-from qmd.api import history, operations, results, states
+from qmd.api import operations, results, states
 from qmd.api.camel_case import in_camel_case
 from qmd.api.reading import Request
 from qmd.errors import UsageError
@@ -273,7 +273,7 @@ TABLE = (
     ),
     Operation(
         "GET /documents/{path:path}/history",
-        history.history,
+        operations.history,
         "/documents/notes/ops/deploy.md/history?limit=5",
         missing=True,
         slow=True,

@@ -356,22 +356,19 @@ class Index(_Methods):
     ) -> modes.Evaluation:
         """Measure how well searches find the documents that a benchmark expects.
 
-        A fixture file is put to this index, and so are the pins and marks if the benchmark names no fixture.
-        A folder in BEIR layout gets an index of its own, with the same models. Raises `SourceError` if the
-        fixture cannot be read, `UsageError` for values out of range, and `NotFoundError` if there are no
-        documents to search, or no pins and marks.
+        A fixture file, or the pins and marks if it names none, is put to this index. A folder in BEIR layout
+        gets an index of its own, with the same models. Raises `SourceError` if the fixture cannot be read,
+        `UsageError` for values out of range, and `NotFoundError` without documents or marks.
         """
         from qmd.engine.evaluation import benchmarking, fixtures
         from qmd.engine.marks import MarksOf
 
-        return benchmarking.evaluate(
-            self,
-            open_index,
-            self._workspace.environ,
-            lambda: fixtures.of_marks(MarksOf(self._workspace).entries()),
-            benchmark,
-            on_progress,
-        )
+        workspace = self._workspace
+
+        def marks() -> fixtures.Fixture:
+            return fixtures.of_marks(MarksOf(workspace).entries())
+
+        return benchmarking.evaluate(self, open_index, workspace.environ, marks, benchmark, on_progress)
 
 
 def open_index(

@@ -89,3 +89,10 @@ def _encode(match: re.Match[str]) -> str:
 
 def _decode(match: re.Match[str]) -> str:
     return bytes.fromhex(match[0].replace("%", "")).decode("utf-8", "replace")
+
+
+def split_listing(target: str | None) -> tuple[str, str]:
+    """Split the target of a listing, `notes/work`, into collection and folder; "" stands for all."""
+    path = (parse_uri(target) if is_uri(target) else target).strip("/") if target else ""
+    collection, _, folder = path.partition("/")
+    return collection, folder

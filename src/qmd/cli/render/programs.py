@@ -6,19 +6,18 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, to_builtins
+from msgspec import to_builtins
 
+from qmd.cli.render.entries import Entry, hit_entry, page_entry, with_note
 from qmd.cli.render.rows import Listing, Writer, program_text
-from qmd.cli.render.view import View, address, skipped_because
+from qmd.cli.render.view import View
 from qmd.cli.terminal import clean, one_line
 
 if TYPE_CHECKING:
     from qmd.engine.documents.pages import Page, Skipped
     from qmd.types import Anchor, Hit, Snippet
-    from qmd.types.sessions import AgentSession
-    from qmd.types.states import DocumentState
 
 _SPECIAL = frozenset(',"\n\r')
 #: A spreadsheet reads a text that starts with one of these as a formula.
@@ -28,91 +27,6 @@ _FORBIDDEN = "[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 # A parser replaces line feeds and tabs in attributes by spaces, unless they are escaped.
 _IN_ATTRIBUTE = _IN_TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\t": "&#9;"})
-
-
-class Entry(Struct, frozen=True):
-    """A hit, a page, a skipped document or a note about what was left out.
-
-    `content` says what `text` is; `reason`: why it was skipped.
-    """
-
-    docid: str | None
-    file: str
-    title: str
-    content: Literal["snippet", "body", "reason", "note"]
-    text: str
-    context: str | None = None
-    line: int | None = None
-    anchor: Anchor | None = None
-    total_lines: int | None = None
-    score: float = 0.0
-    section: str | None = None
-    pinned: bool = False
-    state: DocumentState | None = None
-    also: tuple[str, ...] = ()
-    passages: tuple[Snippet, ...] = ()
-    similar_to: Snippet | None = None
-    explain: Mapping[str, Any] | None = None
-    session: AgentSession | None = None
-
-    @property
-    def state_line(self) -> str | None:
-        return None if self.state is None else self.state.line
-
-    @property
-    def skipped(self) -> bool:
-        return self.content == "reason"
-
-
-def hit_entry(hit: Hit, view: View) -> Entry:
-    return Entry(
-        view.docid(hit),
-        view.address(hit),
-        hit.title,
-        "body" if view.full else "snippet",
-        view.text(hit),
-        hit.context,
-        hit.line,
-        hit.anchor,
-        score=hit.score,
-        section=hit.section or None,
-        pinned=hit.pinned,
-        state=_state(hit.state),
-        also=tuple(map(address, hit.also)),
-        passages=hit.passages if len(hit.passages) > 1 and not view.full else (),
-        similar_to=hit.similar_to,
-        explain=hit.explain if view.explain else None,
-        session=hit.session,
-    )
-
-
-def page_entry(item: Page | Skipped, view: View) -> Entry:
-    from qmd.engine.documents.pages import Skipped
-
-    names = view.docid(item.document), view.address(item.document), item.document.title
-    if isinstance(item, Skipped):
-        return Entry(*names, "reason", skipped_because(item))
-    text = view.page(item)
-    return Entry(
-        *names,
-        "body",
-        text,
-        item.context,
-        item.first_line,
-        item.anchor,
-        item.total_lines,
-        state=_state(item.state),
-        session=item.session,
-    )
-
-
-def _state(state: DocumentState) -> DocumentState | None:
-    return None if state.is_current else state
-
-
-def _entries(entries: list[Entry], view: View) -> list[Entry]:
-    """Return entries with the note of the view, if it has one, as the last."""
-    return [*entries, Entry(None, "", "", "note", view.note)] if view.note else entries
 
 
 def dumps(value: Any) -> str:
@@ -214,17 +128,17 @@ def _csv_hits(entries: Sequence[Entry]) -> str:
         else (*[None] * 6, entry.text)
         for entry in entries
     ]
-    return _csv_entries(("docid", "score", "file", "title", "context", "line", "snippet"), rows, entries)
+    return _csvwith_note(("docid", "score", "file", "title", "context", "line", "snippet"), rows, entries)
 
 
 def _csv_pages(entries: Sequence[Entry]) -> str:
     rows = [
         (entry.docid, entry.file, entry.title, entry.context, entry.skipped, entry.text) for entry in entries
     ]
-    return _csv_entries(("docid", "file", "title", "context", "skipped", "body"), rows, entries)
+    return _csvwith_note(("docid", "file", "title", "context", "skipped", "body"), rows, entries)
 
 
-def _csv_entries(heading: Sequence[str], rows: Sequence[Sequence[Any]], entries: Sequence[Entry]) -> str:
+def _csvwith_note(heading: Sequence[str], rows: Sequence[Sequence[Any]], entries: Sequence[Entry]) -> str:
     """Add columns that are only there if they have values, because programs may count columns."""
     names = ["pinned", "also"] * any(entry.pinned or entry.also for entry in entries)
     names += ["state_line"] * any(entry.state for entry in entries)
@@ -393,10 +307,10 @@ def _writer(
     """Make a writer of functions that do not know the view. On a terminal, control characters are escaped."""
     return Writer(
         lambda found, view: clean(
-            hits(_entries([hit_entry(hit, view) for hit in found], view)), terminal=view.terminal
+            hits(with_note([hit_entry(hit, view) for hit in found], view)), terminal=view.terminal
         ),
         lambda items, view: clean(
-            pages(_entries([page_entry(item, view) for item in items], view)), terminal=view.terminal
+            pages(with_note([page_entry(item, view) for item in items], view)), terminal=view.terminal
         ),
         lambda rows, view: clean(listing(rows), terminal=view.terminal),
     )

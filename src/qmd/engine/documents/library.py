@@ -33,7 +33,7 @@ from qmd.text.cutting import fence_at
 from qmd.text.outline import find_section, sections
 from qmd.text.predicates import Comparison, both
 from qmd.text.similar import did_you_mean
-from qmd.text.uris import is_uri, parse_uri, split_fragment, split_location
+from qmd.text.uris import is_uri, split_fragment, split_listing, split_location
 from qmd.types import Anchor, Author, Commit, Config, Document, Section
 from qmd.types.cancelling import Cancelled
 from qmd.types.states import CURRENT
@@ -53,7 +53,7 @@ class DocumentMethods(Part):
         """
         require_unicode(target or "")
         store, config = self._workspace.store, self._workspace.config
-        collection, folder = _split_target(target)
+        collection, folder = split_listing(target)
         if not collection:
             documents = References(store, config).visible()
         elif collection not in config.collections:
@@ -254,7 +254,7 @@ class DocumentMethods(Part):
         Raises `UsageError` if a filter names a field that no document has.
         """
         store = self._workspace.store
-        collection, folder = _split_target(target)
+        collection, folder = split_listing(target)
         scope = filtered(
             self._workspace, [collection] if collection else [*self._workspace.config.collections], filters
         )
@@ -391,13 +391,6 @@ class Library(References):
             state=CURRENT if (states := self._states()) is None else states.of(document.id),
             commit=commit,
         )
-
-
-def _split_target(target: str | None) -> tuple[str, str]:
-    """Split the target of a listing, `notes/work`, into collection and folder; "" stands for all."""
-    path = (parse_uri(target) if is_uri(target) else target).strip("/") if target else ""
-    collection, _, folder = path.partition("/")
-    return collection, folder
 
 
 def _check_lines(from_line: int | None, max_lines: int | None) -> None:

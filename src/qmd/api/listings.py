@@ -1,0 +1,116 @@
+"""The answers that list what documents have: fields, links, sections and commits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from msgspec import Struct, convert
+from msgspec.structs import asdict, replace
+
+from qmd import types
+from qmd.engine.documents.fields import FieldValues
+from qmd.types import LinkKind, Section, ValueCount
+
+
+def whole(count: ValueCount) -> ValueCount:
+    """Return a count whose value is an integer if it is a number without a fraction."""
+    value = count.value
+    return replace(count, value=int(value)) if isinstance(value, float) and value.is_integer() else count
+
+
+class FieldState(Struct, frozen=True):
+    """A field: its types, the numbers of documents and of distinct values, and its most frequent values."""
+
+    name: str
+    types: tuple[str, ...]
+    documents: int
+    distinct: int
+    values: tuple[ValueCount, ...]
+
+    @classmethod
+    def of(cls, field: FieldValues) -> Self:
+        """Return the result for a field of the engine."""
+        summary = field.summary
+        values = tuple(map(whole, field.values))
+        return cls(summary.name, summary.types, summary.documents, summary.values, values)
+
+
+class FieldList(Struct, frozen=True):
+    """Fields, most frequent first. `left_out` says how many are not listed."""
+
+    fields: tuple[FieldState, ...]
+    left_out: int
+
+
+class Link(Struct, frozen=True):
+    """A link of a document: its target as written, its line, and the document there, if there is one."""
+
+    to: str | None
+    target: str
+    line: int
+    kind: LinkKind
+
+
+class Backlink(Struct, frozen=True):
+    """A link to a document: the document with the link, its line, and its target as written."""
+
+    file: str
+    target: str
+    line: int
+    kind: LinkKind
+
+
+class LinkLists(Struct, frozen=True):
+    """The links of a document and those to it. The numbers say how many are left out of the lists."""
+
+    links: tuple[Link, ...]
+    links_left_out: int
+    backlinks: tuple[Backlink, ...]
+    backlinks_left_out: int
+
+    @classmethod
+    def of(
+        cls, outgoing: Sequence[types.ResolvedLink], backlinks: Sequence[types.ResolvedLink], limit: int
+    ) -> Self:
+        """Return the lists with up to `limit` links each."""
+        return cls(
+            convert(outgoing[:limit], tuple[Link, ...], from_attributes=True),
+            max(0, len(outgoing) - limit),
+            convert(backlinks[:limit], tuple[Backlink, ...], from_attributes=True),
+            max(0, len(backlinks) - limit),
+        )
+
+
+class Outline(Struct, frozen=True):
+    """The sections of a document, in order."""
+
+    file: str
+    sections: tuple[Section, ...]
+
+
+class Commit(Struct, frozen=True, omit_defaults=True):
+    """A commit of a document's file. `path` is that of the file in the collection then.
+
+    `added` and `removed` are numbers of lines; binary files and merges have none.
+    """
+
+    commit: str
+    short: str
+    date: str
+    author: str
+    subject: str
+    path: str
+    added: int | None = None
+    removed: int | None = None
+
+    @classmethod
+    def of(cls, commit: types.Commit) -> Self:
+        """Return the result for a commit of the engine."""
+        return cls(**asdict(commit))
+
+
+class History(Struct, frozen=True):
+    """The commits of a document's file, newest first."""
+
+    commits: tuple[Commit, ...]

@@ -1,0 +1,116 @@
+"""BM25 of single rows, as functions that SQLite calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import apsw
+
+from qmd.ranking import bm25
+from qmd.store.sqlite.database import LISTED, Cache, listed
+
+#: Ranges of rows, both ends included.
+Ranges: TypeAlias = tuple[tuple[int, int], ...]
+
+
+class Scorer:
+    """The functions that a connection calls for each row, with the values of the present search.
+
+    Attributes:
+        average: The average length of documents in terms.
+        terms: The idf of each term, and the number and width of its phrases, for `qmd_bm25`.
+        bound: The highest possible score.
+        phrase_idf: The idf of each phrase, for `qmd_rank`.
+    """
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self.db = db
+        self.average = 0.0
+        self.terms: Sequence[tuple[float, Sequence[tuple[int, int]]]] = ()
+        self.bound = 0.0
+        self.phrase_idf: Sequence[float] = ()
+        self._totals = Cache()
+        db.register_fts5_function("qmd_bm25", self._score_row)
+        db.register_fts5_function("qmd_rank", self._rank_row)
+        db.register_fts5_function("qmd_totals", _totals)
+        db.register_fts5_function("qmd_length", _length)
+
+    def totals(self, population: Ranges | None, without: Sequence[int] = ()) -> tuple[int, float]:
+        """Return the number of documents of a population and their average length in terms."""
+        count, average = self._totals_of(population)
+        if not without:
+            return count, average
+        query = f"SELECT qmd_length(documents_fts) FROM documents_fts WHERE rowid IN {LISTED}"
+        lengths = [int(length) for (length,) in self.db.execute(query, (listed(without),))]
+        left = count - len(lengths)
+        return left, (average * count - sum(lengths)) / max(1, left)
+
+    def _totals_of(self, population: Ranges | None) -> tuple[int, float]:
+        if population is None:
+            totals = self.db.execute("SELECT qmd_totals(documents_fts) FROM documents_fts LIMIT 1").get
+            count, terms = map(int, totals.split()) if totals else (0, 0)
+            return count, terms / max(1, count)
+        cache: dict[Ranges, tuple[int, float]] = self._totals.of(self.db)
+        if population not in cache:
+            query = "SELECT qmd_length(documents_fts) FROM documents_fts WHERE rowid BETWEEN ? AND ?"
+            lengths = [int(length) for ends in population for (length,) in self.db.execute(query, ends)]
+            cache[population] = len(lengths), sum(lengths) / max(1, len(lengths))
+        return cache[population]
+
+    def _rank_row(self, api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> float:
+        """Return the result of `bm25()` for the current row, with the same rounding. Called by SQLite."""
+        norm = bm25.K1 * (1 - bm25.B + bm25.B * api.column_size(-1) / self.average)
+        score = 0.0
+        for at, idf in enumerate(self.phrase_idf):
+            frequency = _frequency(api, at)
+            score += idf * ((frequency * (bm25.K1 + 1.0)) / (frequency + norm))
+        return -1.0 * score
+
+    def _score_row(self, api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> float:
+        """Return the BM25 score of the current row. Called by SQLite."""
+        norm = bm25.length_norm(api.column_size(-1), self.average)
+        title_weight, body_weight, path_weight = bm25.FIELD_WEIGHTS
+        score = in_name = 0.0
+        places: list[int] = []
+        for idf, forms in self.terms:
+            frequency = 0.0
+            before = len(places)
+            for phrase, width in forms:
+                titles, bodies, paths = api.phrase_locations(phrase)
+                frequency += body_weight * len(bodies)
+                if paths:
+                    frequency += path_weight * len(paths)
+                if titles:
+                    frequency += title_weight * len(titles)
+                    places += titles if width == 1 else _covered(titles, width)
+            if frequency:
+                score += bm25.term_score(idf, frequency, norm)
+            if len(places) > before:
+                in_name += idf
+        if not places:
+            return score
+        query_share = bm25.bound([in_name]) / self.bound
+        return bm25.named(score, self.bound, query_share, len(set(places)) / api.column_size(0))
+
+
+def _covered(places: Sequence[int], width: int) -> list[int]:
+    """Return the places of all tokens of phrases that start at these places."""
+    return [place + token for place in places for token in range(width)]
+
+
+def _frequency(api: apsw.FTS5ExtensionApi, phrase: int) -> float:
+    """Return how often the current row has a phrase, weighted by column."""
+    titles, bodies, paths = api.phrase_locations(phrase)
+    title, body, path = bm25.FIELD_WEIGHTS
+    return title * len(titles) + body * len(bodies) + path * len(paths)
+
+
+def _totals(api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> str:
+    """Return the numbers of documents and terms of the whole index, stored by FTS5. Called by SQLite."""
+    return f"{api.row_count} {api.column_total_size(-1)}"
+
+
+def _length(api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> int:
+    """Return the length of the current document in terms. Called by SQLite."""
+    return api.column_size(-1)
