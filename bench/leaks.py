@@ -31,6 +31,8 @@ from urllib.parse import quote
 from common import SOURCE, median, percentile, read_collection, say, table, write_json  # isort: skip
 from canaries import Canary, canaries, leaks, plant
 from qmd.engine.access import masking
+from qmd.text import tokens
+from qmd.text.query import parse
 from qmd.text.secrets import find
 
 #: Characters of a passage, as hits show them, and of a note around a canary.
@@ -200,25 +202,33 @@ def _confirmed(port: int, key: str, planted: Sequence[Canary], files: Sequence[P
     """Count the secrets whose words, or beginnings of them, find their document, or leave it out."""
     found: list[str] = []
     asked = 0
-    for number, (canary, file) in enumerate(zip(planted, files, strict=True)):
+    for canary, file in zip(planted, files, strict=True):
         words = [word for needle in canary.needles[:1] for word in re.findall(r"[A-Za-z0-9]+", needle)]
         word = max(words, key=len, default="")
         if len(word) < 8 or not any(sign.isdigit() for sign in word):
             continue
-        if str(number) in word:  # by which the title of the note is found
-            continue
-        for query in (word, f"{word[:7]}*", f'"{word}"', f'"note {number}" -{word}'):
-            answer = json.loads(_post(port, key, "/search", {"query": query, "limit": 500}))
-            asked += 1
-            finds = any(hit["file"] == f"notes/{file.name}" for hit in answer["results"])
-            if finds is not query.startswith('"note '):
+        name = f"notes/{file.name}"
+        text = json.loads(_post(port, key, "/get", {"file": name}))["document"]["text"]
+        shown = [*tokens.terms(text), *tokens.terms(name)]
+        for query in (word, f"{word[:7]}*", f'"{word}"'):
+            if any(term.covered(shown) for term in parse(query).terms):
+                continue  # the note shows a part of the word elsewhere
+            asked += 2
+            if name in _files(port, key, query):
                 found.append(f"{canary.kind}: {query}")
+            if name not in _files(port, key, f"backup -{query}") and "backup" in shown:
+                found.append(f"{canary.kind}: -{query}")
     return {
         "face": "words of secrets, key for an agent",
         "answers": asked,
         "leaks": len(found),
         "which": found[:20],
     }
+
+
+def _files(port: int, key: str, query: str) -> set[str]:
+    answer = json.loads(_post(port, key, "/search", {"query": query, "limit": 1_000}))
+    return {hit["file"] for hit in answer["results"]}
 
 
 def _false_alarms(clean: dict[str, list[str]]) -> list[dict[str, Any]]:
@@ -247,7 +257,7 @@ def _false_alarms(clean: dict[str, list[str]]) -> list[dict[str, Any]]:
 
 
 def _cost(environ: dict[str, str], planted: Sequence[Canary]) -> list[dict[str, Any]]:
-    """Return the time of a search for agents beside that for people, and the difference, in milliseconds."""
+    """Return the processor time of searches for agents beyond that for people, in milliseconds."""
     import qmd
 
     rows = []
@@ -265,9 +275,9 @@ def _cost(environ: dict[str, str], planted: Sequence[Canary]) -> list[dict[str, 
                 for name, seen in (("people", index), ("agents, cold", agent), ("agents, warm", agent)):
                     if name == "agents, cold":
                         masking.TEXTS.__init__()  # type: ignore[misc]
-                    start = time.perf_counter()
+                    start = time.process_time()
                     seen.run(kind, request)
-                    times[name].append(1_000 * (time.perf_counter() - start))
+                    times[name].append(1_000 * (time.process_time() - start))
             for name in ("agents, warm", "agents, cold"):
                 more = [after - before for before, after in zip(times["people"], times[name], strict=True)]
                 ratio = round(median(times[name]) / median(times["people"]), 2)

@@ -128,7 +128,6 @@ WRITES: dict[str, Callable[[qmd.Index], object]] = {
     "pull": lambda index: index.pull(CARDS[-1]),
     "rename_collection": lambda index: index.rename_collection("mine", "yours"),
     "rescan": lambda index: index.rescan("mine"),
-    "secrets": lambda index: index.secrets(),
     "set_agents": lambda index: index.set_agents("mine", False),
     "set_pattern": lambda index: index.set_pattern("mine", "*.md"),
     "set_update_command": lambda index: index.set_update_command("mine", "true"),

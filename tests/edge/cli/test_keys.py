@@ -22,17 +22,17 @@ def test_keys_list_shows_permissions(user: User) -> None:
     assert user.ok("keys", "list") == "No keys: the server of this index answers without one.\n"
     user.ok("collection", "add", str(user.notes), "--name", "notes")
     user.ok("keys", "add", "all")
-    user.ok("keys", "add", "agent", "-c", "notes", "--read-only")
+    user.ok("keys", "add", "agent", "-c", "notes", "--read-only", "--agent")
     rows = json.loads(user.ok("keys", "list", "--json"))
-    assert [(row["name"], row["collections"], row["read_only"]) for row in rows] == [
-        ("all", None, False),
-        ("agent", ["notes"], True),
+    assert [(row["name"], row["collections"], row["read_only"], row["agent"]) for row in rows] == [
+        ("all", None, False, False),
+        ("agent", ["notes"], True, True),
     ]
     assert faults(rows, schema("keys list")) == []
     header, first, second = user.ok("keys", "list").splitlines()
-    assert header.split() == ["Name", "Limited", "to", "Read", "only", "Created"]
+    assert header.split() == ["Name", "Limited", "to", "Read", "only", "Agent", "Created"]
     assert first.split()[:2] == ["all", "no"]
-    assert second.split()[:3] == ["agent", "notes", "yes"]
+    assert second.split()[:4] == ["agent", "notes", "yes", "yes"]
 
 
 def test_keys_remove_deletes_the_key(user: User) -> None:
