@@ -245,8 +245,8 @@ def agents(session: Session, name: str, access: str) -> None:
     from them by 'agents: false' in their front matter.
 
     Examples:
-      qmd collection agents diary off
-      qmd collection agents diary on
+      qmd collection agents journal off
+      qmd collection agents journal on
     """
     session.index.set_agents(name, access == "on")
     state = "may be read by agents" if access == "on" else "is kept from agents"
