@@ -31,8 +31,8 @@ Rows: TypeAlias = "Sequence[tuple[str, str]]"
 #: The columns of a listing.
 _COLUMNS = (
     *("name", "path", "pattern", "formats", "ignore", "encoding", "update"),
-    *("include_by_default", "agents", "weight", "recency"),
-    *("documents", "bytes", "last_updated", "context"),
+    *("include_by_default", "weight", "recency"),
+    *("documents", "bytes", "last_updated", "context", "agents"),
 )
 
 

@@ -57,7 +57,8 @@ def test_invalid_date_is_a_usage_error(scholar: User, command: str) -> None:
     result = scholar.call(command, "雨", "--after", "nonsense")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == (
-        "Error: --after must be a date, such as 2024, 2024-06 or 2024-06-30, not 'nonsense'\n"
+        "Error: --after must be a date, such as 2024, 2024-06, 2024-06-30, 7d, last-week, "
+        "yesterday or 上周, not 'nonsense'\n"
         f"Hint: see 'qmd {command} --help'\n"
     )
     empty = scholar.call(command, "雨", "--author", " ").stderr

@@ -64,7 +64,7 @@ def test_completion_offers_tags_paths_fields_and_values(user: User) -> None:
     assert offered(user, "ls", "--path", "op") == ["ops/"]
     assert offered(user, "ls", "--path", "ops/") == ["ops/run.md"]
     assert offered(user, "fields", "sta") == ["status"]
-    assert offered(user, "query", "x", "--facets", "tag,sta") == ["tag,status"]
+    assert offered(user, "query", "x", "--facets", "tag,stat") == ["tag,state", "tag,status"]
     assert offered(user, "vsearch", "x", "--facets", "y") == ["year"]
 
 

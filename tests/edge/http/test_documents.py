@@ -90,7 +90,7 @@ def test_multi_get_without_matches_is_not_found(client: Client) -> None:
             "/get",
             {"file": "a", "fromLine": 1},
             "fromLine: unknown field (did you mean from_line?); known fields: "
-            "file, from_line, max_lines, line_numbers, tokens",
+            "file, from_line, max_lines, line_numbers, tokens, as_of",
         ),
         (
             "/get",

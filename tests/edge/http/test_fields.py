@@ -215,7 +215,11 @@ def test_field_endpoint_lists_all_values_of_a_field(vault: Client) -> None:
         ("/fields?limit=1001", 400, "limit: input should be less than or equal to 1000, not 1001"),
         ("/fields?limit=ten", 400, 'limit: input should be a valid integer, not "ten"'),
         ("/fields?limit=1&limit=2", 400, "limit: given more than once"),
-        ("/fields?size=1", 400, "size: unknown parameter; known parameters: limit, collection"),
+        (
+            "/fields?size=1",
+            400,
+            "size: unknown parameter (did you mean limit?); known parameters: limit, collection",
+        ),
         ("/fields?collection=nots", 404, "Collection not found: nots (did you mean 'notes'?"),
         ("/fields/statsu", 404, "no document has the field 'statsu' (did you mean 'status'?"),
         ("/documents/plam.md/links", 404, "Document not found: plam.md"),

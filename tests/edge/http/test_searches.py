@@ -70,7 +70,10 @@ def test_search_filters_can_be_fields_or_typed(client: Client, path: str) -> Non
     assert client.post(path, query="kestrel", author="nobody")["results"] == []
     assert client.post(path, query="kestrel author:nobody")["results"] == []
     told = client.refused(400, path, query="kestrel", after="nonsense")
-    assert told == "after must be a date, such as 2024, 2024-06 or 2024-06-30, not 'nonsense'"
+    assert (
+        told == "after must be a date, such as 2024, 2024-06, 2024-06-30, 7d, last-week, "
+        "yesterday or 上周, not 'nonsense'"
+    )
     assert client.refused(400, path, query="kestrel after:nonsense").startswith(told)
     assert client.refused(400, path, query="kestrel", author=" ") == "author is empty"
 

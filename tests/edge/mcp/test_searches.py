@@ -93,7 +93,10 @@ def test_search_filters_are_arguments_or_typed(agent: Agent, tool: str) -> None:
     ):
         assert agent.call(tool, **arguments)["structuredContent"]["results"] == []
     refused = agent.call(tool, query="kestrel", before="nonsense")
-    told = "before must be a date, such as 2024, 2024-06 or 2024-06-30, not 'nonsense'"
+    told = (
+        "before must be a date, such as 2024, 2024-06, 2024-06-30, 7d, last-week, "
+        "yesterday or 上周, not 'nonsense'"
+    )
     assert refused == {"content": [{"type": "text", "text": told}], "isError": True}
 
 

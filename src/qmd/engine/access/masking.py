@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from qmd.text.digest import sha256
 from qmd.text.predicates import Value
 from qmd.text.secrets import Secret, find, mask
+from qmd.text.sessions import session_of
 from qmd.types import Commit, Document, Link, SourceText, ValueCount
 
 #: Texts whose secrets are remembered. Those of a clean text take no room.
@@ -88,7 +89,11 @@ def masked_values(field: str, values: Sequence[Value]) -> tuple[Value, ...]:
 
 
 def masked_fields(fields: Mapping[str, Sequence[Value]]) -> dict[str, tuple[Value, ...]]:
-    return {name: masked_values(name, values) for name, values in fields.items()}
+    masked = {name: masked_values(name, values) for name, values in fields.items()}
+    session = session_of(fields)
+    if session is not None and session.resume:
+        masked["session"] = tuple(fields["session"])  # it has the form of a token, and resumes the session
+    return masked
 
 
 def masked_counts(field: str, counts: Sequence[ValueCount]) -> list[ValueCount]:
