@@ -97,7 +97,7 @@ class SearchArguments(Request):
 _FILTERS: dict[str, Any] = {
     "collection": Annotated[Name, Meta(description="Search only this collection; status lists them.")],
     "author": Annotated[Text, Meta(description="By name.")],
-    "after": Annotated[Text, Meta(description="2024, 2024-06-30, 7d, last-week.")],
+    "after": Annotated[Text, Meta(description="2024-06-30 or 7d.")],
     "before": Annotated[Text, Meta(description="As after.")],
     "tag": Annotated[list[Text], Meta(description="Only documents with these tags, or tags below them.")],
     "path": Annotated[
