@@ -198,3 +198,12 @@ def test_pins_of_kept_documents_are_not_listed_in_briefings(whole: qmd.Index) ->
     text = briefing(whole.limited(agent=True), None)
     assert "plain.md" in text
     assert "kept.md" not in text
+
+
+def test_key_with_collections_does_not_count_kept_documents_of_others(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes({"a.md": "# A\n\nheron\n", "b.md": "# B\n\nwater\n"}, "open")), "open")
+    before = index.limited(["open"], agent=True).search("heron water", limit=None)
+    kept = {f"{number}.md": "---\nagents: false\n---\nheron heron\n" for number in range(5)}
+    index.add_collection(str(notes(kept, "other")), "other")
+    after = index.limited(["open"], agent=True).search("heron water", limit=None)
+    assert [(hit.file, hit.score) for hit in after.hits] == [(hit.file, hit.score) for hit in before.hits]

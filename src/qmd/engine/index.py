@@ -7,8 +7,6 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Self, Unpack, cast
 
-from msgspec.structs import replace
-
 from qmd.config.paths import marks_path
 from qmd.engine.opening import find_locations
 from qmd.engine.parts import imported_on_use
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from qmd.engine.collections import CollectionMethods
     from qmd.engine.configuring import ConfigurationMethods
     from qmd.engine.doctor import DoctorMethods
-    from qmd.engine.doctor.secrets import SecretMethods
     from qmd.engine.documents.citing import CitationMethods
     from qmd.engine.documents.fields import FieldMethods
     from qmd.engine.documents.library import DocumentMethods
@@ -55,7 +52,6 @@ if TYPE_CHECKING:
     from qmd.engine.upkeep.models import ModelMethods
     from qmd.engine.upkeep.portable import ExportMethods
     from qmd.engine.upkeep.status import StatusMethods
-    from qmd.store.base import Store
     from qmd.types.cancelling import Cancelled
     from qmd.types.packs import Pack
 
@@ -75,7 +71,6 @@ if TYPE_CHECKING:
         ModelMethods,
         CopyMethods,
         DoctorMethods,
-        SecretMethods,
         CleanupMethods,
         BackupMethods,
         ExportMethods,
@@ -106,8 +101,7 @@ else:
             "qmd.engine.upkeep.status.StatusMethods": "indexed_at status",
             "qmd.engine.upkeep.models.ModelMethods": "model_loaded models pull pullable release_models",
             "qmd.engine.upkeep.copying.CopyMethods": "copy_store",
-            "qmd.engine.doctor.DoctorMethods": "doctor stale",
-            "qmd.engine.doctor.secrets.SecretMethods": "secrets",
+            "qmd.engine.doctor.DoctorMethods": "doctor secrets stale",
             "qmd.engine.upkeep.cleanup.CleanupMethods": "cleanup",
             "qmd.engine.upkeep.backup.BackupMethods": "backup",
             "qmd.engine.upkeep.portable.ExportMethods": "export",
@@ -168,12 +162,7 @@ class Index(_Methods):
         allowed = granted.narrowed(collections, read_only=read_only, contexts=contexts, agent=agent)
         with self._lock:
             if allowed not in self._restricted:
-                workspace = replace(self._workspace, permissions=allowed)
-                if allowed.agent and not granted.agent:
-                    from qmd.engine.access.agent_store import AgentStore
-
-                    workspace = replace(workspace, store=cast("Store", AgentStore(self._store)))
-                index = Index(workspace, owns_store=False)
+                index = Index(self._workspace.seen_with(allowed), owns_store=False)
                 # Not a subclass of `Index`, so that it inherits no method that its rules do not list.
                 self._restricted[allowed] = index, cast("Index", RestrictedIndex(index, allowed))
             return self._restricted[allowed][1]

@@ -6,9 +6,10 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from qmd.config.index_yml import digest, parse, read_bytes
 from qmd.config.locations import Locations
@@ -88,6 +89,14 @@ class Workspace(Struct, frozen=True):
     def cache_dir(self) -> str:
         """The folder of models and other files that can be made again."""
         return cache_dir(self.environ)
+
+    def seen_with(self, permissions: Permissions) -> Workspace:
+        """Return the workspace of a caller with these permissions."""
+        if not permissions.agent or self.permissions.agent:
+            return replace(self, permissions=permissions)
+        from qmd.engine.access.agent_store import AgentStore
+
+        return replace(self, permissions=permissions, store=cast("Store", AgentStore(self.store)))
 
     def edited(self, written: Config) -> None:
         """Use the configuration that an edit has written, also in the store."""

@@ -80,6 +80,11 @@ class Term(Struct, frozen=True):
         """The lists of tokens that match."""
         return (self.tokens, *self.alternatives)
 
+    @property
+    def is_single(self) -> bool:
+        """Whether only one token matches."""
+        return len(self.tokens) == 1 and not self.prefix
+
     def covered(self, words: Sequence[str]) -> set[int]:
         """Return the places of all tokens of a text that the term matches."""
         places: set[int] = set()

@@ -26,16 +26,17 @@ class KeptDocuments:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def ids(self) -> frozenset[int]:
-        """Return the ids of the documents that say `agents: false`."""
-        collections = tuple(self._store.collections.last_scans())
+    def ids(self, collections: tuple[str, ...] | None = None) -> frozenset[int]:
+        """Return the ids of the documents that say `agents: false`, by default in all collections."""
+        if collections is None:
+            collections = tuple(self._store.collections.last_scans())
         if not self._store.fields.existing(collections, [FIELD]):
             return frozenset()
         return frozenset(self._store.fields.newest(Scope(collections, KEPT), ALL))
 
     def without(self, scope: Scope) -> Scope:
         """Return a scope without these documents, which do not count in its statistics either."""
-        ids = self.ids()
+        ids = self.ids(scope.population)
         if not ids:
             return scope
         return replace(scope, where=both(scope.where, Not(KEPT)), without=tuple(sorted(ids)))

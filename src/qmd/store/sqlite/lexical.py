@@ -6,8 +6,7 @@ selective terms, and the best documents that have all required terms. Scores: BM
 terms, for the candidates alone. Common terms are then only looked up in these rows.
 
 `bm25()` counts in the whole table. If the statistics come from some collections only (a population), its
-formula is computed here instead, row by row, with counts from the id ranges of these collections. The cost
-grows with the number of matching documents in them.
+formula is computed here, row by row, with counts from their id ranges. The cost grows with their matches.
 """
 
 from __future__ import annotations
@@ -88,9 +87,8 @@ class Lexical(Part, base.Lexical):
             if not query.terms or not count or documents.is_empty:
                 return LexicalMatches((), 0.0, {})
             all_first = all_first or len(query.required) <= ALL_FIRST
-            return _Search(
-                db, scorer, query, documents, limit, population, scope.without, count, all_first
-            ).run(longer)
+            search = _Search(db, scorer, query, documents, limit, population, scope.without, count, all_first)
+            return search.run(longer)
 
     def matching(self, query: LexicalQuery, scope: Scope) -> list[int]:
         with self._database.snapshot() as db:
@@ -110,7 +108,7 @@ class _Search(Struct):
 
     Attributes:
         population: The ranges of rows that supply the statistics; None for the whole table.
-        without: Rows that the statistics leave out.
+        without: Rows that these leave out.
         count: The number of documents of the population.
         all_first: Whether documents with all required terms come before all others.
     """
@@ -267,30 +265,25 @@ class _Search(Struct):
 
     def _frequency(self, term: Term) -> int:
         """Return the number of documents with a term; for common terms of the whole index, the last count."""
-        if self.without:
-            # The last count may be older than some of these documents.
-            present = expression(replace(term, alternatives=()) if _is_single(term) else term)
-            query = f"SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ? AND +rowid IN {LISTED}"
-            left_out = int(self.db.execute(query, (present, listed(self.without))).get)
-            return max(0, self._count(present) - left_out)
-        # Other spellings of a single word do not count, for any population.
-        single = _is_single(term)
-        if self.population is None and single:
+        if self.population is None and term.is_single and not self.without:
             for counts in ("documents FROM common_terms", "doc FROM documents_terms"):
                 count: int | None = self.db.execute(f"SELECT {counts} WHERE term = ?", term.tokens).get
                 if count is not None:
                     return count
             return 0
-        return self._count(expression(replace(term, alternatives=()) if single else term))
+        # Other spellings of a single word do not count, for any population.
+        return self._count(expression(replace(term, alternatives=()) if term.is_single else term))
 
     def _count(self, match: str) -> int:
         """Return the number of matching documents of the population."""
-        query = "SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ?"
+        left_out = f" AND +rowid NOT IN {LISTED}" if self.without else ""
+        query = f"SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ?{left_out}"
+        bound = (match, listed(self.without))[: 2 if left_out else 1]
         if self.population is None:
-            return int(self.db.execute(query, (match,)).get)
+            return int(self.db.execute(query, bound).get)
         # FTS5 itself applies a single range, so it reads only the rows of the range.
         query += " AND rowid BETWEEN ? AND ?"
-        return sum(self.db.execute(query, (match, *ends)).get for ends in self.population)
+        return sum(self.db.execute(query, (*bound, *ends)).get for ends in self.population)
 
     def _order(self, entries: Sequence[Weighted]) -> str:
         """Return the SQL expression that orders the matches of some terms."""
@@ -301,7 +294,3 @@ class _Search(Struct):
             max(_LEAST_IDF, math.log((self.count - count + 0.5) / (count + 0.5))) for count in counts
         ]
         return "qmd_rank(documents_fts)"
-
-
-def _is_single(term: Term) -> bool:
-    return len(term.tokens) == 1 and not term.prefix
