@@ -130,14 +130,13 @@ def bundle(release: Release) -> list[Path]:
 
 def plugin(release: Release) -> list[Path]:
     """Pack the Claude plugin with its version."""
-    manifest = json.loads((ROOT / ".claude-plugin" / "plugin.json").read_text(encoding="utf-8"))
-    kept = {name: value for name, value in manifest.items() if name != "version"}
-    files = {
-        ".claude-plugin/plugin.json": as_json({"name": kept.pop("name"), "version": release.version} | kept),
-        "LICENSE": (ROOT / "LICENSE").read_bytes(),
-    }
-    for file in sorted((ROOT / "skills").rglob("*.md")):
-        files[file.relative_to(ROOT).as_posix()] = file.read_bytes()
+    folder = ROOT / "integrations" / "claude"
+    files = {"LICENSE": (ROOT / "LICENSE").read_bytes()}
+    for file in sorted(folder.rglob("*")):
+        if file.is_file():  # the skill is a link to that of the repository
+            files[file.relative_to(folder).as_posix()] = file.read_bytes()
+    manifest = json.loads(files[".claude-plugin/plugin.json"])
+    files[".claude-plugin/plugin.json"] = as_json(manifest | {"version": release.version})
     return [_zip(release.extra / f"qmd-claude-plugin-{release.version}.zip", files)]
 
 

@@ -206,7 +206,8 @@ def test_instructions_describe_the_index_and_the_tools(start: StartAgent, seer: 
         f'- "crowd" (30 documents, indexed {updated["crowd"]})\n'
         "All documents have vectors.\n"
         "Call query for questions and search for exact words; then get or multi_get to read the documents. "
-        "Queries can contain filters, also alone: tag:work -path:old/ author:ann after:2024 [status:draft] state:current. "
+        "Queries can contain filters, also alone: tag:work -path:old/ author:ann after:2024 [status:draft] "
+        "state:current. "
         "A score estimates how likely the result answers: from 0.5 it probably does, below 0.3 it is about "
         "something else, and vsearch leaves it out. "
         "maxTokens keeps any answer short. "
