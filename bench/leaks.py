@@ -179,7 +179,7 @@ def _for_agents(port: int, key: str, planted: Sequence[Canary]) -> Iterator[tupl
 
 def _pages(port: int, key: str, files: Sequence[Path]) -> Iterator[tuple[str, str]]:
     for file in files:
-        yield file.name, _get(port, key, f"/doc/notes/{quote(file.name)}")
+        yield file.name, _get(port, key, f"/read/notes/{quote(file.name)}")
         yield file.name, _get(port, key, f"/?q={quote(file.stem.replace('-', ' '))}")
 
 
