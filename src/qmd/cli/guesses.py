@@ -99,7 +99,7 @@ _WORDS: Mapping[str, str] = {
     "tags": "tags -c NAME",
     "watch": "watch",
     "doctor": "collection show NAME",
-    "models": "pull MODEL",
+    "models": "pull [MODEL]",
     "init": "add FOLDER",
 }
 
@@ -125,6 +125,8 @@ def suggestion(ctx: click.Context, words: Sequence[str], names: Collection[str])
 def without_words(ctx: click.Context, words: Sequence[str]) -> str | None:
     """Return a hint for a command that takes fewer words than it was given; None without a guess."""
     lines = _WORDS.get(" ".join(ctx.command_path.split()[1:]))
+    if lines and [*words[:1]] == lines.split()[:1]:
+        words = words[1:]  # `qmd models pull`
     return _hint(ctx, lines, words) if lines else None
 
 

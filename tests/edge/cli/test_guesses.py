@@ -23,6 +23,8 @@ GUESSES = {
     if name != "*"
 }
 MEANT = {
+    "models pull": "qmd pull",
+    "models pull embed": "qmd pull embed",
     "find 'x y'": "qmd search 'x y', or qmd query 'x y'",
     "grep x --top 3": "qmd search x --limit 3, or qmd query x --limit 3",
     "ask how do I": "qmd query how do I, or qmd pack how do I",
