@@ -289,7 +289,6 @@ CHINESE: Mapping[str, str] = {
     "'qmd query' and 'qmd vsearch' search by meaning": "可以改为按语义搜索",
     "it has none of the query's words, and no vectors yet": "它不含查询中的任何词，也还没有向量",
     "it has no vectors yet": "它还没有向量",
-    "{file} has no vectors yet: run 'qmd embed'": "{file} 还没有向量，只按词语查找",
     "it has no vectors yet, so only its words count: run 'qmd embed'": "它还没有向量，只按词语计算",
     "none of the documents searched have vectors yet": "所搜索的文档都还没有向量",
     "the file has changed since it was indexed: run 'qmd update'": "文件在索引之后已更改，请重新扫描",
@@ -309,6 +308,7 @@ CHINESE: Mapping[str, str] = {
 
 #: Messages of the engine, which come with their values in them.
 ENGINE: Mapping[str, str] = {
+    "{file} has no vectors yet: run 'qmd embed'": "{file} 还没有向量，只按词语查找",
     "nothing here seems to answer this": "这里似乎没有相关的内容",
     "the query has no word to look for": "查询中没有可搜索的词",
     "no words: the documents that pass the filters, newest first": "按时间从新到旧列出符合筛选的文档",
