@@ -9,6 +9,7 @@ import pytest
 
 import qmd
 from qmd.errors import DocumentNotFoundError
+from qmd.types.traces import VectorMatch
 from tests import milvus
 from tests.conftest import Notes
 
@@ -48,6 +49,33 @@ def test_similar_finds_what_a_document_is_about_without_it_and_its_copies(embedd
         ("vector", "ran"),
         ("lexical", "ran"),
     ]
+
+
+def test_similar_keeps_the_order_of_documents_that_are_all_farther_than_usual(
+    index: qmd.Index, notes: Notes
+) -> None:
+    lentils = {f"soup{n}.md": f"# Soup\n\nBoil the lentils in salted water, pot {n}.\n" for n in range(30)}
+    near = {"zz.md": "# Dump\n\nWrite a snapshot of the tables to tape.\n"}
+    index.add_collection(str(notes({**lentils, **near, "backup.md": BACKUP})))
+    index.embed()
+    response = index.similar("backup.md", limit=None, explain=True)
+    cosines = [hit.traces[-1].cosine for hit in response.hits if isinstance(hit.traces[-1], VectorMatch)]
+    assert response.hits[0].path == "zz.md"
+    assert cosines == sorted(cosines, reverse=True)
+    assert len(cosines) == len(response.hits) == 31
+    assert all(0 < round(hit.score, 2) < 1 for hit in response.hits)
+
+
+def test_similar_keeps_its_order_in_a_weighed_collection(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes(FILES)))
+    index.add_collection(str(notes({"other.md": "# Other\n\nSomething else.\n"}, "heavy")))
+    index.embed()
+    before = [hit.file for hit in index.similar("notes/backup.md", limit=None).hits]
+    index.set_weight("notes", 0.01)
+    response = index.similar("notes/backup.md", limit=None)
+    in_notes = [file for file in before if file.startswith("notes/")]
+    assert [hit.file for hit in response.hits if hit.collection == "notes"] == in_notes
+    assert all(0 < round(hit.score, 2) < 1 for hit in response.hits)
 
 
 def test_similar_gives_the_passages_that_are_alike(embedded: qmd.Index) -> None:

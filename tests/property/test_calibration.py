@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmd.ranking.calibration import calibrate
+from qmd.ranking.calibration import LEAST, calibrate, uncertain, within
 from qmd.types import Ranked
 from qmd.types.traces import Signal
 
@@ -48,3 +49,23 @@ def test_more_of_a_signal_does_not_lower_the_score(
     lower = calibrated(rows, (name,))[0].score
     more = [(min(1.0, rows[0][0] + 0.1), *rows[0][1:]), *rows[1:]]
     assert calibrated(more, (name,))[0].score >= lower - 1e-9
+
+
+@given(st.lists(st.tuples(*[st.floats(-1e6, 1e6)] * 4), min_size=1, max_size=20))
+def test_calibrated_scores_are_never_certain(rows: list[tuple[float, float, float, float]]) -> None:
+    for names in (("words", "exact"), ("meaning",), ("words", "subject", "rerank", "passage"), ("subject",)):
+        for item in calibrated(rows, names):  # type: ignore[arg-type]
+            assert LEAST < item.score < 1 - LEAST
+
+
+@given(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3))
+def test_uncertain_keeps_the_order_of_all_numbers(first: float, second: float) -> None:
+    low, high = sorted((first, second))
+    if high - low > 1e-6:
+        assert LEAST < uncertain(low) < uncertain(high) < 1 - LEAST
+    assert within(uncertain(low)) == uncertain(low)
+
+
+@given(st.floats(0.02, 0.98))
+def test_uncertain_leaves_a_usual_estimate_as_it_is(value: float) -> None:
+    assert uncertain(value) == pytest.approx(value, abs=1e-12)

@@ -28,6 +28,10 @@ RELATED = 0.3
 ANSWER = 0.5
 #: Above `ANSWER`, evidence counts by this factor: being about the subject is not yet an answer.
 DAMPING = 0.6
+#: An estimate is never certain: all are between `LEAST` and 1 - `LEAST`, which two decimals still show.
+#: Within `_EDGE` of 0 and 1 they approach these limits, so that different values stay different.
+LEAST = 0.01
+_EDGE = 2 * LEAST
 
 Signals = Mapping[Signal, float]
 
@@ -42,7 +46,9 @@ class Regression(Struct, frozen=True):
         """Return the estimate, 0..1."""
         total = self.intercept
         total += sum(weight * (signals[name] - background[name]) for name, weight in self.weights.items())
-        return 1.0 / (1.0 + math.exp(-total * (DAMPING if total > 0 else 1.0)))
+        total *= DAMPING if total > 0 else 1.0
+        # The logistic function, which does not overflow in this form.
+        return 0.5 * (1.0 + math.tanh(total / 2.0))
 
 
 #: The regressions, those that use more signals first.
@@ -105,8 +111,26 @@ def calibrate(ranked: Sequence[Ranked], documents: int = 0) -> list[Ranked]:
         if estimated is not None:
             score = min(score, estimated)
         trace = Likelihood(item.score, signals, {name: background[name] for name in signals})
-        calibrated.append(replace(item, score=score, traces=(*item.traces, trace)))
+        calibrated.append(replace(item, score=uncertain(score), traces=(*item.traces, trace)))
     return calibrated
+
+
+def uncertain(value: float) -> float:
+    """Return an estimate for any number: the number itself, unless it is near 0 or 1 or beyond.
+
+    Greater numbers have greater estimates. No estimate is as low as `LEAST` or as high as 1 - `LEAST`.
+    """
+    if value > 0.5:
+        return 1.0 - uncertain(1.0 - value)
+    if value >= _EDGE:
+        return value
+    # A hyperbola that continues the line with the same slope.
+    return LEAST + (_EDGE - LEAST) ** 2 / (2 * _EDGE - LEAST - value)
+
+
+def within(score: float) -> float:
+    """Return the nearest possible estimate to a score that was adjusted."""
+    return min(max(score, LEAST), 1.0 - LEAST)
 
 
 def estimate(signals: Signals, background: Signals) -> float | None:

@@ -66,17 +66,21 @@ def tuned(fused: Sequence[Ranked], coverage: float) -> list[Ranked]:
             cosine=COSINE * signals.get("meaning", 0.0),
             most=maximum,
         )
-        score = min(1.0, sum(blend.parts.values()) / maximum)
+        score = sum(blend.parts.values()) / maximum
         blended.append(replace(entry, score=score, traces=(*entry.traces, blend)))
     return _sorted_with(blended, rest)
 
 
 def _sorted_with(blended: Sequence[Ranked], rest: Sequence[Ranked]) -> list[Ranked]:
-    """Sort by score, and append the rest, scaled so that scores do not increase with rank."""
-    upper = sorted(blended, key=lambda item: -item.score)
+    """Sort by score, and append the rest, scaled so that scores do not increase with rank.
+
+    Scores are cut to 1 only after they have decided the order.
+    """
+    in_order = sorted(blended, key=lambda item: -item.score)
+    upper = [replace(item, score=1.0) if item.score > 1.0 else item for item in in_order]
     if not upper or not rest:
         return [*upper, *rest]
-    ceiling = min(upper[-1].score, 1.0)
+    ceiling = upper[-1].score
     top = max(item.score for item in rest)
     factor = min(1.0, ceiling / top) if top > 0 else 1.0
     return [*upper, *(replace(item, score=item.score * factor) for item in rest)]

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from qmd.engine.requests import ALL, SearchRequest
 from qmd.engine.retrieval.factors import Facts, Mark, superseded, weigh
+from qmd.ranking.calibration import within
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text.predicates import matches
@@ -51,6 +52,7 @@ class Adjuster(Struct, frozen=True):
     request: SearchRequest
     guidance: Guidance = field(default_factory=Guidance)
     states: States | None = None  #: The states of documents, if some are not current
+    estimates: bool = False  #: Whether scores are estimates, which stay between those of `uncertain`
 
     @property
     def fold(self) -> bool:
@@ -105,6 +107,8 @@ class Adjuster(Struct, frozen=True):
                 items = self._weighed(items, documents, successors)
                 if not self.by_date:
                     items = succeeded(items, successors, documents)
+                if self.estimates:
+                    items = [replace(item, score=within(item.score)) for item in items]
             if self.by_date and complete:
                 items = _newest_first(items, documents)
             items = self.cut([*self._pinned(items), *items])

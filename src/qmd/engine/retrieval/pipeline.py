@@ -76,7 +76,8 @@ class Pipeline:
         scope = scope_of(self._store, config, request)
         guidance, remark = guide(query) if guide else (Guidance(), None)
         states = states_in(self._store, config)
-        adjuster = Adjuster(self._store, config, scope, request, guidance, states)
+        estimates = plan.document or request.scores == "calibrated"
+        adjuster = Adjuster(self._store, config, scope, request, guidance, states, estimates)
         length = ALL if plan.complete and adjuster.by_date else max(plan.least, adjuster.depth)
         search = Search(
             plan,

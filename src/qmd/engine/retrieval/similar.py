@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.engine.deadline import Stopwatch
 from qmd.engine.documents.library import Library
@@ -25,6 +26,7 @@ from qmd.engine.retrieval.retrievers import note_pending
 from qmd.engine.retrieval.search import Search
 from qmd.errors import ModelError
 from qmd.ranking import fusion
+from qmd.ranking.calibration import uncertain
 from qmd.text import tokens
 from qmd.text.query import LexicalQuery
 from qmd.types import Chunk, Document, Ranked, Stage
@@ -68,7 +70,8 @@ def find_similar(search: Search) -> tuple[Found, Sequence[Ranked]]:
         part = "\n".join(text.split("\n", last or -1)[first - 1 : last])
         found, matches = _search_words(search, part[:_READ], left_out, search.length)
         bound = found.words.bound if found.words else 0.0
-        return found, fusion.by_words(matches, bound)
+        ranked = fusion.by_words(matches, bound)
+        return found, [replace(item, score=uncertain(item.score)) for item in ranked]
     length = max(_POOL, 2 * search.length)
     nearest = _nearest(search, source, left_out, length)
     part = "\n".join(text[chunk.start : chunk.end] for chunk in source.chunks)
@@ -156,7 +159,8 @@ def _ranked(
     hashes = sorted({document.hash for document in documents.values()})
     stored = store.vectors.of_texts(source.fingerprint, hashes)
     usual, bound = mean_cosine(search, source.fingerprint), words.bound if words else 0.0
-    ranked = []
+    # The order is that of the sums, of which the estimates are only a view.
+    ranked: list[tuple[float, Ranked]] = []
     for identity, document in documents.items():
         score, traces, chunk, near = 0.0, list[Trace](), None, None
         if (match := by_words.get(identity)) is not None and bound > 0:
@@ -165,11 +169,12 @@ def _ranked(
         if document.hash in stored:
             chunks, vectors = stored[document.hash]
             cosine, at, of_source = _cosine(source.vectors, vectors)
-            part = max(0.0, (cosine - usual) / max(1.0 - usual, 1e-6))
+            part = (cosine - usual) / max(1.0 - usual, 1e-6)
             score, chunk, near = score + part, chunks[at], source.chunks[of_source]
-            traces.append(VectorMatch(cosine, min(1.0, part)))
-        ranked.append(Ranked(identity, min(1.0, score), tuple(traces), chunk=chunk, near=near))
-    return sorted(ranked, key=lambda item: (-item.score, item.document))
+            traces.append(VectorMatch(cosine, uncertain(part)))
+        item = Ranked(identity, uncertain(score), tuple(traces), chunk=chunk, near=near)
+        ranked.append((score, item))
+    return [item for _, item in sorted(ranked, key=lambda entry: (-entry[0], entry[1].document))]
 
 
 def _cosine(source: Floats, vectors: Floats) -> tuple[float, int, int]:
