@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import tzset
 
@@ -174,6 +174,95 @@ def test_document_of_a_nested_clone_has_the_history_of_that_clone(index: qmd.Ind
     outer.commit("2024-01-01T10:00:00Z", "Outer", {"b.md": "b\n"})
     index.add_collection(str(outer.folder), "notes")
     assert [each.subject for each in index.history("inner/a.md")] == ["Inner"]
+
+
+def linked(repository: Repository, folder: Path) -> None:
+    repository.git("worktree", "add", "-q", "-b", "other", str(folder))
+
+
+def moved(repository: Repository, folder: Path) -> None:
+    linked(repository, folder.parent / "before")
+    repository.git("worktree", "move", str(folder.parent / "before"), str(folder))
+
+
+def submodule(repository: Repository, folder: Path) -> None:
+    outer = Repository(folder.parent)
+    outer.git(
+        "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repository.folder), folder.name
+    )
+
+
+def submodule_with_settings_of_its_own(repository: Repository, folder: Path) -> None:
+    submodule(repository, folder)
+    repository.git("-C", str(folder), "sparse-checkout", "set", "notes")
+
+
+def worktree_of_a_submodule(repository: Repository, folder: Path) -> None:
+    submodule(repository, folder.parent / "module")
+    repository.git("-C", str(folder.parent / "module"), "worktree", "add", "-q", "-b", "other", str(folder))
+
+
+def files_of_git_apart(repository: Repository, folder: Path) -> None:
+    apart = folder.parent / "apart"
+    repository.git("clone", "-q", f"--separate-git-dir={apart}", str(repository.folder), str(folder))
+    repository.git("-C", str(folder), "config", "core.worktree", str(folder))
+
+
+def packed(repository: Repository, folder: Path) -> None:
+    repository.git("gc", "-q")
+    os.rename(repository.folder, folder)
+
+
+def link_inside(repository: Repository, folder: Path) -> None:
+    os.rename(repository.folder, folder)
+    (folder / ".git" / "HEAD").unlink()
+    (folder / ".git" / "HEAD").symlink_to("refs/heads/main")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        linked,
+        moved,
+        submodule,
+        submodule_with_settings_of_its_own,
+        worktree_of_a_submodule,
+        files_of_git_apart,
+        packed,
+        link_inside,
+    ],
+)
+def test_clones_whose_files_of_git_belong_to_them_have_a_history(
+    index: qmd.Index,
+    repository: Repository,
+    tmp_path: Path,
+    make: Callable[[Repository, Path], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "outer").mkdir()
+    make(repository, tmp_path / "outer" / "folder")
+    index.add_collection(str(tmp_path / "outer" / "folder" / "notes"), "notes")
+    other = Repository(tmp_path / "other")
+    other.commit("2024-06-11T10:00:00Z", "Other", {"notes/plan.md": "other\n"})
+    monkeypatch.setenv("GIT_DIR", str(other.folder / ".git"))
+    monkeypatch.setenv("GIT_COMMON_DIR", str(other.folder / ".git"))
+    monkeypatch.setenv("GIT_OBJECT_DIRECTORY", str(other.folder / ".git" / "objects"))
+    assert [each.subject for each in index.history("plan.md")][::2] == ["Third", "Begin"]
+    assert index.get("plan.md", as_of="2024-05-02").text == SECOND
+
+
+def test_clone_that_borrows_objects_is_refused_with_a_remedy(
+    index: qmd.Index, repository: Repository, tmp_path: Path
+) -> None:
+    folder = tmp_path / "shared"
+    repository.git("clone", "-q", "--shared", str(repository.folder), str(folder))
+    index.add_collection(str(folder), "notes")
+    with pytest.raises(qmd.SourceError, match="borrows objects of another repository") as raised:
+        index.history("plan.md")
+    assert "'git repack -a -d'" in (raised.value.hint or "")
+    repository.git("-C", str(folder), "repack", "-q", "-a", "-d")
+    (folder / ".git" / "objects" / "info" / "alternates").unlink()
+    assert index.history("plan.md")
 
 
 def test_names_are_no_patterns(index: qmd.Index, tmp_path: Path) -> None:

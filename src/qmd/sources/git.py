@@ -1,41 +1,14 @@
-"""Run git for collections in a clone, without executing programs that files in the clone name."""
+"""Pull in collections of a clone, without executing programs that files in the clone name."""
 
 from __future__ import annotations
 
-import os
-
 from qmd.errors import SourceError
 from qmd.processes import run
+from qmd.sources.clone import Clone, work_tree
 from qmd.types import Collection
 
 #: The time limit of a `git pull`, in seconds.
 PULL_TIMEOUT = 300
-
-# A clone may contain a folder that looks like a bare repository, with a `config` that names programs. git
-# must not use it. File system monitors and hooks are programs too.
-_SAFE = (
-    "safe.bareRepository=explicit",
-    "core.fsmonitor=",
-    f"core.hooksPath={os.devnull}",
-    "protocol.ext.allow=never",
-)
-#: git sets these for programs that it starts, such as a hook that runs `qmd`. They name another repository.
-_INHERITED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
-
-
-def work_tree(folder: str) -> str | None:
-    """Return the top folder of the clone that contains `folder`; None if it is in no clone.
-
-    The top folder is the nearest one with a `.git`. git never commits `.git`, so a clone cannot contain a
-    forged one.
-    """
-    top = os.path.realpath(folder)
-    while not _is_repository(os.path.join(top, ".git")):
-        parent = os.path.dirname(top)
-        if parent == top:
-            return None
-        top = parent
-    return top
 
 
 def pull(collection: Collection) -> str | None:
@@ -46,7 +19,7 @@ def pull(collection: Collection) -> str | None:
     top = work_tree(collection.path)
     if top is None:
         return None
-    output, failure = _git(top, "pull", "--ff-only")
+    output, failure = _git(Clone(top), "pull", "--ff-only")
     if failure is not None:
         raise SourceError(
             f"collection '{collection.name}': git pull failed: {failure}",
@@ -55,28 +28,12 @@ def pull(collection: Collection) -> str | None:
     return output
 
 
-def _is_repository(path: str) -> bool:
-    """Return whether git uses this `.git`. If git does not, it searches the parent folders."""
-    if os.path.islink(path):
-        return False
-    # In a worktree or submodule, `.git` is a file that names the folder.
-    return os.path.isfile(path) or os.path.lexists(os.path.join(path, "HEAD"))
-
-
-def command(top: str, *arguments: str) -> tuple[list[str], dict[str, str]]:
-    """Return the words that run git in a clone, and its environment: without prompts, and safe."""
-    environ = {name: value for name, value in os.environ.items() if name not in _INHERITED}
-    environ |= {"GIT_TERMINAL_PROMPT": "0", "GIT_CEILING_DIRECTORIES": os.path.dirname(top)}
-    settings = [part for setting in _SAFE for part in ("-c", setting)]
-    return ["git", *settings, "-C", top, *arguments], environ
-
-
-def _git(top: str, *arguments: str) -> tuple[str, str | None]:
+def _git(clone: Clone, *arguments: str) -> tuple[str, str | None]:
     """Run git in a clone. Return the last line of its output and the reason if it failed."""
     # Imported on use, because it would cost every command in a project some milliseconds.
     from subprocess import TimeoutExpired
 
-    words, environ = command(top, *arguments)
+    words, environ = clone.command(*arguments)
     try:
         done = run(words, environ=environ, timeout=PULL_TIMEOUT)
     except OSError as error:

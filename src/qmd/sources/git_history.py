@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from qmd.errors import NotFoundError, SourceError
 from qmd.processes import read
-from qmd.sources.git import command
+from qmd.sources.clone import Clone
 from qmd.sources.paths import in_words
 from qmd.sources.read import MAX_BYTES
 
@@ -56,29 +56,29 @@ class FileCommit(Struct, frozen=True):
     removed: int | None
 
 
-def commits(top: str, path: str, most: int | None = None) -> Iterator[FileCommit]:
+def commits(clone: Clone, path: str, most: int | None = None) -> Iterator[FileCommit]:
     """Yield the commits of a file, newest first, also those from before it was renamed.
 
     Args:
-        top: The top folder of the clone.
-        path: The path of the file, relative to it.
+        clone: The clone.
+        path: The path of the file, relative to its top folder.
         most: The most commits; None for all.
 
     Raises `SourceError` if git cannot be run or fails.
     """
     limit = () if most is None else (f"--max-count={most}",)
-    return _parsed(_git(top, MAX_LIST, *_LOG, *limit, "--", path), path)
+    return _parsed(_git(clone, MAX_LIST, *_LOG, *limit, "--", path), path)
 
 
-def content(top: str, commit: FileCommit) -> bytes:
+def content(clone: Clone, commit: FileCommit) -> bytes:
     """Return the bytes of a file in a commit. Raises `NotFoundError` if it was no file, and as `commits`."""
-    entry = _git(top, MAX_LIST, "ls-tree", "-z", "--full-tree", commit.hash, "--", commit.path)
+    entry = _git(clone, MAX_LIST, "ls-tree", "-z", "--full-tree", commit.hash, "--", commit.path)
     mode, kind, name = entry.partition(b"\t")[0].split() if entry else (b"", b"", b"")
     if not mode.startswith(b"100") or kind != b"blob":
         raise NotFoundError(
             f"{commit.path} was no file after the commit {commit.short}: '{commit.subject[:60]}'"
         )
-    return _git(top, MAX_BYTES, "cat-file", "blob", name.decode())
+    return _git(clone, MAX_BYTES, "cat-file", "blob", name.decode())
 
 
 def _parsed(log: bytes, path: str) -> Iterator[FileCommit]:
@@ -104,8 +104,8 @@ def _commit(fields: Sequence[str], path: str, added: bytes = b"", removed: bytes
     return FileCommit(digest, short, int(seconds), author, subject, path, *lines)
 
 
-def _git(top: str, most: int, *arguments: str) -> bytes:
-    words, environ = command(top, *arguments)
+def _git(clone: Clone, most: int, *arguments: str) -> bytes:
+    words, environ = clone.command(*arguments)
     try:
         done = read(words, environ=environ | _OFFLINE, timeout=GIT_TIMEOUT, most=most)
     except OSError as error:

@@ -20,7 +20,7 @@ from qmd.config.index_yml import digest
 from qmd.config.paths import marks_path, trust_path
 from qmd.errors import ConfigError, NotFoundError
 from qmd.models.catalog import DEFAULTS, Role, find_card
-from qmd.sources.git import work_tree
+from qmd.sources.clone import work_tree
 from qmd.sources.paths import is_inside
 from qmd.types import Config
 

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 
 from qmd.engine.workspace import Workspace
 from qmd.errors import NotFoundError, SourceError
+from qmd.sources.clone import Clone, work_tree
 from qmd.sources.formats.registry import Readers, file_of
-from qmd.sources.git import work_tree
 from qmd.sources.git_history import FileCommit, commits, content
 from qmd.sources.paths import absolute_path, is_inside
 from qmd.sources.reading import read_documents
@@ -39,7 +39,7 @@ class History:
                 f"{document.file} is in no clone of git, so nothing is known of its history",
                 "'git init' in its folder begins one",
             )
-        self._top, self._path = top, os.path.relpath(path, top)
+        self._clone, self._path = Clone(top), os.path.relpath(path, top)
 
     @property
     def _inner(self) -> str:
@@ -54,8 +54,8 @@ class History:
         Raises `SourceError` if git cannot be run or fails, and `NotFoundError` if there is no commit.
         """
         rules, found = Rules(self._collection), False
-        for commit in commits(self._top, self._path, limit):
-            path = os.path.join(self._top, commit.path)
+        for commit in commits(self._clone, self._path, limit):
+            path = os.path.join(self._clone.top, commit.path)
             inside = unicodedata.normalize("NFC", os.path.relpath(path, self._root).replace(os.sep, "/"))
             if not is_inside(path, self._root) or rules.exclusion(inside) is not None:
                 break
@@ -83,7 +83,7 @@ class History:
 
     def source(self, commit: FileCommit, path: str) -> SourceText:
         """Read the file of a commit as its format is read now. Raises `SourceError` if that fails."""
-        data = content(self._top, commit)
+        data = content(self._clone, commit)
         readers = Readers(self._collection.formats, self._collection.encoding)
         with TemporaryDirectory(prefix="qmd-") as folder:
             file = SourceFile(path, os.path.join(folder, "file"), Fingerprint(len(data), 0, 0))
