@@ -18,7 +18,7 @@ from tests.conftest import Notes
 VAULT = {
     "Manage notes.md": "Some words about files.\n\n## Settings\n\nMore words.\n",
     "Appearance.md": "Some words.\n\n# Settings\n\nHow to manage notes, and manage notes again.\n",
-    "Sync.md": "---\ntitle: Sync your notes\n---\n\n# Settings\n",
+    "Sync.md": "---\ntitle: Sync your notes\naliases: [Mirror, mirror]\n---\n\n# Settings\n",
     "hotkeys.md": "# Keyboard\n\nPress a key.\n",
 }
 TITLES = {
@@ -63,17 +63,26 @@ def test_search_matches_file_names_like_titles(vault: qmd.Index) -> None:
     assert first.score == pytest.approx(other.score, rel=0.15)
 
 
+def index_again(db: apsw.Connection, path: str, title: str) -> None:
+    """Index a document with other words of its title."""
+    query = "SELECT d.id, t.text FROM documents d JOIN contents t ON t.id = d.content_id WHERE d.path = ?"
+    identity, text = db.execute(query, (path,)).get
+    db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
+    forms = map(index_form, (title, text, path))
+    db.execute("INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)", (identity, *forms))
+
+
 def make_former(path: Path, version: int) -> None:
     """Make an index one of a former version, with other titles and without what later versions added."""
     db = apsw.Connection(str(path))
-    rows = db.execute("SELECT d.id, t.text, d.path FROM documents d JOIN contents t ON t.id = d.content_id")
-    for identity, text, name in rows.fetchall():
-        db.execute("UPDATE documents SET title = 'Settings' WHERE id = ?", (identity,))
-        db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
-        forms = map(index_form, ("Settings", text, name))
-        db.execute(
-            "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)", (identity, *forms)
-        )
+    if version == 12:  # it indexed each of the aliases that differ in case alone
+        index_again(db, "Sync.md", "Sync your notes\nMirror\nmirror\nSync")
+        db.execute(f"PRAGMA user_version={version}")
+        db.close()
+        return
+    for (name,) in db.execute("SELECT path FROM documents").fetchall():
+        db.execute("UPDATE documents SET title = 'Settings' WHERE path = ?", (name,))
+        index_again(db, name, "Settings")
     if version < 10:
         db.execute("DROP TABLE field_counts; DROP TRIGGER document_fields_removed")
     if version < 11:

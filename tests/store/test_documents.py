@@ -45,6 +45,20 @@ def test_apply_reports_changes_and_updates_the_manifest(store: Store) -> None:
     assert sorted(store.documents.manifest("a")) == ["x.md", "y.md"]
 
 
+def test_aliases_that_a_text_does_not_have_are_searched_once_they_change(store: Store) -> None:
+    store.collections.sync(config("a"))
+    for alias in ("Pelican", "Heron"):
+        item = changed("a.xyz", "some words")
+        source = replace(item.source, fields={"alias": (alias, alias.lower()), "format": ("xyz",)})
+        store.documents.apply("a", [replace(item, source=source)], [])
+        found = {
+            word: len(store.lexical.search(parse(word), everything(), 9).matches)
+            for word in ("pelican", "heron")
+        }
+        assert found == {"pelican": alias == "Pelican", "heron": alias == "Heron"}
+    assert store.upkeep.faults(lambda _: None) == []
+
+
 def test_apply_without_waiting_is_visible_to_the_next_call(store: Store) -> None:
     store.collections.sync(config("a"))
     for number in range(5):

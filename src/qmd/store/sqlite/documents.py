@@ -196,7 +196,7 @@ class _Writer:
 
         A few statements for all of them take half the time of a few for each.
         """
-        from qmd.text.extraction import stored_fields  # searches start without it
+        from qmd.text.extraction import MARKDOWN, stored_fields  # searches start without it
 
         contents, new = self._contents(items)
         present = self._find([item.path for item in items])
@@ -221,10 +221,12 @@ class _Writer:
                     (*values, identity),
                 )
                 forget(self._db, identity, identity)
-                if (title, previous) != (source.title, content):
+                changed = (title, previous) != (source.title, content)
+                # The text of another format than Markdown does not say which aliases it has.
+                if changed or fields["format"] != (MARKDOWN,):
                     self._forms[identity] = form
                     self._db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
-                    self.updated += 1
+                self.updated += changed
                 linked = previous != content
                 if linked:
                     self._unlinked.add(previous)

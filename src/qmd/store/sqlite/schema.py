@@ -220,11 +220,19 @@ def _titles(db: apsw.Connection) -> None:
         renew(db)
 
 
+def _aliases(db: apsw.Connection) -> None:
+    if db.execute("SELECT 1 FROM field_names WHERE name = 'alias'").get:
+        from qmd.store.sqlite.titles import renew_aliases
+
+        renew_aliases(db)
+
+
 #: Each brings a file to the next version, from `FIRST_VERSION` on. Released steps are never edited.
 MIGRATIONS: tuple[Callable[[apsw.Connection], object], ...] = (
     lambda db: db.execute(_COUNTS),
     lambda db: db.execute(_NAMED_LINKS),
     _titles,
+    _aliases,
 )
 #: The version of `_TABLES`. No earlier one was released.
 FIRST_VERSION = 9

@@ -17,6 +17,13 @@ INDEXED = (
     "AND v.field_id = (SELECT id FROM field_names WHERE name = 'alias')), t.text, d.path "
     "FROM documents d JOIN contents t ON t.id = d.content_id"
 )
+#: The text and the path of a document.
+_SOURCE = "SELECT t.text, d.path FROM documents d JOIN contents t ON t.id = d.content_id WHERE d.id = ?"
+#: The documents with aliases, and how many each has.
+_ALIASES = (
+    "SELECT df.document_id, count(*) FROM document_fields df JOIN field_values v ON v.id = df.value_id "
+    "JOIN field_names n ON n.id = v.field_id WHERE n.name = 'alias' GROUP BY 1"
+)
 #: The documents that are Markdown.
 _MARKDOWN = (
     "SELECT df.document_id FROM document_fields df JOIN field_values v ON v.id = df.value_id "
@@ -31,13 +38,27 @@ def renew(db: apsw.Connection) -> None:
     """
     markdown = {identity for (identity,) in db.execute(_MARKDOWN, (MARKDOWN,))}
     for (identity,) in db.execute("SELECT id FROM documents").fetchall():
-        _, title, aliases, text, path = db.execute(f"{INDEXED} WHERE d.id = ?", (identity,)).get
         if identity in markdown:
+            text, path = db.execute(_SOURCE, (identity,)).get
             title = extract(text, path).title
             db.execute("UPDATE documents SET title = ? WHERE id = ?", (title, identity))
-        searched = searched_title(title, {"alias": tuple(json.loads(aliases))}, path)
-        db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
-        db.execute(
-            "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)",
-            (identity, *map(index_form, (searched, text, path))),
-        )
+        _index(db, identity)
+
+
+def renew_aliases(db: apsw.Connection) -> None:
+    """Index aliases of Markdown documents once that differ in case alone, and that were indexed each."""
+    for identity, count in db.execute(_ALIASES).fetchall():
+        text, path = db.execute(_SOURCE, (identity,)).get
+        if len(extract(text, path).fields.get("alias", ())) != count:
+            _index(db, identity)
+
+
+def _index(db: apsw.Connection, identity: int) -> None:
+    """Index the words of a document again."""
+    _, title, aliases, text, path = db.execute(f"{INDEXED} WHERE d.id = ?", (identity,)).get
+    searched = searched_title(title, {"alias": tuple(json.loads(aliases))}, path)
+    db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
+    db.execute(
+        "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)",
+        (identity, *map(index_form, (searched, text, path))),
+    )
