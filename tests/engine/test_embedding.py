@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import qmd
-from qmd.engine.embedding.batches import BATCH_CHUNKS, Share, Tally
+from qmd.engine.embedding.batches import BATCH_CHUNKS, Share, Tally, embedding_lock
 from qmd.models.base import CancelledError
 from tests.conftest import Notes
 from tests.model_server import serving
@@ -131,3 +133,78 @@ def test_rescan_leaves_no_states_of_a_file_that_grows(index: qmd.Index, notes: N
             stream.write(f"\nLine {number}.\n")
         assert index.rescan("notes").updated == 1
     assert not [item for item in index.cleanup().items if item.kind == "texts"]
+
+
+def add(path: str, environ: dict[str, str], folder: Path, name: str) -> None:
+    """Add a collection and embed it, as another process does."""
+    with qmd.open_index(path, environ=environ) as index:
+        index.add_collection(str(folder), name)
+        with suppress(qmd.AlreadyRunningError):
+            index.embed([name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [(), ("notes",)])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_embed_goes_on_with_what_was_added_meanwhile(
+    remote: qmd.Index, notes: Notes, names: tuple[str, ...], workers: int
+) -> None:
+    remote.add_collection(str(notes({f"{n}.md": f"heron {n}" for n in range(80)})), "notes")
+    more = notes({f"{n}.md": f"pelican {n}" for n in range(5)}, "more")
+    path, environ = remote.locations.index, dict(remote._workspace.environ)
+
+    def on_progress(progress: qmd.EmbedProgress) -> None:
+        if progress.chunks_done and "more" not in remote.config.collections:
+            add(path, environ, more, "more")
+
+    report = remote.embed(names, workers=workers, on_progress=on_progress)
+
+    assert report.texts == 85
+    assert remote.missing_vectors().texts == 0
+    # Nothing is left for the next one.
+    assert not [*Path(path).parent.glob("*.wanted")]
+
+
+@pytest.mark.slow
+def test_embed_leaves_alone_what_nobody_asked_for(remote: qmd.Index, notes: Notes) -> None:
+    for name in ("notes", "more"):
+        remote.add_collection(str(notes({f"{n}.md": f"{name} {n}" for n in range(5)}, name)), name)
+
+    remote.embed(["notes"])
+
+    assert (remote.missing_vectors(["notes"]).texts, remote.missing_vectors(["more"]).texts) == (0, 5)
+
+
+@pytest.mark.slow
+def test_embeddings_at_one_moment_leave_no_text_to_the_other(remote: qmd.Index, notes: Notes) -> None:
+    path, environ = remote.locations.index, dict(remote._workspace.environ)
+
+    def work(worker: int) -> None:
+        for turn in range(12):
+            name = f"c{worker}-{turn}"
+            add(path, environ, notes({"a.md": f"heron {name}"}, name), name)
+
+    threads = [threading.Thread(target=work, args=(worker,)) for worker in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(remote.config.collections) == 36
+    assert remote.missing_vectors().texts == 0
+
+
+@pytest.mark.slow
+def test_embed_makes_what_a_killed_one_was_asked_for(remote: qmd.Index, notes: Notes) -> None:
+    path, environ = remote.locations.index, dict(remote._workspace.environ)
+    for name in ("first", "asked", "last"):
+        remote.add_collection(str(notes({"a.md": f"heron {name}"}, name)), name)
+    # A process that ends without a further look is like one that is killed.
+    with embedding_lock(path), pytest.raises(qmd.AlreadyRunningError, match="asked"):
+        remote.embed(["asked"])
+
+    with qmd.open_index(path, environ=environ) as later:
+        later.embed(["last"])
+
+    missing = {name: remote.missing_vectors([name]).texts for name in remote.config.collections}
+    assert missing == {"first": 1, "asked": 0, "last": 0}

@@ -187,6 +187,17 @@ def test_watcher_embeds_changed_documents_unless_manual(index: qmd.Index, notes:
 
 
 @pytest.mark.slow
+def test_watcher_embeds_what_another_process_has_indexed(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes({"a.md": "A small boat on the lake.\n"}, "first")))
+    with watched(index, embed=True) as seen:
+        until(lambda: seen.diary.embedded_texts == 1)
+        with qmd.open_index(index.locations.index, environ=index._workspace.environ) as other:
+            other.add_collection(str(notes({"b.md": "Bread from the oven.\n"}, "second")))
+        until(lambda: seen.diary.embedded_texts == 2)
+    assert index.missing_vectors().texts == 0
+
+
+@pytest.mark.slow
 def test_rescan_in_the_background_gives_the_same_report(index: qmd.Index, notes: Notes) -> None:
     root = notes({"a.md": "alpha\n", "b.md": "alpha\n"})
     index.add_collection(str(root))

@@ -106,8 +106,9 @@ def make_vectors(
 
             report = index.embed(collections, force=force, workers=workers, on_progress=on_progress)
     except AlreadyRunningError as error:
-        # Not a failure, because the other process does the work.
-        session.note(f"{error.message}: it does the work, so this command ends")
+        if force:
+            raise
+        session.note(error.in_one_line())  # not a failure, because the other process was asked
     else:
         _report_vectors(session, report, bool(collections))
 

@@ -49,6 +49,9 @@ class IndexWork:
     def scan(self, collection: str, within: Sequence[str], on_change: OnChange, *, burst: bool) -> ScanReport:
         return self._index.rescan(collection, within, on_change=on_change, cancelled=self._cancelled)
 
+    def lacks_vectors(self, collections: Sequence[str]) -> bool:
+        return self._index.missing_vectors(collections).texts > 0
+
     def embed(self, collections: Sequence[str]) -> EmbedReport:
         try:
             return self._index.embed(collections, background=True, cancelled=self._cancelled)

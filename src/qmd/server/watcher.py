@@ -86,6 +86,11 @@ class _HostWork(IndexWork):
             )
         )
 
+    def lacks_vectors(self, collections: Sequence[str]) -> bool:
+        return self._wait(
+            self._host.call(lambda index, _: index.missing_vectors(collections).texts > 0, slow=True)
+        )
+
     def embed(self, collections: Sequence[str]) -> EmbedReport:
         # Not in the queue of writes, because it takes long. Its batches wait for the lock of the index.
         return self._wait(

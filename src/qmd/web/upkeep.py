@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from qmd.api import operations
 from qmd.engine.index import Index
-from qmd.errors import ForbiddenError, UsageError
+from qmd.errors import AlreadyRunningError, ForbiddenError, UsageError
 from qmd.types import DEFAULT_PATTERN
 from qmd.web.forms import Form, one
 from qmd.web.jobs import Job
@@ -77,12 +77,16 @@ def _record(job: Job, reports: Sequence[ScanReport]) -> None:
 
 
 def embed(index: Index, job: Job) -> None:
-    """Make the missing vectors."""
-    report = index.embed(
-        on_progress=lambda progress: job.progress(progress.texts_done, progress.texts_total),
-        cancelled=lambda: job.stopping,
-    )
-    job.results = {"embedded": report.texts}
+    """Make the missing vectors, or have them made by the process that does so already."""
+    try:
+        report = index.embed(
+            on_progress=lambda progress: job.progress(progress.texts_done, progress.texts_total),
+            cancelled=lambda: job.stopping,
+        )
+    except AlreadyRunningError as error:
+        job.message = error.in_one_line()
+    else:
+        job.results = {"embedded": report.texts}
 
 
 def add(index: Index, job: Job, path: str, name: str, pattern: str) -> None:

@@ -104,16 +104,20 @@ def test_update_pull_runs_git_pull(user: User) -> None:
     assert "git pull failed: git cannot be run" in without_git.stderr
 
 
-def test_embed_ends_if_another_embed_is_running(owner: User) -> None:
+def test_embed_asks_another_one_that_is_running(owner: User) -> None:
     location = str(owner.home / "cache" / "qmd" / "index.sqlite")
     with embedding_lock(location):
         found = owner.run("embed")
         quiet = owner.run("embed", "-q")
+        forced = owner.run("embed", "--force")
     assert (found.returncode, found.stdout) == (0, "")
     assert found.stderr == (
-        "note: another 'qmd embed' is running for this index: it does the work, so this command ends\n"
+        "note: another process is making vectors for this index, and was asked to make these vectors too "
+        "('qmd status' says how many are missing)\n"
     )
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+    assert forced.returncode == 1
+    assert forced.stderr.startswith("Error: another process is making vectors for this index\n")
 
 
 def test_notes_and_hints_name_commands_with_their_index(user: User) -> None:

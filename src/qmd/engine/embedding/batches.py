@@ -85,15 +85,21 @@ class Tally:
     """Counts and reports the progress, and estimates what is left, of texts with these `sizes` in bytes."""
 
     def __init__(self, sizes: Sequence[int], on_progress: OnProgress | None = None) -> None:
+        self._on_progress = on_progress
+        self._started = time.monotonic()
+        self.texts = self.chunks = 0
+        self.begin(sizes)
+
+    def begin(self, sizes: Sequence[int]) -> None:
+        """Go on with other texts."""
         largest = sorted(sizes, reverse=True)
-        self.total = len(sizes)
+        self.total = self.texts + len(sizes)
         #: At index n the bytes, and the estimated chunks, of the n largest texts, which are embedded last.
         self._bytes_in = list(accumulate(largest, initial=0))
         self._chunks_in = list(accumulate((max(1.0, size / _CHUNK_BYTES) for size in largest), initial=0.0))
-        self._on_progress = on_progress
-        self._started = time.monotonic()
-        self._bytes = self.texts = self.chunks = 0
-        self._announce()
+        self._bytes, self._chunks_before = 0, self.chunks
+        if sizes:
+            self._announce()
 
     def add(self, share: Share) -> None:
         """Add a batch."""
@@ -122,7 +128,8 @@ class Tally:
         left = max(texts, self._chunks_in[texts] - started / _CHUNK_BYTES)
         expected = self._chunks_in[-1] - left
         # Chunks so far were this many times as numerous as estimated.
-        factor = self.chunks / expected if self.chunks and expected > 0 else 1.0
+        chunks = self.chunks - self._chunks_before
+        factor = chunks / expected if chunks and expected > 0 else 1.0
         return max(texts, round(left * factor))
 
 
@@ -136,7 +143,7 @@ def embedding_lock(location: str) -> Iterator[str]:
     file = hold(f"{location}.embed.lock")
     if file is None:
         raise AlreadyRunningError(
-            "another 'qmd embed' is running for this index",
+            "another process is making vectors for this index",
             "wait for it to end; if you stop it, its finished vectors stay",
         )
     try:

@@ -54,7 +54,7 @@ def embed_in_processes(
         workers[messages] = process, name
 
     try:
-        for _ in range(min(count, tally.total)):
+        for _ in range(min(count, tally.total - tally.texts)):
             start()
         while workers:
             stop_if_cancelled(cancelled)

@@ -42,6 +42,9 @@ class Work(Protocol):
     def scan(self, collection: str, within: Sequence[str], on_change: OnChange, *, burst: bool) -> ScanReport:
         """Scan a collection, after all earlier writes; see `Index.rescan`. A `burst` has many changes."""
 
+    def lacks_vectors(self, collections: Sequence[str]) -> bool:
+        """Return whether texts of collections have no vectors."""
+
     def embed(self, collections: Sequence[str]) -> EmbedReport:
         """Make the missing vectors of collections at low priority."""
 
@@ -320,9 +323,20 @@ class Watcher:
         else:
             self._succeed(name)
         self._listener.scanned(report)
-        if report.added or report.updated:
+        # Another process may have indexed what this scan found, or have ended before all vectors were made.
+        if report.added or report.updated or self._lacks_vectors(tree):
             self._embeddings.touch(finished)
             self._embeddings.delay(self._rested_at)
+
+    def _lacks_vectors(self, tree: Tree) -> bool:
+        try:
+            return self._work.embeds(tree.collection) and self._work.lacks_vectors([tree.collection.name])
+        except CancelledError:
+            return False
+        except QmdError as error:
+            self._embedding_state = error.in_one_line()
+            self._fail("embedding", f"embedding: {error.in_one_line()}")
+            return False
 
     def _embed_changed(self) -> None:
         """Start embedding if texts have changed, and if it does not run already."""

@@ -37,7 +37,8 @@ def renew(db: apsw.Connection) -> None:
     Vectors stay as they are: a text keeps those that were made with the former title.
     """
     markdown = {identity for (identity,) in db.execute(_MARKDOWN, (MARKDOWN,))}
-    for (identity,) in db.execute("SELECT id FROM documents").fetchall():
+    found: list[int] = [identity for (identity,) in db.execute("SELECT id FROM documents")]
+    for identity in found:
         if identity in markdown:
             text, path = db.execute(_SOURCE, (identity,)).get
             title = extract(text, path).title
@@ -47,7 +48,8 @@ def renew(db: apsw.Connection) -> None:
 
 def renew_aliases(db: apsw.Connection) -> None:
     """Index aliases of Markdown documents once that differ in case alone, and that were indexed each."""
-    for identity, count in db.execute(_ALIASES).fetchall():
+    counts: dict[int, int] = dict(db.execute(_ALIASES))
+    for identity, count in counts.items():
         text, path = db.execute(_SOURCE, (identity,)).get
         if len(extract(text, path).fields.get("alias", ())) != count:
             _index(db, identity)
