@@ -20,6 +20,8 @@ _MAX_SHOWN_CHARACTERS = 60
 _MAX_SHOWN_PROBLEMS = 3
 _DIGITS = re.compile("[0-9]{1,6}")
 _DECIMAL = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
+#: Editors and shells on Windows begin texts with it.
+_BOM = "\ufeff"
 #: A step of the path in an error of msgspec.
 _STEP = re.compile(r"\.(?P<name>\w+)|\[(?P<item>\d+)\]")
 _KINDS = {
@@ -74,6 +76,7 @@ def read(
     *,
     texts: bool = False,
     nulls: bool = False,
+    packed: bool = False,
     missing: str = "{} is missing",
     **known: Any,
 ) -> R:
@@ -85,6 +88,7 @@ def read(
         noun: The word for an argument in errors.
         texts: Whether values are texts, also of numbers, as in the address of a request.
         nulls: Whether null counts as not given, also for arguments that are never null.
+        packed: Whether other values than texts may also be JSON in a text, as some clients send them.
         missing: The error for an argument that is needed.
         **known: Arguments that are not read, such as those in the path of an address.
 
@@ -93,6 +97,9 @@ def read(
     """
     items = [item for item in fields_of(request) if item.name not in known]
     names = [item.encode_name for item in items]
+    if packed:
+        types = {item.encode_name: item.type for item in items}
+        values = {name: _unpacked(value, types.get(name, Any)) for name, value in values.items()}
     given = {
         name: value for name, value in values.items() if value is not None or not nulls or name not in names
     }
@@ -132,6 +139,43 @@ def _of_text(text: str, default: Any) -> Any:
         case float() if _DECIMAL.fullmatch(text):
             return float(text)
     return text
+
+
+def _unpacked(value: Any, kind: Any) -> Any:
+    """Return a value of a kind for JSON in a text, in which clients and models send what is no text.
+
+    A text that is one by its kind stays one. Of a wrong value that which errors are about is returned.
+    """
+    if isinstance(value, str):
+        value = value.removeprefix(_BOM)
+        if not _error(value, kind):
+            return value
+        decoded = _decoded(value)
+        # `"three"` is wrong as a text, `"0"` as a number.
+        if not isinstance(decoded, list | dict | None) and ", got `" in _error(decoded, kind):
+            return value
+        value = decoded
+    if isinstance(value, list) and _error(value, kind):
+        items = [_decoded(item) if isinstance(item, str) else item for item in value]
+        return value if _error(items, kind) else items
+    return value
+
+
+def _decoded(text: str) -> Any:
+    """Return the value of a text in JSON; the text itself if it is none."""
+    try:
+        return json.decode(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _error(value: Any, kind: Any) -> str:
+    """Return the error of msgspec for a value; "" if it is of the kind."""
+    try:
+        _convert(value, kind)
+    except ValidationError as error:
+        return str(error)
+    return ""
 
 
 def _suggestion(name: str, names: Sequence[str]) -> str:

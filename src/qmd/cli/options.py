@@ -201,7 +201,11 @@ filter_options = combined(
         multiple=True,
     ),
     flag("--current", help="Only documents that are current: short for --state current."),
-    option("--filter JSON", _filter("filter"), "Only documents that pass this tree of conditions."),
+    option(
+        "--filter JSON",
+        _filter("filter"),
+        "Only documents that pass: filters as in a query, or JSON.",
+    ),
     option(
         "--author NAME",
         _filter("author"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -83,7 +84,7 @@ class Endpoint:
         if not is_json(request.headers):
             await answer(400, NOT_JSON)(scope, receive, send)
             return
-        body = await request.body()
+        body = (await request.body()).removeprefix(BOM_UTF8)
         self._asked.set()
         await self._ready.wait()
         from qmd.mcp.messages import MessageError, read_message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from typing import Any
 
 import msgspec
@@ -33,6 +34,7 @@ class MessageError(Exception):
 
 def read_message(data: bytes) -> JSONRPCMessage:
     """Parse one message. A `MessageError` has the id of the request if it can be read."""
+    data = data.removeprefix(BOM_UTF8)  # shells on Windows begin what they pipe with it
     try:
         value = msgspec.json.decode(data)
     except (ValueError, RecursionError) as error:

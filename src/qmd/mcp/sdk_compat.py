@@ -62,7 +62,12 @@ class ToolMethods(Generic[Subject]):
             refuse(f"Unknown tool: {params.name}")
         try:
             arguments = read(
-                tool.about.arguments, params.arguments or {}, "argument", nulls=True, missing=tool.missing
+                tool.about.arguments,
+                params.arguments or {},
+                "argument",
+                nulls=True,
+                packed=True,
+                missing=tool.missing,
             )
             result = await self._call(ctx, tool, arguments)
         except QmdError as error:

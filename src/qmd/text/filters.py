@@ -98,7 +98,8 @@ def from_options(options: Mapping[str, Any]) -> Predicate | None:
 
     Args:
         options: `tag`, `path`, `author`, `after`, `before` and `where` (see `condition`), each a text or
-            several, and `filter` (see `from_json`) or a predicate. Other options are ignored.
+            several, and `filter`, which is JSON (see `from_json`), typed as in a query, or a predicate. Other
+            options are ignored.
 
     Raises:
         UsageError: If a value is wrong; the message names the option.
@@ -119,7 +120,7 @@ def from_options(options: Mapping[str, Any]) -> Predicate | None:
         found.append(Comparison("state", "eq", "current"))
     given = options.get("filter")
     if given is not None:
-        found.append(given if isinstance(given, Predicate) else from_json(given))
+        found.append(given if isinstance(given, Predicate) else _from_any(given))
     if sum(len([*comparisons(predicate)]) for predicate in found) > MAX_NODES:
         raise UsageError(f"more than {MAX_NODES} filters")
     for predicate in found:
@@ -244,6 +245,29 @@ OPTIONS: Mapping[str, Callable[[str], Predicate | None]] = {
     "where": condition,
     "state": state_is,
 }
+
+
+def _from_any(value: Any) -> Predicate:
+    """Parse a filter in JSON, decoded or as text, or as typed in a query. Raises `UsageError`."""
+    if not isinstance(value, str) or value.lstrip()[:1] in ("", "{"):
+        return from_json(value)
+    if len(value) > MAX_JSON:
+        raise _too_long()
+    refuse_wrong_dates(value)
+    typed, _ = read(value)
+    if len(typed) > MAX_NODES:
+        raise UsageError(f"filter: more than {MAX_NODES} conditions")
+    rest = _without(value, typed)
+    # One condition may lack its brackets: `status=draft`.
+    stated = _CONDITION.fullmatch(rest)
+    condition = _condition(rest) if stated and stated["sign"] else None
+    predicate = both(*(each.predicate for each in typed), *([] if condition is None else [condition]))
+    if predicate is None or (rest and condition is None):
+        raise UsageError(
+            f"filter: no filter: {rest[:_MAX_SHOWN]!r}",
+            "write filters as in a query, such as tag:work after:2024 [status:draft], or as JSON",
+        )
+    return predicate
 
 
 def from_json(value: Any) -> Predicate:

@@ -33,6 +33,9 @@ def test_searches_take_a_filter(vault: Agent, tool: str) -> None:
     assert sorted(files(found)) == ["notes/ops/run.md", "notes/plan.md"]
     not_work = {"operator": "not", "operands": [{"field": "tag", "operator": "eq", "value": "work"}]}
     assert files(vault.call(tool, query="kestrel", filter=not_work)) == ["work/report.md"]
+    for typed in ("[status:draft]", "status=draft", "status:draft -path:work/"):
+        assert files(vault.call(tool, query="kestrel", filter=typed)) == files(found), typed
+    assert files(vault.call(tool, query="kestrel", filter="-tag:work")) == ["work/report.md"]
     assert files(vault.call(tool, query="kestrel", filter=None)) == files(vault.call(tool, query="kestrel"))
 
 
@@ -42,7 +45,10 @@ def test_searches_refuse_an_invalid_filter_in_one_line(vault: Agent, tool: str) 
     told = vault.failure(tool, query="kestrel", filter=wrong)
     assert told.startswith('filter.operands[1].operator: unknown: "contain" (did you mean')
     assert "\n" not in told
-    assert vault.failure(tool, query="x", filter="status=draft") == "filter: input should be an object"
+    assert vault.failure(tool, query="x", filter="draft").startswith("filter: no filter: 'draft' (write ")
+    assert vault.failure(tool, query="x", filter="after:soon").startswith("after must be a date")
+    assert vault.failure(tool, query="x", filter=5).startswith("filter: must be an object, not 5")
+    assert vault.failure(tool, query="x", filter="[word:x] " * 300).startswith("filter: more than 256")
     assert vault.failure(tool, query="x", filter=DRAFT | {"value": "x" * 100_000}) == (
         "filter: longer than 100,000 characters"
     )

@@ -23,11 +23,7 @@ QUERY = TEXT | {"description": "What to find."}
 COLLECTION = TEXT | {"description": "Search only this collection; status lists them."}
 COUNT = {"type": "integer"}
 FLAG = {"type": "boolean"}
-FILTER = {
-    "type": "object",
-    "description": "{field, operator, value} or {operator: and|or|not, operands}. "
-    "Operators: eq ne in nin lt lte gt gte exists all prefix suffix contains.",
-}
+FILTER = TEXT | {"description": "As in a query: tag:work -path:old/ [status:draft]."}
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +62,7 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
             "type": "number",
             "minimum": 0,
             "maximum": 1,
+            "default": 0,
             "description": "The least score.",
         },
         "collection": COLLECTION,
@@ -209,7 +206,9 @@ WRONG = {
     'search {"query": "x", "limit": 0}': "limit: input should be greater than or equal to 1, not 0",
     'search {"query": "x", "limit": 1001}': "limit: input should be less than or equal to 1000, not 1001",
     'search {"query": "x", "limit": 1e30}': "limit: input should be a valid integer, not 1e+30",
-    'search {"query": "x", "limit": "3"}': 'limit: input should be a valid integer, not "3"',
+    'search {"query": "x", "limit": "three"}': 'limit: input should be a valid integer, not "three"',
+    'search {"query": "x", "limit": "0"}': "limit: input should be greater than or equal to 1, not 0",
+    'search {"query": "x", "limit": "true"}': 'limit: input should be a valid integer, not "true"',
     'search {"query": "x", "limit": true}': "limit: input should be a valid integer, not true",
     'search {"query": "x", "limit": 2.5}': "limit: input should be a valid integer, not 2.5",
     'search {"query": "x", "minScore": -1}': "minScore: input should be greater than or equal to 0, not -1",
@@ -242,6 +241,7 @@ WRONG = {
     'query {"searches": []}': "searches: list should have at least 1 item after validation, not 0",
     'query {"searches": {}}': "searches: input should be a valid list",
     'query {"searches": [5]}': "searches[0]: input should be an object",
+    'query {"searches": "[5]"}': "searches[0]: input should be an object",
     'query {"searches": [{"type": "lex"}]}': "searches[0].query is missing",
     'query {"searches": [{"type": "sql", "query": "x"}]}': (
         "searches[0].type: input should be 'lex', 'vec' or 'hyde', not \"sql\""
