@@ -17,7 +17,7 @@ import qmd
 from qmd.errors import StoreError
 from qmd.http.app import api
 from qmd.models.base import Cancelled, Embedder
-from qmd.server.index_host import SLOW_WORKERS, IndexHost
+from qmd.server.index_host import PAGE_WORKERS, SLOW_WORKERS, IndexHost
 from tests.conftest import Notes
 from tests.waiting import PATIENCE, until
 
@@ -205,6 +205,27 @@ def test_application_frees_idle_models_without_mcp_requests(
         async with application.router.lifespan_context(application):
             await anyio.to_thread.run_sync(until, lambda: is_freed(model))
         host.close()
+
+    anyio.run(talk)
+
+
+def test_pages_leave_threads_for_searches_and_quick_calls(opened: qmd.Index) -> None:
+    held, go = threading.Barrier(PAGE_WORKERS + 1), threading.Event()
+
+    def render(index: qmd.Index, cancelled: Cancelled) -> None:
+        held.wait(PATIENCE)
+        go.wait(PATIENCE)
+
+    async def talk() -> None:
+        host = IndexHost(lambda: opened)
+        async with anyio.create_task_group() as tasks:
+            for at in range(10 * SLOW_WORKERS):
+                tasks.start_soon(partial(host.call, page=True), render if at < PAGE_WORKERS else count)
+            await anyio.to_thread.run_sync(held.wait, PATIENCE)
+            assert await host.call(count, models=True) == await host.call(count, slow=True) == 1
+            assert await host.call(count) == 1
+            go.set()
+        assert host.close()
 
     anyio.run(talk)
 

@@ -20,9 +20,10 @@ Answer = TypeVar("Answer")
 #: Takes the index, and a function that returns true after the caller was cancelled.
 Work = Callable[[Index, Cancelled], Answer]
 
-#: Maximum number of calls at the same time that use models or whole documents, and of other calls, which are
-#: quick. Each thread has its own connection to the index.
+#: Maximum number of calls at the same time that use models or whole documents, of those that render one, and
+#: of quick ones. Each thread has its own connection to the index.
 SLOW_WORKERS = 4
+PAGE_WORKERS = 2
 QUICK_WORKERS = 4
 #: Models that are unused for this many seconds are freed.
 _IDLE_SECONDS = 300.0
@@ -44,6 +45,8 @@ class IndexHost:
         self._open_index = open_index
         self._slow = ThreadPoolExecutor(SLOW_WORKERS, thread_name_prefix="qmd-slow")
         self._slow_calls = anyio.CapacityLimiter(SLOW_WORKERS)
+        self._pages = ThreadPoolExecutor(PAGE_WORKERS, thread_name_prefix="qmd-page")
+        self._page_calls = anyio.CapacityLimiter(PAGE_WORKERS)
         self._quick = ThreadPoolExecutor(QUICK_WORKERS, thread_name_prefix="qmd-quick")
         self._idle = idle
         self._clock = clock
@@ -82,11 +85,13 @@ class IndexHost:
             return "standby"
         return "polling" if state.polled else "events"
 
-    async def call(self, work: Work[Answer], *, models: bool = False, slow: bool = False) -> Answer:
+    async def call(
+        self, work: Work[Answer], *, models: bool = False, slow: bool = False, page: bool = False
+    ) -> Answer:
         """Run `work` in a thread and return its result.
 
-        `models` is whether it may use models, and `slow` whether it reads whole documents. Such work never
-        takes all threads.
+        `models` is whether it may use models, `slow` whether it reads whole documents, and `page` whether it
+        renders one. Such work never takes the threads of other work.
         """
         cancelled = threading.Event()
 
@@ -95,11 +100,12 @@ class IndexHost:
                 return work(self.index, cancelled.is_set)
 
         try:
-            if not (models or slow):
+            if not (models or slow or page):
                 return await asyncio.get_running_loop().run_in_executor(self._quick, run)
+            threads, calls = (self._pages, self._page_calls) if page else (self._slow, self._slow_calls)
             # A thread that is ready does not begin before the last answer has been taken from it.
-            async with self._slow_calls:
-                return await asyncio.get_running_loop().run_in_executor(self._slow, run)
+            async with calls:
+                return await asyncio.get_running_loop().run_in_executor(threads, run)
         finally:
             cancelled.set()
 
@@ -153,12 +159,12 @@ class IndexHost:
 
     def finish(self) -> None:
         """Refuse new calls, and wait until all calls have ended."""
-        for threads in (self._slow, self._quick):
+        for threads in (self._slow, self._pages, self._quick):
             threads.shutdown(wait=True, cancel_futures=True)
 
     def close(self) -> bool:
         """Refuse new calls. Return whether all calls have ended, so that the index may be closed."""
-        for threads in (self._slow, self._quick):
+        for threads in (self._slow, self._pages, self._quick):
             threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             return self._calls == 0

@@ -123,10 +123,14 @@ class Web:
         *,
         models: bool = False,
         slow: bool = False,
+        page: bool = False,
     ) -> Answer:
         """Run work with the index as the sender of a request may see it, in a thread."""
         return await self._host.call(
-            lambda index, cancelled: work(index_of(request.scope, index), cancelled), models=models, slow=slow
+            lambda index, cancelled: work(index_of(request.scope, index), cancelled),
+            models=models,
+            slow=slow,
+            page=page,
         )
 
     def _page(self, request: Request, template: str, /, **values: Any) -> Response:
@@ -199,7 +203,7 @@ class Web:
                 first_line=first_line,
                 remote_images=remote,
             ),
-            slow=True,
+            page=True,
         )
         here = view.page.document.file
         if here != file and request.method == "GET":

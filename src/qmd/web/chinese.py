@@ -114,6 +114,9 @@ CHINESE: Mapping[str, str] = {
     "{n} image on other servers was not loaded.": "未加载其他服务器上的 {n} 张图片。",
     "{n} images on other servers were not loaded.": "未加载其他服务器上的 {n} 张图片。",
     "Load them once": "本次加载",
+    "This document is too much for a page: the rest of it is plain text, and more notes in it are links.": (
+        "文档内容过多，无法在一页中完整呈现：其余部分以纯文本显示，更多嵌入的笔记以链接显示。"
+    ),
     "This document is large: it is shown as text.": "文档较大，以文本显示。",
     "Next part": "下一部分",
     "Previous part": "上一部分",

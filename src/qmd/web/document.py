@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from html import escape
 from itertools import islice
 from threading import Lock
@@ -12,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from markupsafe import Markup
-from msgspec import Struct
+from msgspec import Struct, field
 
 from qmd.api.operations import Deadline, Page
 from qmd.api.shown import Reading, read
@@ -23,19 +24,22 @@ from qmd.text.anchors import LINE, anchor_at
 from qmd.text.dates import of_mtime
 from qmd.text.editors import DEFAULT_EDITOR, NO_EDITOR, editor_address, is_editor
 from qmd.text.uris import encode_path, is_uri, parse_uri
-from qmd.types import Anchor
-from qmd.web.embeds import MAX_CHARACTERS, MAX_DEPTH, part
+from qmd.types import Anchor, Document, ResolvedLink
+from qmd.web.budget import FILE, Budget
+from qmd.web.embeds import MAX_DEPTH, part
 from qmd.web.markdown import Context, Embedded, render
 from qmd.web.messages import Translate
 from qmd.web.pages import read_address, safe
 from qmd.web.rendered import Find, Rendered, marked
 from qmd.web.search import highlighter
 
-#: Documents that are larger, or take longer to render, are shown as text, some lines at a time.
-MAX_RENDERED = 400_000
+#: The time for a page on a slow machine; its budget is spent before on others.
 MAX_SECONDS = 10.0
+#: Lines of a document that is shown as text.
 LINES = 2_000
 _MAX_LINE = 5_000
+#: Characters of a note in which a heading or block is searched in a step.
+_SEARCHED = 100
 #: Pages or slides that are marked.
 MAX_PLACES = 2_000
 
@@ -48,7 +52,7 @@ class View(Struct, frozen=True):
         rendered: The parts of its HTML; none if it is shown as text.
         html: Its HTML.
         rows: Otherwise its lines by number.
-        too_large: Whether it is shown as text because it is large, or takes long to render.
+        too_large: Whether it is shown as text because it is large.
         properties: Its fields.
         places: Where the pages, slides or cells of the source file begin.
         links: The documents that it links to.
@@ -119,24 +123,21 @@ def view(
 ) -> View:
     """Return a document for the page. Raises as `Index.get`.
 
-    A document whose HTML is not ready at the deadline is shown as text.
+    What is left of a document when the budget of a page is spent, or at the deadline, is shown as plain text.
     """
     reading = read(index, reference)
     page, document = reading.page, reading.page.document
     find, original = highlighter(query), _file_address(index.viewable_file(document))
     places = tuple(anchor for anchor in page.anchors[:MAX_PLACES] if anchor.kind != LINE)
-    too_large = len(page.text) > MAX_RENDERED
+    budget = Budget(deadline.passed)
+    too_large = not budget.take_text(page.text)
     as_text = source or too_large or page.media_type != "text/markdown"
     html, rendered = "", Rendered()
     properties: Mapping[str, tuple[Any, ...]] = {}
     if not as_text:
-        try:
-            rendered, properties = _render(index, reading, remote_images, translate, deadline)
-            separators = [(place.line, _separator(place, original, translate)) for place in places]
-            html = rendered.html(find, line, separators)
-        except InterruptedError:
-            deadline.check()
-            too_large = as_text = True
+        rendered, properties = _render(index, reading, remote_images, translate, budget, deadline)
+        separators = [(place.line, _separator(place, original, translate)) for place in places]
+        html = rendered.html(find, line, separators)
     if not properties:
         # Without a date of its own, a document has that of its file, which is no property.
         stated = [] if document.date == of_mtime(document.modified_ns) else ["date"]
@@ -184,7 +185,12 @@ _rendered = _Cache()
 
 
 def _render(
-    index: Index, reading: Reading, remote_images: bool, translate: Translate, deadline: Deadline
+    index: Index,
+    reading: Reading,
+    remote_images: bool,
+    translate: Translate,
+    budget: Budget,
+    deadline: Deadline,
 ) -> tuple[Rendered, Mapping[str, tuple[Any, ...]]]:
     """Return a Markdown document as HTML, and its properties."""
     text, document = reading.page.text, reading.page.document
@@ -195,27 +201,33 @@ def _render(
     key = (document.hash, document.file, remote_images, links, frozenset(index.config.collections), translate)
     rendered = _rendered.get(key)
     if rendered is None:
-        shown = _Shown(index, remote_images, lambda done: translate("done" if done else "open"), deadline)
-        rendered = render(text[start:], shown.context(reading, 1 + text.count("\n", 0, start)))
-        if shown.characters == 0:  # other notes may change without this one
+        shown = _Shown(index, remote_images, lambda done: translate("done" if done else "open"), budget)
+        shown.parts.add((document.file, ""))
+        first_line = 1 + text.count("\n", 0, start)
+        rendered = render(text[start:], shown.context(document, reading.links, first_line))
+        deadline.check()
+        # Other notes may change without this one, and there may be more time.
+        if len(shown.parts) == 1 and not deadline.passed():
             _rendered.put(key, rendered)
     return rendered, {name: values for name, values in head.fields.items() if values}
 
 
 class _Shown(Struct):
-    """What is shown of a document and of the notes inside it; `characters` are those of the notes."""
+    """What is shown of a document and of the notes inside it; `parts` are these notes, with the fragments."""
 
     index: Index
     remote_images: bool
     task: Callable[[bool], str]
-    deadline: Deadline
-    characters: int = 0
+    budget: Budget
+    parts: set[tuple[str, str]] = field(default_factory=set)
 
-    def context(self, reading: Reading, first_line: int = 1, depth: int = 0) -> Context:
+    def context(
+        self, document: Document, links: Sequence[ResolvedLink], first_line: int = 1, depth: int = 0
+    ) -> Context:
         """Return what rendering needs to know about a document that is in `depth` other ones."""
-        document = reading.page.document
-        targets = {link.target: link.to for link in reading.links if link.to}
+        targets = {link.target: link.to for link in links if link.to}
 
+        @cache
         def link(target: str) -> str | None:
             if is_uri(target):
                 target = parse_uri(target)
@@ -224,8 +236,10 @@ class _Shown(Struct):
             to = targets.get(target)
             return None if to is None else read_address(to)
 
+        @cache
         def file(target: str) -> str | None:
-            return _file_address(self.index.viewable_file(document, target))
+            found = self.index.viewable_file(document, target) if self.budget.take(FILE) else None
+            return _file_address(found)
 
         def embed(target: str) -> Embedded | None:
             path, _, fragment = target.partition("#")
@@ -233,20 +247,20 @@ class _Shown(Struct):
             return None if to is None or depth == MAX_DEPTH else self.embedded(to, fragment, depth + 1)
 
         page = read_address(document.file) if depth else ""
-        return Context(
-            link, file, first_line, self.remote_images, self.task, self.deadline.passed, embed, page
-        )
+        return Context(link, file, first_line, self.remote_images, self.task, self.budget, embed, page)
 
     def embedded(self, file: str, fragment: str, depth: int) -> Embedded | None:
-        """Return a part of another note; None if there is none, or if enough is shown already."""
-        reading = read(self.index, file)
-        text = part(reading.page.text, fragment)
-        if text is None or reading.page.media_type != "text/markdown":
+        """Return a part of another note; None if there is none, if it is shown already, or is too much."""
+        key = (file, fragment.casefold())
+        if key in self.parts or self.budget.spent:
             return None
-        self.characters += len(text)
-        return (
-            Embedded(text, self.context(reading, depth=depth)) if self.characters <= MAX_CHARACTERS else None
-        )
+        self.parts.add(key)
+        page = self.index.get(file)
+        self.budget.take(len(page.text) // _SEARCHED)
+        text = part(page.text, fragment) if page.media_type == "text/markdown" else None
+        if text is None or not self.budget.take_note(text):
+            return None
+        return Embedded(text, self.context(page.document, self.index.links(file), depth=depth))
 
 
 def _rows(page: Page, line: int | None, first_line: int, find: Find | None) -> Iterator[tuple[int, Markup]]:

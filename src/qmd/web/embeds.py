@@ -9,8 +9,6 @@ from qmd.text.outline import find_section, sections
 
 #: A note is shown in a note that is shown in a note, but not deeper.
 MAX_DEPTH = 2
-#: Characters that are shown of all notes in one.
-MAX_CHARACTERS = 200_000
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
 
 

@@ -6,6 +6,7 @@ Everything else that looks like a tag is text. What this module writes is cleane
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from html import escape, unescape
 
@@ -27,14 +28,47 @@ _KEPT: Mapping[str, frozenset[str]] = {
 #: The policy of the page allows no style attributes, so the alignment becomes a class.
 _ALIGNED = frozenset({"left", "right", "center"})
 
+#: Elements whose end need not be written, or that have none.
+_ENDED = frozenset("p li dt dd tr td th thead tbody tfoot br hr img".split())
+#: Elements that are open inside of each other. Cleaning takes longer with each.
+MAX_OPEN = 50
+
 #: Returns the HTML of a link or an image from its attributes.
 Address = Callable[[Mapping[str, str]], str]
 
 
-def tag_html(match: re.Match[str], link: Address, image: Address) -> str:
-    """Return a tag that `HTML_TAG` matches as HTML, or as text if documents may not use it."""
+class Open:
+    """The elements of a document that are open, by name. Deeper ones than `MAX_OPEN` are text."""
+
+    def __init__(self) -> None:
+        self._open: Counter[str] = Counter()
+        self._refused: Counter[str] = Counter()
+        self._depth = 0
+
+    def takes(self, name: str, *, closing: bool) -> bool:
+        """Return whether a tag may be written."""
+        if name in _ENDED:
+            return True
+        if not closing:
+            deep = self._depth >= MAX_OPEN
+            (self._refused if deep else self._open)[name] += 1
+            self._depth += not deep
+            return not deep
+        # Those that were refused are the innermost.
+        if self._refused[name]:
+            self._refused[name] -= 1
+            return False
+        if self._open[name]:
+            self._open[name] -= 1
+            self._depth -= 1
+        return True
+
+
+def tag_html(match: re.Match[str], opened: Open, link: Address, image: Address) -> str:
+    """Return a tag that `HTML_TAG` matches as HTML, or as text if documents may not use it here."""
     closing, name, rest = match[1], match[2].lower(), match[3]
-    if name not in INLINE and name not in BLOCKS:
+    allowed = name in INLINE or name in BLOCKS
+    if not (allowed and opened.takes(name, closing=bool(closing))):
         return escape(match[0])
     if closing:
         return f"</{name}>"
@@ -50,13 +84,13 @@ def tag_html(match: re.Match[str], link: Address, image: Address) -> str:
     return f"<{name}{attributes}>"
 
 
-def block_html(text: str, link: Address, image: Address) -> str:
+def block_html(text: str, opened: Open, link: Address, image: Address) -> str:
     """Return a block of HTML with the tags that documents may use, and without comments."""
     text = _without_comments(text)
     parts: list[str] = []
     at = 0
     for match in HTML_TAG.finditer(text):
-        parts += [escape(unescape(text[at : match.start()]), False), tag_html(match, link, image)]
+        parts += [escape(unescape(text[at : match.start()]), False), tag_html(match, opened, link, image)]
         at = match.end()
     return "".join((*parts, escape(unescape(text[at:]), False)))
 

@@ -8,6 +8,7 @@ policy of the page is the third.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from html import escape
@@ -26,12 +27,15 @@ from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
 from qmd.web import formulas, html_tags
+from qmd.web.budget import CODE, FORMULA, PER_TEX, SECONDS, Budget
 from qmd.web.media import media, sized
 from qmd.web.rendered import LINES, Heading, Rendered
 from qmd.web.syntax import INLINE_IMAGE, SCHEME, block_anchor, is_safe, parser
 
 #: Characters of code that are coloured in a document. The rest is shown as it is.
 _MAX_COLOURED = 30_000
+#: Characters that a lexer gets at once, in whole lines.
+_PIECE = 1_000
 _TEXT_TAGS = "p h1 h2 h3 h4 h5 h6 blockquote ul ol li hr br em strong s del code pre mark sup sub section"
 _ALLOWED = {*_TEXT_TAGS.split(), "audio", "video", "tbody"}
 _ALLOWED |= html_tags.INLINE | html_tags.BLOCKS | formulas.ELEMENTS
@@ -61,7 +65,7 @@ class Context(Struct):
         first_line: The line of the text's first line.
         remote_images: Whether images on other hosts are loaded.
         task: Returns the label of a task that is done, or open.
-        stop: Returns whether to give up. Called before each piece of the text.
+        budget: What may be done for the page.
         embed: Returns the note for the target of an embed; None if it is not shown here.
         page: The address of a document that is shown in another one, in which its lines and ids mean nothing.
     """
@@ -71,7 +75,7 @@ class Context(Struct):
     first_line: int = 1
     remote_images: bool = False
     task: Callable[[bool], str] = lambda done: "done" if done else "open"
-    stop: Callable[[], bool] = lambda: False
+    budget: Budget = field(default_factory=Budget)
     embed: Callable[[str], Embedded | None] = lambda target: None
     page: str = ""
     headings: list[Heading] = field(default_factory=list)
@@ -87,13 +91,14 @@ class Embedded(Struct, frozen=True):
 
 
 def render(text: str, context: Context) -> Rendered:
-    """Return a Markdown text as HTML.
+    """Return a Markdown text as HTML; what is left when the budget is spent is plain text in it."""
+    html = _clean(_render(text, context))
+    return Rendered.of(html, context.headings, context.blocked, short=context.budget.short)
 
-    Raises:
-        InterruptedError: If `context.stop` returned true.
-    """
-    html = _clean(_parser().render(text, {"context": context, "stop": context.stop}))
-    return Rendered.of(html, context.headings, context.blocked)
+
+def _render(text: str, context: Context) -> str:
+    env = {"context": context, "budget": context.budget, "open": html_tags.Open()}
+    return str(_parser().render(text, env))
 
 
 def slug(text: str) -> str:
@@ -174,16 +179,38 @@ _FORMATTER: HtmlFormatter[str] = HtmlFormatter(nowrap=True)
 
 
 def _coloured(code: str, language: str, context: Context) -> str:
-    """Return code in colours; empty if its language is not known, or too much has been coloured already."""
-    if not language or context.coloured + len(code) > _MAX_COLOURED:
+    """Return code in colours; empty if its language is not known, or too much has been coloured already.
+
+    The time of some lexers grows with the square of the text or worse, so they get a piece at a time, and the
+    budget pays for their time.
+    """
+    if not language or context.coloured + len(code) > _MAX_COLOURED or not context.budget.take(CODE):
         return ""
     try:
         lexer = get_lexer_by_name(language.lower())
     except ClassNotFound:
         return ""
     context.coloured += len(code)
-    html: str = highlight(code, lexer, _FORMATTER)
-    return html
+    parts = []
+    for piece in _pieces(code):
+        if len(piece) > _PIECE or not context.budget.take():
+            parts.append(escape(piece, quote=False))
+            continue
+        started = time.thread_time()
+        parts.append(highlight(piece, lexer, _FORMATTER))
+        context.budget.take(int((time.thread_time() - started) / SECONDS))
+    return "".join(parts)
+
+
+def _pieces(code: str) -> Iterator[str]:
+    """Yield code in pieces of whole lines, of at most `_PIECE` characters unless a line is longer."""
+    piece = ""
+    for line in code.splitlines(keepends=True):
+        if piece and len(piece) + len(line) > _PIECE:
+            yield piece
+            piece = ""
+        piece += line
+    yield piece
 
 
 def _lines(token: Token) -> str:
@@ -225,20 +252,23 @@ class _Renderer(RendererHTML):
 
     code_block = fence  # type: ignore[assignment]  # called by position
 
+    def rest(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
+        return f'<pre class="rest" tabindex="0"{_lines(tokens[at])}>{escape(tokens[at].content)}</pre>\n'
+
     def math_inline(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
         tex = tokens[at].content
-        return formulas.mathml(tex, block=False) or f'<code class="math">{escape(tex)}</code>'
+        return _mathml(tex, env, block=False) or f'<code class="math">{escape(tex)}</code>'
 
     def math_block(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
         tex = tokens[at].content.strip()
-        html = formulas.mathml(tex, block=True) or f"<pre><code>{escape(tex)}</code></pre>"
+        html = _mathml(tex, env, block=True) or f"<pre><code>{escape(tex)}</code></pre>"
         return f'<div class="math" tabindex="0" role="group"{_lines(tokens[at])}>{html}</div>'
 
     def html_tags(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        return html_tags.block_html(tokens[at].content, *_html_addresses(env["context"]))
+        return html_tags.block_html(tokens[at].content, env["open"], *_html_addresses(env["context"]))
 
     def html_tag(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        return html_tags.tag_html(tokens[at].meta["match"], *_html_addresses(env["context"]))
+        return html_tags.tag_html(tokens[at].meta["match"], env["open"], *_html_addresses(env["context"]))
 
     def embed(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
         """Show a note, or the link to it, in place of a paragraph."""
@@ -247,7 +277,7 @@ class _Renderer(RendererHTML):
         found = context.embed(token.meta["target"])
         if found is None:
             return f"<p{_lines(token)}>{link}</p>\n"
-        html = _parser().render(found.text, {"context": found.context, "stop": found.context.stop})
+        html = _render(found.text, found.context)
         context.blocked += found.context.blocked
         context.coloured += found.context.coloured
         title = f'<p class="embed-title">{link}</p>'
@@ -275,6 +305,11 @@ class _Renderer(RendererHTML):
         if not (alt and token.meta.get("caption")):
             return html
         return f'<span class="figure">{html}<span class="caption">{escape(alt)}</span></span>'
+
+
+def _mathml(tex: str, env: Mapping[str, Any], *, block: bool) -> str | None:
+    enough = env["context"].budget.take(FORMULA + PER_TEX * len(tex))
+    return formulas.mathml(tex, block=block) if enough else None
 
 
 def _html_addresses(context: Context) -> tuple[html_tags.Address, html_tags.Address]:

@@ -46,15 +46,19 @@ class Rendered(Struct, frozen=True):
             many elements it is in.
         headings: Its headings.
         blocked_images: The number of remote images that were left out.
+        short: Whether a part is plain text, or a link, because the page would have cost too much.
     """
 
     parts: tuple[str, ...] = ()
     blocks: tuple[tuple[int, int, int, int], ...] = ()
     headings: tuple[Heading, ...] = ()
     blocked_images: int = 0
+    short: bool = False
 
     @classmethod
-    def of(cls, html: str, headings: Sequence[Heading] = (), blocked_images: int = 0) -> Rendered:
+    def of(
+        cls, html: str, headings: Sequence[Heading] = (), blocked_images: int = 0, *, short: bool = False
+    ) -> Rendered:
         """Take a document apart whose blocks have the attribute `LINES`."""
         parts = _TAG.split(html)
         blocks = []
@@ -69,7 +73,7 @@ class Rendered(Struct, frozen=True):
                 parts[place] = tag.replace(found[0], "")
                 blocks.append((int(found[1]), int(found[2]), place, depth))
             depth += not tag.startswith(_VOID)
-        return cls(tuple(parts), tuple(blocks), tuple(headings), blocked_images)
+        return cls(tuple(parts), tuple(blocks), tuple(headings), blocked_images, short)
 
     @property
     def size(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import quote, unquote
 
 from markdown_it import MarkdownIt
@@ -14,6 +14,7 @@ from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.dollarmath.index import math_block_dollar
 from mdit_py_plugins.footnote import footnote_plugin
 
 from qmd.text.blocks import RAW, RAW_END
@@ -32,6 +33,10 @@ _CALLOUT = re.compile(r"\[!([A-Za-z][\w-]{0,30})\]([+-]?)[ \t]*([^\n]*)")
 BLOCK_ID = re.compile(r"(?:^|[ \t\n]|(?<=\]\]))\^([A-Za-z0-9-]{1,100})\Z")
 #: The lines of a block quote that are read at first. Few are longer, and it is also the factor to read more.
 _QUOTED = 16
+#: The end of a line that ends a block of formulas.
+_FORMULA_END = re.compile(r"\$\$(?=[ \t]*$)", re.MULTILINE)
+#: Takes the state, the first line, the line after the last one, and whether to look only.
+BlockRule = Callable[[StateBlock, int, int, bool], bool]
 _TASK = re.compile(r"\[([ xX/-])\][ \t]+")
 _MARK = re.compile(r"==(?=\S)([^\n]{1,2000}?)(?<=\S)==")
 #: Colours of callouts; other types look like a note.
@@ -46,16 +51,18 @@ _CALLOUTS: Mapping[str, str] = {
 def parser(renderer: type[RendererProtocol]) -> MarkdownIt:
     """Return a parser with a renderer for its tokens.
 
-    It raises `InterruptedError` as soon as the function `stop` of its environment returns true.
+    As soon as the `budget` of its environment is spent, it takes the rest as plain text.
     """
     parser = MarkdownIt("commonmark", {"html": False}, renderer_cls=renderer)
     parser.enable(["table", "strikethrough"])
     parser.disable(["html_block", "html_inline"])
+    # What interrupts the same blocks as the rule of markdown-it, or of its plugin.
+    interrupts = ["paragraph", "reference", "blockquote", "list"]
     parser.use(footnote_plugin)
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, allow_labels=False)
+    formula = math_block_dollar(allow_labels=False, allow_blank_lines=True)
+    parser.block.ruler.at("math_block", _closed(formula), {"alt": interrupts})
     parser.validateLink = is_safe  # type: ignore[method-assign]
-    # It interrupts the same blocks as the rule of markdown-it.
-    interrupts = ["paragraph", "reference", "blockquote", "list"]
     parser.block.ruler.at("blockquote", _blockquote, {"alt": interrupts})
     parser.block.ruler.before("paragraph", "comment", _block_comment, {"alt": ["paragraph"]})
     parser.block.ruler.before("paragraph", "html_tags", _html_block, {"alt": ["paragraph"]})
@@ -71,8 +78,8 @@ def parser(renderer: type[RendererProtocol]) -> MarkdownIt:
     # The text rule stops only at characters that begin something.
     parser.inline.ruler.at("text", _text)
     # Tried before each line and each piece of one.
-    parser.block.ruler.before("table", "stop", _stop, {"alt": ["paragraph"]})
-    parser.inline.ruler.before("text", "stop", _stop)
+    parser.block.ruler.before("table", "rest", _rest_of_block, {"alt": ["paragraph"]})
+    parser.inline.ruler.before("text", "rest", _rest_of_line)
     parser.core.ruler.before("inline", "callouts", _callouts)
     parser.core.ruler.before("inline", "block_ids", _block_ids)
     parser.core.ruler.after("inline", "tasks", _tasks)
@@ -80,11 +87,26 @@ def parser(renderer: type[RendererProtocol]) -> MarkdownIt:
     return parser
 
 
-def _stop(state: StateBlock | StateInline, *_: object) -> bool:
-    """Match nothing, but end the parsing if it takes too long."""
-    if state.env["stop"]():
-        raise InterruptedError
-    return False
+def _rest_of_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Match nothing as long as the budget lasts, and then all lines that are left."""
+    if state.env["budget"].take():
+        return False
+    if not silent:
+        token = state.push("rest", "pre", 0)
+        token.map = [start, end]
+        token.content = state.getLines(start, end, 0, True)
+        state.line = end
+    return True
+
+
+def _rest_of_line(state: StateInline, silent: bool) -> bool:
+    """Match nothing as long as the budget lasts, and then all text that is left."""
+    if state.env["budget"].take():
+        return False
+    if not silent:
+        state.pending += state.src[state.pos : state.posMax]
+    state.pos = state.posMax
+    return True
 
 
 def is_safe(url: str) -> bool:
@@ -141,6 +163,21 @@ def _comment(state: StateInline, silent: bool) -> bool:
                 state.pos = end
                 return True
     return False
+
+
+def _closed(formula: BlockRule) -> BlockRule:
+    """Return the rule of blocks of formulas, which does not look for an end again where there is none."""
+
+    def closed(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        begin = state.bMarks[start] + state.tShift[start]
+        if not state.src.startswith("$$", begin):
+            return False
+        ends = state.env.setdefault("formula_ends", {})
+        if state.src not in ends:
+            ends[state.src] = max((match.start() for match in _FORMULA_END.finditer(state.src)), default=-1)
+        return ends[state.src] >= begin + 2 and formula(state, start, end, silent)
+
+    return closed
 
 
 def _blockquote(state: StateBlock, start: int, end: int, silent: bool) -> bool:

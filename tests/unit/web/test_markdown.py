@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from qmd.text.highlight import Highlighter
 from qmd.text.query import parse
+from qmd.web.budget import Budget
 from qmd.web.embeds import part
+from qmd.web.html_tags import MAX_OPEN
 from qmd.web.markdown import Context, Embedded, render
 from qmd.web.rendered import Rendered
 
@@ -257,8 +259,18 @@ def test_rendered_text_never_contains_executable_html(text: str) -> None:
         assert not re.search(r"\s(on\w+|style)=", re.sub(r'"[^"]*"', '""', tag))
 
 
-@pytest.mark.parametrize("piece", ["*a [b](", "> ", "line\n", "- a\n\n"])
-def test_render_stops_when_told_to(piece: str) -> None:
+@pytest.mark.parametrize("piece", ["*a [b](c) ", "> a\n", "a\n", "- a\n\n", "<b>a</b>", "$a$ ", "==a== "])
+def test_render_shows_as_text_what_is_left_when_the_budget_is_spent(piece: str) -> None:
+    budget = Budget(steps=100)
+    cut = render(piece * 2_000, Context(LINKS.get, FILES.get, budget=budget))
+    whole = render(piece * 2_000, Context(LINKS.get, FILES.get, budget=Budget(steps=10**9)))
+    assert (cut.short, whole.short) == (True, False)
+    text = re.sub(r"<[^>]*>", "", cut.html())
+    assert text.count("a") >= 2_000
+    assert len(cut.parts) < len(whole.parts) / 4 + 10
+
+
+def test_render_stops_at_the_end_of_the_time() -> None:
     asked = 0
 
     def stop() -> bool:
@@ -266,6 +278,25 @@ def test_render_stops_when_told_to(piece: str) -> None:
         asked += 1
         return asked == 10
 
-    with pytest.raises(InterruptedError):
-        render(piece * 2_000, Context({}.get, {}.get, stop=stop))
+    assert render("- a\n\n" * 2_000, Context(LINKS.get, FILES.get, budget=Budget(stop))).short
     assert asked == 10
+
+
+def test_elements_deep_in_each_other_are_text() -> None:
+    html = rendered("<details>\n\n" * 2_000 + "end" + "\n\n</details>" * 2_000 + "\n\n<b>bold</b>").html()
+    assert html.count("<details>") == html.count("</details>") == MAX_OPEN
+    assert html.count("&lt;details&gt;") == html.count("&lt;/details&gt;") == 2_000 - MAX_OPEN
+    assert html.endswith("<b>bold</b></p>\n")
+
+
+def test_elements_whose_end_may_be_left_out_are_not_deep() -> None:
+    html = rendered("<ul>" + "<li>a" * 500 + "</ul>\n\n" + "<p>b\n\n" * 500).html()
+    assert (html.count("<li>"), html.count("<p>")) == (500, 500)
+
+
+@pytest.mark.parametrize("language", ["c", "make", "autohotkey", "csharp"])
+def test_code_is_coloured_a_piece_at_a_time(language: str) -> None:
+    lines = "".join(f"x{n} = {n};\n" for n in range(2_000))
+    html = rendered(f"```{language}\n{lines}```").html()
+    assert re.sub(r"<[^>]*>", "", html).replace(language, "", 1).strip() == lines.strip()
+    assert "<span class=" in html.partition("<code>")[2]
