@@ -79,7 +79,7 @@ class QmdMemoryProvider(MemoryProvider):
         return said
 
     def _run(self, words: list[str], given: str = "") -> subprocess.CompletedProcess[str]:
-        command = ["qmd", *words]
+        command = ["qmd", "--agent", *words]
         try:
             return subprocess.run(
                 command, input=given, capture_output=True, encoding="utf-8", timeout=SECONDS, check=False

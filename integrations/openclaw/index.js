@@ -21,7 +21,9 @@ function run(settings, agentId, words, signal) {
   )
 }
 
-const json = async (...given) => JSON.parse(await run(...given))
+/** What the model reads: without secrets, and without what is kept from agents. */
+const forAgent = async (settings, agentId, words, signal) =>
+  JSON.parse(await run(settings, agentId, ["--agent", ...words], signal))
 
 /** A hit with the lines that its snippet shows, which are numbered as in the file. */
 function result(hit) {
@@ -34,7 +36,7 @@ function result(hit) {
 }
 
 function manager(settings, agentId) {
-  const state = async () => json(settings, agentId, ["status", "--json"])
+  const state = async () => JSON.parse(await run(settings, agentId, ["status", "--json"]))
   const embedded = async () => (await state()).vectors.some((each) => each.current)
   return {
     async search(query, { maxResults, minScore, lexicalOnly, sources, signal } = {}) {
@@ -42,12 +44,12 @@ function manager(settings, agentId) {
       const limit = ["-n", String(maxResults ?? settings.maxResults)]
       const least = ["--min-score", String(minScore ?? settings.minScore)]
       const words = [lexicalOnly ? "search" : settings.mode, "--json", "--line-numbers", ...limit, ...least]
-      return (await json(settings, agentId, [...words, "--", query], signal)).map(result)
+      return (await forAgent(settings, agentId, [...words, "--", query], signal)).map(result)
     },
     async readFile({ relPath, from, lines }) {
       const part = [...(from ? ["--from", String(from)] : []), ...(lines ? ["-l", String(lines)] : [])]
       try {
-        const read = await json(settings, agentId, ["get", "--json", ...part, "--", relPath])
+        const read = await forAgent(settings, agentId, ["get", "--json", ...part, "--", relPath])
         return { status: "ok", text: read.body, path: relPath, from: read.line }
       } catch (error) {
         if (!/not (found|indexed)/i.test(error.message)) throw error

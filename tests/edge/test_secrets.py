@@ -12,6 +12,7 @@ import pytest
 from msgspec import Struct
 
 from qmd.api.table import TABLE
+from qmd.cli import commands
 from tests.agents import INITIALIZE, agents
 from tests.clients import Server, server_of
 from tests.repositories import Repository, needs_git
@@ -205,6 +206,94 @@ def test_hooks_and_packs_of_the_command_give_no_secret(planted: Planted) -> None
             assert not planted.leaks(pack), pack
     people = planted.user.ok("pack", "backup server restored release", "--tokens", "60000", "--secrets")
     assert planted.leaks(people)
+
+
+#: What the commands that print documents, or name them, are given. `{}` is a document.
+READ: dict[str, tuple[tuple[str, ...], ...]] = {
+    "search": (("backup", "-n", "500", "--json"), ("backup", "--full"), (HIDDEN,)),
+    "vsearch": (("the backup server", "--json"),),
+    "query": (("backup server restored", "--explain", "--facets", "machine,note,alias,title"),),
+    "similar": (("{}", "--full"),),
+    "pack": (("the backup server", "--tokens", "3000"),),
+    "get": (("{}",), ("{}:1-4", "--json"), ("{}", "--as-of", "2025"), (f"library/{HIDDEN}.md",)),
+    "multi-get": (("library/*", "--full"), ("library/*", "--full", "--xml"), ("diary/*",), ("-",)),
+    "ls": ((), ("library",), ("library", "--json", "--full-path"), ("diary",), ("--authors",)),
+    "outline": (("{}",),),
+    "history": (("{}",), ("{}", "--json")),
+    "links": (("{}",), ("--unresolved", "--json"), ("--orphans",), ("{}", "--backlinks")),
+    "fields": ((), *((name,) for name in ("machine", "note", "alias", "title", "path", HIDDEN))),
+    "tags": ((),),
+    "cite": (("check", "-"),),
+    "marks": ((), ("--json",)),
+    "collection": (("list",), ("show", "library"), ("show", "diary")),
+    "context": (("list",), ("check",)),
+    "status": ((), ("--json",)),
+    "models": ((),),
+    "why": (("{}", "backup"),),
+    "bench": (("--from-marks",),),
+    "doctor": ((), ("--secrets",), ("--stale",)),
+    "update": ((),),
+    "index": ((),),
+    "embed": ((),),
+    "watch": ((),),
+    "cleanup": (("--dry-run",),),
+    "backup": ((),),
+    "store": (("copy", ".", "other.sqlite"),),
+    "pin": (("backup", "{}"),),
+    "unpin": (("backup",),),
+    "mark": (("backup", "{}", "good"),),
+    "unmark": (("backup",),),
+    "add": ((".",),),
+    "keys": (("list",),),
+    "hook": (("status",),),
+}
+#: Commands that print no document, or are not about the index.
+OTHERS = {"archive", "completion", "help", "init", "mcp", "migrate", "open", "pull", "restore", "server"}
+OTHERS |= {"skill", "trust"}
+#: Commands that agents may not call.
+REFUSED = {"why", "bench", "watch", "cleanup", "backup", "store", "pin", "unpin", "mark", "unmark", "add"}
+
+
+@pytest.mark.parametrize("by", ["server", "itself"])
+@pytest.mark.parametrize("command", READ)
+def test_command_for_agents_gives_no_secret(command: str, by: str, planted: Planted) -> None:
+    # A server has the days of its own zone, so it leaves commands of another one to themselves.
+    environ = {"TZ": "UTC" if by == "server" else "Asia/Tokyo"}
+    draft = f'It says "the backup server and more" ({planted.names[3]}:3).'
+    people = []
+    for words in READ[command]:
+        for number, name in enumerate(planted.names[::10] if "{}" in " ".join(words) else [""]):
+            given = [word.replace("{}", name) for word in words]
+            stdin = "\n".join(planted.names).encode() if command == "multi-get" else draft.encode()
+            switched = environ if number % 2 else environ | {"QMD_AGENT": "1"}
+            options = ["--agent"] if number % 2 else []
+            done = planted.user.call(*options, command, *given, stdin=stdin, **switched)
+            shown = done.stdout + done.stderr
+            assert not planted.leaks(shown, " ".join(given)), (given, shown)
+            assert "internal error" not in shown, shown
+            assert not (command in REFUSED and done.returncode == 0), shown
+            if command not in REFUSED and by == "itself" and command not in ("update", "index", "embed"):
+                people.append(planted.user.call(command, *given, stdin=stdin, **environ).stdout)
+    if command in ("search", "get", "multi-get", "ls", "fields", "query", "similar", "links"):
+        assert by == "server" or any(planted.leaks(shown) for shown in people)
+
+
+def test_every_command_is_called_above_for_an_agent() -> None:
+    assert {*READ, *OTHERS} == {*commands.names()}
+    assert {*READ} >= commands.FOR_AGENTS - {"archive"}
+
+
+def test_pack_for_agents_shows_no_secrets_to_people(planted: Planted) -> None:
+    done = planted.user.call("--agent", "pack", "backup server", "--secrets")
+    assert done.returncode == 2
+    assert "--secrets is for people" in done.stderr
+
+
+def test_hints_for_agents_name_commands_for_agents(planted: Planted) -> None:
+    missing = planted.user.call("--agent", "search", "the backup", "-c", "diary", TZ="Asia/Tokyo")
+    assert missing.returncode != 0
+    ambiguous = planted.user.call("--agent", "get", f"{planted.names[0]}#Nothing", TZ="Asia/Tokyo")
+    assert "qmd --agent outline" in ambiguous.stderr, ambiguous.stderr
 
 
 def test_keys_list_shows_keys_for_agents(planted: Planted) -> None:

@@ -13,6 +13,8 @@ from tests.users import MakeUser, User
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "integrations"
+#: A key in a note that plugins find.
+KEY = "AKIAQ3EGRZZT5N2M7XPW"
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +23,9 @@ def host(make_user: MakeUser) -> User:
     user = make_user("host")
     shutil.rmtree(user.notes)
     shutil.copytree(ROOT / "examples" / "notes", user.notes)
+    (user.notes / "vault.md").write_text(f"# The vault of zebrafish\n\nIts key: {KEY}\n", encoding="utf-8")
+    kept = "---\nagents: false\n---\n# The diary of zebrafish\n\nNobody reads the diary.\n"
+    (user.notes / "diary.md").write_text(kept, encoding="utf-8")
     for index in ([], ["--index", "openclaw-main"]):
         user.ok(*index, "collection", "add", str(user.notes), "--name", "notes")
         user.ok(*index, "embed", "-q")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.integrations.conftest import FOLDER
+from tests.integrations.conftest import FOLDER, KEY
 from tests.users import User
 
 pytestmark = pytest.mark.models
@@ -97,3 +97,13 @@ def test_tools_search_and_read(provider: Any) -> None:
     assert read["body"].strip() == "# Backups"
     failed = json.loads(provider.handle_tool_call("qmd_get", {"path": "--help"}))
     assert "not found" in failed["error"]
+
+
+def test_tools_give_no_secret_and_nothing_that_is_kept_from_agents(provider: Any) -> None:
+    asked = {"query": "the vault and the diary of zebrafish", "limit": 3}
+    found = provider.handle_tool_call("qmd_search", asked)
+    read = provider.handle_tool_call("qmd_get", {"path": "notes/vault.md"})
+    assert "notes/vault.md" in found
+    assert "[secret" in read
+    assert not [part for part in (KEY, "diary") if part in found + read]
+    assert "not found" in provider.handle_tool_call("qmd_get", {"path": "notes/diary.md"})

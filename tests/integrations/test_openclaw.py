@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.integrations.conftest import FOLDER
+from tests.integrations.conftest import FOLDER, KEY
 from tests.users import User
 from tests.waiting import PATIENCE
 
@@ -96,6 +96,14 @@ def test_reading_is_limited_to_the_index(seen: dict[str, Any]) -> None:
     assert seen["read"]["text"].strip() == "# Backups"
     assert seen["missing"] == {"status": "not_found", "text": "", "path": "qmd://notes/none.md"}
     assert seen["outside"] == {"status": "not_found", "text": "", "path": "/etc/hostname"}
+
+
+def test_answers_have_no_secret_and_nothing_that_is_kept_from_agents(seen: dict[str, Any]) -> None:
+    shown = json.dumps([seen["vault"], seen["key"]])
+    assert "qmd://notes/vault.md" in shown
+    assert "[secret" in seen["key"]["text"]
+    assert not [part for part in (KEY, "diary") if part in shown]
+    assert seen["diary"]["status"] == "not_found"
 
 
 def test_tools_answer_as_the_manager_does(seen: dict[str, Any]) -> None:

@@ -48,7 +48,7 @@ def authors(session: Session, data: str | None) -> None:
       qmd archive authors
       qmd archive authors --data ~/afdian --json
     """
-    _show(_open(session, data).authors())
+    _show(session, _open(session, data).authors())
 
 
 @archive.command("posts")
@@ -62,7 +62,7 @@ def posts(session: Session, author: str, data: str | None) -> None:
       qmd archive posts q9adg
       qmd archive posts q9adg --json
     """
-    _show(_open(session, data).posts(author))
+    _show(session, _open(session, data).posts(author))
 
 
 @archive.command("read")
@@ -78,7 +78,7 @@ def read(session: Session, path: str | None, author: str | None, title: str | No
       qmd archive read 'q9adg/motions/2020-12-15_20_10_39_一个小打算.md'
       qmd archive read --author q9adg --title 打算
     """
-    _show(_open(session, data).read_or_find(path, author, title))
+    _show(session, _open(session, data).read_or_find(path, author, title))
 
 
 @archive.command("search")
@@ -95,7 +95,7 @@ def search(session: Session, text: tuple[str, ...], author: str | None, data: st
       qmd archive search 疫情
       qmd archive search '一个 小打算' --author q9adg --json
     """
-    _show(_open(session, data).search(query_text(text), author))
+    _show(session, _open(session, data).search(query_text(text), author))
 
 
 @archive.command("mcp")
@@ -140,11 +140,16 @@ def _open(session: Session, data: str | None, *, agent: bool = False) -> Archive
             noted.add(path)
             session.note(f"left out: {path}: {reason}")
 
-    return open_archive(data, name=session.index_name, on_problem=on_problem, agent=agent)
+    return open_archive(
+        data, name=session.index_name, on_problem=on_problem, agent=agent or session.for_agent
+    )
 
 
-def _show(result: list[str] | AuthorPosts | PostText | Matches) -> None:
+def _show(session: Session, result: list[str] | AuthorPosts | PostText | Matches) -> None:
     """Print an answer, for people as the text that the MCP tools of the archive return."""
+    from msgspec import to_builtins
+
+    from qmd.engine.access.masking import masked_parts
     from qmd.engine.archive import rendering
     from qmd.engine.archive.archive import AuthorPosts, Matches, PostText
 
@@ -160,8 +165,9 @@ def _show(result: list[str] | AuthorPosts | PostText | Matches) -> None:
         case _:
             value, text = [{"author": name} for name in result], rendering.authors(result)
     if chosen_format() == "json":
-        show_json(value)
+        show_json(masked_parts(to_builtins(value)) if session.for_agent else value)
     else:
+        text = session.masked(text)
         write_plain(text if text.endswith("\n") else text + "\n")
 
 

@@ -115,7 +115,12 @@ class _WithGlobalOptions(click.Command):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         # click puts --help last: insert the global options before it.
         params = super().get_params(ctx)
-        return [*params[:-1], *GLOBAL_OPTIONS, *params[-1:]]
+        return [*params[:-1], *self._global_options(), *params[-1:]]
+
+    def _global_options(self) -> list[click.Parameter]:
+        """Return the global options, without those of which the command has its own."""
+        own = {name for param in self.params for name in param.opts}
+        return [option for option in GLOBAL_OPTIONS if own.isdisjoint(option.opts)]
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -126,7 +131,7 @@ class _WithGlobalOptions(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         options = [param for param in self.params if isinstance(param, click.Option)]
         help_option = self.get_help_option(ctx)
-        shared = [*GLOBAL_OPTIONS, *([help_option] if help_option is not None else [])]
+        shared = [*self._global_options(), *([help_option] if help_option is not None else [])]
         for title, section in (("Options", options), ("Global options", shared)):
             rows = [record for option in section if (record := option.get_help_record(ctx)) is not None]
             if rows:

@@ -88,6 +88,13 @@ WITH_INDEX_FILE = frozenset(
         *("server", "server status", "server stop", "keys add", "keys list", "keys remove"),
     }
 )
+#: Commands that print what documents say, and are for agents too: hints name them with `--agent`.
+FOR_AGENTS = frozenset(
+    {
+        *("search", "vsearch", "query", "similar", "pack", "get", "multi-get", "ls", "outline", "history"),
+        *("links", "fields", "tags", "cite", "marks", "collection", "context", "status", "archive"),
+    }
+)
 
 
 def names(table: Table = COMMANDS) -> list[str]:

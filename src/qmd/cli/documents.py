@@ -74,7 +74,7 @@ def get(
     try:
         page = session.index.get(name, from_line=from_line, max_lines=max_lines, as_of=as_of)
     except DocumentNotFoundError as error:
-        absence = session.index.absence(name)
+        absence = None if session.for_agent else session.index.absence(name)
         if absence is None:
             raise
         raise DocumentNotFoundError(f"{name} is not indexed: {absence.reason}", (), absence.hint) from error

@@ -8,9 +8,9 @@ import click
 
 from qmd.cli.command import Command, NoSuchCommandError
 from qmd.cli.console import current
-from qmd.cli.session import Session
+from qmd.cli.session import AGENT, Session
 from qmd.cli.terminal import BOLD, DIM, RED, clean, clean_name, is_terminal, one_line, painted, write
-from qmd.errors import DocumentNotFoundError, QmdError
+from qmd.errors import DocumentNotFoundError, ForbiddenError, QmdError
 from qmd.text.similar import nearest
 
 INTERRUPTED = 130
@@ -24,7 +24,7 @@ def show(error: BaseException, session: Session) -> int:
 
         trace = "".join(traceback.format_exception(error))
         stderr = current().stderr
-        write(clean(trace, terminal=is_terminal(stderr)), stderr)
+        write(clean(session.masked(trace), terminal=is_terminal(stderr)), stderr)
     match error:
         case KeyboardInterrupt():
             write((session.addressed(str(error)) or "Interrupted.") + "\n", current().stderr)
@@ -39,16 +39,19 @@ def show(error: BaseException, session: Session) -> int:
             _print(error.format_message(), None)
             return error.exit_code
         case OSError() if error.strerror:
-            _print(f"{error.filename}: {error.strerror}" if error.filename else error.strerror, None)
+            message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+            _print(session.masked(message), None)
             return 1
     hint = None if debug else "run the command again with --debug to see the traceback"
-    _print(f"internal error: {type(error).__name__}: {error}", hint)
+    _print(session.masked(f"internal error: {type(error).__name__}: {error}"), hint)
     return 1
 
 
 def show_error(error: QmdError, session: Session) -> None:
     suggestions = error.suggestions if isinstance(error, DocumentNotFoundError) else ()
     hint = session.addressed(error.hint) if error.hint else None
+    if isinstance(error, ForbiddenError) and session.for_agent and hint is None:
+        hint = f"it is for people, without --agent and {AGENT}"
     _print(session.addressed(error.message), hint, suggestions)
 
 

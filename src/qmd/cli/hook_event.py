@@ -76,7 +76,7 @@ class _Event:
     @property
     def _index(self) -> Index:
         """The index as an agent may see it."""
-        return self._session.index.limited(agent=True)
+        return self._session.index
 
     def _briefing(self) -> str:
         if not self._choose_index():

@@ -40,7 +40,7 @@ def run(session: Session, event: str, target: str, starts_server: bool, timeout:
     from qmd.cli.hook_event import MAX_INPUT, answer
 
     data = current().read(MAX_INPUT + 1)
-    session.quiet = True
+    session.quiet = session.agent = True
     try:
         text = answer(session, event, target, data, starts_server=starts_server)
     except UnclearError:  # not for a server

@@ -78,9 +78,10 @@ def pack(session: Session, /, text: tuple[str, ...], since: str | None, **argume
     )
     session.uses |= {"marks"}
     render = _as_json if options.chosen_format() == "json" else markdown.render
-    session.for_agent = not arguments["secrets"]
-    index = session.index.limited(agent=True) if session.for_agent else session.index
-    made = index.run_pack(
+    if arguments["secrets"] and session.for_agent:
+        fail("--secrets is for people: it goes without --agent and QMD_AGENT")
+    session.agent = not arguments["secrets"]
+    made = session.index.run_pack(
         request,
         run=lambda search: response_of(session, "query", search, arguments),
         given=GivenFiles(cache_dir(current().environ)),

@@ -113,6 +113,11 @@ GLOBAL = (
         goes="session",
         shell_complete="files",
     ),
+    flag(
+        "--agent",
+        help="Print for an AI agent: without secrets, and without what is kept from agents.",
+        goes="session",
+    ),
     flag("-q", "--quiet", help="Do not show notes, hints and progress.", goes="session"),
     flag("--debug", help="Show the traceback of an error.", goes="session"),
 )

@@ -186,8 +186,7 @@ def _response(session: Session, kind: str, request: SearchRequest, mode: str) ->
         if not session.refusal:
             raise NotFoundError("no server runs for this index", "start one: qmd server --daemon")
         raise QmdError(session.refusal)
-    index = session.index.limited(agent=True) if session.for_agent else session.index
-    return index.run(kind, request, cancelled=session.cancelled)
+    return session.index.run(kind, request, cancelled=session.cancelled)
 
 
 def show_response(

@@ -41,7 +41,7 @@ Streams: TypeAlias = tuple[BinaryIO, BinaryIO]
 
 def index_over_stdio(session: Session, streams: Streams, watcher: str | None) -> None:
     """Serve MCP of the index on stdin and stdout. `watcher` is the name of the command if it watches."""
-    host = IndexHost(lambda: session.index)
+    host = IndexHost(lambda: session.whole_index)
     over_stdio(_index_server(session, host), streams, watching(host, watcher))
 
 
@@ -62,7 +62,7 @@ def over_stdio(
 
 def index_over_http(session: Session, options: dict[str, Any], watcher: str | None) -> None:
     """Serve MCP of the index over HTTP. `watcher` is the name of the command if it watches."""
-    host = IndexHost(lambda: session.index)
+    host = IndexHost(lambda: session.whole_index)
     context, routes = _index_server(session, host), mcp_http.rest_routes(host)
     over_http(session, options, context, keys_of(session), routes, watching(host, watcher))
 
@@ -94,7 +94,7 @@ def over_http(
 def index_server(session: Session, options: dict[str, Any], streams: Streams | None, watch: bool) -> None:
     """Serve HTTP, and MCP on `streams` too if they are given, until the server is told to stop."""
     limits = Limits.from_environ(os.environ)
-    index = session.index  # opened now, so that its errors and questions come before the server starts
+    index = session.whole_index  # opened now, so that its errors and questions come before the server starts
     location, keys = (cache_dir(os.environ), session.index_file()), keys_of(session)
     with discovery.exclusive(*location, replace=options["replace"]):
         host, listener = _bind(session, options, PORT, keys, "read and change everything that is indexed")

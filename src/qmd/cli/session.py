@@ -14,6 +14,8 @@ from qmd.errors import SourceError
 from qmd.text.digest import sha256
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from qmd.config.approvals import Kind
     from qmd.config.locations import Locations
     from qmd.config.settings import Settings
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from qmd.server.discovery import Advertisement
     from qmd.types.cancelling import Cancelled
 
+#: The variable that says the same as `--agent`.
+AGENT = "QMD_AGENT"
 NO_COLLECTIONS = "No collections yet. Add one with: qmd collection add PATH"
 
 
@@ -51,8 +55,7 @@ class Session:
     uses: frozenset[Kind] = frozenset({"path", "model", "store"})
     #: Abandoned work still runs in a thread: exit without waiting for it.
     abandoned = False
-    #: What the command prints is for an agent.
-    for_agent = False
+    agent = False
     _index: Index | None = None
     _notes_shown = 0
 
@@ -62,8 +65,18 @@ class Session:
             setattr(self, option, value)
 
     @property
+    def for_agent(self) -> bool:
+        """Whether an agent reads what the command prints: `--agent` is given, or QMD_AGENT is set."""
+        return self.agent or current().environ.get(AGENT, "").strip() not in ("", "0")
+
+    @property
     def index(self) -> Index:
-        """The index. Its notes are shown once, on stderr."""
+        """The index, as the reader of the output may see it."""
+        return self.whole_index.limited(agent=True) if self.for_agent else self.whole_index
+
+    @property
+    def whole_index(self) -> Index:
+        """The index, for what serves others. Its notes are shown once, on stderr."""
         if self._index is None:
             self._index = self._open()
             if self._index.locations.project is not None and not self.quiet:
@@ -164,18 +177,26 @@ class Session:
         others = [word for word in words if word != text]
         return f"{if_unknown}: {self.called.path} {shell_words(*others, '--', text)}"
 
+    def masked(self, text: str) -> str:
+        """Return a text as the reader of the output may see it: for an agent, secrets are masked."""
+        if not self.for_agent:
+            return text
+        from qmd.text.secrets import mask
+
+        return mask(text)
+
     def addressed(self, message: str) -> str:
         """Return a message whose commands name the index and the store that this command was given.
 
         `run 'qmd embed'` becomes `run 'qmd --index work embed'`. The engine, which writes most messages, does
-        not know how it was called.
+        not know how it was called. For an agent, commands that read have `--agent`, and secrets are masked.
         """
+        if self.for_agent:
+            message = _with_options(self.masked(message), "--agent", commands.FOR_AGENTS)
         if self.index_name is None and self.store is None and self.portable_file is None:
             return message
-        options = f" {shell_words(*self.options(absolute=False))}"
-        names = sorted(set(commands.names()) - commands.WITHOUT_INDEX, key=len, reverse=True)
-        command = rf"(?<![\w./-])qmd(?= (?:{'|'.join(names)})\b)"
-        return re.sub(command, lambda match: match[0] + options, message)
+        options = shell_words(*self.options(absolute=False))
+        return _with_options(message, options, set(commands.names()) - commands.WITHOUT_INDEX)
 
     def close(self) -> None:
         if self._index is not None:
@@ -188,6 +209,13 @@ class Session:
         if self._index is not None:
             self.note(*self._index.notes[self._notes_shown :])
             self._notes_shown = len(self._index.notes)
+
+
+def _with_options(message: str, options: str, names: Iterable[str]) -> str:
+    """Return a message in which these commands of qmd have options before their names."""
+    anyone = "|".join(sorted(names, key=len, reverse=True))
+    command = rf"(?<![\w./-])qmd(?=(?: --agent)? (?:{anyone})\b)"
+    return re.sub(command, lambda match: f"{match[0]} {options}", message)
 
 
 def _ask_passphrase(path: str) -> str:

@@ -38,6 +38,7 @@ def parse(line: str) -> None:
     """Parse a command with the real parser, without running it."""
     command: click.Command = app
     rest, context = words(line), click.Context(app, info_name="qmd")
+    assert rest.pop(0) == "--agent"
     while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
         found = command.get_command(context, rest.pop(0))
         assert found is not None, line
@@ -75,7 +76,8 @@ def test_commands_of_the_skill_work_on_the_example_notes(operator: User, line: s
 
 def test_skill_names_every_command_of_searching_and_reading() -> None:
     assert len(COMMANDS) >= 15
-    assert {line.split()[1] for line in COMMANDS} >= {
+    assert {line.split()[1] for line in [*COMMANDS, *INLINE]} == {"--agent"}
+    assert {line.split()[2] for line in COMMANDS} >= {
         "search",
         "vsearch",
         "query",
@@ -83,7 +85,7 @@ def test_skill_names_every_command_of_searching_and_reading() -> None:
         "multi-get",
         "outline",
     }
-    assert not {line.split()[1] for line in COMMANDS} & {
+    assert not {line.split()[2] for line in COMMANDS} & {
         "update",
         "embed",
         "add",

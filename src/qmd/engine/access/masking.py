@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -118,6 +118,18 @@ def masked_commits(commits: Sequence[Commit]) -> list[Commit]:
         replace(each, author=author, subject=subject, path=path)
         for each, author, subject, path in zip(commits, names[::3], names[1::3], names[2::3], strict=True)
     ]
+
+
+def masked_parts(value: Any) -> Any:
+    """Return a value of JSON whose strings are masked, but not the names of members."""
+    match value:
+        case str():
+            return mask(value)
+        case list():
+            return [masked_parts(item) for item in value]
+        case dict():
+            return {name: masked_parts(item) for name, item in value.items()}
+    return value
 
 
 def masked_source(source: SourceText) -> SourceText:

@@ -15,6 +15,7 @@ from qmd.engine.workspace import Workspace, opened_in_child
 from qmd.errors import CollectionNotFoundError, ConfigError, QmdError, SourceError, StoreError
 from qmd.processes import call, run
 from qmd.sources import git
+from qmd.text.secrets import mask
 from qmd.types import Collection
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
@@ -85,6 +86,9 @@ class UpdateMethods(Part):
                 report = scan.ScanReport(collection.name, error=error)
             report.error = report.error or step_error
             report.notices = [*notices, *report.notices]
+            if workspace.permissions.agent:
+                report.problems = [(mask(path), mask(reason)) for path, reason in report.problems]
+                report.notices = [*map(mask, report.notices)]
             reports.append(report)
             if on_report is not None:
                 on_report(report)
