@@ -97,3 +97,33 @@ def test_answer_stage_names_the_best_score_below_the_minimum(library: qmd.Index)
     assert response.hits == ()
     stage = response.stage("answer")
     assert stage is not None and (stage.reason or "").startswith(f"{NOTHING}: the best result scores 0.")
+
+
+ACROSS = {
+    "eiffel.md": "# Eiffel Tower\n\nThe tower in Paris was finished in 1889 and is 330 metres tall.",
+    "volcano.md": "# Vesuvius\n\nThe volcano destroyed Pompeii in the year 79; ash buried the whole town.",
+    "honey.md": "# Bees\n\nBees collect nectar from flowers and turn it into honey in their hive.",
+    "whale.md": "# Blue whale\n\nThe blue whale is the largest animal; it eats four tons of krill a day.",
+    **TEXTS,
+}
+
+
+def test_recall_speaks_across_languages_if_vectors_and_reranker_agree(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes(ACROSS)), "notes")
+    index.embed()
+    questions = {
+        "蜜蜂怎样把花蜜变成蜂蜜？": "nectar",
+        "哪座火山在公元79年摧毁了庞贝城？": "Pompeii",
+        "最大的动物每天吃多少磷虾？": "krill",
+        "Wie machen Bienen aus Nektar eigentlich Honig?": "nectar",
+    }
+    answers = {question: index.recall(question).text for question in questions}
+    assert sum(word in answers[question] for question, word in questions.items()) >= 3
+    assert all(not text or questions[question] in text for question, text in answers.items())
+    for neither in ("量子色动力学中的重子质量是怎样计算出来的？", "蝴蝶的幼虫吃什么叶子？"):
+        assert index.recall(neither).text == ""
+
+
+def test_recall_is_silent_across_languages_without_models(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes(ACROSS)), "notes")
+    assert index.recall("蜜蜂怎样把花蜜变成蜂蜜？", words_only=True).text == ""

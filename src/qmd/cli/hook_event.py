@@ -91,26 +91,25 @@ class _Event:
         return briefing(self._index, None if started is None else datetime.fromisoformat(started))
 
     def _passages(self, prompt: str) -> str:
-        known = self._given.of(self._name) if self._name else {}
         from qmd.engine.recall import asked
 
-        if not asked(prompt):
-            return ""
-        if not self._choose_index():
+        if not asked(prompt) or not self._choose_index():
             return ""
         # Loading the models would take too long.
         words_only = self._session.refusal is not None
-        found = self._index.recall(prompt, known=known, words_only=words_only)
-        if found.passages and self._name:
-            self._given.add(self._name, found.passages)
-        return found.text
+        while True:
+            known = self._given.of(self._name) if self._name else {}
+            found = self._index.recall(prompt, known=known, words_only=words_only)
+            if (
+                not found.passages
+                or not self._name
+                or self._given.claim(self._name, found.passages, found.relevance)
+            ):
+                return found.text
 
     def _compact(self) -> None:
         """Remember the places of what was given, and that the agent no longer has their text."""
-        given = self._given.of(self._name)
-        if given:
-            self._given.add(f"{self._name} compacted", given)
-            self._given.forget(self._name)
+        self._given.move(self._name, f"{self._name} compacted")
 
     def _lost(self) -> str:
         """Return the places of what was given before the last compaction, once."""
@@ -119,7 +118,7 @@ class _Event:
 
         name = f"{self._name} compacted"
         text = _LOST
-        for number, place in enumerate(reversed([*self._given.of(name).values()])):
+        for number, place in enumerate(self._given.best_first(name)):
             longer = text + (", " if number else "") + plain(place)
             if budget.count(longer) > _PLACES:
                 break

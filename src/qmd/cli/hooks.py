@@ -55,7 +55,8 @@ def install(
 ) -> None:
     """Add the hooks to an agent's settings, or update them. Everything else in the settings stays as it is.
 
-    Without a running server, hooks search by words alone.
+    Without a running server, hooks search by words alone: a prompt in another language than the notes gets
+    nothing.
 
     Examples:
       qmd hook install --target claude
@@ -121,7 +122,8 @@ def status(session: Session) -> None:
     elif session.server() is None:
         say(
             session.addressed(
-                "No server runs, so hooks search by words alone. Start one: qmd server --daemon"
+                "No server runs, so hooks search by words alone, and not across languages. "
+                "Start one: qmd server --daemon"
             )
         )
     for line in _last(log_file(os.environ)):

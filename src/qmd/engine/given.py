@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from qmd.errors import StoreError
-from qmd.system import NO_LINK
+from qmd.system import NO_LINK, try_lock
 from qmd.text.digest import sha256
+from qmd.text.regex import lazy
 from qmd.text.wording import visible
 
 #: Seconds after its last use that a session is forgotten.
@@ -28,6 +29,7 @@ _HASH = 16
 _MAX_ADDRESS = 500
 #: The bytes of a file with `MAX_PASSAGES` short addresses.
 _MAX_BYTES = 400_000
+_RELEVANCE = lazy(r"[01]\.\d{4}")
 
 
 def passage_hash(text: str) -> str:
@@ -71,7 +73,8 @@ class GivenInMemory:
 class GivenFiles:
     """Remembers in a folder: a private file for each session, with a line for each passage.
 
-    Lines are appended, so two processes may add to a session at once.
+    A line has the hash, the address and how relevant the passage was, by tabs. Lines are appended, so two
+    processes may add to a session at once.
     """
 
     def __init__(self, cache_dir: str, clock: Callable[[], float] = time.time) -> None:
@@ -80,42 +83,77 @@ class GivenFiles:
 
     def of(self, session: str) -> Mapping[str, str]:
         """Return the passages of a session. A file that cannot be read has none."""
-        try:
-            file = os.open(self._path(session), os.O_RDONLY | NO_LINK)
-        except OSError:
-            return {}
-        with open(file, "rb") as stream:
-            if self._clock() - os.fstat(file).st_mtime > LIFETIME:
-                return {}
-            lines = stream.read(2 * _MAX_BYTES).decode("utf-8", "replace").splitlines()
-        rows = (line.partition("\t") for line in lines)
-        return _newest({hash_: address for hash_, tab, address in rows if tab and len(hash_) == _HASH})
+        return _newest({hash_: address for hash_, address, _ in self._rows(session)})
+
+    def best_first(self, session: str) -> list[str]:
+        """Return the addresses of a session, each once, the most relevant first; of equal ones the newest."""
+        rows = [*self._rows(session)]
+        rows.reverse()
+        rows.sort(key=lambda row: -row[2])
+        return [*dict.fromkeys(address for _, address, _ in rows)]
 
     def forget(self, session: str) -> None:
         """Forget a session."""
         with suppress(OSError):
             os.unlink(self._path(session))
 
+    def move(self, session: str, other: str) -> None:
+        """Add the passages of a session to another, and forget them in the first. Raises as `add`."""
+        lines = [_line(*row) for row in self._rows(session)]
+        if lines:
+            self._append(other, lines)
+            self.forget(session)
+
     def add(self, session: str, passages: Mapping[str, str]) -> None:
         """Remember passages. Raises `StoreError` if the folder cannot be written."""
-        path = self._path(session)
-        lines = "".join(
-            f"{hash_}\t{visible(address[:_MAX_ADDRESS])}\n" for hash_, address in passages.items()
-        ).encode("utf-8", "replace")
+        self._append(session, [_line(hash_, address) for hash_, address in passages.items()])
+
+    def claim(self, session: str, passages: Mapping[str, str], relevance: Mapping[str, float]) -> bool:
+        """Remember passages unless the session has one of them by now. Return whether they are remembered.
+
+        Of two processes that give one passage at the same moment, only the first may. Raises as `add`.
+
+        Args:
+            session: The session.
+            passages: Addresses of passages by their hashes.
+            relevance: How relevant each is to what was asked, by its hash.
+        """
+        lines = [_line(hash_, address, relevance.get(hash_, 0.0)) for hash_, address in passages.items()]
+        return self._append(session, lines, frozenset(passages))
+
+    def _rows(self, session: str) -> Iterator[tuple[str, str, float]]:
+        """Yield the hash, address and relevance of each passage, in order."""
+        try:
+            file = os.open(self._path(session), os.O_RDONLY | NO_LINK)
+        except OSError:
+            return
+        with open(file, "rb") as stream:
+            if self._clock() - os.fstat(file).st_mtime <= LIFETIME:
+                yield from _read(stream)
+
+    def _append(self, session: str, lines: Iterable[bytes], unless: Set[str] = frozenset()) -> bool:
+        """Add lines unless the file has a hash of `unless`; return whether they were added."""
+        path, data = self._path(session), b"".join(lines)
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             self._forget_old()
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | NO_LINK
-            with open(os.open(path, flags, 0o600), "ab") as file:
-                if os.fstat(file.fileno()).st_size + len(lines) > _MAX_BYTES:
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_LINK
+            with open(os.open(path, flags, 0o600), "a+b") as file:
+                while unless and not try_lock(file.fileno()):
+                    time.sleep(0.001)  # for as long as another process takes to add its lines
+                file.seek(0)
+                if unless and any(hash_ in unless for hash_, _, _ in _read(file)):
+                    return False
+                if os.fstat(file.fileno()).st_size + len(data) > _MAX_BYTES:
                     file.truncate(0)  # a passage may be repeated once in 5,000
-                file.write(lines)
+                file.write(data)
                 file.flush()
                 os.utime(file.fileno(), (self._clock(), self._clock()))
         except OSError as error:
             raise StoreError(
                 f"cannot write {path}: {error.strerror}", "check the folder's permissions and free space"
             ) from error
+        return True
 
     def _path(self, session: str) -> str:
         # The name of a session comes from outside, and may be anything.
@@ -137,3 +175,16 @@ class GivenFiles:
 
 def _newest(passages: dict[str, str]) -> dict[str, str]:
     return dict([*passages.items()][-MAX_PASSAGES:])
+
+
+def _line(hash_: str, address: str, relevance: float = 0.0) -> bytes:
+    return f"{hash_}\t{visible(address[:_MAX_ADDRESS])}\t{relevance:.4f}\n".encode("utf-8", "replace")
+
+
+def _read(stream: BinaryIO) -> Iterator[tuple[str, str, float]]:
+    """Yield the rows of a file. The lines of earlier versions have no relevance."""
+    for line in stream.read(2 * _MAX_BYTES).decode("utf-8", "replace").splitlines():
+        hash_, tab, rest = line.partition("\t")
+        address, _, relevance = rest.partition("\t")
+        if tab and len(hash_) == _HASH:
+            yield hash_, address, float(relevance) if _RELEVANCE.fullmatch(relevance) else 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from qmd.engine.given import passage_hash
 from qmd.engine.packing import markdown
-from qmd.engine.packing.packer import Known, Packer
+from qmd.engine.packing.candidates import OF_PASSAGE
+from qmd.engine.packing.packer import Known, Packed, Packer
 from qmd.engine.requests import PROMPT_TOKENS, SearchRequest
 from qmd.errors import QmdError, TokensError
 from qmd.text import budget
@@ -19,17 +20,21 @@ from qmd.text.regex import lazy
 from qmd.text.wording import plain, plural
 from qmd.types import Pack
 from qmd.types.sessions import TRANSCRIPTS
+from qmd.types.traces import Likelihood, Signal
 
 if TYPE_CHECKING:
     from qmd.engine.marks import StoredMark
     from qmd.engine.upkeep.status import Status
     from qmd.store.base import Store
-    from qmd.types import Config, Document, SearchResponse
+    from qmd.types import Config, Document, Hit, SearchResponse
 
 #: The most tokens of a briefing.
 BRIEFING = 300
-#: The most documents whose passages are given for a prompt, and the passages of each that may be chosen.
-_DOCUMENTS, _PASSAGES = 3, 3
+#: The most passages that are given for a prompt, which may be of one document or of as many.
+_PASSAGES = 3
+#: A document that was found by meaning alone is read by the reranker from this score on. If that agrees, this
+#: share of the threshold is enough.
+_WORTH_READING, _CONFIRMED = 0.1, 0.8
 #: The part of a prompt that is searched for. What is pasted into a prompt stands at its end or in the middle.
 _BEGINNING, _END = 1_500, 500
 #: A prompt with fewer words, such as `continue` or `yes, please`, asks nothing.
@@ -71,6 +76,9 @@ class Recall(Struct, frozen=True):
     text: str = ""  #: The passages for the agent; "" if nothing seems to answer the prompt
     score: float = 0.0  #: The best calibrated score, whether or not it was enough
     passages: Mapping[str, str] = field(default_factory=dict)  #: Addresses of the passages by their hashes
+    relevance: Mapping[str, float] = field(
+        default_factory=dict
+    )  #: The scores of the passages by their hashes
 
 
 def recall(
@@ -103,26 +111,94 @@ def recall(
         return Recall()
     request = SearchRequest(
         question,
-        limit=_DOCUMENTS,
+        limit=_PASSAGES,
         passages=_PASSAGES,
         collections=collections,
         scores="calibrated",
         fold=True,
+        explain=True,
         # It takes many times the time, and does not tell near misses any better (bench/hooks.py).
         rerank=False,
     )
     response = run(request)
-    score = max((hit.score for hit in response.hits), default=0.0)
     least = config.hook.threshold if threshold is None else threshold
-    answering = replace(response, hits=tuple(hit for hit in response.hits if hit.score >= least))
-    seen = Known(unchanged=lambda text: passage_hash(text) in known)
+    first = response.hits[0] if response.hits else None
+    if first is not None and _by_meaning(first):
+        response = _confirmed(response, run, request)
+        least *= _CONFIRMED
+    score = max((hit.score for hit in response.hits), default=0.0)
+
+    answering = replace(response, hits=_answering(response.hits, least))
+    packer = Packer(store, config, run, tokens, render=_render, most=_PASSAGES)
     try:
-        packed = Packer(store, config, run, tokens, seen, _render).fitted(_EMPTY, [answering])
+        packed = packer.fitted(_EMPTY, [answering])
+        if not packed.shown.keys().isdisjoint(known):
+            packed = replace(packer, known=_left_of(packed, known)).fitted(_EMPTY, [answering])
     except TokensError:
         return Recall(score=score)
     if not packed.pack.passages:
         return Recall(score=score)
-    return Recall(_render(packed.pack), score, packed.paragraphs)
+    addresses = {hash_: address for hash_, (address, _) in packed.shown.items()}
+    relevance = {hash_: round(part, 4) for hash_, (_, part) in packed.shown.items()}
+    return Recall(_render(packed.pack), score, addresses, relevance)
+
+
+def _left_of(packed: Packed, known: Collection[str]) -> Known:
+    """Return what leaves of a pack the passages that are not known, and no lesser ones in their place."""
+
+    def given(text: str) -> bool:
+        return passage_hash(text) in known
+
+    def left_out(text: str) -> bool:
+        return given(text) or passage_hash(text) not in packed.shown
+
+    return Known(unchanged=left_out, skip=given)
+
+
+def _by_meaning(hit: Hit) -> bool:
+    """Return whether a hit has hardly a word of the prompt, as one in another language."""
+    signals = _signals(hit)
+    return "subject" in signals and not signals.keys() & {"words", "exact"}
+
+
+def _signals(hit: Hit) -> Mapping[Signal, float]:
+    return next((trace.signals for trace in hit.traces if isinstance(trace, Likelihood)), {})
+
+
+def _confirmed(
+    response: SearchResponse, run: Callable[[SearchRequest], SearchResponse], request: SearchRequest
+) -> SearchResponse:
+    """Return a response with the first hit alone if the reranker has it first as well, or else without hits.
+
+    Estimates by meaning alone are often wrong, most of all across languages (bench/README.md).
+    """
+    first = response.hits[0]
+    if first.score >= _WORTH_READING:
+        read = run(replace(request, rerank=True)).hits[:1]
+        if read and read[0].file == first.file and "rerank" in _signals(read[0]):
+            return replace(response, hits=read)
+    return replace(response, hits=())
+
+
+def _answering(hits: Sequence[Hit], least: float) -> tuple[Hit, ...]:
+    """Return the hits with only the best passages that score enough by themselves.
+
+    The best passage of a document has the score of the document, and the others have their share of it.
+    """
+    scores = {
+        (number, place): hit.score
+        * (passage.score / hit.snippet.score if hit.snippet.score else 1.0) ** OF_PASSAGE
+        for number, hit in enumerate(hits)
+        for place, passage in enumerate(hit.passages)
+    }
+    best = sorted((key for key, score in scores.items() if score >= least), key=lambda key: -scores[key])
+    chosen = frozenset(best[:_PASSAGES])
+    return tuple(
+        replace(
+            hit, passages=tuple(each for place, each in enumerate(hit.passages) if (number, place) in chosen)
+        )
+        for number, hit in enumerate(hits)
+    )
 
 
 def hooked(config: Config) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from qmd.cli.hooks import TARGETS
 from qmd.config.agents import AGENTS, HOOKED
 from qmd.config.hook_settings import EVENTS
+from qmd.engine.given import GivenFiles
 from qmd.text import budget
 from tests.users import MakeUser, User
 
@@ -229,6 +231,88 @@ def test_no_passage_is_given_twice_in_a_session_until_it_is_compacted(user: User
     assert "notes/deploy.md:" in after
     assert "make rollback" not in after
     assert said(user, "prompt", prompt=PROMPT) == given
+
+
+def handbook(user: User) -> str:
+    """Give the user three long notes about one thing, in paragraphs; return a prompt about it."""
+    for name in ("north", "south", "west"):
+        paragraphs = [
+            f"## Key {number}\n\nTo rotate zebra key {number} of the {name}, call the zebra desk "
+            f"{'again ' * number}and wait for the keeper of {name} {number}, who rotates the keys there."
+            for number in range(1, 13)
+        ]
+        (user.notes / f"zebra-{name}.md").write_text(f"# Zebra {name}\n\n" + "\n\n".join(paragraphs) + "\n")
+    user.ok("update")
+    return "How do we rotate the zebra keys at the zebra desk?"
+
+
+def test_a_prompt_that_is_repeated_gets_no_lesser_passages(user: User) -> None:
+    prompt = handbook(user)
+    assert "zebra desk" in said(user, "prompt", prompt=prompt)
+    assert [said(user, "prompt", prompt=prompt) for _ in range(4)] == [""] * 4
+
+
+def test_a_prompt_gets_at_most_three_passages(user: User) -> None:
+    prompt = handbook(user)
+    text = said(user, "prompt", prompt=prompt)
+    assert 1 <= len(re.findall(r"^\[\d+\] notes/", text, re.M)) <= 3
+
+
+def test_passages_far_below_the_best_of_their_document_are_not_given(user: User) -> None:
+    (user.notes / "okapi.md").write_text(
+        "# Okapi\n\nThe okapi feeder jams when the hopper is wet: dry the hopper and press reset.\n\n"
+        + "\n\n".join(
+            f"On day {number} the weather station saw rain and nobody came by." for number in range(30)
+        )
+        + "\n\nSomebody asked why the radio mast has a hopper.\n"
+    )
+    user.ok("update")
+    text = said(user, "prompt", prompt="Why does the okapi feeder jam when the hopper is wet?")
+    assert "dry the hopper" in text
+    assert "radio mast" not in text
+
+
+def test_prompts_of_one_moment_get_a_passage_once(user: User) -> None:
+    prompt = handbook(user)
+    payload = json.dumps({**PAYLOADS["claude"]["prompt"], "cwd": str(user.home), "prompt": prompt}).encode()
+
+    def ask(_: int) -> str:
+        return user.run("hook", "run", "prompt", "--timeout", "600", stdin=payload).stdout
+
+    with ThreadPoolExecutor(4) as pool:
+        outputs = [*pool.map(ask, range(4))]
+    assert sum("zebra desk" in text for text in outputs) == 1
+
+
+def test_only_one_of_two_processes_may_give_a_passage(tmp_path: Path) -> None:
+    one, two = GivenFiles(str(tmp_path)), GivenFiles(str(tmp_path))
+    assert one.of("s") == two.of("s") == {}
+    both = {"a" * 16: "notes/a.md:1", "b" * 16: "notes/b.md:2"}
+    assert one.claim("s", {"a" * 16: "notes/a.md:1"}, {"a" * 16: 0.25})
+    assert not two.claim("s", both, {})
+    assert two.claim("s", {"b" * 16: "notes/b.md:2"}, {"b" * 16: 0.75})
+    assert dict(one.of("s")) == both
+    assert one.best_first("s") == ["notes/b.md:2", "notes/a.md:1"]
+
+
+def test_after_a_compaction_the_most_relevant_addresses_are_named(user: User) -> None:
+    for number in range(40):
+        (user.notes / f"tapir-{number:02}-{'long-name-' * 8}.md").write_text(
+            f"# Tapir {number}\n\nTapir {number} eats reeds in ditch {number} and much else that is wet.\n"
+        )
+    user.ok("update")
+    best = said(user, "prompt", prompt=PROMPT)
+    assert "make rollback" in best
+    for number in range(40):
+        said(
+            user,
+            "prompt",
+            prompt=f"Which reeds does the animal with name {number} eat in which ditch {number}?",
+        )
+    said(user, "compact")
+    text = said(user, "session")
+    assert "were given before" in text
+    assert "notes/deploy.md:" in text.split("<qmd-notes>")[0]
 
 
 def test_a_session_begins_with_the_collections_and_what_changed_since_the_last_one(user: User) -> None:

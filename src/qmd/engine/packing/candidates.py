@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct, field
 
@@ -40,13 +40,20 @@ class Source(Struct):
     session: AgentSession | None = None
     relevance: dict[int, list[float]] = field(default_factory=dict)
 
-    def add(self, question: int, hit: Hit) -> None:
-        """Add the relevance to a question, in which the document was found."""
+    def add(self, question: int, hit: Hit, skip: Callable[[str], bool]) -> None:
+        """Add the relevance to a question, in which the document was found.
+
+        `skip` tells by the paragraph that a passage has the most of whether the passage is passed over.
+        """
         best = max((passage.score for passage in hit.passages), default=0.0)
         for passage in hit.passages:
             share = passage.score / best if best > 0 else 1.0
             relevance = hit.score**OF_DOCUMENT * share**OF_PASSAGE
-            for place, part in self._covered(passage):
+            covered = [*self._covered(passage)]
+            start, end = self.spans[max(covered, key=lambda each: each[1])[0]] if covered else (0, 0)
+            if skip(self.text[start:end]):
+                continue
+            for place, part in covered:
                 for near, factor in ((place - 1, BESIDE), (place, 1.0), (place + 1, BESIDE)):
                     # Front matter is beside the text, but says other things.
                     if 0 <= near < len(self.spans) and (near == place or self.spans[near][0] >= self.body):
@@ -79,8 +86,13 @@ def _line_start(text: str, line: int) -> int:
     return at
 
 
-def sources(store: Store, found: Sequence[Sequence[Hit]]) -> list[Source]:
-    """Return the documents of some lists of hits, one for each question, each document once."""
+def sources(
+    store: Store, found: Sequence[Sequence[Hit]], skip: Callable[[str], bool] = lambda text: False
+) -> list[Source]:
+    """Return the documents of some lists of hits, one for each question, each document once.
+
+    `skip` is that of `Source.add`.
+    """
     read: dict[str, Source] = {}
     for question, all_hits in enumerate(found):
         hits = [hit for hit in all_hits if hit.score >= LEAST]
@@ -106,5 +118,5 @@ def sources(store: Store, found: Sequence[Sequence[Hit]]) -> list[Source]:
                 )
         for hit in hits:
             if hit.file in read:
-                read[hit.file].add(question, hit)
+                read[hit.file].add(question, hit, skip)
     return [*read.values()]

@@ -44,17 +44,26 @@ class Known(Struct, frozen=True):
     Attributes:
         given: The addresses of paragraphs that the session was given, by hash; they are named in a line.
         unchanged: Whether a paragraph is in the pack since which this one is; it is left out.
+        skip: Whether what was found in a paragraph is passed over, so that nothing beside it is chosen.
     """
 
     given: Mapping[str, str] = {}
     unchanged: Callable[[str], bool] = lambda text: False
+    skip: Callable[[str], bool] = lambda text: False
 
 
 class Packed(Struct, frozen=True):
-    """A pack, and the addresses of the paragraphs that it shows or names, by hash."""
+    """A pack, and what is known of its paragraphs, by their hashes.
+
+    Attributes:
+        pack: The pack.
+        paragraphs: The addresses of the paragraphs that it shows, names or leaves out as unchanged.
+        shown: The address of the passage, and the relevance, of each paragraph that it shows or names.
+    """
 
     pack: Pack
     paragraphs: Mapping[str, str]
+    shown: Mapping[str, tuple[str, float]]
 
 
 class _Paragraph(Struct, frozen=True):
@@ -70,7 +79,10 @@ class _Paragraph(Struct, frozen=True):
 
 
 class Packer(Struct):
-    """Makes the pack of one goal. `render` makes the text that must fit into the tokens."""
+    """Makes the pack of one goal, of at most `most` passages if that is given.
+
+    `render` makes the text that must fit into the tokens.
+    """
 
     store: Store
     config: Config
@@ -78,6 +90,7 @@ class Packer(Struct):
     tokens: int
     known: Known = Known()
     render: Renderer = markdown.render
+    most: int | None = None
 
     def pack(self, request: SearchRequest) -> Packed:
         """Return the pack for a request, whose query is the goal. Raises as a hybrid search."""
@@ -139,7 +152,7 @@ class Packer(Struct):
 
         Raises `TokensError` if not even the pack without passages fits.
         """
-        found = sources(self.store, [response.hits for response in responses])
+        found = sources(self.store, [response.hits for response in responses], self.known.skip)
         candidates = [
             each for number, source in enumerate(found) for each in self._paragraphs(number, source)
         ]
@@ -149,7 +162,7 @@ class Packer(Struct):
         while True:
             packed = self._assembled(empty, found, candidates, best_first, chosen)
             tokens = budget.count(self.render(packed.pack))
-            if tokens <= self.tokens:
+            if tokens <= self.tokens and (self.most is None or len(packed.pack.passages) <= self.most):
                 return replace(packed, pack=replace(packed.pack, tokens=tokens))
             if not best_first:
                 raise TokensError(
@@ -183,6 +196,7 @@ class Packer(Struct):
         copies = _copies(chosen)
         passages: list[PackedPassage] = []
         known: dict[str, str] = {}
+        shown: dict[str, tuple[str, float]] = {}
         for source in documents:
             its = sorted(number for number in best_first if candidates[number].source == source)
             outline = sections(found[source].text)
@@ -190,6 +204,8 @@ class Packer(Struct):
                 first, last = candidates[run[0]], candidates[run[-1]]
                 also = _joined(found, candidates, [each for number in run for each in copies.get(number, ())])
                 passages.append(_passage(found[source], outline, first, last, len(passages) + 1, also))
+                for each in map(candidates.__getitem__, run):
+                    shown[each.hash] = passages[-1].address, max(found[source].relevance[each.place])
             known |= {
                 candidates[number].hash: _address(
                     found[source], candidates[number].start, candidates[number].end
@@ -206,7 +222,7 @@ class Packer(Struct):
             ),
             unchanged=sum(candidates[number].unchanged for number in best_first),
         )
-        return Packed(pack, known)
+        return Packed(pack, known, shown)
 
 
 def _weighed(paragraph: _Paragraph, source: Source) -> choice.Paragraph:
