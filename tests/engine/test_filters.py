@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,9 +67,10 @@ def test_authors_have_counts_and_dates_of_their_documents(library: qmd.Index, no
     assert library.authors() == both
 
 
+ANNS = {"birds/heron.md", "birds/copy.md"}
 FILTERED = [
     ("heron author:林中", {}, {"林中/motions/2022-06-01_07_00_00_鹭.md", "林中/album/undated.md"}),
-    ("heron", {"author": "ann bee"}, {"birds/heron.md", "birds/copy.md"}),
+    ("heron", {"author": "ann bee"}, ANNS),
     ('author:"Ann Bee" heron', {"before": "2025"}, {"birds/heron.md"}),
     ("heron after:2024-06", {}, {"birds/copy.md", "journal/2024-06-30.md"}),
     ("heron after:2024-06-30 before:2024-07", {}, {"journal/2024-06-30.md"}),
@@ -76,19 +78,32 @@ FILTERED = [
     ("heron author:林中", {"author": "林中", "after": "2022"}, {"林中/motions/2022-06-01_07_00_00_鹭.md"}),
     ("heron author:Eve", {"author": "林中"}, set()),
     ("heron author:Eve", {}, set()),
+    ("heron author:ann", {}, ANNS),
+    (
+        "heron -author:BEE",
+        {"author": "林中"},
+        {"林中/motions/2022-06-01_07_00_00_鹭.md", "林中/album/undated.md"},
+    ),
+    ("heron", {"author": "bee"}, ANNS),
+    ("heron", {"filter": {"field": "author", "operator": "contains", "value": "ann"}}, ANNS),
+    ("heron author:an", {}, set()),
+    ('heron author:"Ann"', {}, set()),
+    ("heron", {"author": '"ann"'}, set()),
+    ("heron", {"author": "Ann B"}, set()),
+    ("heron", {"filter": {"field": "author", "operator": "eq", "value": "ann"}}, set()),
 ]
 
 
 @pytest.mark.parametrize(("text", "fields", "expected"), FILTERED)
 def test_search_applies_author_and_date_filters(
-    library: qmd.Index, text: str, fields: dict[str, str], expected: set[str]
+    library: qmd.Index, text: str, fields: dict[str, Any], expected: set[str]
 ) -> None:
     assert paths(library.search(text, limit=None, **fields)) == expected
 
 
 @pytest.mark.parametrize(("text", "fields", "expected"), FILTERED)
 def test_vsearch_and_query_apply_author_and_date_filters(
-    library: qmd.Index, text: str, fields: dict[str, str], expected: set[str]
+    library: qmd.Index, text: str, fields: dict[str, Any], expected: set[str]
 ) -> None:
     library.embed()
     for response in (
@@ -135,7 +150,7 @@ def test_filters_without_words_list_the_newest_documents_first(library: qmd.Inde
 @pytest.mark.parametrize("kind", ["search", "vsearch", "query"])
 @pytest.mark.parametrize("fields", [{"after": "nonsense"}, {"before": "2024-13"}, {"author": " "}], ids=str)
 def test_invalid_author_or_date_filter_is_an_error_that_names_it(
-    library: qmd.Index, kind: str, fields: dict[str, str]
+    library: qmd.Index, kind: str, fields: dict[str, Any]
 ) -> None:
     with pytest.raises(qmd.UsageError, match=next(iter(fields))):
         getattr(library, kind)("heron", **fields)

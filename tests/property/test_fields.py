@@ -38,7 +38,7 @@ DATES = ("2024-06-01", "2024-06-01T10:00:00", "2024-06-30", "2025-01-01T00:00:00
 NUMBERS = (-1.0, 0.0, 1.0, 2.0, 10.0, 1e9)
 NAMES = ("status", "tag", "priority", "due", "author", "alias")
 FILE_NAMES = ("collection", "path", "file", "ext", "title", "date", "modified", "size", "format", "nothing")
-OPERATORS = ("eq", "lt", "lte", "gt", "gte", "prefix", "suffix", "contains", "glob", "exists")
+OPERATORS = ("eq", "lt", "lte", "gt", "gte", "prefix", "suffix", "contains", "glob", "word", "exists")
 PATHS = ("a.md", "Work/b.md", "work/meeting/c.TXT", "é")
 COLLECTIONS = ("one", "two")
 

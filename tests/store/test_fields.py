@@ -107,7 +107,7 @@ def test_searches_filter_by_author_and_dates(store: Store) -> None:
 
 FIELDS = {
     "plan.md": "---\nstatus: Draft\npriority: 2\ntags: [work/planning, home]\naliases: [Q1 plan, Übersicht]\n"
-    "due: 2026-03-01\nauthor: [Ann, Bob]\n---\n# Plan\n\nSee [[Budget]], [[notes/old|old]] and #finance.\n",
+    "due: 2026-03-01\nauthor: [Ann, Bob Low]\n---\n# Plan\n\nSee [[Budget]], [[notes/old|old]] and #finance.\n",
     "budget.md": "---\nstatus: draft\npriority: 10\nreviewed: true\n---\n\n[plan](plan.md) [site](https://a.org)\n",
     "notes/old.md": "---\nstatus: done\npriority: high\ntags: work\n---\n\nBack to [[Q1 plan]].\n",
     "notes/homework.md": "---\ntags: homework\ndue: 2026-04-02 10:00\n---\n\nPelicans and numbers.\n",
@@ -131,6 +131,7 @@ FILTERS = [
     {"before": "2024-05-03"},
     {"where": "due<2026-04", "before": "2025"},
     {"where": "keys~語"},
+    {"author": "bob low"},
     {"where": "size>1000"},
     {"where": "collection=b"},
     {"where": "title~plan"},
@@ -208,6 +209,7 @@ def test_fields_and_links_equal_those_of_sqlite(store: Store, oracle: Store, ope
         fill_fields(each, many=True)
     before = told_of_fields(store)
     assert before == told_of_fields(oracle)
+    assert before["{'author': 'bob'}"] == ["a/plan.md", "b/copy of plan.md"]
     assert before["{'where': 'status=draft'}"] == ["a/budget.md", "a/plan.md", "b/copy of plan.md"]
 
     for each in (store, oracle):

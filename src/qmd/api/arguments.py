@@ -96,7 +96,7 @@ class SearchArguments(Request):
 #: The collection of a search and its filters.
 _FILTERS: dict[str, Any] = {
     "collection": Annotated[Name, Meta(description="Search only this collection; status lists them.")],
-    "author": Annotated[Text, Meta(description="By name.")],
+    "author": Annotated[Text, Meta(description="A word of a name, or all of it.")],
     "after": Annotated[Text, Meta(description="2024-06-30 or 7d.")],
     "before": Annotated[Text, Meta(description="As after.")],
     "tag": Annotated[list[Text], Meta(description="Only documents with these tags, or tags below them.")],
@@ -339,7 +339,7 @@ class SimilarArguments(Request, kw_only=True):
     unlinked: Annotated[bool, OPTIONS["unlinked"]] = False
     collection: Annotated[Name, Meta(description="List only documents of this collection.")] | None = None
     tag: Annotated[Text, Meta(description="Only documents with this tag, or one below it.")] | None = None
-    author: Annotated[Text, Meta(description="By name.")] | None = None
+    author: Annotated[Text, Meta(description="A word of a name, or all of it.")] | None = None
     after: Annotated[Text, Meta(description="2024, 2024-06-30, 7d, last-week.")] | None = None
     before: Annotated[Text, Meta(description="As after.")] | None = None
     where: Annotated[Text, Meta(description="A condition on a field, such as status=draft.")] | None = None

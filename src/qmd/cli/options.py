@@ -209,7 +209,7 @@ filter_options = combined(
     option(
         "--author NAME",
         _filter("author"),
-        "Only documents by this author.",
+        "Only documents by this author: a word of the name, or all of it.",
         shell_complete="authors",
     ),
     option(

@@ -23,8 +23,9 @@ def path_is(value: str) -> Predicate:
 
 
 def author_is(value: str) -> Predicate:
-    """Return a filter on the author."""
-    return Comparison("author", "eq", value)
+    """Return a filter on the author: a word of a name, or a whole name, in quotes or of several words."""
+    name = value.strip('"').strip()
+    return Comparison("author", "word" if name == value and len(name.split()) == 1 else "eq", name)
 
 
 def state_is(value: str) -> Predicate | None:

@@ -70,11 +70,13 @@ _SIGNS: Mapping[str, Operator] = {
     ">=": "gte",
     "~": "contains",
 }
+#: Operators that only queries and options have.
+_TYPED = ("glob", "word")
 #: Operators of JSON that are written with others.
 _COMPOSED = ("ne", "in", "nin", "all")
 #: Operators of JSON whose operand is a text.
-TEXT_OPERATORS = ("prefix", *(name for name in PATTERNS if name != "glob"))
-OPERATORS = (*(name for name in get_args(Operator) if name != "glob"), *_COMPOSED)
+TEXT_OPERATORS = ("prefix", *(name for name in PATTERNS if name not in _TYPED))
+OPERATORS = (*(name for name in get_args(Operator) if name not in _TYPED), *_COMPOSED)
 
 
 #: Keys in a query, and the filter for a value; None leaves it in the text.
@@ -177,9 +179,11 @@ def refuse_wrong_dates(text: str) -> None:
 
 
 def _typed(match: re.Match[str]) -> Typed | None:
-    make, value = _KEYS.get((match["key"] or "").lower()), (match["value"] or "").strip('"').strip()
+    make, value = _KEYS.get((match["key"] or "").lower()), (match["value"] or "").strip()
+    if make is not author_is:  # for which quotes matter
+        value = value.strip('"').strip()
     stated = _CONDITION.fullmatch(match["condition"] or "")
-    typed = make(value) if make is not None and value else None
+    typed = make(value) if make is not None and value.strip('" ') else None
     predicate = _condition(stated[0]) if stated else typed
     if predicate is None:
         return None

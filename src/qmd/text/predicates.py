@@ -12,6 +12,7 @@ type than the operand never matches.
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -45,12 +46,17 @@ OF_FILE: Mapping[str, ValueType] = {
 BUILT_IN = (*OF_FILE, "author", "tag", "alias", "link", "state", "ext", "format")
 #: Those of them that no store has: a condition on them becomes `Among`.
 RESOLVED = frozenset({"link", "state"})
-Operator = Literal["eq", "lt", "lte", "gt", "gte", "prefix", "suffix", "contains", "glob", "exists"]
+Operator = Literal["eq", "lt", "lte", "gt", "gte", "prefix", "suffix", "contains", "glob", "word", "exists"]
 
 
 @lru_cache(maxsize=64)
 def _glob(pattern: str) -> Callable[[str], bool]:
     return compile_globs((pattern,))
+
+
+def _has_word(text: str, word: str) -> bool:
+    """Return whether a text has a word, which may consist of several, between others or its ends."""
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
 
 #: The operators that look inside texts: each tells whether a folded text satisfies a folded operand. An
@@ -59,6 +65,7 @@ PATTERNS: Mapping[str, Callable[[str, str], bool]] = {
     "suffix": lambda text, operand: text.endswith(operand),
     "contains": lambda text, operand: operand in text,
     "glob": lambda text, operand: _glob(operand)(text),
+    "word": _has_word,
 }
 
 #: A field whose values are paths in a hierarchy: `work` equals `work` and everything below it.
@@ -331,8 +338,8 @@ def replaced(predicate: Predicate, replace: Callable[[Comparison], Predicate]) -
 _SIGNS = {"eq": ":", "lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "contains": "~"}
 #: Comparisons that are typed as `field:value`.
 _SHORT = frozenset(
-    {("path", "prefix"), ("path", "glob"), ("file", "contains"), ("title", "contains")}
-    | {(field, "eq") for field in ("tag", "author", "ext", "link", "state")}
+    {("path", "prefix"), ("path", "glob"), ("file", "contains"), ("title", "contains"), ("author", "word")}
+    | {(field, "eq") for field in ("tag", "ext", "link", "state")}
 )
 _NEEDS_QUOTES = lazy(r'[\s",\[\]]')
 
@@ -354,6 +361,8 @@ def describe(predicate: Predicate) -> str:
             return f"after:{shown_days(predicate) or value}"
         case Comparison("date", "lt", value):
             return f"before:{shown_days(predicate) or value}"
+        case Comparison("author", "eq", str() as name):
+            return f"author:{encode(name).decode()}"
         case Comparison(field, operator, value) if (field, operator) in _SHORT:
             return f"{field}:{shown_value(value)}"
         case Comparison(field, operator, value):

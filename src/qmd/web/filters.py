@@ -71,7 +71,7 @@ def filter_for(name: str, value: str) -> str:
     """Return the filter for a value of a field as a user would type it."""
     if name == "year":
         return f"[date:{value}]"
-    quoted = value if _PLAIN.fullmatch(value) else '"' + value.replace('"', "") + '"'
+    quoted = value if _PLAIN.fullmatch(value) and name != "author" else '"' + value.replace('"', "") + '"'
     return f"{name}:{quoted}" if name in ("tag", "author") else f"[{name}:{quoted}]"
 
 

@@ -24,6 +24,7 @@ from qmd.text.predicates import And, Comparison, Not, Or, Predicate, Written, de
         ("path:**/x.md y", "y", "path:**/x.md"),
         ("ext:.PDF file:readme x", "x", "ext:PDF file:readme"),
         ('author:"Ann Bee" title:"old news" x', "x", 'author:"Ann Bee" title:"old news"'),
+        ('author:ann author:"Ann" x', "x", 'author:ann author:"Ann"'),
         ("after:2024-3 before:2025 x", "x", "after:2024-03 before:2025"),
         ("link:notes/a.md x", "x", "link:notes/a.md"),
         ("[status:draft,review] x", "x", "[status:draft,review]"),

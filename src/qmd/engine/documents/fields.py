@@ -183,7 +183,9 @@ def explain_empty(store: Store, scope: Scope) -> str:
 
 def _nearest_value(store: Store, scope: Scope, part: Predicate) -> str:
     """Return a question with the value that is most similar to that of a comparison; empty if none is."""
-    if not isinstance(part, Comparison) or part.operator != "eq" or not isinstance(part.value, str | Written):
+    if not isinstance(part, Comparison) or part.operator not in ("eq", "word"):
+        return ""
+    if not isinstance(part.value, str | Written):
         return ""
     values = store.fields.values(Scope(scope.collections), part.field, 1_000)
     names = {str(each.value).casefold(): str(each.value) for each in values}
