@@ -107,7 +107,8 @@ def test_searches_filter_by_author_and_dates(store: Store) -> None:
 
 FIELDS = {
     "plan.md": "---\nstatus: Draft\npriority: 2\ntags: [work/planning, home]\naliases: [Q1 plan, Übersicht]\n"
-    "due: 2026-03-01\nauthor: [Ann, Bob Low]\n---\n# Plan\n\nSee [[Budget]], [[notes/old|old]] and #finance.\n",
+    "due: 2026-03-01\nauthor: [Ann, Bob Low]\n---\n# Plan\n\n"
+    "See [[Budget]], [[notes/old|old]] and #finance.\n",
     "budget.md": "---\nstatus: draft\npriority: 10\nreviewed: true\n---\n\n[plan](plan.md) [site](https://a.org)\n",
     "notes/old.md": "---\nstatus: done\npriority: high\ntags: work\n---\n\nBack to [[Q1 plan]].\n",
     "notes/homework.md": "---\ntags: homework\ndue: 2026-04-02 10:00\n---\n\nPelicans and numbers.\n",

@@ -8,7 +8,7 @@ import click
 
 from qmd.cli import candidates
 from qmd.cli.command import Command, Group, typed
-from qmd.cli.indexing import show_report
+from qmd.cli.indexing import collections_above, show_report
 from qmd.cli.options import all_formats, chosen_format, combined, decimal, flag, half_life, option
 from qmd.cli.progress import Bar
 from qmd.cli.session import NO_COLLECTIONS, Session
@@ -102,6 +102,9 @@ def index_folder(session: Session, path: str, name: str | None, options: dict[st
     place = f"{clean_name(added.path)} ({clean_name(added.selection)})"
     say(f"Added collection '{clean_name(added.name)}': {place}")
     show_report(report)
+    if above := collections_above(session, path):
+        names = ", ".join(f"'{clean_name(each)}'" for each in above)
+        session.note(f"{added.path} is a folder of {names} as well: its documents are found in both")
     if not (report.added or report.unchanged):
         session.note(f"no file in {added.path} matches {added.selection}: see --mask and --formats")
     return report

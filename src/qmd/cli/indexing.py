@@ -14,6 +14,7 @@ from qmd.cli.sizes import duration, time_left
 from qmd.cli.terminal import clean_name, is_terminal, one_line, say, shell_words, write
 from qmd.cli.usage import Exit
 from qmd.errors import AlreadyRunningError, CollectionNotFoundError, QmdError
+from qmd.sources.paths import is_inside
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def index(session: Session, names: tuple[str, ...], collections: tuple[str, ...]
       qmd index
       qmd index notes
     """
-    _scan(session, (*names, *collections), commands=False)
+    scan(session, (*names, *collections), commands=False)
 
 
 @define("update")
@@ -66,7 +67,7 @@ def update(
       qmd update --failed
     """
     options = {"failed": failed, "pull": pull, "allow_empty": allow_empty}
-    _scan(session, (*names, *collections), commands=True, **options)
+    scan(session, (*names, *collections), commands=True, **options)
 
 
 @define("embed")
@@ -165,7 +166,9 @@ def problem_line(problem: tuple[str, str], place: str = "") -> str:
     return text if file in text else f"{place}{file}: {text}"
 
 
-def _scan(session: Session, collections: tuple[str, ...], *, failed: bool = False, **options: bool) -> None:
+def scan(
+    session: Session, collections: tuple[str, ...], *, failed: bool = False, **options: bool
+) -> list[ScanReport]:
     """Update collections with these options of the index; show all problems if `failed` is set."""
     session.uses |= {"update"} if options["commands"] else set()
     session.uses |= {"pull"} if options.get("pull") else set()
@@ -188,6 +191,7 @@ def _scan(session: Session, collections: tuple[str, ...], *, failed: bool = Fals
         _hint_to_embed(session)
     if any(report.error is not None for report in reports):
         raise Exit(1)
+    return reports
 
 
 def _existing(session: Session, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -200,15 +204,31 @@ def _existing(session: Session, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _of_folder(session: Session, name: str) -> str:
-    folder = os.path.realpath(os.path.join(session.folder(), os.path.expanduser(name)))
-    if not os.path.isdir(folder):
+    if found := collections_at(session, name):
+        return found[0]
+    if not os.path.isdir(_real(session, name)):
         return name
-    for each in session.index.config.collections.values():
-        if os.path.realpath(each.path) == folder:
-            return each.name
     raise CollectionNotFoundError(
         f"Collection not found: {name}", f"to index this folder: qmd add {shell_words(name)}"
     )
+
+
+def collections_at(session: Session, folder: str) -> list[str]:
+    """Return the names of the collections of a folder."""
+    real = _real(session, folder)
+    collections = session.index.config.collections.values()
+    return [each.name for each in collections if os.path.realpath(each.path) == real]
+
+
+def collections_above(session: Session, folder: str) -> list[str]:
+    """Return the names of the collections whose folders contain a folder."""
+    real = _real(session, folder)
+    above = ((each.name, os.path.realpath(each.path)) for each in session.index.config.collections.values())
+    return [name for name, path in above if path != real and is_inside(real, path)]
+
+
+def _real(session: Session, folder: str) -> str:
+    return os.path.realpath(os.path.join(session.folder(), os.path.expanduser(folder)))
 
 
 def _hint_to_embed(session: Session) -> None:

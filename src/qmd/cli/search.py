@@ -154,19 +154,14 @@ def response_of(
         error.hint = next(filter(None, hints), error.hint)
         raise
     except VectorIndexMissingError as error:
-        error.hint = _missing_vectors(session, arguments)
+        error.hint = error.hint or _missing_vectors(session, arguments)
         raise
 
 
 def note_what_is_missing(session: Session, stages: Sequence[Stage], arguments: Mapping[str, Any]) -> None:
-    """Note that there are no vectors or nothing to search, and what to type."""
+    """Note that there are no vectors, and what to type."""
     if any(stage.reason == VectorIndexMissingError.MESSAGE for stage in stages):
         session.note(_missing_vectors(session, arguments))
-    collections = session.index.config.collections
-    if not collections:
-        session.note("there are no collections yet: add one with 'qmd collection add PATH'")
-    elif not arguments["collections"] and not any(each.include_by_default for each in collections.values()):
-        session.note("every collection is excluded: name one with -c, or run 'qmd collection include NAME'")
 
 
 def _missing_vectors(session: Session, arguments: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ import click
 from qmd.cli.collections import adding_options, index_folder
 from qmd.cli.command import command
 from qmd.cli.errors import INTERRUPTED
-from qmd.cli.indexing import make_vectors, problem_line
+from qmd.cli.indexing import collections_at, make_vectors, problem_line, scan
 from qmd.cli.options import flag
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.terminal import can_ask, clean_name, say, shell_words
@@ -62,7 +62,7 @@ def add(session: Session, /, path: str, name: str | None, no_embed: bool, **opti
     """Add a folder as a collection, index it and make its vectors: then every search works.
 
     A running server, or 'qmd watch', keeps it up to date; on a terminal you are asked whether to install the
-    latter as a service.
+    latter as a service. A folder that is a collection already is updated.
 
     Examples:
       qmd add ~/notes
@@ -74,8 +74,16 @@ def add(session: Session, /, path: str, name: str | None, no_embed: bool, **opti
 
         reports = index_sessions(session, path, name, options)
     else:
-        reports = [index_folder(session, path, name, options)]
-    names = tuple(report.collection for report in reports if report.added or report.unchanged)
+        present = collections_at(session, path) if name is None and not any(options.values()) else ()
+        for each in present:
+            say(f"{clean_name(path)} is the collection '{clean_name(each)}' already: it is updated.")
+        if present:
+            reports = scan(session, tuple(present), commands=False)
+        else:
+            reports = [index_folder(session, path, name, options)]
+    names = tuple(
+        report.collection for report in reports if report.added or report.updated or report.unchanged
+    )
     if not names:
         return
     if not no_embed:

@@ -302,6 +302,38 @@ def _unique(terms: list[Term]) -> tuple[Term, ...]:
     return tuple(seen.values())
 
 
+_FOREIGN = lazy(
+    r"(?P<quoted>\"[^\"]*\")|(?<!\S)(?:(?P<operator>AND|OR|NOT)(?=\s+(?P<next>\S+))"
+    r"|(?P<regex>/(?=\S)[^/]*[\\\[\](){}*+?^$|][^/]*/[a-z]*)(?!\S))"
+)
+_ADVICE = {
+    "NOT": "NOT is a word here: -{word} leaves out the documents that have it",
+    "AND": "AND is a word here: write the words alone, and documents with all of them come first",
+    "OR": "OR is a word here: write the words alone, and documents with any of them are found",
+    "": "{word} is text here: word* finds words that begin so, and quotes find words that stand together",
+}
+
+
+def foreign_operators(text: str) -> list[str]:
+    """Return for each operator of other search engines in a query what to write, once.
+
+    In a text of capitals alone they are words.
+    """
+    if "/" not in text and not any(word in text for word in _ADVICE if word):
+        return []
+    found = [match for match in _FOREIGN.finditer(text) if not match["quoted"]]
+    rest = text
+    for match in found:
+        rest = rest.replace(match[0], "", 1)
+    return [
+        *dict.fromkeys(
+            _ADVICE[match["operator"] or ""].format(word=(match["next"] or match["regex"])[:60])
+            for match in found
+            if match["regex"] or (not rest.isupper() and (match["operator"] == "NOT" or match.start()))
+        )
+    ]
+
+
 class QueryDocument(Struct, frozen=True):
     """A query document: typed searches and an intent, or a plain question to expand."""
 

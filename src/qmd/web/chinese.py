@@ -328,6 +328,28 @@ ENGINE: Mapping[str, str] = {
     "read as text: {text}, because no document has the field '{name}'": (
         "{text} 按文字搜索，因为没有文档含有字段“{name}”"
     ),
+    "there are no collections yet: add one with 'qmd collection add PATH'": (
+        "还没有集合：用 qmd collection add PATH 添加一个"
+    ),
+    "every collection is excluded: name one with -c, or run 'qmd collection include NAME'": (
+        "所有集合都不参与搜索：请指定一个集合"
+    ),
+    "never scanned: {names}: run 'qmd update'": "从未扫描过：{names}。请运行 qmd update",
+    "no documents in {names}: 'qmd collection list' shows which files they take": (
+        "{names} 中没有文档：qmd collection list 显示它们包含哪些文件"
+    ),
+    "NOT is a word here: {word} leaves out the documents that have it": (
+        "NOT 在这里是普通词：{word} 排除含有它的文档"
+    ),
+    "AND is a word here: write the words alone, and documents with all of them come first": (
+        "AND 在这里是普通词：只写词语即可，含有全部词语的文档排在前面"
+    ),
+    "OR is a word here: write the words alone, and documents with any of them are found": (
+        "OR 在这里是普通词：只写词语即可，含有任一词语的文档都会找到"
+    ),
+    "{word} is text here: word* finds words that begin so, and quotes find words that stand together": (
+        "{word} 在这里是文字：word* 查找以此开头的词，引号查找连在一起的词"
+    ),
     "No documents: {counts}. Did you mean {value}?": "没有文档：{counts}。你是否要找 {value}？",
     "No documents: {counts}.": "没有文档：{counts}。",
     "Document not found: {name}": "未找到文档：{name}",

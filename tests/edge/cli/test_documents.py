@@ -305,3 +305,18 @@ def test_format_json_equals_json_flag(reader: User, command: str) -> None:
     assert json.loads(reader.ok(*command.split(), "--format", "json")).keys() == expected.keys()
     assert reader.ok(*command.split(), "--format", "cli")[:1] not in "[{"
     assert "two formats" in reader.invoke(*command.split(), "--json", "--format", "cli").stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "listed"),
+    [
+        ("notes", "collection", "notes"),
+        ("qmd://notes/", "collection", "notes"),
+        ("notes/2026/", "folder", "notes/2026"),
+    ],
+)
+def test_get_of_a_collection_or_folder_leads_to_ls(reader: User, name: str, kind: str, listed: str) -> None:
+    found = reader.call("get", name)
+    assert (found.returncode, found.stdout) == (1, "")
+    assert f"Document not found: {name}" in found.stderr
+    assert f"it is a {kind}: 'qmd ls {listed}' lists its documents" in found.stderr

@@ -228,6 +228,21 @@ def test_search_before_indexing_hints_at_collection_add(user: User) -> None:
     assert user.invoke("search", "anything", "--json", "-q").stderr == ""
 
 
+def test_search_without_documents_says_why(user: User) -> None:
+    config = user.home / "config" / "qmd" / "index.yml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(
+        f"collections:\n  notes:\n    path: {user.notes}\n    pattern: '*.rst'\n", encoding="utf-8"
+    )
+    for command in ("search", "query"):
+        assert "never scanned: notes: run 'qmd update'" in user.invoke(command, "anything").stderr
+    assert "never scanned: notes: run 'qmd update'" in user.invoke("vsearch", "anything").stderr
+    user.ok("update")
+    for command in ("search", "query", "vsearch"):
+        told = user.invoke(command, "anything").stderr
+        assert "no documents in notes: 'qmd collection list' shows which files they take" in told
+
+
 def test_file_of_another_program_is_kept_and_noted_once(user: User) -> None:
     foreign = user.home / "cache" / "qmd" / "index.sqlite"
     foreign.write_bytes(b"SQLite format 3\x00" + b"\x00" * 1000)

@@ -276,7 +276,25 @@ def test_add_indexes_and_embeds_a_folder(user: User) -> None:
     assert "Embedded 11 texts" in result.stdout
     assert "'qmd watch'" in result.stderr
     assert user.ok("vsearch", "undo a release", "--files")
-    assert user.invoke("add", str(user.notes)).exit_code == 1
+
+
+def test_add_of_a_folder_that_is_a_collection_updates_it(user: User) -> None:
+    user.ok("add", str(user.notes), "--name", "mine", "--no-embed")
+    (user.notes / "new.md").write_text("# New\n", encoding="utf-8")
+    result = user.call("add", ".", "--no-embed", cwd=user.notes)
+    assert result.returncode == 0
+    assert ". is the collection 'mine' already: it is updated.\nmine: 1 new, 11 unchanged\n" in result.stdout
+    assert len(json.loads(user.ok("collection", "list", "--json"))) == 1
+    # Another name, or other files, is another collection or a conflict.
+    assert user.invoke("add", str(user.notes), "--name", "other").exit_code == 1
+    assert user.invoke("add", str(user.notes), "--mask", "*.txt", "--no-embed").exit_code == 0
+
+
+def test_add_of_a_folder_in_a_collection_says_so(user: User) -> None:
+    user.ok("add", str(user.notes), "--no-embed")
+    result = user.invoke("add", str(user.notes / "2026"), "--no-embed")
+    assert result.exit_code == 0
+    assert "2026 is a folder of 'notes' as well: its documents are found in both" in result.stderr
 
 
 def test_add_can_skip_embedding_and_notes_an_empty_folder(user: User) -> None:

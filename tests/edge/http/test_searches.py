@@ -260,3 +260,36 @@ def test_pin_of_the_command_line_applies_immediately(owner: User, server: Server
     assert owner.ok("search", "words", "--mode", "server", "--csv") == owner.ok(
         "search", "words", "--mode", "local", "--csv"
     )
+
+
+@pytest.mark.parametrize(
+    ("query", "advice"),
+    [
+        ("kestrel NOT budget", ["NOT is a word here: -budget leaves out the documents that have it"]),
+        (
+            "kestrel AND budget AND trains",
+            ["AND is a word here: write the words alone, and documents with all of them come first"],
+        ),
+        (
+            "kestrel OR budget",
+            ["OR is a word here: write the words alone, and documents with any of them are found"],
+        ),
+        (
+            "/ke.*l/",
+            [
+                "/ke.*l/ is text here: word* finds words that begin so, "
+                "and quotes find words that stand together"
+            ],
+        ),
+        ("KESTREL AND BUDGET", []),
+        ("kestrel and not budget /usr/bin/", []),
+        ('"kestrel AND budget"', []),
+    ],
+)
+def test_searches_say_once_what_to_write_for_operators_of_others(
+    client: Client, query: str, advice: list[str]
+) -> None:
+    for path in ("/search", "/query"):
+        stages = client.post(path, query=query)["stages"]
+        assert [each["reason"] for each in stages if each["stage"] == "operators"] == advice
+    assert not any(each["stage"] == "operators" for each in client.post("/pack", query="kestrel")["stages"])

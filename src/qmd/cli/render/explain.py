@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _TIERS = {"all": "all words", "any": "some words", "longer": "longer words"}
 #: Stages whose reason is a sentence for the user.
-_TELLING = ("filter", "answer", "dates")
+_TELLING = ("filter", "answer", "dates", "index", "operators")
 _HEADINGS = ("list", "rank", "score", "weight", "gives")
 
 

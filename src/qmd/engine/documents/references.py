@@ -75,6 +75,11 @@ class References:
 
     def not_found(self, reference: str) -> DocumentNotFoundError:
         """Return the error for a reference without a document, with similar names."""
+        name = (parse_uri(reference) if is_uri(reference) else reference).strip("/")
+        kind = "collection" if name in self._config.collections else "folder"
+        if kind == "collection" or any(each.file.startswith(f"{name}/") for each in self.visible()):
+            listed = f"it is a {kind}: 'qmd ls {name}' lists its documents"
+            return DocumentNotFoundError(_missing(reference), (), listed)
         path, heading = split_fragment(reference)
         similar = self._similar(reference) or (self._similar(path) if heading else ())
         hint = None if similar else "see 'qmd ls' for what is indexed"

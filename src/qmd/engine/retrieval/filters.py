@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.engine.requests import SearchRequest, collections_of
+from qmd.errors import NotFoundError, QmdError
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text import filters
@@ -110,13 +113,32 @@ def filtered_out(store: Store, scope: Scope, document: Document) -> str | None:
     return None
 
 
+def nothing_to_search(store: Store, config: Config, collections: Sequence[str]) -> QmdError | None:
+    """Return an error that says why there is no document to search, and what to do; None if there is one."""
+    if not config.collections:
+        return NotFoundError("there are no collections yet", "add one with 'qmd collection add PATH'")
+    if not collections:
+        hint = "name one with -c, or run 'qmd collection include NAME'"
+        return NotFoundError("every collection is excluded", hint)
+    if store.fields.count(Scope((*collections,))):
+        return None
+    scans = store.collections.last_scans()
+    if unscanned := [name for name in collections if scans.get(name) is None]:
+        return NotFoundError(f"never scanned: {', '.join(unscanned)}", "run 'qmd update'")
+    return NotFoundError(
+        f"no documents in {', '.join(collections)}", "'qmd collection list' shows which files they take"
+    )
+
+
 def explain_no_hits(
     store: Store, config: Config, scope: Scope, stated: Predicate | None
 ) -> tuple[Stage, ...]:
-    """Return a stage that says why no document passes a filter; none if some do.
+    """Return a stage that says why there is nothing to search, or why no document passes a filter.
 
     Raises `FieldNotFoundError` if `stated`, the filter beside the query, names a field that no document has.
     """
+    if empty := nothing_to_search(store, config, scope.collections):
+        return (Stage("index", "skipped", f"{empty.message}: {empty.hint}"),)
     if scope.where is None or store.fields.count(scope):
         return ()
     from qmd.engine.documents.fields import check_fields, explain_empty

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -28,6 +28,7 @@ from qmd.ranking import fusion
 from qmd.ranking.calibration import calibrate, doubts
 from qmd.store.base import Store
 from qmd.text.predicates import field_name
+from qmd.text.query import foreign_operators
 from qmd.types import Config, Ranked, SearchResponse, Stage
 from qmd.types.traces import Listing
 
@@ -117,7 +118,8 @@ class Pipeline:
             search.stages += doubts(ranked, hits, request.min_score)
         facets = _facets(search, found, ranked, states) if request.facets else {}
         ranking = (request.ranking or DEFAULT_RANKING) if plan.hybrid and found.text else None
-        stages = (*search.stages, *filtered.stages, *([remark] if remark is not None else []))
+        stages = (*search.stages, *filtered.stages, *_advice(plan, request))
+        stages += () if remark is None else (remark,)
         return SearchResponse(query, hits, stages, ranking, facets, filtered.unknown)
 
     def _threads(self) -> ThreadPoolExecutor:
@@ -127,6 +129,14 @@ class Pipeline:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="qmd-search")
             return self._pool
+
+
+def _advice(plan: Plan, request: SearchRequest) -> Iterator[Stage]:
+    """Yield a stage for each operator of other search engines, which is a word here."""
+    texts = [search.query for search in request.searches if search.type == "lex"] or [request.query]
+    for text in texts if plan.words else ():
+        for advice in foreign_operators(text):
+            yield Stage("operators", "skipped", advice)
 
 
 def _retrieve(search: Search) -> Found:

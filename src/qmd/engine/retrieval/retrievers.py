@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from qmd.engine.embedding.active_vectors import ActiveVectors, select
 from qmd.engine.models import egress
 from qmd.engine.retrieval.expansion import expand
+from qmd.engine.retrieval.filters import nothing_to_search
 from qmd.engine.retrieval.found import Found
 from qmd.engine.retrieval.plan import SubQuery, main_query, subqueries
 from qmd.engine.retrieval.search import Search, Task
-from qmd.errors import ModelError, NotFoundError, QmdError, VectorIndexMissingError
+from qmd.errors import ModelError, QmdError, VectorIndexMissingError
 from qmd.store.values import ChunkMatch, LexicalMatches, Scope
 from qmd.text.query import as_prose, parse
 
@@ -112,14 +113,12 @@ def _select(search: Search) -> ActiveVectors:
     collections = search.scope.collections
     try:
         return select(search.store, search.config, search.models, search.scope)
-    except VectorIndexMissingError:
-        if not collections:
-            if search.config.collections:
-                message = "every collection is excluded from searches"
-                hint = "name one with -c, or 'qmd collection include NAME'"
-                raise NotFoundError(message, hint) from None
-            hint = "add one with 'qmd collection add PATH'"
-            raise NotFoundError("there are no collections yet", hint) from None
+    except VectorIndexMissingError as error:
+        if empty := nothing_to_search(search.store, search.config, collections):
+            if not collections:
+                raise empty from None
+            error.hint = f"{empty.message}: {empty.hint}"
+            raise
         if egress.local_only(search.config, search.models, "embed").issuperset(collections):
             message = f"No vectors of {egress.explain_local(collections)}"
             raise ModelError(message, "Search it by words.") from None
