@@ -28,6 +28,11 @@ search() { # with a program, after an installer
   [ "$(HOME="$work/home" "$1" --version)" = "qmd $version" ] || fail "$1 --version is not $version"
   HOME="$work/home" "$1" --quiet add examples/notes --name notes >/dev/null
   HOME="$work/home" "$1" query "数据丢了怎么恢复" --files --timeout 600 | grep -q backup.md || fail "$1 does not find the note"
+  # What it says of a missing extra is the command that installs it.
+  encrypt() { HOME="$work/home" QMD_PASSPHRASE=secret "$1" backup --portable --encrypt "$work/home/$2"; }
+  command="$(! encrypt "$1" first 2>&1 | sed -n 's/^Hint: //p')"
+  sh -c "$command" >/dev/null 2>&1 || fail "it failed: $command"
+  encrypt "$1" second >/dev/null 2>&1 || fail "the extra is still missing after: $command"
 }
 version="$(basename "$wheel" | cut -d- -f2)"
 for python in "$@"; do

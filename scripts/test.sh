@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks style, types, imports and behaviour. Makes .venv if there is none.
 #   sh scripts/test.sh            all tests
-#   sh scripts/test.sh quick      all but those that are slow, compute with a model, or need Milvus, npm, a browser or other programs
+#   sh scripts/test.sh quick      all but those that are slow, compute with a model, or need Milvus, npm, a browser, other programs or environments
 #   sh scripts/test.sh -k search  other arguments go to pytest
 set -eu
 cd "$(dirname "$0")/.."
@@ -21,8 +21,8 @@ if [ "${1:-}" = quick ]; then
   shift
   processes=auto
   # Modules without a quick test are not even imported, and hypothesis tries fewer examples.
-  set -- -m 'not (slow or models or milvus or judges or browser or neighbours)' --hypothesis-profile quick \
-    --ignore tests/judges --ignore tests/models --ignore tests/web --ignore tests/neighbours "$@"
+  set -- -m 'not (slow or models or milvus or judges or browser or neighbours or extras)' --hypothesis-profile quick \
+    --ignore tests/judges --ignore tests/models --ignore tests/web --ignore tests/neighbours --ignore tests/extras "$@"
 else
   sh scripts/packages.sh
   if ! QMD_CHROMIUM="$(sh scripts/browser.sh)"; then

@@ -52,3 +52,12 @@ while IFS= read -r command; do
       ;;
   esac
 done <"$work/commands"
+# However it was installed, what it says of a missing extra is the command that installs it.
+for program in "$HOME/.local/bin/qmd" "$work/venv/bin/qmd"; do
+  encrypt() { QMD_PASSPHRASE=secret "$program" backup --portable --encrypt "$work/$1"; }
+  ! encrypt first >"$work/output" 2>&1 || fail "$program has the extra 'crypt' already"
+  command="$(sed -n 's/^Hint: //p' "$work/output")"
+  echo "\$ $command"
+  sh -c "$command" >"$work/output" 2>&1 || fail "It failed: $(cat "$work/output")"
+  encrypt second >"$work/output" 2>&1 || fail "The extra is still missing: $(cat "$work/output")"
+done

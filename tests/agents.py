@@ -8,7 +8,6 @@ import os
 import re
 import select
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -127,7 +126,7 @@ def agents() -> Iterator[StartAgent]:
         **environ: str,
     ) -> Agent:
         process = subprocess.Popen(
-            [sys.executable, "-m", "qmd", *command, *args],
+            [user.python, "-m", "qmd", *command, *args],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,

@@ -7,7 +7,6 @@ import json
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -118,7 +117,7 @@ def server_of(user: User, *args: str, files: int | None = None, **environ: str) 
     Args:
         files: The number of files that it may open, if limited.
     """
-    command = [sys.executable, "-m", "qmd", "server", "--port", "0", *args]
+    command = [user.python, "-m", "qmd", "server", "--port", "0", *args]
     if files is not None:
         command = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *command]
     with (

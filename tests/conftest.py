@@ -101,7 +101,13 @@ def pytest_configure() -> None:
 
 
 #: Markers that tests get by their folder, and by a fixture.
-BY_FOLDER = {"judges": "judges", "models": "models", "neighbours": "neighbours", "web": "browser"}
+BY_FOLDER = {
+    "extras": "extras",
+    "judges": "judges",
+    "models": "models",
+    "neighbours": "neighbours",
+    "web": "browser",
+}
 BY_FIXTURE = {
     "milvus_port": "milvus",
     "embedder": "models",

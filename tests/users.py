@@ -36,18 +36,19 @@ _OF_TOOLS = ("QMD_", "XDG_", "CLAUDE_", "CODEX_", "GEMINI_")
 class User(Struct):
     """A user of the command line.
 
-    `run` starts the real program; `invoke` and `call` call it in this process.
+    `run` starts the real program, with the Python at `python`; `invoke` and `call` call it in this process.
     """
 
     home: Path
     notes: Path
     environ: dict[str, str] = field(default_factory=dict)
+    python: str = sys.executable
 
     def run(
         self, *args: str | bytes, stdin: bytes | None = None, cwd: Path | None = None, **environ: str
     ) -> subprocess.CompletedProcess[str]:
         found = subprocess.run(
-            [sys.executable, "-m", "qmd", *args],
+            [self.python, "-m", "qmd", *args],
             input=stdin if stdin is not None else b"",
             capture_output=True,
             env={**self.environ, **environ},
@@ -83,7 +84,7 @@ class User(Struct):
         termios.tcsetattr(theirs, termios.TCSANOW, flags)
         os.write(ours, answer.encode())
         with subprocess.Popen(
-            [sys.executable, "-m", "qmd", *args],
+            [self.python, "-m", "qmd", *args],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,

@@ -1,14 +1,17 @@
 """Record the commands of the README on a real terminal: `python tools/make_terminal_svg.py`.
 
 The picture is docs/terminal.svg. Run it again after a change of the output of `search` or `query`. It indexes
-`examples/notes` in a temporary folder; nothing else is written.
+`examples/notes` in a temporary folder; nothing else is written. Look at the picture in a browser, on a
+system with fonts for Chinese and Japanese (Debian: `fonts-noto-cjk`).
 """
 
 from __future__ import annotations
 
+import html
 import io
 import os
 import pty
+import re
 import shlex
 import shutil
 import struct
@@ -16,10 +19,12 @@ import subprocess
 import sys
 import tempfile
 from fcntl import ioctl
+from itertools import groupby
 from pathlib import Path
 from termios import TIOCSWINSZ
 from textwrap import fill
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -66,6 +71,13 @@ TEMPLATE = """\
 """
 
 
+#: A text of the picture.
+TEXT = re.compile(
+    r'<text(?P<class> [^>]*?)x="(?P<x>[^"]+)"(?P<y> [^>]*?)textLength="(?P<length>[^"]+)"(?P<clip>[^>]*)>'
+    r"(?P<text>[^<]*)</text>"
+)
+
+
 def main() -> None:
     """Run the session and write the picture."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), color_system="truecolor")
@@ -89,9 +101,29 @@ def main() -> None:
             for line in output.splitlines()[:lines]:
                 console.print(Text.from_ansi(line.replace(folder, "~")), soft_wrap=True)
             console.print()
-    PICTURE.write_text(
-        console.export_svg(title="qmd", code_format=TEMPLATE, unique_id="qmd"), encoding="utf-8"
-    )
+    picture = console.export_svg(title="qmd", code_format=TEMPLATE, unique_id="qmd")
+    PICTURE.write_text(TEXT.sub(in_cells, picture), encoding="utf-8")
+
+
+def in_cells(found: re.Match[str]) -> str:
+    """Return a text of the picture with each wide character in two cells of its own.
+
+    rich gives a text one cell for each character, and a browser squeezes the whole text into these.
+    """
+    text = html.unescape(found["text"])
+    if cell_len(text) <= len(text):
+        return found[0]
+    width, at = float(found["length"]) / len(text), float(found["x"])
+    parts = []
+    for cells, run in groupby(text, key=cell_len):
+        part = "".join(run)
+        places = [f"{at + width * cells * number:.1f}" for number in range(len(part))]
+        at += width * cells * len(part)
+        x, length = (places, "") if cells > 1 else (places[:1], f'textLength="{width * len(part):.1f}"')
+        escaped = html.escape(part).replace("\xa0", "&#160;")
+        place = f'{found["class"]}x="{" ".join(x)}"{found["y"]}'
+        parts.append(f"<text{place}{length}{found['clip']}>{escaped}</text>")
+    return "".join(parts)
 
 
 def run(command: str, folder: str, environ: dict[str, str]) -> str:

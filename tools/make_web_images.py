@@ -2,7 +2,7 @@
 
     python tools/make_web_images.py
 
-It needs Chromium (see scripts/browser.sh).
+It needs Chromium (see scripts/browser.sh), and fonts for Chinese (Debian: `fonts-noto-cjk`).
 """
 
 from __future__ import annotations

@@ -92,8 +92,8 @@ if package.startswith("./"):
     options = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
     options += ["--target", os.environ["HOME"] + "/site"]
     os.execv(sys.executable, [sys.executable, "-m", "pip", "install", *options, package])
-name, extra = re.fullmatch(r"([\\w-]+)(?:\\[(\\w+)\\])?", package).groups()
-assert extra is None or extra in metadata(name).get_all("Provides-Extra")
+name, extra = re.fullmatch(r"(\\.|[\\w-]+)(?:\\[(\\w+)\\])?", package).groups()
+assert extra is None or extra in metadata("qmd-python" if name == "." else name).get_all("Provides-Extra")
 """
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import qmd
 from qmd.errors import DocumentNotFoundError, SourceError
+from qmd.installation import install_command
 from qmd.sources import children
 from qmd.sources.formats import registry
 from tests.conftest import Notes
@@ -213,11 +214,10 @@ def test_files_wait_for_an_extra_that_is_not_installed(
     report = index.add_collection(str(folder), formats=["all"])
     assert (report.added, report.problems) == (1, [])
     assert report.waiting == {"formats": {"pdf": 1}}
-    expected = "notes: 1 file (1 .pdf) waits for: pip install 'qmd-python[formats]'"
-    assert expected in index.status().notes
+    assert f"notes: 1 file (1 .pdf) waits for: {install_command('formats')}" in index.status().notes
     absence = index.absence(str(folder / "b.pdf"))
     assert absence is not None
-    assert absence.hint == "pip install 'qmd-python[formats]'"
+    assert absence.hint == install_command("formats")
     monkeypatch.undo()
     if registry.installed(("pypdfium2",)):
         (report,) = index.update()

@@ -15,6 +15,7 @@ import pytest
 
 import qmd
 from qmd.errors import ConfigError, ConflictError, QmdError, UsageError
+from qmd.installation import install_command
 from tests import milvus
 from tests.conftest import Notes
 from tests.store.material import TEXTS
@@ -191,7 +192,7 @@ def test_unreachable_milvus_server_is_an_error(tmp_path: Path, environ: dict[str
 def test_missing_milvus_extra_is_named_in_the_error(tmp_path: Path, environ: dict[str, str]) -> None:
     with pytest.raises(QmdError) as caught:
         qmd.open_index(tmp_path / "index.sqlite", store="milvus://127.0.0.1:1/db", environ=environ)
-    assert caught.value.hint == "pip install 'qmd-python[milvus]'"
+    assert caught.value.hint == install_command("milvus")
 
 
 @contextmanager

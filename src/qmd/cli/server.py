@@ -116,10 +116,10 @@ def open_(session: Session, text: tuple[str, ...], port: int | None) -> None:
     import webbrowser
     from urllib.parse import urlencode
 
-    from qmd.web import MISSING, available
+    from qmd.web import available, missing
 
     if not available():
-        raise QmdError(MISSING)
+        raise QmdError(missing())
     running = session.server()
     if running is None:
         listening.start_daemon(session, "server", _OVER_HTTP, {"host": None, "port": port}, listening.PORT)

@@ -23,8 +23,8 @@ from qmd.server.errors import answer, handlers, not_allowed
 from qmd.server.host_check import Allowed
 from qmd.server.index_host import IndexHost
 from qmd.server.watcher import watching
-from qmd.web import MISSING
 from qmd.web import available as pages_available
+from qmd.web import missing
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -46,7 +46,7 @@ _GRACE = 5
 
 
 async def _answer_without_pages(request: Request) -> Response:
-    return answer(501, MISSING)
+    return answer(501, missing())
 
 
 def app(

@@ -15,7 +15,7 @@ from qmd.server.access import index_of
 from qmd.server.errors import answer
 from qmd.server.index_host import IndexHost
 from qmd.server.logs import client_logger
-from qmd.server.metrics import MEDIA_TYPE, MISSING, metrics_of
+from qmd.server.metrics import MEDIA_TYPE, Metrics, metrics_of
 
 logger = client_logger(__name__)
 
@@ -50,7 +50,7 @@ async def metrics(request: Request) -> Response:
     """Return metrics of requests, their times, the index, the models and the queue of writes."""
     server_metrics = metrics_of(request.scope)
     if server_metrics is None:
-        return answer(501, MISSING)
+        return answer(501, Metrics.missing())
     index_host: IndexHost = request.app.state.index_host
     waiting = index_host.writes
     page = await index_host.call(

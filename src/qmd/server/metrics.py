@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, cast
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from qmd.installation import install_command
+
 if TYPE_CHECKING:
     from qmd.engine.upkeep.status import Status
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-#: The error if the package prometheus-client is not installed.
-MISSING = "Metrics need the package prometheus-client: pip install 'qmd-python[server]'"
 
 #: Seconds. The highest bucket is for a search that must load a model.
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -36,6 +36,11 @@ class Metrics:
         )
         about = "Requests that wait for their answer."
         self._open = Gauge("qmd_requests_in_progress", about, registry=registry)
+
+    @staticmethod
+    def missing() -> str:
+        """Return the error if the package prometheus-client is not installed."""
+        return f"metrics need the extra 'server': {install_command('server')}"
 
     @staticmethod
     def available() -> bool:

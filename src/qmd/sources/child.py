@@ -114,6 +114,8 @@ def _answer(request: Request, data: bytes, beside: bytes) -> Answer:
         return Answer(reason=DAMAGED, detail=error.message)
     except MemoryError:
         return Answer(reason=TOO_LARGE, detail="needs too much memory")
+    except ImportError as error:
+        return Answer(reason="its reader cannot be loaded", detail=str(error))
     except Exception as error:  # noqa: BLE001 - whatever a library raises for a broken file
         return Answer(detail=f"{type(error).__name__}: {error}")
 

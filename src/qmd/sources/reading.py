@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 from qmd.errors import PluginError, SourceError
+from qmd.installation import install_command
 from qmd.sources.formats.base import Unreadable
 from qmd.sources.formats.registry import Reader, Readers, extract, file_of
 from qmd.sources.paths import absolute_path, in_words
@@ -109,9 +110,6 @@ def source_at(collection: Collection, path: str) -> SourceText:
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot be read: {in_words(error)}") from error
     readers = Readers(collection.formats, collection.encoding)
-    missing = waits_for(readers, inner)
-    if missing:
-        raise SourceError(f"files of this format wait for {install(missing)}", install(missing))
     file = SourceFile(inner, absolute, Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino))
     key = path.removeprefix(inner).removeprefix("#")
     source = read_documents(file, readers, root).get(key)
@@ -122,6 +120,8 @@ def source_at(collection: Collection, path: str) -> SourceText:
 
 def read_documents(file: SourceFile, readers: Readers, root: Root | None = None) -> dict[str, SourceText]:
     """Return the documents of a file that have text, by key; see `Outcome`. Raises `SourceError`."""
+    if missing := waits_for(readers, file.path):
+        raise SourceError(f"files of this format wait for the extra '{missing}'", install_command(missing))
     (outcome,) = read_all([file], readers, root)
     if outcome.error is not None:
         raise outcome.error
@@ -132,8 +132,3 @@ def waits_for(readers: Readers, path: str) -> str:
     """Return the extra that must be installed before a file can be read; "" if none is missing."""
     reader = readers.known(path)
     return reader.row.missing if reader else ""
-
-
-def install(extra: str) -> str:
-    """Return the command that installs an extra."""
-    return f"pip install 'qmd-python[{extra}]'"

@@ -73,6 +73,7 @@ def _record(job: Job, reports: Sequence[ScanReport]) -> None:
     }
     problems = [f"{report.collection}: {report.error.in_one_line()}" for report in reports if report.error]
     problems += [f"{path}: {reason}" for report in reports for path, reason in report.problems[:5]]
+    problems += [f"{report.collection}: {line}" for report in reports for line in report.waits()]
     job.message = "; ".join(problems[:5])
 
 

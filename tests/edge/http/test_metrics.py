@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 import qmd
+from qmd.installation import install_command
 from tests.clients import Server, server_of
 from tests.users import MakeUser
 
@@ -100,4 +101,4 @@ def test_metrics_without_prometheus_client_say_what_to_install(
 
     anyio.run(ask)
     assert sent[0]["status"] == 501
-    assert "pip install 'qmd-python[server]'" in json.loads(sent[1]["body"])["detail"]
+    assert install_command("server") in json.loads(sent[1]["body"])["detail"]

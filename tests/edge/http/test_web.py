@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
+from qmd.installation import install_command
 from tests.clients import Client, Server, server_of
 from tests.edge.http.pages import page, post
 from tests.library import embed_library
@@ -126,7 +127,7 @@ def test_page_without_its_extra_says_what_to_install(make_user: MakeUser, tmp_pa
     environ = {"PYTHONPATH": f"{tmp_path}:{user.environ['PYTHONPATH']}"}
     with server_of(user, **environ) as server:
         told = server.ask("GET", "/").detail(501)
-        assert told == "the page needs the extra 'web': pip install 'qmd-python[web]'"
+        assert told == f"the page needs the extra 'web': {install_command('web')}"
         assert server.ask("GET", "/health").status == 200
     opened = user.run("open", **environ)
     assert (opened.returncode, opened.stdout) == (1, "")

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Generator, Iterator, Mapping
 
 from qmd.engine.doctor.finding import Finding, attempt, ok, problem, warning
+from qmd.engine.indexing.unread import remedy, waiting
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.upkeep.cleanup import clean
 from qmd.engine.watching.election import find_watcher
@@ -71,11 +72,13 @@ def contents(store: Store, on_step: OnStep) -> Generator[Finding, None, bool]:
 
 
 def scans(store: Store, config: Config) -> Iterator[Finding]:
-    """Report collections that were never scanned."""
+    """Report collections that were never scanned, and files that wait for an extra."""
     last_scans = store.collections.last_scans()
     for name in config.collections:
         if last_scans.get(name) is None:
             yield warning("index", f"collection '{name}' was never scanned", "run 'qmd update'")
+    for extra, files in waiting(map(store.collections.last_root, config.collections)).items():
+        yield warning("files", files, remedy(extra))
 
 
 def watching(index: str) -> Iterator[Finding]:

@@ -7,12 +7,13 @@ changes. Files wait for an extra if it is not installed.
 from __future__ import annotations
 
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
 from qmd.engine.indexing.record import ScanRecord, UnreadFiles
-from qmd.sources.formats.registry import Readers
-from qmd.sources.reading import install
+from qmd.installation import install_command
+from qmd.sources.formats.registry import BUILTIN, Readers
 from qmd.text.wording import plural
 from qmd.types import SourceFile
 
@@ -102,11 +103,30 @@ def describe(root: str | None) -> list[str]:
     return lines
 
 
+def waiting(roots: Iterable[str | None]) -> dict[str, str]:
+    """Return how many files wait for each extra, by the last scans of several collections."""
+    found: dict[str, Counter[str]] = {}
+    for root in roots:
+        for extra, counts in ScanRecord.read(root).unread.waiting.items():
+            found.setdefault(extra, Counter()).update(counts)
+    return {extra: f"{_waiting(counts)} the extra '{extra}'" for extra, counts in found.items()}
+
+
 def describe_waiting(extra: str, counts: Mapping[str, int]) -> str:
     """Return how many files of which kind wait for an extra, and the command that installs it."""
+    return f"{_waiting(counts)}: {remedy(extra)}"
+
+
+def remedy(extra: str) -> str:
+    """Return the command by which files that wait for an extra are read."""
+    is_missing = any(row.missing == extra for row in BUILTIN.values())
+    return install_command(extra) if is_missing else "qmd update"
+
+
+def _waiting(counts: Mapping[str, int]) -> str:
     listed = ", ".join(f"{count:,} .{suffix}" for suffix, count in sorted(counts.items()))
     verb = "waits" if sum(counts.values()) == 1 else "wait"
-    return f"{plural(sum(counts.values()), 'file')} ({listed}) {verb} for: {install(extra)}"
+    return f"{plural(sum(counts.values()), 'file')} ({listed}) {verb} for"
 
 
 def _mark(text: str) -> str:

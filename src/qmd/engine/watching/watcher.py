@@ -323,6 +323,11 @@ class Watcher:
         else:
             self._succeed(name)
         self._listener.scanned(report)
+        waits = f"{name} waits"
+        if report.waiting:
+            self._fail(waits, f"{name}: {'; '.join(report.waits())}")
+        else:
+            self._succeed(waits)
         # Another process may have indexed what this scan found, or have ended before all vectors were made.
         if report.added or report.updated or self._lacks_vectors(tree):
             self._embeddings.touch(finished)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from qmd.config.settings import Settings
 from qmd.errors import ModelError
+from qmd.installation import install_command
 from qmd.models import downloads, remote
 from qmd.models.catalog import Condition, Installation, Leftover, ModelCard, Role, with_window
 from qmd.models.llama.gguf import RANK, RERANK_PROMPT, Header, read_header
@@ -112,4 +113,4 @@ def with_header(card: ModelCard, header: Header) -> ModelCard:
 
 def _check_installed() -> None:
     if find_spec("xllamacpp") is None:
-        raise ModelError("GGUF models need llama.cpp", "pip install 'qmd-python[llm]'")
+        raise ModelError("GGUF models need the extra 'llm'", install_command("llm"))

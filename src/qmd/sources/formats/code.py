@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-from qmd.sources.formats.base import RawFile, Unreadable
+from qmd.sources.formats.base import RawFile
 from qmd.sources.formats.writing import Writer, fenced
 from qmd.text.outline import one_line
 from qmd.types import Extracted
@@ -28,6 +28,8 @@ GRAMMARS = {
     **dict.fromkeys(("cc", "cpp", "cxx", "hpp", "hh"), ("tree_sitter_cpp", "language", "cpp")),
     "cs": ("tree_sitter_c_sharp", "language", "csharp"),
 }
+#: The packages that must be installed.
+PACKAGES = ("tree_sitter", *dict.fromkeys(package for package, _, _ in GRAMMARS.values()))
 #: Nodes that are sections, and those that contain sections.
 _FUNCTIONS = frozenset(
     "function_definition function_declaration generator_function_declaration method_definition "
@@ -52,14 +54,11 @@ _DEPTH, _SMALL = 5, 30
 
 
 def extract(file: RawFile) -> Extracted:
+    from tree_sitter import Language, Parser
+
     suffix = file.path.rpartition(".")[2].lower()
     package, function, language = GRAMMARS[suffix]
-    try:
-        from tree_sitter import Language, Parser
-
-        grammar = Language(getattr(import_module(package), function)())
-    except ImportError as error:
-        raise Unreadable("needs the extra 'code'", str(error)) from error
+    grammar = Language(getattr(import_module(package), function)())
     text = file.text()
     lines = text.split("\n")
     root = Parser(grammar).parse(text.encode()).root_node

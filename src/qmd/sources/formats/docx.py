@@ -7,9 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import docx
-from docx.oxml.parser import parse_xml
-
 from qmd.sources.formats.archive import open_zip
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
 from qmd.sources.formats.writing import Writer, core_properties, table
@@ -38,10 +35,12 @@ _DEPTH = 5
 
 
 def extract(file: RawFile) -> Extracted:
+    from docx import Document
+
     names = set(open_zip(file.data).namelist())
     if not any(path.startswith("word/") for path in names):
         raise Unreadable(DAMAGED, "not a Word document")
-    document = docx.Document(io.BytesIO(file.data))
+    document = Document(io.BytesIO(file.data))
     writer = Writer("page")
     levels = _levels(document)
     title = ""
@@ -148,6 +147,8 @@ def _rows(element: Any, depth: int) -> list[list[str]]:
 
 def _beside(part: Any) -> dict[str, list[str]]:
     """Return the texts of headers, footers, notes and comments by heading, each once."""
+    from docx.oxml.parser import parse_xml
+
     found: dict[str, dict[str, None]] = {heading: {} for heading in _BESIDE.values()}
     for relation in part.rels.values():
         heading = _BESIDE.get(relation.reltype.rpartition("/")[2])

@@ -6,8 +6,6 @@ import re
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
-from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
-
 from qmd.sources.formats.base import RawFile
 from qmd.text import extraction
 from qmd.text.outline import first_heading, one_line
@@ -52,6 +50,8 @@ def extract(file: RawFile) -> Extracted:
 
 def to_markdown(source: str) -> str:
     """Return HTML as Markdown, with the descriptions of images in place of their addresses."""
+    from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
+
     options = ConversionOptions(
         extract_metadata=False,
         autolinks=False,

@@ -6,8 +6,6 @@ import io
 import re
 from typing import Any
 
-import odfdo
-
 from qmd.sources.formats.archive import open_zip, read_member
 from qmd.sources.formats.base import DAMAGED, ENCRYPTED, RawFile, Unreadable
 from qmd.sources.formats.writing import Writer, properties
@@ -25,6 +23,8 @@ _TITLE = re.compile(r"^# (.+)", re.M)
 
 
 def extract(file: RawFile) -> Extracted:
+    from odfdo import Document
+
     archive = open_zip(file.data)
     try:
         manifest = read_member(archive, "META-INF/manifest.xml")
@@ -32,7 +32,7 @@ def extract(file: RawFile) -> Extracted:
         raise Unreadable(DAMAGED, "not an OpenDocument file") from error
     if b"encryption-data" in manifest:
         raise Unreadable(ENCRYPTED)
-    document: Any = odfdo.Document(io.BytesIO(file.data))
+    document: Any = Document(io.BytesIO(file.data))
     text = document.to_markdown()
     if not isinstance(text, str):
         raise Unreadable(DAMAGED, "not a text document")

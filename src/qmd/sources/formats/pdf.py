@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-import pypdfium2
-
 from qmd.sources.formats.base import DAMAGED, ENCRYPTED, SCAN, TOO_LARGE, RawFile, Unreadable
 from qmd.sources.formats.pdf_page import Page, read_page
 from qmd.sources.formats.writing import Fields, Writer, properties
@@ -45,15 +43,17 @@ _NUMBERING = re.compile(r"\A[\d.\s]+")
 
 
 def extract(file: RawFile) -> Extracted:
+    from pypdfium2 import PdfDocument, PdfiumError
+
     if b"%PDF-" not in file.data[:1024]:
         raise Unreadable(DAMAGED, "not a PDF file")
     try:
-        document = pypdfium2.PdfDocument(file.data)
-    except pypdfium2.PdfiumError as error:
+        document = PdfDocument(file.data)
+    except PdfiumError as error:
         if "password" in str(error).lower():
             raise Unreadable(ENCRYPTED) from error
         raise Unreadable(DAMAGED, str(error)) from error
-    with suppress(pypdfium2.PdfiumError):  # the pages may be whole although the form is not
+    with suppress(PdfiumError):  # the pages may be whole although the form is not
         document.init_forms()
     if len(document) > _MAX_PAGES:
         raise Unreadable(TOO_LARGE, f"{len(document):,} pages")
@@ -84,6 +84,8 @@ def extract(file: RawFile) -> Extracted:
 
 def _pages(document: Any) -> tuple[list[Page], list[int]]:
     """Return the pages, and the numbers of those that cannot be read."""
+    from pypdfium2 import PdfiumError
+
     pages: list[Page] = []
     broken: list[int] = []
     length = 0
@@ -91,7 +93,7 @@ def _pages(document: Any) -> tuple[list[Page], list[int]]:
         page = Page([])
         try:
             page = read_page(document, number)
-        except pypdfium2.PdfiumError:
+        except PdfiumError:
             broken.append(number + 1)
         length += sum(map(len, page.lines)) + sum(map(len, page.values))
         if length > 20_000_000:

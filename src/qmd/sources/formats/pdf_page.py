@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-import pypdfium2.raw as pdfium
 from msgspec import Struct
 
 from qmd.text.outline import one_line
@@ -83,6 +82,8 @@ def _edges(page: Any, text_page: Any, lines: list[str]) -> Iterator[int]:
 
 def _values(form: Any, page: Any) -> Iterator[str]:
     """Yield `name: value` of the fields of a page that the user has filled."""
+    import pypdfium2.raw as pdfium
+
     with_text = {
         getattr(pdfium, f"FPDF_FORMFIELD_{kind}")
         for kind in ("TEXTFIELD", "COMBOBOX", "LISTBOX", "CHECKBOX", "RADIOBUTTON")
@@ -103,6 +104,8 @@ def _values(form: Any, page: Any) -> Iterator[str]:
 
 def _label(form: Any, annotation: Any) -> str:
     """Return the name of a field as people see it, otherwise the last part of its full name."""
+    import pypdfium2.raw as pdfium
+
     shown = one_line(_string(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, annotation))
     name = _string(pdfium.FPDFAnnot_GetFormFieldName, form, annotation).rpartition(".")[2]
     return shown or _COUNTER.sub("", one_line(name)) or "Field"

@@ -6,8 +6,6 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import pptx
-
 from qmd.sources.formats.archive import open_zip
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
 from qmd.sources.formats.writing import Writer, core_properties, table
@@ -23,9 +21,11 @@ _DEPTH = 20
 
 
 def extract(file: RawFile) -> Extracted:
+    from pptx import Presentation
+
     if not any(path.startswith("ppt/") for path in open_zip(file.data).namelist()):
         raise Unreadable(DAMAGED, "not a presentation")
-    presentation = pptx.Presentation(io.BytesIO(file.data))
+    presentation = Presentation(io.BytesIO(file.data))
     writer = Writer("slide")
     first = ""
     pictures = 0

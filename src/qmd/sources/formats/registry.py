@@ -22,7 +22,7 @@ from qmd.sources.formats.base import (
     Unreadable,
     extracted,
 )
-from qmd.sources.formats.code import GRAMMARS
+from qmd.sources.formats.code import GRAMMARS, PACKAGES
 from qmd.text import dates, front_matter
 from qmd.text.links import MAX_LINKS
 from qmd.text.outline import one_line
@@ -112,7 +112,7 @@ BUILTIN: dict[str, Row] = {
         "html", ("html", "htm", "xhtml"), "text/html", "formats", ("html_to_markdown",), isolated=True
     ),
     "epub": _binary("epub", "epub", "application/epub+zip", "html_to_markdown"),
-    "code": Row("code", tuple(GRAMMARS), "text/plain", "code", ("tree_sitter",), isolated=True),
+    "code": Row("code", tuple(GRAMMARS), "text/plain", "code", PACKAGES, isolated=True),
 }
 #: By suffix, in lower case.
 FORMATS = Table(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from striprtf import striprtf
-
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
 from qmd.sources.formats.writing import properties
 from qmd.types import Extracted
@@ -37,6 +35,8 @@ def extract(file: RawFile) -> Extracted:
 
 def _text(source: str) -> str:
     """Return the text of RTF. It writes characters beyond 16 bits as two halves."""
+    from striprtf import striprtf
+
     convert: Any = striprtf.rtf_to_text
     bounded = _CHARSET.sub(r"\g<0> ;", _BREAKS.sub("\n", source))
     text: str = convert(bounded, errors="replace")

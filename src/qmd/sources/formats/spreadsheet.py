@@ -6,8 +6,6 @@ import io
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-import python_calamine
-
 from qmd.sources.formats.archive import OLE, open_zip
 from qmd.sources.formats.base import DAMAGED, ENCRYPTED, TOO_LARGE, RawFile, Unreadable
 from qmd.sources.formats.writing import Writer, table
@@ -22,6 +20,8 @@ _MAX_SHEETS, _MAX_CELLS, _MAX_COLUMNS = 1_000, 5_000_000, 1_000
 
 
 def extract(file: RawFile) -> Extracted:
+    import python_calamine
+
     if not file.data.startswith(OLE):
         open_zip(file.data)
     elif "EncryptedPackage".encode("utf-16-le") in file.data:

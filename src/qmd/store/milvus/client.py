@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from qmd.errors import StoreError
+from qmd.installation import install_command
 from qmd.store.milvus import lite
 from qmd.store.milvus.address import Address
 from qmd.store.milvus.failures import failure, kinds
@@ -273,8 +274,9 @@ class Client:
                 try:
                     self._client = self._connect()
                 except ImportError as error:
-                    extra = "pip install 'qmd-python[milvus]'"
-                    raise StoreError("a Milvus store needs more packages", extra) from error
+                    raise StoreError(
+                        "a Milvus store needs the extra 'milvus'", install_command("milvus")
+                    ) from error
             return self._client
 
     def _disconnect(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from msgspec import Struct
 
 from qmd.errors import StoreError, UsageError
+from qmd.installation import install_command
 
 _HEADER = b"age-encryption.org/v1\n"
 #: Files with keys are small.
@@ -110,6 +111,5 @@ def _pyrage() -> Any:
     try:
         import pyrage
     except ImportError as error:
-        extra = "python -m pip install 'qmd-python[crypt]'"
-        raise StoreError("encrypted index files need the extra 'crypt'", extra) from error
+        raise StoreError("encrypted index files need the extra 'crypt'", install_command("crypt")) from error
     return pyrage

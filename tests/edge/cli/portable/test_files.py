@@ -14,6 +14,7 @@ import pyrage
 import pytest
 
 import qmd
+from qmd.installation import install_command
 from tests.agents import agents
 from tests.clients import server_of
 from tests.edge.cli.portable.library import HIDDEN, LIBRARY, hits, refusal
@@ -253,7 +254,7 @@ def test_backup_encrypt_names_the_missing_extra(owner: User, tmp_path: Path) -> 
     path = f"{tmp_path}{os.pathsep}{owner.environ['PYTHONPATH']}"
     done = owner.run("backup", "--portable", "--encrypt", "x", PYTHONPATH=path, QMD_PASSPHRASE="p")
     assert done.returncode == 1
-    assert "qmd-python[crypt]" in done.stderr
+    assert install_command("crypt") in done.stderr
 
 
 def test_portable_file_keeps_the_scale_of_scores(owner: User, tmp_path: Path) -> None:
