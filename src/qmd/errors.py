@@ -129,6 +129,10 @@ class ForeignIndexError(StoreError):
     """The index file was made by another program or a newer version. It is never modified."""
 
 
+class OutdatedError(ForeignIndexError):
+    """A newer version has written the index, perhaps while this process had it open."""
+
+
 class PluginError(QmdError):
     """A part that an installed package adds cannot be loaded. The message names the package."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from qmd.config.held_file import publish, server_file
 from qmd.errors import BusyError
 from qmd.server import discovery
 
@@ -74,3 +76,57 @@ def test_exclusive_refuses_during_the_start_of_another_server(tmp_path: Path) ->
     cache, index = str(tmp_path), str(tmp_path / "index.sqlite")
     with discovery.exclusive(cache, index), pytest.raises(BusyError, match="is starting or stopping"):
         discovery.exclusive(cache, index, replace=True).__enter__()
+
+
+#: What a file may have that is not an advertisement of this version, and the process that it names.
+STRANGE = {
+    "of 1.0.0": (b'{"pid": 123, "url": "http://127.0.0.1:8", "secret": "s"}', 123),
+    "with more": (b'{"pid":123,"url":"http://127.0.0.1:8","secret":"s","socket":"/x"}', 123),
+    "in another order": (b'{"url":"http://127.0.0.1:8","pid":123,"secret":"s"}', 123),
+    "empty": (b"", 0),
+    "truncated": (b'{"pid":123,"url":"http://127.0', 0),
+    "no text": (b"\xff\x00" * 50, 0),
+    "deep": (b"[" * 100_000, 0),
+    "a list": (b"[1, 2]", 0),
+    "a text as number": (b'{"pid":"123","url":"http://127.0.0.1:8","secret":"s"}', 0),
+    "all processes": (b'{"pid":-1,"url":"http://127.0.0.1:8","secret":"s"}', 0),
+    "a huge number": (b'{"pid":%b,"url":"http://127.0.0.1:8","secret":"s"}' % (b"9" * 5000), 0),
+    "no port": (b'{"pid":123,"url":"http://127.0.0.1","secret":"s"}', 123),
+    "a huge port": (b'{"pid":123,"url":"http://127.0.0.1:99999","secret":"s"}', 123),
+    "another scheme": (b'{"pid":123,"url":"file:///etc/passwd","secret":"s"}', 123),
+    "a header": (b'{"pid":123,"url":"http://a\r\nx:8","secret":"s"}', 0),
+    "huge": (b'{"pid":123,"url":"http://127.0.0.1:8","secret":"%b"}' % (b"s" * 2_000_000), 0),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_advertisement_of_another_form_is_no_server(tmp_path: Path, name: str) -> None:
+    cache, index = str(tmp_path), str(tmp_path / "index.sqlite")
+    (tmp_path / "servers").mkdir()
+    data, pid = STRANGE[name]
+    assert discovery.find_strange(cache, index) is None
+    file = publish(server_file(cache, index), data)
+    assert discovery.find(cache, index) is None
+    assert discovery.find_strange(cache, index) == pid
+    os.close(file)
+    assert discovery.find_strange(cache, index) is None
+
+
+def test_file_of_another_user_is_no_advertisement(tmp_path: Path) -> None:
+    if os.getuid():
+        pytest.skip("only root can give files away")
+    cache, index = str(tmp_path), str(tmp_path / "index.sqlite")
+    with discovery.advertise(cache, index, "http://127.0.0.1:8"):
+        assert discovery.find(cache, index) is not None
+        os.chown(server_file(cache, index), 65534, 65534)
+        assert discovery.find(cache, index) is None
+
+
+def test_pipe_and_folder_are_no_advertisement(tmp_path: Path) -> None:
+    cache, index = str(tmp_path), str(tmp_path / "index.sqlite")
+    path = Path(server_file(cache, index))
+    path.mkdir(parents=True)
+    assert discovery.find(cache, index) is None
+    path.rmdir()
+    os.mkfifo(path)
+    assert discovery.find(cache, index) is None

@@ -69,6 +69,11 @@ def ask(words: Sequence[str]) -> int | str:
     return _show(answer) if status == 200 else _reason(answer)
 
 
+def is_hook(words: Sequence[str]) -> bool:
+    """Return whether words run a hook."""
+    return _named(words)[2] == "hook run"
+
+
 def _named(words: Sequence[str]) -> tuple[str | None, str | None, str | None]:
     """Return the index and the portable file that words name, and the command if it may be sent.
 

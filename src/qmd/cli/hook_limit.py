@@ -26,7 +26,8 @@ def limited(words: Sequence[str]) -> Iterator[None]:
         seconds = float(given)
     except ValueError:
         seconds = float(SECONDS)
-    timer = Timer(seconds, _give_up, (f"{' '.join(words[2:3])}: took more than {seconds:g} s",))
+    event = words[words.index("run") + 1 :][:1]
+    timer = Timer(seconds, _give_up, (f"{' '.join(event)}: took more than {seconds:g} s",))
     timer.daemon = True
     timer.start()
     try:

@@ -91,10 +91,15 @@ def status(session: Session) -> None:
       qmd server status
       qmd server status --index work --json
     """
-    running = session.server()
+    from qmd.server.discovery import how_to_stop, of_other_version
+
+    running, strange = session.server(), session.strange_server()
     if chosen_format() == "json":
         server = {} if running is None else {"url": running.url, "pid": running.pid}
-        say(json.dumps({"running": running is not None} | server))
+        other = {} if strange is None else {"other_version": {"pid": strange or None}}
+        say(json.dumps({"running": running is not None} | server | other))
+    elif strange is not None:
+        say(f"A server of this index is running: {of_other_version(strange)}; {how_to_stop(strange)}.")
     elif running is None:
         say(session.addressed("No server of this index is running. Start one: qmd server --daemon"))
     else:
@@ -116,11 +121,15 @@ def open_(session: Session, text: tuple[str, ...], port: int | None) -> None:
     import webbrowser
     from urllib.parse import urlencode
 
+    from qmd.server.discovery import how_to_stop, of_other_version
     from qmd.web import available, missing
 
     if not available():
         raise QmdError(missing())
     running = session.server()
+    if running is None and (strange := session.strange_server()) is not None:
+        running_already = f"a server of this index is already running: {of_other_version(strange)}"
+        raise BusyError(running_already, how_to_stop(strange))
     if running is None:
         listening.start_daemon(session, "server", _OVER_HTTP, {"host": None, "port": port}, listening.PORT)
         running = session.server()

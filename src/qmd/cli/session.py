@@ -126,11 +126,22 @@ class Session:
 
     def server(self) -> Advertisement | None:
         """Return the address of the running server of the index, and its secret; None if there is none."""
-        from qmd.config.paths import cache_dir
         from qmd.server.discovery import find
 
+        return find(*self._server_place())
+
+    def strange_server(self) -> int | None:
+        """Return the process of a server of another version; see `discovery.find_strange`."""
+        from qmd.server.discovery import find_strange
+
+        return find_strange(*self._server_place())
+
+    def _server_place(self) -> tuple[str, str]:
+        """Return the cache folder and the index file, by which a server is found."""
+        from qmd.config.paths import cache_dir
+
         file = self.index_file() if self._index is None else self._index.locations.index
-        return find(cache_dir(current().environ), file)
+        return cache_dir(current().environ), file
 
     @property
     def settings(self) -> Settings:

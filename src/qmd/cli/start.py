@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 from qmd.cli import client, console
@@ -32,10 +33,22 @@ def run(args: Sequence[str]) -> int:
     prepare()
     # Bytes that are not UTF-8 arrive as lone surrogates, which neither an index nor a terminal accepts.
     words = [arg.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for arg in args]
-    if words[:2] == ["hook", "run"]:
-        with import_module("qmd.cli.hook_limit").limited(words):
-            return _run(words)
     return _run(words)
+
+
+def run_hook(args: Sequence[str]) -> int:
+    """Run a command of a hook in time. Whatever happens, the exit code is 0: agents stop at any other."""
+    try:
+        from qmd.cli.hook_limit import limited
+
+        with limited(args):
+            run(args)
+    except BaseException as error:  # noqa: BLE001 - it must not disturb the agent
+        with suppress(Exception):
+            from qmd.cli.hook_limit import log
+
+            log(os.environ, f"{type(error).__name__}: {error}")
+    return 0
 
 
 def _run(words: list[str]) -> int:
@@ -74,9 +87,7 @@ def main() -> NoReturn:
     """Run the console script, and end the process with the exit code."""
     if "_QMD_COMPLETE" in os.environ:
         import_module("qmd.cli.app").app.main()
-    code = run(sys.argv[1:])
-    if sys.argv[1:3] == ["hook", "run"]:
-        code = 0  # agents take another one for an order to stop
+    code = run_hook(sys.argv[1:]) if client.is_hook(sys.argv[1:]) else run(sys.argv[1:])
     # Everything is closed and flushed. Tearing down the interpreter would take a seventh of the time of a
     # search, and would wait for abandoned work (a deadline, Ctrl-C).
     os._exit(code)

@@ -150,10 +150,20 @@ def _watch(session: Session) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
-    thread = threading.Thread(target=watcher.run, name="qmd-watch")
+    failures: list[QmdError] = []
+
+    def watch() -> None:
+        try:
+            watcher.run()
+        except QmdError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=watch, name="qmd-watch")
     thread.start()
     session.note("watching; stop with Ctrl-C")
     thread.join()
+    if failures:
+        raise failures[0]  # a service is started again, with the version that is installed now
     if interrupted:
         raise click.exceptions.Exit(INTERRUPTED)
 

@@ -1,19 +1,36 @@
 """Files that a process holds as long as it does something, such as serving, and that tell others about it.
 
 The lock of such a file ends with its process, so a file that nobody holds is stale. `atomic.locked` is for
-changes, which take a moment.
+changes, which take a moment. The paths of these files stay as they are, because processes of other versions
+look there.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import suppress
 
 from qmd import system
 from qmd.config.atomic import create_beside
 from qmd.errors import StoreError
+from qmd.text.digest import sha256
 
 _MAX_BYTES = 1_000_000
+
+
+def watcher_file(index: str) -> str:
+    """Return the path of the file that the watcher of an index holds."""
+    return os.path.realpath(index) + ".watch.lock"
+
+
+def server_file(cache_dir: str, index: str) -> str:
+    """Return the path of the file that the server of an index holds, with its address.
+
+    From before it has an address, a server also holds the file with `.lock` after this path.
+    """
+    digest = sha256(os.fsencode(os.path.realpath(index)))
+    return os.path.join(cache_dir, "servers", f"{digest[:16]}.json")
 
 
 def open_private(path: str, purpose: str = "write") -> int:
@@ -62,13 +79,18 @@ def publish(path: str, data: bytes) -> int:
         raise
 
 
-def read_held(path: str) -> bytes | None:
-    """Return the content of a file; None if no process holds it."""
+def read_held(path: str, *, own: bool = False) -> bytes | None:
+    """Return the content of a file; None if no process holds it. With `own`, it must be one of this user."""
     try:
-        file = os.open(path, os.O_RDONLY | system.NO_LINK)
+        file = os.open(path, os.O_RDONLY | system.NO_LINK | system.NO_WAIT)
     except OSError:
         return None
     try:
+        state = os.fstat(file)
+        if not stat.S_ISREG(state.st_mode) or (own and state.st_uid != system.user_id()):
+            return None
         return None if system.try_lock(file, shared=True) else system.read_start(file, _MAX_BYTES)
+    except OSError:
+        return None
     finally:
         os.close(file)

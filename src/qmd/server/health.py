@@ -36,6 +36,10 @@ def diagnose(name: str | None, environ: Mapping[str, str]) -> Iterator[Finding]:
 
 def _server(index: str, environ: Mapping[str, str]) -> Finding:
     server = discovery.find(cache_dir(environ), index)
+    strange = discovery.find_strange(cache_dir(environ), index)
+    if strange is not None:
+        message = f"a server runs for this index: {discovery.of_other_version(strange)}"
+        return warning("server", f"{message}; no command uses it", discovery.how_to_stop(strange))
     if server is None:
         return ok("server", "no server runs for this index")
     name = f"process {server.pid} at {server.url}"

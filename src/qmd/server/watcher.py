@@ -16,6 +16,7 @@ from qmd.engine.index import Index
 from qmd.engine.index_work import IndexWork
 from qmd.engine.indexing.scan import OnChange, ScanReport
 from qmd.engine.watching.watcher import Listener, Timing, Watcher
+from qmd.errors import OutdatedError
 from qmd.models.base import CancelledError
 from qmd.server.index_host import IndexHost
 
@@ -61,6 +62,8 @@ async def watching(
 def _run(watcher: Watcher) -> None:
     try:
         watcher.run()
+    except OutdatedError as error:
+        logger.error("the watcher has ended: %s", error.in_one_line())
     except Exception:
         logger.exception("the watcher has ended: the index is not brought up to date any more")
 

@@ -12,6 +12,7 @@ else:
     from qmd.system import posix as here
 
 NO_LINK = here.NO_LINK
+NO_WAIT = here.NO_WAIT
 kill = here.kill
 limit_reading = here.limit_reading
 limit_time = here.limit_time

@@ -12,6 +12,8 @@ assert sys.platform != "win32"  # so mypy does not check this module for Windows
 
 #: Flags of `os.open` for files that are not followed through a link, nor inherited.
 NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
+#: Opening a pipe does not wait for its other end.
+NO_WAIT = os.O_NONBLOCK
 
 
 def try_lock(file: int, *, shared: bool = False) -> bool:

@@ -10,6 +10,7 @@ from qmd.errors import QmdError
 
 #: A descriptor is not inherited, and reads and writes bytes. Links cannot be refused on opening.
 NO_LINK = getattr(os, "O_NOINHERIT", 0) | getattr(os, "O_BINARY", 0)
+NO_WAIT = 0
 #: The locked byte lies behind any content, because a locked byte cannot be read by others.
 _LOCKED_AT = 1 << 30
 

@@ -384,6 +384,33 @@ def test_arguments_of_another_version_do_not_stop_the_agent(user: User, words: l
     assert (done.returncode, done.stdout) == (0, "")
 
 
+#: Files of the user that something has damaged, and what they have then.
+DAMAGED = {
+    "cache/qmd/index.sqlite": (b"no database", b"SQLite format 3\0" + b"\xff" * 5000, b""),
+    "config/qmd/index.yml": (b"\xff\xfe", b"collections: [", b"- - -"),
+    "cache/qmd/hooks.log": (b"\xff",),
+}
+
+
+@pytest.mark.parametrize(("name", "data"), [(name, data) for name, all in DAMAGED.items() for data in all])
+def test_damaged_files_do_not_stop_the_agent(make_user: MakeUser, name: str, data: bytes) -> None:
+    user = make_user("damaged")
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    file = user.home / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(data)
+    prompt = json.dumps({"session_id": "1", "prompt": "How do I deploy the service?"}).encode()
+    for words in (["hook", "run", "prompt"], ["--index", "index", "hook", "run", "session"]):
+        done = user.run(*words, stdin=prompt)
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False), done
+
+
+def test_agent_is_not_stopped_without_a_home_or_a_folder(user: User, tmp_path: Path) -> None:
+    for home in ("", "relative", str(tmp_path / "missing"), "/dev/null"):
+        done = user.run("hook", "run", "prompt", HOME=home, XDG_CACHE_HOME="", XDG_CONFIG_HOME="")
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False), done
+
+
 def test_a_missing_index_is_not_made(make_user: MakeUser) -> None:
     user = make_user("new")
     assert said(user, "session") == said(user, "prompt", prompt=PROMPT) == ""

@@ -14,7 +14,9 @@ from collections.abc import Container, Mapping
 from msgspec import Struct, ValidationError, convert, field, to_builtins
 from msgspec.structs import replace
 
-from qmd.config.held_file import hold, read_held
+from qmd.config.held_file import hold, read_held, watcher_file
+from qmd.config.holders import FORMAT
+from qmd.store.sqlite.schema import VERSION
 from qmd.system import write_start
 
 
@@ -86,7 +88,7 @@ class Election:
     """
 
     def __init__(self, index: str) -> None:
-        self._path = _lock_path(index)
+        self._path = watcher_file(index)
         self._file: int | None = None
 
     def stand(self) -> bool:
@@ -101,7 +103,7 @@ class Election:
     def publish(self, state: WatchState) -> None:
         """Let other processes know the state. This process must be the watcher."""
         assert self._file is not None
-        data = json.dumps(to_builtins(state)).encode()
+        data = json.dumps(to_builtins(state) | {FORMAT: VERSION}).encode()
         try:
             write_start(self._file, data)
             os.ftruncate(self._file, len(data))
@@ -122,12 +124,8 @@ def find_watcher(index: str) -> WatchState | None:
 
     Also None if the state is just being written, or if another version has written it.
     """
-    data = read_held(_lock_path(index))
+    data = read_held(watcher_file(index))
     try:
         return None if data is None else convert(json.loads(data), WatchState)
     except (ValueError, ValidationError):
         return None
-
-
-def _lock_path(index: str) -> str:
-    return os.path.realpath(index) + ".watch.lock"

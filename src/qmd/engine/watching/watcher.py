@@ -17,7 +17,7 @@ from qmd.engine.watching.debounce import Debounce
 from qmd.engine.watching.election import Election, WatchState, find_watcher
 from qmd.engine.watching.notify import Notifier, open_notifier
 from qmd.engine.watching.tree import EVERYTHING, Tree
-from qmd.errors import AlreadyRunningError, QmdError
+from qmd.errors import AlreadyRunningError, OutdatedError, QmdError
 from qmd.types import Collection
 from qmd.types.cancelling import CancelledError
 from qmd.types.clock import now as timestamp
@@ -159,7 +159,10 @@ class Watcher:
                 self._notifier.wake()
 
     def run(self) -> None:
-        """Watch until `stop` is called. While another process watches, wait for it to end."""
+        """Watch until `stop` is called. While another process watches, wait for it to end.
+
+        Raises `OutdatedError` if this process may not write the index any more.
+        """
         waiting = False
         while not self.stopped:
             try:
@@ -172,6 +175,8 @@ class Watcher:
                     other = find_watcher(self._work.index_file)
                     name = "another process" if other is None else f"process {other.pid} ({other.command})"
                     self._listener.noted(f"{name} watches already; this one takes over when it ends")
+            except OutdatedError:
+                raise
             except QmdError as error:
                 self._fail("watching", error.in_one_line())
             finally:
@@ -306,6 +311,8 @@ class Watcher:
             report = self._work.scan(name, paths, self._listener.changed, burst=burst)
         except CancelledError:
             return
+        except OutdatedError:
+            raise
         except QmdError as error:
             tree.put_back(paths, time.monotonic() + self._timing.retry)
             self._fail(name, f"{name}: {error.in_one_line()}")

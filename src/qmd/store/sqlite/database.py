@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import apsw
 from msgspec.json import encode
 
-from qmd.errors import BusyError, ForbiddenError, StoreError
+from qmd.errors import BusyError, ForbiddenError, OutdatedError, StoreError
 from qmd.store.sqlite.opening import Opened, open_to_read, open_to_write
+from qmd.store.sqlite.schema import VERSION
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -145,15 +146,26 @@ class Database:
         return opened
 
     def _begin(self) -> apsw.Connection:
-        """Return a connection with a write transaction on the current file at the path."""
+        """Return a connection with a write transaction on the current file at the path.
+
+        Raises `OutdatedError` if a newer version has changed the format of the file since it was opened.
+        """
         while True:
             opened = self._opened_to_write()
             opened.connection.execute("BEGIN IMMEDIATE")
-            # The file may have been replaced while this waited.
-            if opened.is_current(self.path):
+            # The file may have been replaced, or got another format, while this waited.
+            version = int(opened.connection.pragma("user_version"))
+            if version == VERSION and opened.is_current(self.path):
                 self._local.number += 1
                 return opened.connection
             opened.connection.execute("ROLLBACK")
+            if version > VERSION:
+                raise OutdatedError(
+                    f"a newer qmd has brought {self.path} up to date while this process had it open",
+                    "start this program again, so that it is of the version that is installed now",
+                )
+            if version != VERSION:  # it could only be read as it is
+                self._keep(open_to_write(self.path, self._busy_timeout_ms))
 
     def _keep(self, opened: Opened) -> Opened:
         """Make this the thread's connection. The former one closes with its last cursor."""

@@ -20,7 +20,8 @@ from qmd.store.records import FieldKey, field_keys
 from qmd.store.sqlite import postings
 from qmd.store.sqlite.blocks import audit, decode
 from qmd.store.sqlite.database import LISTED, REMAKE
-from qmd.store.sqlite.schema import COLLECTION_SHIFT
+from qmd.store.sqlite.opening import older_holder, still_held
+from qmd.store.sqlite.schema import COLLECTION_SHIFT, VERSION
 from qmd.store.values import Fault, OnStep
 from qmd.text.chunking import numbered
 from qmd.text.extraction import MARKDOWN, extract, stored_fields
@@ -41,7 +42,11 @@ _REBUILD = "run 'qmd cleanup': it rebuilds the blocks"
 
 
 def check(db: apsw.Connection, on_step: OnStep) -> Iterator[Fault]:
-    """Find all faults. If the file itself is damaged, its contents are not checked."""
+    """Find all faults. If the file itself is damaged, or of an older format, its contents are not checked."""
+    if db.pragma("user_version") != VERSION:
+        path = db.filename
+        yield Fault(*still_held("its file", older_holder(path) or "it has just ended"))
+        return
     on_step("Checking the file")
     damage = list(_damage(db))
     yield from damage

@@ -13,8 +13,15 @@ import apsw
 from msgspec import Struct
 
 from qmd.config.paths import PROJECT_FOLDER
-from qmd.errors import ForeignIndexError, StoreError
-from qmd.store.sqlite.schema import APPLICATION_ID, FIRST_VERSION, VERSION, migrate_to
+from qmd.errors import BusyError, ForeignIndexError, OutdatedError, StoreError
+from qmd.store.sqlite.schema import (
+    APPLICATION_ID,
+    FIRST_VERSION,
+    READABLE_FROM,
+    VERSION,
+    allow_writing,
+    migrate_to,
+)
 
 #: The beginning of every file of SQLite.
 HEADER = b"SQLite format 3\x00"
@@ -90,7 +97,8 @@ def probe() -> str:
 def open_to_read(path: str, busy_timeout_ms: int) -> Opened:
     """Open the index file, or an empty index in memory if there is none.
 
-    A file of an older version is upgraded. Raises `ForeignIndexError` for a file of another program or of a
+    A file of an older version is upgraded. While a process of an older version holds it, it is read as it is;
+    if that cannot be, `BusyError` is raised. Raises `ForeignIndexError` for a file of another program or of a
     newer version.
     """
     stamp = stamp_of(path)
@@ -110,7 +118,12 @@ def open_to_read(path: str, busy_timeout_ms: int) -> Opened:
                 f"{path} was written by an older qmd, and may not be written to bring it up to date",
                 "run 'qmd status' once as a user who may write it and its folder",
             )
-        _migrate(opened.connection, busy_timeout_ms)
+        try:
+            _migrate(opened.connection, path, busy_timeout_ms)
+        except BusyError:
+            if version < READABLE_FROM:
+                opened.connection.close()
+                raise
     return opened
 
 
@@ -125,7 +138,11 @@ def open_to_write(path: str, busy_timeout_ms: int) -> Opened:
         raise StoreError(f"cannot make the folder of {path}: {error.strerror}") from error
     connection = connect(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE, busy_timeout_ms)
     if require_known_version(connection, path) < VERSION:
-        _migrate(connection, busy_timeout_ms)
+        try:
+            _migrate(connection, path, busy_timeout_ms)
+        except BusyError:
+            connection.close()
+            raise
     return Opened(connection, file or file_at(path))
 
 
@@ -184,6 +201,7 @@ def connect(name: str, flags: int, busy_timeout_ms: int) -> apsw.Connection:
         from qmd.store.sqlite.untrusted import harden
 
         harden(connection)
+    allow_writing(connection)
     connection.execute(_PRAGMAS)
     return connection
 
@@ -239,7 +257,7 @@ def require_known_version(connection: apsw.Connection, path: str) -> int:
     """
     version = int(connection.pragma("user_version"))
     if version > VERSION:
-        raise ForeignIndexError(
+        raise OutdatedError(
             f"{path} was written by a newer qmd (format {version}; this one knows {VERSION})",
             "upgrade qmd-python, or name another index with --index NAME",
         )
@@ -255,7 +273,25 @@ def require_known_version(connection: apsw.Connection, path: str) -> int:
     return version
 
 
-def _migrate(connection: apsw.Connection, busy_timeout_ms: int) -> None:
+def older_holder(path: str) -> str | None:
+    """Return the process of an older version that holds an index and writes it; None if there is none."""
+    from qmd.config.holders import older
+    from qmd.config.paths import cache_dir
+
+    return older(cache_dir(os.environ), path, VERSION)
+
+
+def still_held(path: str, holder: str) -> tuple[str, str]:
+    """Return what is wrong if a process of an older version holds an index, and what to do."""
+    return (
+        f"{path} has the format of an older qmd, which is still running and writes it: {holder}",
+        "stop that process, or restart its service; the next command then brings the index up to date",
+    )
+
+
+def _migrate(connection: apsw.Connection, path: str, busy_timeout_ms: int) -> None:
+    if connection.pragma("user_version") and (holder := older_holder(path)) is not None:
+        raise BusyError(*still_held(path, holder))
     # The first write, so that no other process sees a file of this program without its mark.
     connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
     _write_ahead(connection, busy_timeout_ms)

@@ -213,30 +213,47 @@ CREATE INDEX links_name ON links(name, document_id) WHERE name <> '';
 """
 
 
-def _titles(db: apsw.Connection) -> None:
+#: The function without which no document can be written. SQLite shows its name to processes of versions that
+#: do not compare the format before they write: they would write on in the old form.
+_WRITER = "restart_qmd_because_a_newer_version_has_brought_this_index_up_to_date"
+#: Each batch of documents of every version runs these statements.
+_GUARDS = "".join(
+    f"CREATE TRIGGER IF NOT EXISTS {table}_of_this_format BEFORE {event} ON {table} BEGIN "
+    f"SELECT {_WRITER}() WHERE 0; END;"
+    for table, event in (("document_fields", "INSERT"), ("links", "DELETE"))
+)
+
+
+def allow_writing(db: apsw.Connection) -> None:
+    """Let a connection write documents in the format of `VERSION`."""
+    db.create_scalar_function(_WRITER, _nothing, 0, flags=apsw.SQLITE_INNOCUOUS)
+
+
+def _nothing(*_: object) -> None:
+    """Be there: the triggers name a function, and never call it."""
+
+
+def _renew(db: apsw.Connection) -> None:
+    """Renew what earlier versions have written, also into a file of 1.1.0, and keep them from writing."""
     if db.execute("SELECT 1 FROM documents LIMIT 1").get:
         from qmd.store.sqlite.titles import renew  # a new index has nothing to renew, and starts without it
 
         renew(db)
-
-
-def _aliases(db: apsw.Connection) -> None:
-    if db.execute("SELECT 1 FROM field_names WHERE name = 'alias'").get:
-        from qmd.store.sqlite.titles import renew_aliases
-
-        renew_aliases(db)
+    db.execute(_GUARDS)
 
 
 #: Each brings a file to the next version, from `FIRST_VERSION` on. Released steps are never edited.
 MIGRATIONS: tuple[Callable[[apsw.Connection], object], ...] = (
     lambda db: db.execute(_COUNTS),
     lambda db: db.execute(_NAMED_LINKS),
-    _titles,
-    _aliases,
+    lambda db: None,  # the titles, which the next step renews too
+    _renew,
 )
 #: The version of `_TABLES`. No earlier one was released.
 FIRST_VERSION = 9
 VERSION = FIRST_VERSION + len(MIGRATIONS)
+#: Files from this version on have the tables of `VERSION`, so they can be read as they are.
+READABLE_FROM = 11
 
 
 def migrate_to(db: apsw.Connection, version: int) -> None:
@@ -244,6 +261,7 @@ def migrate_to(db: apsw.Connection, version: int) -> None:
     present = int(db.pragma("user_version"))
     if present == version:
         return
+    allow_writing(db)
     if not present:
         db.execute(_TABLES)
         present = FIRST_VERSION

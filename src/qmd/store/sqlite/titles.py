@@ -17,13 +17,6 @@ INDEXED = (
     "AND v.field_id = (SELECT id FROM field_names WHERE name = 'alias')), t.text, d.path "
     "FROM documents d JOIN contents t ON t.id = d.content_id"
 )
-#: The text and the path of a document.
-_SOURCE = "SELECT t.text, d.path FROM documents d JOIN contents t ON t.id = d.content_id WHERE d.id = ?"
-#: The documents with aliases, and how many each has.
-_ALIASES = (
-    "SELECT df.document_id, count(*) FROM document_fields df JOIN field_values v ON v.id = df.value_id "
-    "JOIN field_names n ON n.id = v.field_id WHERE n.name = 'alias' GROUP BY 1"
-)
 #: The documents that are Markdown.
 _MARKDOWN = (
     "SELECT df.document_id FROM document_fields df JOIN field_values v ON v.id = df.value_id "
@@ -34,33 +27,37 @@ _MARKDOWN = (
 def renew(db: apsw.Connection) -> None:
     """Give Markdown documents their titles by the present rule, and search the names of all files as titles.
 
-    Vectors stay as they are: a text keeps those that were made with the former title.
+    Documents that are as they should be stay as they are. Vectors stay too: a text keeps those that were made
+    with the former title.
     """
     markdown = {identity for (identity,) in db.execute(_MARKDOWN, (MARKDOWN,))}
     found: list[int] = [identity for (identity,) in db.execute("SELECT id FROM documents")]
     for identity in found:
+        _, title, aliases, text, path = db.execute(f"{INDEXED} WHERE d.id = ?", (identity,)).get
+        before = title
         if identity in markdown:
-            text, path = db.execute(_SOURCE, (identity,)).get
             title = extract(text, path).title
-            db.execute("UPDATE documents SET title = ? WHERE id = ?", (title, identity))
-        _index(db, identity)
+        searched = index_form(searched_title(title, {"alias": tuple(json.loads(aliases))}, path))
+        if title == before and _terms_of_title(db, identity) == len(searched.split()):
+            continue
+        db.execute("UPDATE documents SET title = ? WHERE id = ?", (title, identity))
+        db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
+        db.execute(
+            "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)",
+            (identity, searched, index_form(text), index_form(path)),
+        )
 
 
-def renew_aliases(db: apsw.Connection) -> None:
-    """Index aliases of Markdown documents once that differ in case alone, and that were indexed each."""
-    counts: dict[int, int] = dict(db.execute(_ALIASES))
-    for identity, count in counts.items():
-        text, path = db.execute(_SOURCE, (identity,)).get
-        if len(extract(text, path).fields.get("alias", ())) != count:
-            _index(db, identity)
+def _terms_of_title(db: apsw.Connection, identity: int) -> int | None:
+    """Return the number of terms that are indexed as the title of a document; None if it is not indexed.
 
-
-def _index(db: apsw.Connection, identity: int) -> None:
-    """Index the words of a document again."""
-    _, title, aliases, text, path = db.execute(f"{INDEXED} WHERE d.id = ?", (identity,)).get
-    searched = searched_title(title, {"alias": tuple(json.loads(aliases))}, path)
-    db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
-    db.execute(
-        "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)",
-        (identity, *map(index_form, (searched, text, path))),
-    )
+    With the same title, words of an old form differ in their number: those of the file's name are not among
+    them, or those of an alias are twice.
+    """
+    sizes: bytes | None = db.execute("SELECT sz FROM documents_fts_docsize WHERE id = ?", (identity,)).get
+    number = 0
+    for byte in sizes or b"":
+        number = number << 7 | byte & 127
+        if byte < 128:
+            return number
+    return None
