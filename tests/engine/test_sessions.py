@@ -371,6 +371,56 @@ def test_hostile_databases_are_refused_or_read(index: qmd.Index, tmp_path: Path)
     assert not index.search("dunnock").hits
 
 
+def test_database_of_ordinary_size_is_read(index: qmd.Index, tmp_path: Path) -> None:
+    base = OpenCode(tmp_path / "data" / "opencode.db")
+    base.session()
+    output = {"type": "tool", "tool": "read", "state": {"output": "y" * 20_000}}
+    base.say(({"role": "user"}, [{"type": "text", "text": f"A linnet {n}"}, output]) for n in range(700))
+    base.session("ses_long00000000")
+    base.say([({"role": "user"}, [{"type": "text", "text": "A siskin " * 1_200_000}])], "ses_long00000000")
+    base.session("ses_huge00000000")
+    base.say([({"role": "user"}, [{"type": "text", "text": "A bullfinch"}])], "ses_huge00000000")
+    huge = {"type": "tool", "tool": "read", "state": {"output": "y" * 21_000_000}}
+    base.say([({"role": "assistant"}, [huge])], "ses_huge00000000")
+    report = index.add_collection(str(tmp_path / "data"), formats=["opencode"])
+    long = "opencode.db#ses_long00000000"
+    assert report.added == 2
+    assert report.problems == [
+        (long, f"cannot read {long}: too large (more than 10,000,000 characters of text)")
+    ]
+    assert {hit.path for hit in index.search("linnet OR bullfinch OR siskin").hits} == {
+        f"opencode.db#{SES}",
+        "opencode.db#ses_huge00000000",
+    }
+
+
+def test_session_that_is_damaged_is_left_out_alone_and_stays(index: qmd.Index, tmp_path: Path) -> None:
+    file = tmp_path / "data" / "opencode.db"
+    base = OpenCode(file)
+    for key, word in ((SES, "linnet"), ("ses_other0000000", "dunnock")):
+        base.session(key)
+        base.say([({"role": "user"}, [{"type": "text", "text": f"A {word} " + word * 4_000}])], key)
+    base.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    index.add_collection(str(file.parent), "sessions", formats=["opencode"])
+    base.db.close()
+    data = bytearray(file.read_bytes())
+    # The text goes on in other pages. The first four bytes of each are the number of the next one.
+    size = int.from_bytes(data[16:18], "big")
+    (first, *_) = (
+        at for at in range(0, len(data), size) if data[at + 4 : at + size].count(b"dunnock") > size // 8
+    )
+    data[first : first + 4] = b"\xff" * 4
+    file.write_bytes(data)
+    for _ in range(2):
+        (report,) = index.update()
+        assert (report.removed, report.updated) == (0, 0)
+        ((path, reason),) = report.problems
+        assert path == "opencode.db#ses_other0000000"
+        assert reason.startswith(f"cannot read {path}: damaged (")
+        assert len(index.search("linnet OR dunnock").hits) == 2
+        assert any("1 file stays as it was" in note for note in index.status().notes)
+
+
 def test_hooks_leave_transcripts_out_unless_the_setting_names_them(index: qmd.Index, home: Path) -> None:
     populate(home)
     index.add_sessions()

@@ -5,16 +5,21 @@ from __future__ import annotations
 import io
 import json
 import os
+import time
 import zipfile
 from pathlib import Path
 
 import pytest
 
 import qmd
-from qmd.errors import DocumentNotFoundError, SourceError
+from qmd.engine.indexing import unread
+from qmd.engine.indexing.record import ScanRecord
+from qmd.engine.requests import SearchRequest
+from qmd.errors import SourceError
 from qmd.installation import install_command
 from qmd.sources import children
 from qmd.sources.formats import registry
+from qmd.sources.formats.base import Unreadable, failure
 from tests.conftest import Notes
 from tests.files import MAILS, NOTEBOOK, nested_forms, pdf, xlsx
 
@@ -43,33 +48,40 @@ def test_unreadable_files_have_a_reason_and_are_not_read_again(index: qmd.Index,
     assert report.added == 1
 
 
-def test_changed_file_that_cannot_be_read_leaves_the_index(index: qmd.Index, notes: Notes) -> None:
+def test_changed_file_that_cannot_be_read_stays_and_is_marked(index: qmd.Index, notes: Notes) -> None:
     folder = notes({"a.md": "heron", "b.md": "ibis", "box.mbox": MAILS, "sub/c.ipynb": json.dumps(NOTEBOOK)})
     index.add_collection(str(folder), formats=["all"])
     (folder / "a.md").write_bytes(bytes(range(256)) * 9)
     (folder / "box.mbox").write_bytes(bytes(range(256)) * 9)
     (folder / "sub" / "c.ipynb").write_text("{", encoding="utf-8")
     failed = {"a.md": "not text", "box.mbox": "damaged", "sub/c.ipynb": "damaged"}
-    for removed in (4, 0):
+    marks = set()
+    for _ in range(2):
         (report,) = index.update()
-        assert (report.removed, report.unchanged) == (removed, 1)
+        assert (report.removed, report.unchanged) == (0, 1)
         reasons = {path: message.partition(" (")[0] for path, message in report.problems}
         assert reasons == {path: f"cannot read {path}: {why}" for path, why in failed.items()}
-        assert not index.search("heron").hits
-        assert not index.search("stork").hits
-        (note,) = (note for note in index.status().notes if "could not be read" in note)
+        assert index.search("heron").hits
+        assert index.search("stork").hits
+        (note, mark) = (note for note in index.status().notes if "could not be read" in note)
         assert note.startswith("notes: 3 files could not be read: 1 not text, 2 damaged")
-    with pytest.raises(DocumentNotFoundError):
-        index.get("a.md")
-    (folder / "a.md").write_text("heron", encoding="utf-8")
-    assert index.rescan("notes", ["a.md"]).added == 1
-    assert any("2 files could not be read: 2 damaged" in note for note in index.status().notes)
+        assert mark.startswith("notes: 3 files stay as they were: could not be read since 20")
+        assert mark.endswith(" (a.md, box.mbox, sub/c.ipynb)")
+        marks |= {mark, *(f"notes: {notice}" for notice in report.notices)}
+        assert [each.level for each in index.doctor() if each.check == "files"] == ["warning"]
+    assert len(marks) == 1
+    why = index.why("notes/a.md", "search", SearchRequest("heron"))
+    assert any("not text; what was indexed before stays, since 20" in note for note in why.notes)
+    assert not index.limited(agent=True).status().notes
+    (folder / "a.md").write_text("a crane", encoding="utf-8")
+    assert index.rescan("notes", ["a.md"]).updated == 1
+    assert "a.md" not in {hit.path for hit in index.search("heron").hits}
     (folder / "sub" / "c.ipynb").unlink()
-    index.rescan("notes", ["sub/c.ipynb"])
-    assert any("1 file could not be read: 1 damaged" in note for note in index.status().notes)
+    assert index.rescan("notes", ["sub"]).removed == 1
+    assert any("1 file stays as it was" in note and "(box.mbox)" in note for note in index.status().notes)
 
 
-def test_changed_file_that_waits_for_an_extra_leaves_the_index(
+def test_changed_file_that_waits_for_an_extra_stays_and_is_marked(
     index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("html_to_markdown")
@@ -78,8 +90,82 @@ def test_changed_file_that_waits_for_an_extra_leaves_the_index(
     monkeypatch.setattr(registry, "installed", lambda packages: not packages)
     (folder / "a.html").write_text("<p>a crane</p>", encoding="utf-8")
     (report,) = index.update()
-    assert (report.removed, report.unchanged, report.waiting) == (1, 1, {"formats": {"html": 1}})
-    assert not index.search("heron").hits
+    assert (report.removed, report.unchanged, report.waiting) == (0, 1, {"formats": {"html": 1}})
+    assert index.search("heron").hits
+    assert any("1 file stays as it was" in note for note in index.status().notes)
+
+
+def test_file_that_has_become_too_large_stays(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({"a.md": "heron", "b.md": "ibis"})
+    index.add_collection(str(folder))
+    os.truncate(folder / "a.md", 60 << 20)
+    (report,) = index.update()
+    assert (report.removed, [path for path, _ in report.problems]) == (0, ["a.md"])
+    assert index.search("heron").hits
+
+
+def test_file_without_text_any_more_leaves_the_index(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({"a.ipynb": json.dumps(NOTEBOOK), "b.md": "ibis"})
+    index.add_collection(str(folder), formats=["all"])
+    (folder / "a.ipynb").write_text(json.dumps({**NOTEBOOK, "cells": []}), encoding="utf-8")
+    (report,) = index.update()
+    assert (report.removed, report.problems) == (1, [("a.ipynb", "cannot read a.ipynb: no text")])
+
+
+def test_reason_that_passes_is_tried_again_at_growing_intervals(
+    index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(children, "SECONDS", 0.0)
+    now = time.time()
+    monkeypatch.setattr(unread.time, "time", lambda: now)
+    folder = notes({"a.md": "alpha", "b.ipynb": json.dumps(NOTEBOOK)})
+    index.add_collection(str(folder), formats=["all"])
+
+    def tries() -> int:
+        record = ScanRecord.read(index._workspace.store.collections.last_root("notes"))
+        ((count, _),) = record.unread.tries.values()
+        return count
+
+    attempts = [tries()]
+    for pause in (0, 0, 599, 1, 3_599, 1, 86_400, 86_400):
+        now += pause
+        (report,) = index.update()
+        assert report.problems == [("b.ipynb", "cannot read b.ipynb: too slow (more than 0 s)")]
+        attempts.append(tries())
+    assert attempts == [1, 2, 2, 2, 3, 3, 4, 5, 6]
+    # Other limits are a reason to read it at once.
+    monkeypatch.undo()
+    (report,) = index.update()
+    assert (report.added, report.problems) == (1, [])
+
+
+def test_failed_files_are_read_again_if_asked_for(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({"a.md": "alpha", "b.ipynb": "{"})
+    index.add_collection(str(folder), formats=["all"])
+    before = (folder / "b.ipynb").stat()
+    (folder / "b.ipynb").write_text("0", encoding="utf-8")
+    os.utime(folder / "b.ipynb", ns=(before.st_atime_ns, before.st_mtime_ns))
+    for failed, detail in ((False, "not JSON"), (True, "not a notebook"), (False, "not a notebook")):
+        (report,) = index.update(failed=failed)
+        assert report.problems == [("b.ipynb", f"cannot read b.ipynb: damaged ({detail})")], failed
+
+
+def test_fault_of_a_reader_is_told_as_one() -> None:
+    def raised(name: str, code: str) -> Unreadable:
+        try:
+            exec(code, {"__name__": name})
+        except Exception as error:  # noqa: BLE001 - any
+            return failure(error)
+        raise AssertionError
+
+    fault = raised("qmd.sources.formats.some", "{}['cells']")
+    assert str(fault) == "reader failed: KeyError: 'cells', this is a fault of qmd"
+    assert "{}['cells']" in fault.trace or "KeyError" in fault.trace
+    assert not fault.passes
+    assert raised("library", "{}['cells']").reason == ""
+    assert raised("qmd.sources.formats.some", "int('x')").reason == ""
+    missing = raised("qmd.sources.formats.some", "import no_such_module")
+    assert (missing.reason, missing.passes) == ("a package is missing", True)
 
 
 def test_status_counts_files_that_no_format_reads(index: qmd.Index, notes: Notes) -> None:

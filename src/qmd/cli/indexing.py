@@ -42,7 +42,7 @@ def index(session: Session, names: tuple[str, ...], collections: tuple[str, ...]
 @collections_argument
 @flag("--pull", help="First run 'git pull --ff-only' in folders under git.")
 @flag("--allow-empty", help="Remove documents even if a mistake may explain it.")
-@flag("--failed", help="List all files that could not be read, not only ten.")
+@flag("--failed", help="Read files again that could not be read, and list all of them, not only ten.")
 @collection_option("Update only this collection (may be repeated).")
 def update(
     session: Session,
@@ -58,7 +58,8 @@ def update(
     not mounted), or if index.yml names no collections or belongs to another index. To remove them
     nevertheless, add --allow-empty.
 
-    A changed file that cannot be read any more leaves the index.
+    What was indexed of a file that cannot be read any more stays. A file that could not be read is read
+    again once it changes, and with --failed; with --debug faults of readers are shown.
 
     Examples:
       qmd update
@@ -179,12 +180,16 @@ def scan(
         def on_report(report: ScanReport) -> None:
             bar.close()
             show_report(report, None if failed else _PROBLEMS)
+            if session.debug:
+                write("".join(report.traces.values()), sys.stderr)
             if report.error is not None:
                 from qmd.cli.errors import show_error
 
                 show_error(report.error, session)
 
-        reports = index.update(collections, on_progress=bar.files, on_report=on_report, **options)
+        reports = index.update(
+            collections, failed=failed, on_progress=bar.files, on_report=on_report, **options
+        )
     if not reports:
         say(session.addressed(NO_COLLECTIONS))
     if any(report.added or report.updated for report in reports):

@@ -17,7 +17,7 @@ from msgspec.json import decode
 from qmd.errors import SourceError
 from qmd.plugins import resolve
 from qmd.sources.confinement import confine
-from qmd.sources.formats.base import DAMAGED, MAX_ANCHORS, TOO_LARGE, Unreadable, extracted
+from qmd.sources.formats.base import DAMAGED, MAX_ANCHORS, TOO_LARGE, Unreadable, extracted, failure
 from qmd.sources.read import RawBytes
 from qmd.system import limit_reading, limit_time
 from qmd.text.links import MAX_LINKS
@@ -58,13 +58,17 @@ class Request(Struct, frozen=True):
 class Answer(Struct, frozen=True):
     """The documents of a file by key, and how their text was decoded.
 
-    If the file cannot be read there are none, but the reason, which is "" if the format failed, and details.
+    If the file cannot be read there are none, but the reason, which is "" if the format failed, details, and
+    the traceback if our reader failed. `failed` has the key, reason and details of documents of a container
+    that cannot be read.
     """
 
     documents: tuple[tuple[str, Extracted], ...] | None = None
     decoding: Decoding = UTF_8
     reason: str = ""
     detail: str = ""
+    trace: str = ""
+    failed: tuple[tuple[str, str, str], ...] = ()
 
 
 def main() -> None:
@@ -106,8 +110,13 @@ def _answer(request: Request, data: bytes, beside: bytes) -> Answer:
         sys.path.append(request.folder)
     file = RawBytes(request.path, data, request.encoding, beside)
     try:
-        documents = tuple((key, _plain(found)) for key, found in extracted(resolve(request.format), file))
-        return Answer(documents, file.decoding)
+        documents, failed = [], []
+        for key, found in extracted(resolve(request.format), file):
+            if isinstance(found, Unreadable):
+                failed.append((key, found.reason, found.detail))
+            else:
+                documents.append((key, _plain(found)))
+        return Answer((*documents,), file.decoding, failed=(*failed,))
     except Unreadable as error:
         return Answer(reason=error.reason, detail=error.detail)
     except SourceError as error:
@@ -117,7 +126,8 @@ def _answer(request: Request, data: bytes, beside: bytes) -> Answer:
     except ImportError as error:
         return Answer(reason="its reader cannot be loaded", detail=str(error))
     except Exception as error:  # noqa: BLE001 - whatever a library raises for a broken file
-        return Answer(detail=f"{type(error).__name__}: {error}")
+        found = failure(error)
+        return Answer(reason=found.reason, detail=found.detail, trace=found.trace)
 
 
 def _plain(found: Extracted) -> Extracted:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from subprocess import DEVNULL, PIPE
@@ -21,11 +20,12 @@ from qmd.errors import SourceError
 from qmd.processes import processors, python, start
 from qmd.sources.child import Answer, Request
 from qmd.sources.formats import registry
-from qmd.sources.formats.base import NO_TEXT, TOO_LARGE, TOO_SLOW, Unreadable
+from qmd.sources.formats.base import CRASHED, NO_TEXT, TOO_LARGE, TOO_SLOW, Unreadable
+from qmd.sources.paths import in_words
 from qmd.sources.read import MAX_BYTES, Outcome, RawBytes, failed, read_raw, to_source
 from qmd.sources.root import Root
 from qmd.text.outline import one_line
-from qmd.types import Decoding, Extracted, SourceFile
+from qmd.types import Decoding, SourceFile
 
 #: How long reading one file may take, in seconds.
 SECONDS = 30.0
@@ -79,22 +79,28 @@ class Children:
         except SourceError as error:
             return Outcome(file, error=error)
         try:
-            documents, decoding = self._child().read(raw, reader, encoding if isolated else None)
+            answer, decoding = self._child().read(raw, reader, encoding if isolated else None)
             if not isolated:
                 decoding = raw.decoding
-            found = [
-                (key, to_source(registry.checked(content, reader, file.path), decoding))
-                for key, content in documents
-            ]
+            found = []
+            without = [(key, Unreadable(reason, detail)) for key, reason, detail in answer.failed]
+            for key, content in answer.documents or ():
+                whole = registry.checked(content, reader, file.path, key)
+                if isinstance(whole, Unreadable):
+                    without.append((key, whole))
+                else:
+                    found.append((key, to_source(whole, decoding)))
         except Unreadable as error:
             return failed(file, error)
+        except OSError as error:  # no process could be started
+            return Outcome(file, error=SourceError(f"cannot read {file.path}: {in_words(error)}"))
         except Exception as error:  # noqa: BLE001 - a child that has read a hostile file may answer anything
             return failed(file, Unreadable(reader.failure, type(error).__name__))
         if isolated:
             found = [(key, source) for key, source in found if source.text.strip()]
             if not found:
-                return failed(file, Unreadable(NO_TEXT))
-        return Outcome(file, tuple(found), fingerprint)
+                return failed(file, without[0][1] if without else Unreadable(NO_TEXT))
+        return Outcome(file, tuple(found), fingerprint, without=(*without,))
 
     def _child(self) -> _Child:
         child: _Child | None = getattr(self._local, "child", None)
@@ -122,9 +128,7 @@ class _Child:
         """Whether the process can read another file."""
         return self._process.poll() is None
 
-    def read(
-        self, raw: RawBytes, reader: registry.Reader, encoding: str | None
-    ) -> tuple[Sequence[tuple[str, Extracted]], Decoding]:
+    def read(self, raw: RawBytes, reader: registry.Reader, encoding: str | None) -> tuple[Answer, Decoding]:
         """Return the documents of a file by key, and how they were decoded.
 
         Raises:
@@ -153,11 +157,11 @@ class _Child:
                 raise Unreadable(TOO_SLOW, f"more than {SECONDS:.3g} s")
             if self._process.returncode == -getattr(signal, "SIGXCPU", 0):
                 raise Unreadable(TOO_SLOW, f"more than {seconds} s of processor time")
-            raise Unreadable(reader.failure, "its reader crashed, or needed too much memory")
+            raise Unreadable(reader.failure, CRASHED)
         if answer.documents is None:
-            raise Unreadable(answer.reason or reader.failure, answer.detail[:200])
+            raise Unreadable(answer.reason or reader.failure, answer.detail, answer.trace)
         decoding = answer.decoding
-        return answer.documents, replace(decoding, charset=one_line(decoding.charset)[:40])
+        return answer, replace(decoding, charset=one_line(decoding.charset)[:40])
 
     def _answer(self) -> Answer | None:
         """Return the next answer; None if the process has ended."""

@@ -33,21 +33,22 @@ class Outcome(Struct, frozen=True):
         documents: (key, content) of each document; a key is "" except in containers.
         fingerprint: The state of the file before it was read.
         error: Why there are no documents.
-        reason: The reason in a few words, if reading the unchanged file again would fail again.
+        failure: Why its format cannot read it, if that is the error.
+        without: (key, why) of documents of a container that cannot be read.
     """
 
     file: SourceFile
     documents: tuple[tuple[str, SourceText], ...] = ()
     fingerprint: Fingerprint | None = None
     error: SourceError | None = None
-    reason: str = ""
+    failure: Unreadable | None = None
+    without: tuple[tuple[str, Unreadable], ...] = ()
 
 
 def failed(file: SourceFile, error: Unreadable) -> Outcome:
     """Return the outcome for a file that its format cannot read."""
-    text = " ".join(str(error).split())  # messages of libraries may have several lines
-    problem = SourceError(f"cannot read {file.path}: {text}", "Exclude it with an ignore glob.")
-    return Outcome(file, error=problem, reason=error.reason)
+    problem = SourceError(f"cannot read {file.path}: {error}", "Exclude it with an ignore glob.")
+    return Outcome(file, error=problem, failure=error)
 
 
 def read_raw(

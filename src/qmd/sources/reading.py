@@ -85,8 +85,13 @@ def _read_here(file: SourceFile, reader: Reader, encoding: str | None, root: Roo
         return Outcome(file, error=error)
     except Unreadable as error:
         return failed(file, error)
-    documents = tuple((key, to_source(content, raw.decoding)) for key, content in found)
-    return Outcome(file, documents, fingerprint)
+    documents, without = [], []
+    for key, content in found:
+        if isinstance(content, Unreadable):
+            without.append((key, content))
+        else:
+            documents.append((key, to_source(content, raw.decoding)))
+    return Outcome(file, (*documents,), fingerprint, without=(*without,))
 
 
 def source_at(collection: Collection, path: str) -> SourceText:
@@ -112,19 +117,26 @@ def source_at(collection: Collection, path: str) -> SourceText:
     readers = Readers(collection.formats, collection.encoding)
     file = SourceFile(inner, absolute, Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino))
     key = path.removeprefix(inner).removeprefix("#")
-    source = read_documents(file, readers, root).get(key)
+    source = read_documents(file, readers, root, key).get(key)
     if source is None:
         raise SourceError("the file is empty" if not key else f"the file contains no '{key}'")
     return source
 
 
-def read_documents(file: SourceFile, readers: Readers, root: Root | None = None) -> dict[str, SourceText]:
-    """Return the documents of a file that have text, by key; see `Outcome`. Raises `SourceError`."""
+def read_documents(
+    file: SourceFile, readers: Readers, root: Root | None = None, key: str = ""
+) -> dict[str, SourceText]:
+    """Return the documents of a file that have text, by key; see `Outcome`.
+
+    Raises `SourceError` if the file cannot be read, or the document with this `key`.
+    """
     if missing := waits_for(readers, file.path):
         raise SourceError(f"files of this format wait for the extra '{missing}'", install_command(missing))
     (outcome,) = read_all([file], readers, root)
     if outcome.error is not None:
         raise outcome.error
+    if why := dict(outcome.without).get(key):
+        raise SourceError(f"cannot read {file.path}#{key}: {why}")
     return {key: source for key, source in outcome.documents if source.text.strip()}
 
 

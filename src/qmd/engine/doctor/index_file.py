@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Generator, Iterator, Mapping
 
 from qmd.engine.doctor.finding import Finding, attempt, ok, problem, warning
-from qmd.engine.indexing.unread import remedy, waiting
+from qmd.engine.indexing.unread import describe_kept, kept_since, remedy, waiting
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.upkeep.cleanup import clean
 from qmd.engine.watching.election import find_watcher
@@ -72,11 +72,14 @@ def contents(store: Store, on_step: OnStep) -> Generator[Finding, None, bool]:
 
 
 def scans(store: Store, config: Config) -> Iterator[Finding]:
-    """Report collections that were never scanned, and files that wait for an extra."""
+    """Report collections that were never scanned, and files that wait for an extra or could not be read."""
     last_scans = store.collections.last_scans()
     for name in config.collections:
         if last_scans.get(name) is None:
             yield warning("index", f"collection '{name}' was never scanned", "run 'qmd update'")
+        if kept := kept_since(store.collections.last_root(name)):
+            hint = "'qmd update --failed' reads them again and says why"
+            yield warning("files", f"{name}: {describe_kept(kept)}", hint)
     for extra, files in waiting(map(store.collections.last_root, config.collections)).items():
         yield warning("files", files, remedy(extra))
 

@@ -11,6 +11,7 @@ from qmd.engine.indexing.record import ScanRecord
 from qmd.engine.indexing.unread import Unread
 from qmd.errors import SourceError
 from qmd.sources.formats import registry
+from qmd.sources.formats.base import EMPTY, Unreadable
 from qmd.sources.formats.registry import Readers
 from qmd.sources.reading import waits_for
 from qmd.sources.root import Root
@@ -38,16 +39,25 @@ class Comparison:
         problems: (path, reason) of files and folders that cannot be read.
         seen: The number of files that were compared.
         total: The number of all files that are compared.
-        stale: Documents of changed files that cannot be read: their text is not that of the file any more.
+        stale: Documents of files that were read and have no text any more.
 
     Args:
         owner: The configuration file that names the collection.
+        anew: Read files again that could not be read.
         within: Paths of files and folders. Only these are compared, unless that could change the result.
 
     Raises `SourceError` if the folder is missing or cannot be listed.
     """
 
-    def __init__(self, store: Store, collection: Collection, owner: str, within: Sequence[str]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        collection: Collection,
+        owner: str,
+        within: Sequence[str],
+        *,
+        anew: bool = False,
+    ) -> None:
         self._collection = collection
         # Read before the walk, so that files that another process indexes meanwhile are not removed.
         self.indexed = store.documents.manifest(collection.name)
@@ -62,7 +72,7 @@ class Comparison:
         if not is_partial:
             self._list()
         self._present_formats, _ = self._formats(suffixes | _suffixes(file.path for file in self.files))
-        self.unread = Unread(self.last.unread, self.readers, within if is_partial else None)
+        self.unread = Unread(self.last.unread, self.readers, within if is_partial else None, anew=anew)
         self.unread.unknown |= self._unknown
         for path, reason in self.problems:
             self.unread.add(path, reason)
@@ -172,22 +182,33 @@ class Comparison:
             elif extra := waits_for(self.readers, file.path):
                 self.unread.wait(extra, registry.suffix(file.path))
                 self._leave(file)
-            elif reason := self.unread.again(file):
-                self.fail(file, f"cannot read {file.path}: {reason}", reason)
+            elif failure := self.unread.again(file):
+                self.fail(file, f"cannot read {file.path}: {failure}", failure)
             else:
                 yield file
 
-    def fail(self, file: SourceFile, message: str, reason: str) -> None:
-        """Note a file that cannot be read. With a `reason`, reading it unchanged would fail again."""
+    def fail(self, file: SourceFile, message: str, failure: Unreadable | None) -> None:
+        """Note a file that cannot be read. With a `failure`, reading it unchanged would fail again."""
         self.problems.append((file.path, message))
-        words = reason or message.removeprefix(f"cannot read {file.path}: ")
-        self.unread.add(file.path, words, file if reason else None)
-        self._leave(file)
+        self.unread.add(file.path, failure or message.removeprefix(f"cannot read {file.path}: "), file)
+        if failure is not None and failure.reason in EMPTY:
+            self.stale += () if self._is_unchanged(file) else self.documents_of.get(file.path, ())
+        else:
+            self._leave(file)
+
+    def fail_part(self, file: SourceFile, key: str, failure: Unreadable) -> str:
+        """Note a document of a container that cannot be read, and return its path."""
+        path = f"{file.path}#{key}"
+        self.problems.append((path, f"cannot read {path}: {failure}"))
+        self.unread.add(path, failure)
+        if path in self.indexed:
+            self.unread.keep(path)
+        return path
 
     def _leave(self, file: SourceFile) -> None:
-        """Remove the documents of an unread file, unless they are read from its present state."""
-        if not self._is_unchanged(file):
-            self.stale += self.documents_of.get(file.path, ())
+        """Keep the documents of an unread file. If they are of an earlier state of it, they are marked."""
+        if self.documents_of.get(file.path) and not self._is_unchanged(file):
+            self.unread.keep(file.path)
 
     def _is_unchanged(self, file: SourceFile) -> bool:
         documents = self.documents_of.get(file.path, ())
@@ -195,7 +216,11 @@ class Comparison:
 
     def deleted(self) -> list[str]:
         """Return the documents whose files are gone, after `to_read` has yielded all files."""
-        return [path for path in self._unseen if not self._is_unlisted(registry.file_of(path))]
+        gone = [path for path in self._unseen if not self._is_unlisted(registry.file_of(path))]
+        for path in gone:
+            self.unread.forget(registry.file_of(path))
+            self.unread.forget(path)
+        return gone
 
     def _is_unlisted(self, path: str) -> bool:
         """Return whether the walk could not access the file or one of its folders."""

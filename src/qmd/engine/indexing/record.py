@@ -16,10 +16,15 @@ from qmd.types import Collection
 class UnreadFiles(Struct, frozen=True):
     """The files that a scan did not index; see `qmd.engine.indexing.unread`."""
 
-    files: dict[str, str] = field(default_factory=dict)  #: Four characters for each path and state, by reason
+    #: Four characters for each path and state, by reason and details
+    files: dict[str, str] = field(default_factory=dict)
     cut: int = 0  #: The number of files that are not in `files`, because there are too many
     waiting: dict[str, dict[str, int]] = field(default_factory=dict)
     unknown: dict[str, int] = field(default_factory=dict)
+    #: The files of documents that are as they were indexed before, with the time of the first failure
+    kept: dict[str, str] = field(default_factory=dict)
+    #: By the characters of a path: how often a reason that passes was met, and when last, in Unix time
+    tries: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
 class ScanRecord(Struct, frozen=True, array_like=True):

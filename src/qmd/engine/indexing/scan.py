@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from qmd.engine.indexing.comparison import Comparison
-from qmd.engine.indexing.unread import describe_waiting
+from qmd.engine.indexing.unread import describe_kept, describe_waiting
 from qmd.errors import QmdError
 from qmd.sources.read import Outcome
 from qmd.sources.reading import read_all
@@ -50,6 +50,8 @@ class ScanReport(Struct):
     error: QmdError | None = None  #: The error that stopped the scan or a step before it
     #: Numbers of files that wait for an extra, by extra and suffix.
     waiting: dict[str, dict[str, int]] = field(default_factory=dict)
+    #: Tracebacks of faults of readers, by path
+    traces: dict[str, str] = field(default_factory=dict)
 
     def waits(self) -> list[str]:
         """Return how many files of which kind wait for an extra, in one line for each extra."""
@@ -77,6 +79,7 @@ def scan(
     *,
     owner: str = "",
     allow_empty: bool = False,
+    anew: bool = False,
     within: Sequence[str] = (),
     record: bool = True,
     on_change: OnChange | None = None,
@@ -84,13 +87,13 @@ def scan(
     """Bring one collection up to date. `owner` is the configuration file that names it.
 
     With `within`, only the files at these paths and in these folders are compared. Links, and folders that
-    become or cease to be an author's, still cause a scan of everything. Without `record`, a scan that finds
-    no change writes nothing, not even its time.
+    become or cease to be an author's, still cause a scan of everything. With `anew`, files that could not be
+    read are read again. Without `record`, a scan that finds no change writes nothing, not even its time.
 
     Raises `SourceError` if the folder is missing or cannot be listed. Unless `allow_empty`, also if it has no
     documents any more, or was replaced by another folder without most of them; then nothing is removed.
     """
-    comparison = Comparison(store, collection, owner, within)
+    comparison = Comparison(store, collection, owner, within, anew=anew)
     if not allow_empty:
         comparison.check_removal()
     report = ScanReport(collection.name, problems=comparison.problems)
@@ -99,9 +102,13 @@ def scan(
     for outcome in read_all(comparison.to_read(), comparison.readers, comparison.root):
         file = outcome.file
         if outcome.error is not None:
-            comparison.fail(file, outcome.error.message, outcome.reason)
+            comparison.fail(file, outcome.error.message, outcome.failure)
+            if outcome.failure is not None and outcome.failure.trace:
+                report.traces[file.path] = outcome.failure.trace
             continue
-        batch.add([*_changes(outcome, comparison.authors)], comparison.documents_of.get(file.path, ()))
+        without = {comparison.fail_part(file, key, failure) for key, failure in outcome.without}
+        before = [path for path in comparison.documents_of.get(file.path, ()) if path not in without]
+        batch.add([*_changes(outcome, comparison.authors)], before)
         # All documents of a file are in one transaction: its fingerprint says that all are there.
         full = batch.full
         if full:
@@ -115,6 +122,8 @@ def scan(
         on_progress(collection.name, comparison.total, comparison.total)
     report.unchanged += comparison.unchanged
     report.waiting = comparison.unread.waiting
+    if comparison.unread.kept and not within:
+        report.notices.append(describe_kept(comparison.unread.kept))
     now, last = comparison.record(), comparison.last
     if record or report.added or report.updated or report.removed or last != now:
         store.collections.finish_scan(collection.name, now.stored())

@@ -40,6 +40,7 @@ class UpdateMethods(Part):
         pull: bool = False,
         commands: bool = True,
         allow_empty: bool = False,
+        failed: bool = False,
         on_progress: scan.OnProgress | None = None,
         on_report: Callable[[scan.ScanReport], None] | None = None,
     ) -> list[scan.ScanReport]:
@@ -56,6 +57,7 @@ class UpdateMethods(Part):
                 empty or was replaced by another one, and collections that the configuration no longer names
                 if it names none, or if the index belongs to another configuration. Otherwise the former is an
                 `error` in the report, and the latter raises `ConfigError`.
+            failed: Also read unchanged files again that could not be read.
             on_progress: Called with collection, files done and files in total.
             on_report: Called with each report as soon as it is complete.
         """
@@ -80,7 +82,9 @@ class UpdateMethods(Part):
             except QmdError as error:
                 step_error = error
             try:
-                report = scan.scan(store, collection, on_progress, owner=owner, allow_empty=allow_empty)
+                report = scan.scan(
+                    store, collection, on_progress, owner=owner, allow_empty=allow_empty, anew=failed
+                )
             except (SourceError, CollectionNotFoundError) as error:
                 # CollectionNotFoundError: another process has removed or renamed the collection meanwhile.
                 report = scan.ScanReport(collection.name, error=error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
@@ -14,6 +15,19 @@ NO_TEXT = "no text"
 SCAN = "no text layer (scan)"
 TOO_LARGE = "too large"
 TOO_SLOW = "too slow"
+READER_FAILED = "reader failed"
+NOT_INSTALLED = "a package is missing"
+#: The detail of a file whose reader ended.
+CRASHED = "its reader crashed, or needed too much memory"
+#: Reasons that pass: with another load of the machine, or more memory, the same file may be read.
+PASSING = frozenset({TOO_SLOW, NOT_INSTALLED, CRASHED})
+#: Reasons of files that were read: what was indexed of an earlier state is not in them any more.
+EMPTY = frozenset({NO_TEXT, SCAN})
+
+#: The longest detail, and the longest traceback.
+_MAX_DETAIL, _MAX_TRACE = 200, 4_000
+#: What our own code raises if it does not expect what a file contains. Libraries raise it for damaged files.
+_FAULTS = (AssertionError, AttributeError, IndexError, KeyError, NameError, TypeError, ZeroDivisionError)
 
 #: The largest text of one document, in characters.
 MAX_TEXT = 10_000_000
@@ -27,12 +41,33 @@ class Unreadable(Exception):  # noqa: N818 - a state of the file rather than an 
     Args:
         reason: Why, in a few words that are the same for all such files.
         detail: More about this file.
+        trace: The traceback, if the reader is at fault.
     """
 
-    def __init__(self, reason: str, detail: str = "") -> None:
-        super().__init__(f"{reason} ({detail})" if detail else reason)
+    def __init__(self, reason: str, detail: str = "", trace: str = "") -> None:
+        detail = " ".join(detail.split())[:_MAX_DETAIL]  # messages of libraries may have several lines
+        text = f"{reason} ({detail})" if detail else reason
+        super().__init__(f"{reason}: {detail}, this is a fault of qmd" if reason == READER_FAILED else text)
         self.reason = reason
         self.detail = detail
+        self.trace = trace
+
+    @property
+    def passes(self) -> bool:
+        """Whether another attempt may succeed."""
+        return not PASSING.isdisjoint((self.reason, self.detail))
+
+
+def failure(error: Exception) -> Unreadable:
+    """Return why a format could not read a file; the reason is "" if that is the file or another package."""
+    detail = f"{type(error).__name__}: {error}"
+    if isinstance(error, ImportError):
+        return Unreadable(NOT_INSTALLED, detail)
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    if isinstance(error, _FAULTS) and frame.f_globals.get("__name__", "").startswith("qmd."):
+        trace = "".join(traceback.format_exception(error))
+        return Unreadable(READER_FAILED, detail, trace[-_MAX_TRACE:])
+    return Unreadable("", detail)
 
 
 class RawFile(Protocol):
@@ -88,14 +123,15 @@ class Format(Protocol):
 class Container(Format, Protocol):
     """A format of files that contain several documents, such as mailboxes."""
 
-    def extract_all(self, file: RawFile) -> Iterable[tuple[str, Extracted]]:
+    def extract_all(self, file: RawFile) -> Iterable[tuple[str, Extracted | Unreadable]]:
         """Yield (key, content) of each document. Its path is that of the file with `#key`.
 
-        Keys are not empty, have no `#`, and stay the same while other documents of the file change.
+        An `Unreadable` in place of the content leaves this document as it was indexed, and is reported. Keys
+        are not empty, have no `#`, and stay the same while other documents of the file change.
         """
 
 
-def extracted(part: Format, file: RawFile) -> Iterable[tuple[str, Extracted]]:
+def extracted(part: Format, file: RawFile) -> Iterable[tuple[str, Extracted | Unreadable]]:
     """Yield (key, content) of each document of a file. A key is "" except in containers."""
     # Comparing an object with a protocol takes longer than reading a short file.
     extract_all = getattr(part, "extract_all", None)

@@ -18,7 +18,7 @@ from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
 from qmd.types import Extracted
 
 name = transcript.name
-version = 1
+version = 2
 media_type = transcript.media_type
 
 #: The most sessions of a file, and the most characters of a value.
@@ -27,32 +27,40 @@ _MAGIC = b"SQLite format 3\0"
 _KEY = re.compile(r"\w{1,100}", re.ASCII)
 #: Sessions of sub-agents have a parent.
 _SESSIONS = """
-    SELECT id, title, directory, time_created, time_updated FROM session WHERE parent_id IS NULL
+    SELECT id, substr(title, 1, 1000), substr(directory, 1, 10000), time_created, time_updated
+    FROM session WHERE parent_id IS NULL
     ORDER BY time_created, id LIMIT ?
 """
-_MESSAGES = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id"
-_PARTS = "SELECT message_id, data FROM part WHERE session_id = ? ORDER BY message_id, id"
+#: A value that is too large is left out.
+_DATA = f"CASE WHEN length(data) <= {_MAX_VALUE} THEN data END"
+_MESSAGES = f"SELECT id, {_DATA} FROM message WHERE session_id = ? ORDER BY time_created, id"
+_PARTS = f"SELECT message_id, {_DATA} FROM part WHERE session_id = ? ORDER BY message_id, id"
 #: Version 2 keeps a message with its parts.
-_WHOLE = "SELECT type, data FROM session_message WHERE session_id = ? ORDER BY seq"
+_WHOLE = f"SELECT type, {_DATA} FROM session_message WHERE session_id = ? ORDER BY seq"
 
 
 def extract(file: RawFile) -> Extracted:
     """Return the first session. A database is read by `extract_all`."""
-    return next(iter(extract_all(file)), ("", Extracted("", "")))[1]
+    _, found = next(iter(extract_all(file)), ("", Extracted("", "")))
+    if isinstance(found, Unreadable):
+        raise found
+    return found
 
 
-def extract_all(file: RawFile) -> Iterator[tuple[str, Extracted]]:
+def extract_all(file: RawFile) -> Iterator[tuple[str, Extracted | Unreadable]]:
     data = wal.applied(file.data, file.beside)
     if not data.startswith(_MAGIC):
         raise Unreadable(DAMAGED, "not a database of SQLite")
     with closing(sqlite3.connect(":memory:")) as db:
         db.deserialize(data)
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, len(data))  # a stored value is not larger than its file
         del data
-        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE)
         db.text_factory = lambda value: value.decode(errors="replace")
         # Views and triggers of a hostile file run nothing that is not part of SQLite.
         db.execute("PRAGMA trusted_schema = OFF")
         db.execute("PRAGMA query_only = ON")
+        # Sorting what is not small would write a file, which this process may not.
+        db.execute("PRAGMA temp_store = MEMORY")
         try:
             tables = {row[0] for row in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
             if not {"session", "message", "part"} <= tables:
@@ -62,10 +70,17 @@ def extract_all(file: RawFile) -> Iterator[tuple[str, Extracted]]:
                     continue
                 time = {"created": created, "updated": updated}
                 info = {"id": key, "title": title, "directory": folder, "time": time}
-                messages = _messages(db, key)
-                if not messages and "session_message" in tables:
-                    messages = _whole_messages(db, key)
-                found = transcript.render([{"info": info, "messages": messages}])
+                try:
+                    messages = _messages(db, key)
+                    if not messages and "session_message" in tables:
+                        messages = _whole_messages(db, key)
+                    found = transcript.render([{"info": info, "messages": messages}])
+                except sqlite3.Error as error:
+                    yield key, Unreadable(DAMAGED, str(error))
+                    continue
+                except Unreadable as error:
+                    yield key, error
+                    continue
                 if found.text:
                     yield key, found
         except sqlite3.Error as error:

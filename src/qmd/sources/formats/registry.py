@@ -21,6 +21,7 @@ from qmd.sources.formats.base import (
     RawFile,
     Unreadable,
     extracted,
+    failure,
 )
 from qmd.sources.formats.code import GRAMMARS, PACKAGES
 from qmd.text import dates, front_matter
@@ -310,30 +311,40 @@ def media_types(path: str, collection: Collection | None = None) -> tuple[str, s
     return reader.format.media_type, reader.row.source_type
 
 
-def extract(reader: Reader, file: RawFile) -> list[tuple[str, Extracted]]:
+def extract(reader: Reader, file: RawFile) -> list[tuple[str, Extracted | Unreadable]]:
     """Return (key, content) of each document of a file, in this process. A key is "" except in containers.
+
+    A document of a container that cannot be read has its failure in place of the content.
 
     Raises:
         SourceError: If the file is not text.
         Unreadable: If the format cannot read it.
     """
     try:
-        return [(key, checked(content, reader, file.path)) for key, content in extracted(reader.format, file)]
+        return [
+            (key, content if isinstance(content, Unreadable) else checked(content, reader, file.path, key))
+            for key, content in extracted(reader.format, file)
+        ]
     except (SourceError, Unreadable):
         raise
     except Exception as error:  # the code of a library
-        raise Unreadable(reader.failure, f"{type(error).__name__}: {error}") from error
+        found = failure(error)
+        raise Unreadable(found.reason or reader.failure, found.detail, found.trace) from error
 
 
-def checked(found: Extracted, reader: Reader, path: str) -> Extracted:
+def checked(found: Extracted, reader: Reader, path: str, key: str) -> Extracted | Unreadable:
     """Return the content with valid text, and fields under the rules and limits of front matter.
 
-    That of Markdown is under them already.
+    That of Markdown is under them already. Raises `Unreadable` for a text that is too large; a document of a
+    container, which has a key, does not spoil the others: return it.
     """
     if reader.format is markdown:
         return found
     if len(found.text) > MAX_TEXT:
-        raise Unreadable(TOO_LARGE, f"{len(found.text):,} characters of text")
+        large = Unreadable(TOO_LARGE, f"{len(found.text):,} characters of text")
+        if key:
+            return large
+        raise large
     text = found.text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ")
     text.encode()  # fails if the text has lone surrogates
     collected = front_matter.collect(_values(found))
