@@ -86,19 +86,83 @@ def listed(server: Server, query: str, **more: object) -> list[tuple[str, int]]:
     return list(zip(files, map(int, re.findall(r"<b>(\d+) %</b>", answer.text)), strict=True))
 
 
-@pytest.mark.parametrize("word", [*WORDS, "collection", "reranker"])
-def test_vector_step_puts_nothing_unrelated_above_prefix_matches(server: Server, word: str) -> None:
+def answered(server: Server, path: str, query: str, limit: int = 20) -> list[tuple[str, int]]:
+    """Return the files that an endpoint finds, with their scores in percent."""
+    results = server.post(path, query=query, limit=limit, min_score=0)["results"]
+    return [(result["file"], round(100 * result["score"])) for result in results]
+
+
+@pytest.mark.parametrize(
+    ("mode", "path"), [("words", "/search"), ("meaning", "/vsearch"), ("both", "/query")]
+)
+@pytest.mark.parametrize(
+    "query",
+    ["needlemarker", "how do I install it", "which model reranks", "blue whales of the north", "备份"],
+)
+def test_page_lists_what_the_search_answers(server: Server, mode: str, path: str, query: str) -> None:
+    found = answered(server, path, query)
+    assert listed(server, query, mode=mode, live=0) == found
+    assert [percent for _, percent in found] == sorted((percent for _, percent in found), reverse=True)
+
+
+@pytest.mark.parametrize("word", ["needlemarker", "collection"])
+def test_percents_never_rise_while_a_word_is_typed(server: Server, word: str) -> None:
     for length in range(2, len(word) + 1):
-        begun = word[:length]
-        by_words = [file for file, _ in listed(server, begun, mode="words", part="list")]
-        both = listed(server, begun, mode="both", part="all")
-        assert set(by_words) <= {file for file, _ in both}, begun
-        last = max((at for at, (file, _) in enumerate(both) if file in by_words), default=-1)
-        every = {file for file, _ in listed(server, begun, mode="words", part="all", n=60)}
-        assert [row for row in both[: last + 1] if row[0] not in every and row[1] < 30] == [], begun
-        if word in WORDS:
-            own = f"vault/word{WORDS.index(word)}.md"
-            assert own in by_words or len(by_words) == 10, begun
+        for more in ({"mode": "words", "part": "list"}, {"mode": "both", "part": "all"}):
+            percents = [percent for _, percent in listed(server, word[:length], **more)]
+            assert percents == sorted(percents, reverse=True), (word[:length], more)
+
+
+def folded(page: Page) -> int:
+    """Return the number of results that are folded away, which the heading says."""
+    less = page.locator("#hits .less")
+    if not less.count():
+        return 0
+    expect(less.locator(".hits")).to_be_hidden()
+    count = less.locator("li").count()
+    expect(less.locator("summary")).to_contain_text(str(count))
+    return count
+
+
+def test_nonsense_query_says_so_and_folds_its_results(page: Page, server: Server) -> None:
+    query = "the second law of quantum physics in medieval poetry"
+    page.goto(f"/?{urlencode({'q': query, 'mode': 'both'})}")
+    expect(page.get_by_text("nothing here seems to answer this")).to_be_visible()
+    expect(page.locator(".count > span").first).to_have_text("Nothing related")
+    expect(page.locator("#hits > .hits")).to_have_count(0)
+    assert folded(page) == len(answered(server, "/query", query))
+    page.locator(".less summary").click()
+    expect(page.locator(".less li").first).to_be_visible()
+
+
+def test_less_related_results_are_folded_below_the_others(page: Page, server: Server) -> None:
+    page.keyboard.type("needlemarker")
+    both_steps(page)
+    related = [file for file, percent in answered(server, "/query", "needlemarker") if percent >= 30]
+    assert page.locator("#hits > .hits > li").count() == len(related) < 5
+    assert folded(page) + len(related) == 20
+    # The arrows unfold them.
+    for _ in range(len(related) + 1):
+        page.keyboard.press("ArrowDown")
+    expect(page.locator(".less [aria-selected=true]")).to_be_visible()
+
+
+def test_less_related_results_are_named_in_chinese(browser: Browser, server: Server) -> None:
+    with watched(browser, server, locale="zh-CN") as (context, complaints):
+        page = context.new_page()
+        page.goto("/?q=needlemarker&mode=both")
+        expect(page.locator(".less summary")).to_contain_text("相关性较低")
+        assert complaints == []
+
+
+def test_less_related_results_are_shown_without_script(browser: Browser, server: Server) -> None:
+    with watched(browser, server, java_script_enabled=False) as (context, complaints):
+        page = context.new_page()
+        page.goto("/?q=needlemarker&mode=both")
+        expect(page.locator(".less li").first).to_be_hidden()
+        page.locator(".less summary").click()
+        expect(page.locator(".less li").first).to_be_visible()
+        assert complaints == []
 
 
 def test_last_word_is_a_prefix_only_while_typing(page: Page) -> None:

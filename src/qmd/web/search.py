@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from qmd.api import operations
 from qmd.engine.index import Index
-from qmd.engine.requests import SearchKind, SearchRequest, similar_to
+from qmd.engine.requests import DEFAULT_SCORES, SearchKind, SearchRequest, similar_to
 from qmd.models.base import Cancelled
 from qmd.ranking.calibration import RELATED
 from qmd.text.anchors import LINE
@@ -107,8 +107,9 @@ class Result(Struct, frozen=True):
 
 
 class Results(Struct, frozen=True):
-    """A list of results. `notes` are the steps that did not run, and `found_by` names those that did.
+    """The results of a search as the engine has them: `hits`, and `less` that are hardly related.
 
+    `notes` are the steps that did not run, and `found_by` names those that did.
     `mode` is that of the steps that ran: without vectors, a search by both is one by words.
     `indexed_at` is the time of the index: later changes of files are not in the results. Brackets of the
     query with `unknown_fields` are text.
@@ -117,6 +118,7 @@ class Results(Struct, frozen=True):
     asked: Asked
     mode: Mode
     hits: tuple[Result, ...]
+    less: tuple[Result, ...]
     facets: tuple[Facet, ...]
     found_by: tuple[str, ...]
     notes: tuple[str, ...]
@@ -151,22 +153,23 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
         facets=tuple(FACETS) if facets else (),
     )
     response, indexed_at = operations.run(index, MODES[mode], request, cancelled)
-    if mode == "both" and asked.sort == "relevance":
-        by_words = index.run(MODES["words"], replace(request, facets=()), cancelled=cancelled)
-        response = with_words(response, by_words)
     hits = response.hits[: asked.limit]
     fields = index.fields_of([hit.file for hit in hits])
     unknown = response.unknown_fields
     find = highlighter(query, unknown)
+    shown = tuple(_result(hit, asked, fields.get(hit.file, {}), find) for hit in hits)
+    # Words that are not complete yet say little about what is related, and nothing about an answer.
+    related = _related(index, asked, response, hits) if facets else len(hits)
     return Results(
         asked,
         _mode(response, mode),
-        tuple(_result(hit, asked, fields.get(hit.file, {}), find) for hit in hits),
+        shown[:related],
+        shown[related:],
         tuple(
             facet(name, counts, asked.query, unknown) for name, counts in response.facets.items() if counts
         ),
         tuple(_found_by(response, mode)),
-        tuple(_notes(response)),
+        tuple(_notes(response, silent=() if facets else ("answer",))),
         len(response.hits) > asked.limit,
         indexed_at,
         unknown,
@@ -239,22 +242,12 @@ def plain_snippet(text: str, first_line: int, title: str) -> str:
     return joined if len(joined) <= _MAX_SNIPPET else joined[:_MAX_SNIPPET].rsplit(" ", 1)[0] + " …"
 
 
-def with_words(response: SearchResponse, by_words: SearchResponse) -> SearchResponse:
-    """Return the results of a search by both, where those by words stay in order.
-
-    Only documents that are related by meaning come before them.
-    """
-    both = {hit.file: hit for hit in response.hits}
-    related = [hit for hit in response.hits if hit.pinned or hit.score >= RELATED]
-    first: dict[str, Hit] = {}
-    seen: set[str] = set()
-    for hit in (*related, *by_words.hits, *response.hits):
-        if seen.isdisjoint((hit.file, *hit.also)):
-            first[hit.file] = both.get(hit.file, hit)
-        seen.update((hit.file, *hit.also))
-    # If the words answer the query, there is no doubt.
-    stages = [stage for stage in response.stages if stage.stage != "answer" or stage in by_words.stages]
-    return replace(response, hits=tuple(first.values()), stages=tuple(stages))
+def _related(index: Index, asked: Asked, response: SearchResponse, hits: Sequence[Hit]) -> int:
+    """Return how many of the first hits are about the subject, if the list is in order of estimates."""
+    calibrated = (index.settings.scores or DEFAULT_SCORES) == "calibrated"
+    if asked.sort == "date" or not calibrated or response.stage("calibrate") is not None:
+        return len(hits)
+    return next((at for at, hit in enumerate(hits) if hit.score < RELATED and not hit.pinned), len(hits))
 
 
 def _ran(response: SearchResponse) -> set[str]:
@@ -277,9 +270,9 @@ def _found_by(response: SearchResponse, mode: Mode) -> Iterator[str]:
         yield "reranked"
 
 
-def _notes(response: SearchResponse) -> Iterator[str]:
+def _notes(response: SearchResponse, silent: Sequence[str] = ()) -> Iterator[str]:
     for stage in response.stages:
-        if stage.reason and stage.notable and stage.stage not in ("expand", "dates"):
+        if stage.reason and stage.notable and stage.stage not in ("expand", "dates", *silent):
             yield stage.reason
 
 

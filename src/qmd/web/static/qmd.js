@@ -41,7 +41,9 @@ let typing = null, refining = null, timer = 0, retry = 0, active = -1, pointed =
 const homeView = document.body.classList.contains("home") ? $("#view") : null;
 
 const parameters = () => new URLSearchParams(location.search);
-const options = () => $$("#hits > li > a");
+const options = () => $$("#hits .hits > li > a");
+// Those that are not folded away.
+const shown = () => options().filter((option) => !option.closest(".less:not([open])"));
 
 // Ask for a part of the results. If no answer comes, say so, and do it again until one does.
 function ask(query, more, then, again) {
@@ -75,7 +77,7 @@ function address(query, more) {
 }
 
 function adopt(view, keepFacets) {
-  const old = $("#view");
+  const old = $("#view"), unfolded = $(".less[open]", old);
   if (keepFacets && old.classList.contains("found")) {
     for (const id of ["controls", "list"]) $(`#${id}`, old).replaceWith(document.importNode($(`#${id}`, view), true));
     old.dataset.mode = view.dataset.mode;
@@ -84,6 +86,7 @@ function adopt(view, keepFacets) {
     old.replaceWith(document.importNode(view, true));
     if (open) $(".fold").open = true;
   }
+  if (unfolded && $(".less")) $(".less").open = true;
   decorate();
 }
 
@@ -94,8 +97,10 @@ function decorate() {
   box?.removeAttribute("aria-activedescendant");
   if (wide.matches) $$(".fold").forEach((fold) => { fold.open = true; });
   if (!list) return;
-  list.setAttribute("role", "listbox");
-  list.setAttribute("aria-label", $("#list").getAttribute("aria-label"));
+  for (const each of $$(".hits", list)) {
+    each.setAttribute("role", "listbox");
+    each.setAttribute("aria-label", (each.closest(".less")?.firstElementChild ?? $("#list > .count > span")).textContent);
+  }
   options().forEach((option, at) => {
     option.parentElement.setAttribute("role", "none");
     option.setAttribute("role", "option");
@@ -158,32 +163,37 @@ function refine(query, mode, more) {
 
 // Somebody points at a result or has chosen one: add what is new below, and offer the better order.
 function hold(view) {
-  const before = options().map((option) => option.dataset.file);
-  const after = $$("#hits > li > a", view).map((option) => option.dataset.file);
-  if (before.join("\n") === after.slice(0, before.length).join("\n") && after.length === before.length) {
+  const files = (list) => list.map((option) => option.dataset.file);
+  const before = files(shown()), after = files($$(".hits > li > a", view)).slice(0, before.length);
+  if (before.join("\n") === after.join("\n")) {
     const place = active;
     adopt(view, false);
     if (place >= 0) choose(place);
     return;
   }
-  const list = $("#hits");
-  for (const option of $$("#hits > li > a", view)) {
-    if (before.includes(option.dataset.file)) continue;
-    const item = document.importNode(option.parentElement, true);
-    item.setAttribute("role", "none");
-    item.firstElementChild.setAttribute("role", "option");
-    item.firstElementChild.setAttribute("aria-selected", "false");
-    item.firstElementChild.id = `hit-${list.children.length}`;
-    list.append(item);
-  }
+  const chosen = options()[active]?.dataset.file, all = files(options());
+  const better = view.cloneNode(true), list = $("#hits"), less = $(".less", view) && document.importNode($(".less", view), true);
+  // What is shown stays, also if it is less related than what comes below.
+  const added = $$(".hits > li", view).filter((item) => !all.includes(item.firstElementChild.dataset.file) && !item.closest(".less"));
+  $("#hits > .hits")?.append(...added.map((item) => document.importNode(item, true)));
   for (const id of ["controls", "stage"]) $(`#${id}`).replaceWith(document.importNode($(`#${id}`, view), true));
+  const unfolded = $(".less[open]");
+  if (less && !unfolded) {
+    const here = files($$("#hits > .hits > li > a"));
+    $$(".hits > li", less).filter((item) => here.includes(item.firstElementChild.dataset.file)).forEach((item) => item.remove());
+    $(".less")?.remove();
+    if ($(".hits > li", less)) list.append(less);
+  }
+  decorate();
+  const place = files(options()).indexOf(chosen);
+  if (place >= 0) choose(place);
   $(".better")?.remove();
   const button = document.createElement("button");
   button.type = "button";
   button.className = "better";
   button.textContent = status.dataset.better;
-  button.onclick = () => { adopt(view, false); box.focus(); };
-  $(".after").prepend(button);
+  button.onclick = () => { adopt(better, false); box.focus(); };
+  $("#list > .after").prepend(button);
 }
 
 function choose(at) {
@@ -191,6 +201,8 @@ function choose(at) {
   all[active]?.setAttribute("aria-selected", "false");
   active = Math.max(-1, Math.min(at, all.length - 1));
   if (active < 0) { box.removeAttribute("aria-activedescendant"); return; }
+  const fold = all[active].closest(".less");
+  if (fold) fold.open = true;
   all[active].setAttribute("aria-selected", "true");
   box.setAttribute("aria-activedescendant", all[active].id);
   all[active].scrollIntoView({ block: "nearest" });
