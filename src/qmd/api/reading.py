@@ -208,6 +208,8 @@ def _problem(name: str, error: str, value: Any, kind: Any, noun: str) -> str:
             return f"{where}.{printable(field)}: unknown {noun}"
         case ["Expected ", expected, rest, *_]:
             text = _expected(expected.removesuffix(" | null"), rest.split(), value)
+        case ["Number out of range"]:
+            text = "input should be a number of fewer digits"
         case _:
             text = f"input should be {_choices(kind)}"
     long = isinstance(value, list | dict) or (isinstance(value, str) and len(value) > _MAX_SHOWN_CHARACTERS)

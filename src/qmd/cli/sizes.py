@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 
 def human_size(size: int) -> str:
     """Return a number of bytes in a unit that keeps it short: `1.5 MB`."""
@@ -18,7 +20,10 @@ def local_time(moment: str) -> str:
     """Return an ISO 8601 time in the local time zone, to the minute."""
     from datetime import datetime
 
-    return datetime.fromisoformat(moment).astimezone().strftime("%Y-%m-%d %H:%M")
+    time = datetime.fromisoformat(moment)
+    with suppress(OverflowError, ValueError, OSError):  # near the ends of the calendar
+        time = time.astimezone()
+    return time.isoformat(" ", "minutes")[:16]
 
 
 def time_left(seconds: float | None) -> str:

@@ -16,6 +16,8 @@ from qmd.sources.read import MAX_BYTES
 
 #: The most seconds that git may take, and the most bytes of a list of commits.
 GIT_TIMEOUT, MAX_LIST = 30, 16_000_000
+#: The most seconds before and after the epoch of which calendars have the year in any zone, and their digits.
+_MOST_SECONDS, _DIGITS = 62_135_500_000, 12
 
 # No signatures are checked, and no files converted: the programs for both are named by the configuration.
 _LOG = (
@@ -101,6 +103,8 @@ def _parsed(log: bytes, path: str) -> Iterator[FileCommit]:
 def _commit(fields: Sequence[str], path: str, added: bytes = b"", removed: bytes = b"") -> FileCommit:
     digest, short, seconds, author, subject = fields
     lines = (int(number) if number.isdigit() else None for number in (added, removed))
+    if not (len(seconds) <= _DIGITS and abs(int(seconds)) <= _MOST_SECONDS):
+        raise SourceError(f"the commit {short} has a time that no calendar has: {seconds[:20]}")
     return FileCommit(digest, short, int(seconds), author, subject, path, *lines)
 
 

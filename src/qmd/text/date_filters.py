@@ -108,7 +108,10 @@ def end_of(text: str, now: datetime | None = None) -> datetime | None:
 
         start += f"-{monthrange(int(start[:4]), int(start[5:]))[1]}"
     last = datetime.fromisoformat(start + "9999-12-31T23:59:59"[len(start) :]).replace(tzinfo=zone)
-    return last.astimezone() if zone is None else last
+    try:
+        return last.astimezone() if zone is None else last
+    except (OverflowError, ValueError, OSError):  # near the ends of the calendar
+        return last.replace(tzinfo=UTC)
 
 
 def _moments(span: Sequence[date], zone: tzinfo | None) -> list[str]:

@@ -10,7 +10,6 @@ is only a name and the query has words as well: `[draft] of the plan`.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -379,7 +378,7 @@ def _comparison(node: dict[str, Any], operator: Any, where: str) -> Predicate:
 def _value(value: Any, where: str) -> Value:
     if isinstance(value, bool):
         return value
-    if isinstance(value, int | float) and math.isfinite(value) and abs(value) < 2**1000:
+    if isinstance(value, int | float) and abs(value) < 2**1000:
         return float(value)
     if isinstance(value, str):
         return value

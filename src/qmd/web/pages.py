@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.staticfiles import NotModifiedResponse, StaticFiles
 
+from qmd.text.dates import of_mtime
 from qmd.text.predicates import shown_value
 from qmd.text.uris import encode_path, to_uri
 from qmd.text.wording import visible
@@ -142,7 +143,7 @@ def asset_answer(request: Request, name: str) -> Response | None:
 def _day(date: str | int | None) -> str:
     """Return the day of a date, given as text or in nanoseconds since the epoch."""
     if isinstance(date, int):
-        return datetime.fromtimestamp(date / 1e9, UTC).strftime("%Y-%m-%d")
+        return of_mtime(date)[:10]
     return (date or "")[:10]
 
 
