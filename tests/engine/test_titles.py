@@ -17,7 +17,7 @@ from tests.conftest import Notes
 
 VAULT = {
     "Manage notes.md": "Some words about files.\n\n## Settings\n\nMore words.\n",
-    "Appearance.md": "Some words.\n\n# Settings\n\nHow to manage notes, and manage notes again.\n",
+    "Appearance.md": "Some words.\n\n# Settings\n\n# More\n\nHow to manage notes, and manage notes again.\n",
     "Sync.md": "---\ntitle: Sync your notes\naliases: [Mirror, mirror]\n---\n\n# Settings\n",
     "hotkeys.md": "# Keyboard\n\nPress a key.\n",
 }

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec import json
 
 import qmd
@@ -96,3 +101,63 @@ def test_too_few_tokens_are_an_error_with_the_least_number(log: qmd.Index) -> No
 def test_search_refuses_no_tokens(log: qmd.Index) -> None:
     with pytest.raises(qmd.UsageError, match="tokens must be at least 1"):
         log.search("kestrel", tokens=0)
+
+
+_LINES = st.sampled_from(
+    [
+        "```",
+        "    ```",
+        "> ```sh",
+        "- ```",
+        "  ```",
+        "~~~",
+        "# Heading",
+        "words. More words.",
+        "",
+        "| a | b |",
+        "<pre>",
+    ]
+)
+
+
+def read_on(index: qmd.Index, file: str, tokens: int) -> str:
+    """Read a document from line to line as the notes of its pages say; "" if one needs more tokens."""
+    lines: dict[int, str] = {}
+    line = 1
+    while True:
+        try:
+            page = index.get(f"{file}:{line}", tokens=tokens)
+        except qmd.TokensError:
+            return ""
+        lines |= dict(enumerate(page.text.split("\n"), line))
+        if not page.note:
+            return "\n".join(lines.values()).removesuffix("\n")
+        if "from line" not in page.note:
+            return ""
+        before, line = line, int(page.note.removesuffix(": raise tokens").rpartition(" ")[2])
+        assert line > before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Log\n\n    ```\n    code\n\n" + "A line of the log.\n" * 150,
+        "> ```\n> quoted\n\n" + "A line of the log.\n" * 150,
+        "```\n" + "code of the log\n" * 150,
+        "- ```sh\n  # install\n" + "A line of the log.\n" * 150,
+    ],
+)
+def test_reading_on_passes_fences_that_are_not_closed(index: qmd.Index, notes: Notes, text: str) -> None:
+    index.add_collection(str(notes({"a.md": text})), "notes")
+    assert read_on(index, "a.md", 200) == text.removesuffix("\n")
+
+
+@settings(max_examples=15)
+@given(st.lists(st.lists(_LINES, min_size=1, max_size=40).map("\n".join), min_size=20, max_size=20))
+def test_reading_on_gives_the_whole_text(texts: list[str]) -> None:
+    with TemporaryDirectory() as folder, qmd.open_index(f"{folder}/index.sqlite", environ={}) as index:
+        for number, text in enumerate(texts):
+            Path(folder, f"{number}.md").write_text(f"Text {number}\n{text}\nEnd.\n", encoding="utf-8")
+        index.add_collection(folder, "notes")
+        for number, text in enumerate(texts):
+            assert read_on(index, f"{number}.md", 130) == f"Text {number}\n{text}\nEnd."

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from qmd.sources.formats import asciidoc, org, rst
 from qmd.sources.read import RawBytes
 from qmd.text import budget, cutting, extraction, front_matter, outline
+from qmd.text.blocks import fences
 from qmd.text.citations import citations
 from qmd.text.highlight import Highlighter
 from qmd.text.query import parse
@@ -118,7 +119,7 @@ def _file(module: Any) -> Callable[[str], object]:
         pytest.param(_cited, id="citations"),
         pytest.param(Words, id="words"),
         pytest.param(budget.count, id="tokens"),
-        pytest.param(lambda text: [*cutting.cuts(text)], id="cuts"),
+        pytest.param(lambda text: [*cutting.cuts(text, fences(text))], id="cuts"),
     ],
 )
 @given(_PARTS)

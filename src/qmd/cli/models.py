@@ -116,8 +116,7 @@ def _row(use: ModelUse) -> dict[str, Any]:
 
 def _remarks(uses: Sequence[ModelUse]) -> list[str]:
     """Return what the table does not show: models with problems, and files that two roles share."""
-    problems: dict[str, list[str]] = {}
-    lines: list[str] = []
+    lines: dict[str, str] = {}
     owners: dict[tuple[str, ...], str] = {}
     for use in uses:
         installation = use.installation
@@ -128,8 +127,7 @@ def _remarks(uses: Sequence[ModelUse]) -> list[str]:
         expected = installation.condition == "unprepared" or (shared and installation.condition == "ready")
         if installation.reason and not expected:
             hint = f" ({one_line(installation.hint)})" if installation.hint else ""
-            problems.setdefault(f"{one_line(installation.reason)}{hint}", []).append(use.role)
+            lines[use.role] = f"{use.role}: {one_line(installation.reason)}{hint}"
         elif shared:
-            lines.append(f"{use.role} uses the same files as {owner}: they are stored once.")
-    lines = [*(f"{', '.join(roles)}: {told}" for told, roles in problems.items()), *lines]
-    return ["", *lines] if lines else []
+            lines[use.role] = f"{use.role} uses the same files as {owner}: they are stored once."
+    return ["", *lines.values()] if lines else []

@@ -1,42 +1,76 @@
-"""The blocks of Markdown that indexing needs: front matter, headings, code fences and rules.
+"""The blocks of Markdown that indexing needs: front matter, headings, code, comments and rules.
 
-Lines must end in line feeds. Every function takes linear time.
+They are found as CommonMark says, also in lists and quotes. Lines must end in line feeds. Every function
+takes linear time.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Literal
 
 from msgspec import Struct
 
+from qmd.text.closings import Closings
+from qmd.text.containers import CODE_INDENT, Containers
 from qmd.text.regex import lazy
 
 _MAX_SETEXT = 1000  # the maximum length of a heading that is underlined with `===` or `---`, in characters
-# All quantifiers are possessive, so that matching takes linear time.
-_FENCE = r"(?P<fence>`{3,}+(?=[^`\n]*+(?:\n|\Z))|~{3,}+)"
-_COMMENT = r"(?P<comment><!--)"
-_RAW = r"(?P<raw><(?:[Ss][Cc][Rr][Ii][Pp][Tt]|[Ss][Tt][Yy][Ll][Ee])(?=[ \t\n>]|\Z))"
-_BLOCK = rf"""
-[ ]{{0,3}}+(?:
-    (?P<marks>\#{{1,6}}+)(?![^ \t\n])[ \t]*+(?P<atx>[^\n]*+)
-  | {_FENCE}
-  | (?P<under>=++|-++)[ \t]*+(?=\n|\Z)
-  | (?P<rule>(?P<char>[-*_])[ \t]*+(?:(?P=char)[ \t]*+){{2,}}+(?=\n|\Z))
-  | {_COMMENT}
-  | {_RAW}
-)"""
-#: Patterns for the line at the start and for the next line. The line feed lets `re` skip from line to line.
-_ALL = (lazy(_BLOCK, re.X), lazy(r"\n" + _BLOCK, re.X))
-_ONLY_FENCES = tuple(lazy(rf"{feed}[ ]{{0,3}}+(?:{_FENCE}|{_COMMENT}|{_RAW})") for feed in ("", r"\n"))
-#: The beginning of a script or a style sheet, and what ends it, in the line where it is.
-RAW = lazy(_RAW)
-RAW_END = lazy(r"</(?:script|style)>", re.I)
-_FENCE_END = {
-    "`": lazy(r"\n[ ]{0,3}+(`{3,}+)[ \t]*+(?=\n|\Z)"),
-    "~": lazy(r"\n[ ]{0,3}+(~{3,}+)[ \t]*+(?=\n|\Z)"),
+_MAX_HTML = 2000  # the maximum length of a heading in HTML, in characters
+#: The most columns that a fence is indented, and the most characters that it has, if its end is looked for
+#: without the lists and quotes around it.
+_MAX_ALIGNED, _MAX_FENCE = 12, 100_000
+#: What ends a comment, by its beginning: of HTML, MDX, Hugo, Jekyll and Obsidian. If it is not closed, the
+#: first extends to the end of the text, as in HTML, and the others are no comments.
+_COMMENTS: Mapping[str, str] = {
+    "<!--": "-->",
+    "{/*": "*/}",
+    "{{/*": "*/}}",
+    "{% comment %}": "{% endcomment %}",
+    "%%": "%%",
 }
+# All quantifiers are possessive, so that matching takes linear time.
+_ATX = r"(?P<marks>\#{1,6}+)(?![^ \t\n])[ \t]*+(?P<atx>[^\n]*+)"
+_FENCE = r"(?P<fence>`{3,}+(?=[^`\n]*+(?:\n|\Z))|~{3,}+)"
+_SETEXT = r"(?P<under>=++|-++)[ \t]*+(?=\n|\Z)"
+_RULE = r"(?P<rule>(?P<char>[-*_])[ \t]*+(?:(?P=char)[ \t]*+){2,}+(?=\n|\Z))"
+_COMMENT = rf"(?P<comment>{'|'.join(map(re.escape, _COMMENTS))})"
+_RAW = r"(?P<raw><(?:[Ss][Cc][Rr][Ii][Pp][Tt]|[Ss][Tt][Yy][Ll][Ee]%s)(?=[ \t\n>]|\Z))"
+_VERBATIM = _RAW % "|[Pp][Rr][Ee]|[Tt][Ee][Xx][Tt][Aa][Rr][Ee][Aa]"
+_HTML = r"(?P<html><[hH][1-6](?=[ \t\n>]))"
+_CODE = rf"{_FENCE}|{_COMMENT}|{_VERBATIM}"
+_NESTED = rf"{_ATX}|{_CODE}|{_HTML}"
+#: The beginnings of blocks, without their names.
+_ANY_CODE = re.sub(r"\?P<\w+>", "?:", _CODE)
+_ANY = re.sub(r"\?P<\w+>", "?:", _NESTED)
+#: What is before a block in a list or a quote, or in HTML that is indented.
+_PREFIX = (
+    r"(?P<nested>(?:[ ]{0,3}+(?:>|(?:[-*+]|\d{1,9}+[.)])(?=[ \t])|\t)|[ ]{4})"
+    r"(?:[ \t]++|>|(?:[-*+]|\d{1,9}+[.)])(?=[ \t]))*+)"
+)
+_ALL = (
+    rf"(?=[ \t>#`~=\-*_+<{{%\d])(?:"
+    rf"[ ]{{0,3}}+(?:{_ATX}|{_FENCE}|{_SETEXT}|{_RULE}|{_COMMENT}|{_VERBATIM}|{_HTML})|{_PREFIX}(?={_ANY}))"
+)
+_ONLY_CODE = rf"(?=[ \t>`~\-*+<{{%\d])(?:[ ]{{0,3}}+(?:{_CODE})|{_PREFIX}(?={_ANY_CODE}))"
+#: Patterns for the line at the start and for the next line. The line feed lets `re` skip from line to line.
+_ALL_LINES = (lazy(_ALL), lazy(rf"\n{_ALL}"))
+_CODE_LINES = (lazy(_ONLY_CODE), lazy(rf"\n{_ONLY_CODE}"))
+_NESTED_BLOCK = lazy(_NESTED)
+_MAY_BE_VERBATIM = lazy(_VERBATIM)
+#: The beginning of a script or a style sheet, and what ends it, in the line where it is.
+RAW = lazy(_RAW % "")
+RAW_END = lazy(r"</(?:script|style)>", re.I)
+_VERBATIM_END = lazy(r"</(?:script|style|pre|textarea)>", re.I)
+_HTML_END = lazy(r"</h[1-6]\s*+>", re.I)
+_CLOSING_MARKS = r"(?P<marks>%s{3,}+)[ \t]*+(?=\n|\Z)"
+#: The end of a fence, in a next line or where a line begins in its container.
+_FENCE_ENDS = {mark: lazy(r"\n[ ]{0,3}+" + _CLOSING_MARKS % mark) for mark in "`~"}
+_NESTED_ENDS = {mark: lazy(_CLOSING_MARKS % mark) for mark in "`~"}
+#: A line that begins or ends a fence, also in lists and quotes.
+_FENCE_LINE = lazy(rf"^[ \t>]*+(?:[-*+][ \t]++)?+{_FENCE}(?P<rest>[^\n]*+)$", re.MULTILINE)
 _NOT_A_PARAGRAPH = lazy(
     r"[ ]{0,3}(?:(?:[-*+]|\d{1,9}[.)])(?:[ \t]|\Z)|[>|]|<[a-zA-Z/!?]|([-*_])[ \t]*+(?:\1[ \t]*+){2,}+\Z)"
 )
@@ -55,12 +89,14 @@ _BLANK_LINE = lazy(r"(?:\A|\n)[ \t]*+\n")
 
 
 class Block(Struct, frozen=True):
-    """A heading, code fence, rule, or a script or style sheet: characters [start, end), from a line's start.
+    """A heading, code fence, rule, comment or verbatim HTML: characters [start, end), from a line's start.
 
-    `level` is 1 to 6 for headings, otherwise 0. `content` is the raw text of a heading.
+    Attributes:
+        level: 1 to 6 for headings, otherwise 0.
+        content: The raw text of a heading.
     """
 
-    kind: Literal["heading", "fence", "rule", "raw"]
+    kind: Literal["heading", "fence", "rule", "comment", "raw"]
     start: int
     end: int
     level: int = 0
@@ -88,56 +124,166 @@ def front_matter_end(text: str) -> int:
 
 
 def blocks(text: str, start: int = 0) -> Iterator[Block]:
-    """Yield the headings (ATX and setext), code fences and rules of a text from the line at `start`.
+    """Yield the blocks of a text from the line at `start`, in order; no other block is inside one.
 
-    The rules are those of CommonMark for the top level. Blocks inside fences, HTML comments, scripts and
-    style sheets are ignored. A fence that is not closed extends to the end of the text. Empty headings are
-    skipped.
+    Headings may be ATX, setext or HTML, but not empty and not in quotes. A fence that is not closed extends
+    to the end of its item, its quote or the text.
     """
-    return (block for block in _blocks(text, start, *_ALL) if block.kind != "raw")
+    return _blocks(text, start, *_ALL_LINES)
 
 
 def fences(text: str, start: int = 0) -> list[tuple[int, int]]:
-    """Return the spans of code fences, scripts and style sheets; fast, because most texts have none."""
-    if "```" not in text and "~~~" not in text and not RAW.search(text):
+    """Return the spans of code fences and verbatim HTML, such as scripts; fast if there are none."""
+    if "```" not in text and "~~~" not in text and not _MAY_BE_VERBATIM.search(text, start):
         return []
-    return [(block.start, block.end) for block in _blocks(text, start, *_ONLY_FENCES)]
+    found = _blocks(text, start, *_CODE_LINES)
+    return [(block.start, block.end) for block in found if block.kind != "comment"]
+
+
+def fences_of_part(part: str) -> list[tuple[int, int]]:
+    """Return the spans of code fences in some lines of a text, which may begin inside a fence."""
+    marks = [*_FENCE_LINE.finditer(part)]
+    if len(marks) % 2 and not marks[0]["rest"].strip():
+        end = marks[0].end()
+        return [(0, end), *fences(part, min(end + 1, len(part)))]
+    return fences(part)
 
 
 def _blocks(text: str, start: int, this_line: re.Pattern[str], next_line: re.Pattern[str]) -> Iterator[Block]:
-    floor = start  # the end of the previous block, which no paragraph crosses
+    scan = _Scan(text, start)
     match = this_line.match(text, start) or next_line.search(text, start)
     while match is not None:
+        block = scan.block(match)
+        resume = match.end()
+        if block is not None:
+            if block.content or block.kind != "heading":
+                yield block
+            # A fence ends after the line feed that the next line starts with.
+            resume = block.end - (block.kind == "fence" and block.end < len(text))
+        match = next_line.search(text, resume)
+
+
+class _Scan:
+    """Reads the blocks of a text, whose marks must be given in order."""
+
+    def __init__(self, text: str, start: int) -> None:
+        self._text = text
+        self._floor = start  # the end of the previous block, which no paragraph crosses
+        self._containers, self._closings = Containers(text, start), Closings(text)
+        self._unaligned: dict[tuple[int, str], int] = {}  # how far fences have no aligned end
+
+    def block(self, match: re.Match[str]) -> Block | None:
+        """Return the block that begins in the line of a match; None if its marks are text."""
+        text = self._text
         line = match.start() + (text[match.start()] == "\n")
-        end = match.end()
-        match match.lastgroup:
+        nested = match.lastgroup == "nested"
+        mark = _NESTED_BLOCK.match(text, match.end()) if nested else match
+        assert mark is not None
+        indented = nested or text[line] == " "
+        block: Block | None
+        if indented:
+            if mark.lastgroup == "fence" and (end := self._aligned_end(line, mark)):
+                block = Block("fence", line, end)
+            else:
+                block = self._contained(line, mark, nested)
+        else:
+            block = self._read(line, mark, contained=False)
+        if block is not None:
+            self._containers.skip(block.start, block.end, indented=indented)
+            self._floor = block.end
+        return block
+
+    def _contained(self, line: int, mark: re.Match[str], nested: bool) -> Block | None:
+        """Read a block that may be in a list or a quote."""
+        at, indent = self._containers.enter(line)
+        if nested and at != mark.start():
+            return None
+        if indent >= CODE_INDENT and (self._containers.code or mark.lastgroup != "html"):
+            return None
+        block = self._read(line, mark, contained=bool(self._containers))
+        if block is not None and block.kind == "heading" and self._containers.quoted:
+            return Block("heading", block.start, block.end)  # a heading of the quote, not of the document
+        return block
+
+    def _read(self, line: int, mark: re.Match[str], *, contained: bool) -> Block | None:
+        """Return the block that a mark begins; None if it begins none. Headings without content are empty."""
+        text, end = self._text, mark.end()
+        match mark.lastgroup:
             case "atx":
-                if match["atx"]:
-                    yield Block("heading", line, end, len(match["marks"]), match["atx"])
+                return Block("heading", line, end, len(mark["marks"]), mark["atx"])
             case "fence":
-                end = _fence_end(text, match["fence"], end)
-                yield Block("fence", line, end)
-                if end < len(text):
-                    end -= 1  # the line feed that starts the next line
+                return Block("fence", line, self._fence_end(mark["fence"], end, contained))
             case "under":
-                mark = match["under"]
-                above = _paragraph_start(text, floor, line)
+                level = 1 if mark["under"][0] == "=" else 2
+                above = _paragraph_start(text, self._floor, line)
                 if above is not None:
-                    yield Block("heading", above, end, 1 if mark[0] == "=" else 2, text[above:line])
-                elif mark[0] == "-" and len(mark) > 2:
-                    yield Block("rule", line, end)
+                    return Block("heading", above, end, level, text[above:line])
+                return Block("rule", line, end) if level == 2 and len(mark["under"]) > 2 else None
             case "rule":
-                yield Block("rule", line, end)
+                return Block("rule", line, end)
+            case "comment":
+                closing = _COMMENTS[mark["comment"]]
+                closed = self._closings.find(closing, end)
+                if closed == len(text) and closing != "-->":
+                    return None
+                return Block("comment", line, min(closed + len(closing), len(text)))
             case "raw":
-                closing = RAW_END.search(text, end)
-                feed = text.find("\n", closing.end()) if closing else -1
-                end = feed if feed >= 0 else len(text)
-                yield Block("raw", line, end)
+                ending = _VERBATIM_END.search(text, end)
+                feed = text.find("\n", ending.end()) if ending else -1
+                return Block("raw", line, feed if feed >= 0 else len(text))
             case _:
-                closed = text.find("-->", end)
-                end = len(text) if closed < 0 else closed + 3
-        floor = end
-        match = next_line.search(text, end)
+                opened = text.find(">", end - 1, end + _MAX_HTML) + 1
+                ending = _HTML_END.search(text, opened, opened + _MAX_HTML) if opened else None
+                content = text[opened : ending.start()].strip() if ending else ""
+                return Block("heading", line, ending.end(), int(mark["html"][2]), content) if ending else None
+
+    def _fence_end(self, marks: str, at: int, contained: bool) -> int:
+        """Return the end of the fence that `marks` open, after the line feed of its closing line."""
+        text = self._text
+        if not contained:
+            for match in _FENCE_ENDS[marks[0]].finditer(text, at):
+                if len(match["marks"]) >= len(marks):
+                    return min(match.end() + 1, len(text))
+            return len(text)
+        closing = _NESTED_ENDS[marks[0]]
+        while line := text.find("\n", at) + 1:
+            content = self._containers.continued(line)
+            if content is None:
+                return line
+            at, indent = content
+            end = closing.match(text, at) if indent < CODE_INDENT else None
+            if end and len(end["marks"]) >= len(marks):
+                return min(end.end() + 1, len(text))
+        return len(text)
+
+    def _aligned_end(self, line: int, mark: re.Match[str]) -> int:
+        """Return the end of a fence whose lines are indented at least as much as its marks; 0 if it has none.
+
+        It is the same in any list. If it is not in a list and indented by four blanks, the lines are code in
+        CommonMark and a fence in MDX.
+        """
+        text, marks = self._text, mark["fence"]
+        indent = mark.start("fence") - line
+        if indent > _MAX_ALIGNED or text[line : line + indent].strip(" "):
+            return 0
+        if self._unaligned.get((indent, marks), 0) > line:
+            return 0
+        most = line + _MAX_FENCE
+        for match in _aligned(indent, marks[0]).finditer(text, mark.end(), most):
+            if match["marks"] is None:
+                most = match.end()
+                break
+            if len(match["marks"]) >= len(marks):
+                return min(match.end() + 1, len(text))
+        self._unaligned[indent, marks] = most
+        return 0
+
+
+@cache
+def _aligned(indent: int, mark: str) -> re.Pattern[str]:
+    """Return the pattern of the end of an indented fence, or of a line before it whose list must be known."""
+    unknown = rf"[ ]{{0,{indent - 1}}}[^ \n]|[ ]{{{indent + 1},{indent + 3}}}{mark}{{3}}"
+    return re.compile(rf"\n(?:[ ]{{{indent}}}{_CLOSING_MARKS % mark}|(?={unknown}))")
 
 
 def front_matter(text: str) -> Head:
@@ -178,14 +324,6 @@ def _object(text: str) -> Head:
         return _NO_HEAD
     after = _AFTER_OBJECT.match(text, end)
     return Head("JSON", 0, end, after.end()) if after else _NO_HEAD
-
-
-def _fence_end(text: str, marker: str, position: int) -> int:
-    """Return the end of the fence that `marker` opens, after the line feed of its closing line."""
-    for match in _FENCE_END[marker[0]].finditer(text, position):
-        if len(match[1]) >= len(marker):
-            return min(match.end() + 1, len(text))
-    return len(text)
 
 
 def _paragraph_start(text: str, floor: int, underline: int) -> int | None:

@@ -102,8 +102,8 @@ class _Cutter:
                     self.fence_ends.append(block.end)
                 else:
                     long_fences.append((block.start, block.end))
-            else:
-                score = _HEADING_SCORES[block.level] if block.kind == "heading" else _RULE_SCORE
+            elif block.kind in ("heading", "rule"):
+                score = _HEADING_SCORES[block.level] if block.level else _RULE_SCORE
                 strong[block.start] = max(score, strong.get(block.start, 0))
         code = iter(long_fences)
         code_start, code_end = next(code, (0, 0))

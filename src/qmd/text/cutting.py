@@ -1,54 +1,41 @@
-"""Where a text can be cut: after lines and sentences, but not inside of code fences and rows of tables."""
+"""Where a text can be cut: after lines and sentences, but not inside code fences and rows of tables."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from qmd.text.regex import lazy
 
-#: A line that begins or ends a fence, also in lists and quotations.
-_FENCE = lazy(r"^[ \t>]*+(?P<marks>`{3,}+(?=[^`\n]*+$)|~{3,}+)(?P<rest>[^\n]*+)$", re.MULTILINE)
 #: The end of a sentence, with the quotation marks and brackets that belong to it.
 _SENTENCE = lazy(
     r"(?:(?<![\d.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|(?<![。！？｡])[。！？｡]++[」』”’）】]*+(?![\u0300-\u036f\ufe00-\ufe0f\u200d]))"
 )
 
 
-def cuts(text: str, fence: str | None = "") -> Iterator[int]:
+def cuts(text: str, fences: Sequence[tuple[int, int]]) -> Iterator[int]:
     """Yield the lengths to which a text can be shortened, ascending. No heading is the last line.
 
-    `fence` has the marks of the fence in which the text begins: "" if in none, None if that is not known.
+    Args:
+        text: Some lines of a document.
+        fences: The spans of code in it, in order, inside which it is not cut.
     """
-    if fence is None:
-        found = [*_FENCE.finditer(text)]
-        if len(found) % 2 and not found[0]["rest"].strip():  # it may be the end of a fence, or the beginning
-            return
-        fence = ""
-    start = 0
+    start = fence = 0
     for line in text.split("\n"):
-        match = _FENCE.match(line)
-        outside = not fence and not match
-        if match:
-            fence = _after(fence, match)
-        if outside and "|" not in line:  # a row of a table has it
-            yield from (start + end.end() for end in _SENTENCE.finditer(line) if end.end() < len(line))
-        start += len(line)
-        if not fence and line.strip() and not line.startswith("#") and start < len(text):
-            yield start
-        start += 1
+        end = start + len(line)
+        while fence < len(fences) and fences[fence][1] <= start:
+            fence += 1
+        low, high = fences[fence] if fence < len(fences) else (len(text) + 1, len(text) + 1)
+        if end <= low and "|" not in line:  # a row of a table has it
+            yield from (start + match.end() for match in _SENTENCE.finditer(line) if match.end() < len(line))
+        ends_inside = low < end < high - 1  # the last line feed is part of a fence
+        if not ends_inside and line.strip() and not line.startswith("#") and end < len(text):
+            yield end
+        start = end + 1
 
 
-def fence_at(text: str, end: int) -> str:
-    """Return the marks of the fence that is open at a position, the start of a line; "" if none is."""
-    fence = ""
-    for match in _FENCE.finditer(text, 0, end):
-        fence = _after(fence, match)
-    return fence
-
-
-def _after(fence: str, match: re.Match[str]) -> str:
-    """Return the marks of the fence that is open after a line of marks."""
-    if not fence:
-        return match["marks"]
-    return "" if match["marks"].startswith(fence) and not match["rest"].strip() else fence
+def line_ends(text: str) -> Iterator[int]:
+    """Yield the lengths of a text up to the end of each line but the last."""
+    end = text.find("\n")
+    while end >= 0:
+        yield end
+        end = text.find("\n", end + 1)

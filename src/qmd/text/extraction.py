@@ -20,10 +20,15 @@ MARKDOWN = "markdown"
 _STORED: frozenset[type] = frozenset({str, float, bool})
 _ORG_TITLE = lazy(r"^#\+title:[ \t]*+(\S[^\n]*+)", re.I | re.M)
 _ORG_HEADLINE = lazy(r"^\*++[ \t]++(\S[^\n]*+)", re.M)
-#: A comment, then empty lines, rules and lines of images, HTML and tags.
-_ABOVE_TITLE = lazy(
-    r"\s*+(?:<!--(?:(?!-->)[\s\S])*+-->)?+[ \t]*+\n?(?:[ \t]*+(?:(?:<|!\[|\[!\[|---|#[^\s#])[^\n]*+)?\n)*+"
+#: A line that may be above the title: of HTML, JSX, images, links, tags, directives, or `key: value`.
+_NO_PROSE = lazy(
+    r"[ \t]*+(?:\n|\Z|[<!#}]|:::|---|\{[{%/]|\[!\[|\[[^\[\]]{1,200}+\]:"
+    r"|(?:\[[^\[\]\n]{1,200}+\]\([^()\n]{0,500}+\)[ \t|·•,/-]*+)++(?:\n|\Z)"
+    r"|(?:[-*+][ \t]++)?+[*_]{0,2}+[^\W\d_][\w /.-]{0,40}+(?::[*_]{1,2}+|[*_]{1,2}+:|::?(?=\s|\Z)))"
 )
+_IMPORT = lazy(r"(?:import|export)\b(?:[^\n]*\n(?!\n)){0,40}?[^\n]*[\"';)}>][ \t]*(?:\n|\Z)")
+#: No title is looked for below more characters than these.
+_MAX_ABOVE = 20_000
 #: Suffixes of languages whose comments look like headings.
 _HASH_COMMENTS = frozenset(
     {"bash", "cfg", "conf", "ini", "jl", "pl", "ps1", "py", "r", "rb", "sh", "toml", "tf", "yaml", "yml"}
@@ -33,10 +38,11 @@ _HASH_COMMENTS = frozenset(
 def extract(text: str, path: str) -> Extracted:
     """Return the content of a Markdown document. Never raises an exception.
 
-    The title is the `title` in the front matter, else a heading of the first level at the beginning, before
-    which only images, HTML and tags may be, else the name of the file; a heading `Notes` is no title. In
-    `.org` files it is `#+TITLE:`, else the first headline. It is one line of at most `MAX_TITLE` characters,
-    without markup and control characters.
+    The title is the `title` in the front matter, else the first heading, else the name of the file. No prose
+    may be above the heading, unless it is the only one of the first level; one of another level must be the
+    highest and the only one of its level; and `Notes` is no title. In `.org` files the title is `#+TITLE:`,
+    else the first headline. It is one line of at most `MAX_TITLE` characters, without markup and control
+    characters.
 
     Args:
         text: The text, with line feeds as line ends.
@@ -71,14 +77,45 @@ def _title(text: str, path: str, head: FrontMatter) -> str:
 
 
 def _first_heading(text: str, start: int) -> str:
-    """Return the heading of the first level at the beginning of a text; "" if there is none."""
+    """Return the first heading of a text if it is the heading of the whole; "" if it is not."""
     if text.startswith("# ", start):  # as most texts do, which then need no search for blocks
         end = text.find("\n", start)
         if heading := text[start + 2 : end if end >= 0 else len(text)].lstrip(" \t"):
             return heading
-    first = next((block for block in blocks(text, start) if block.kind != "rule"), None)
-    is_title = first and first.level == 1 and _ABOVE_TITLE.fullmatch(text, start, first.start)
-    return first.content if first and is_title else ""
+    found = blocks(text, start)
+    above: list[str] = []  # the text outside comments and rules
+    at = start
+    for first in found:
+        if first.kind in ("heading", "fence"):
+            break
+        above.append(text[at : first.start])
+        at = first.end
+    else:
+        return ""
+    free = first.kind == "heading" and _has_no_prose("".join((*above, text[at : first.start])))
+    if free and first.level == 1:
+        return first.content
+    headings = [block for block in (first, *found) if block.kind == "heading"]
+    if not headings:
+        return ""
+    first = headings[0]
+    others = [block.level for block in headings[1:]]
+    is_title = first.level < min(others, default=7) and (free or first.level == 1)
+    return first.content if is_title else ""
+
+
+def _has_no_prose(above: str) -> bool:
+    """Return whether nothing is above a title but imports, images, links, directives and `key: value`."""
+    if len(above) > _MAX_ABOVE:
+        return False
+    at = 0
+    while at < len(above):
+        line = _IMPORT.match(above, at) or _NO_PROSE.match(above, at)
+        if line is None:
+            return False
+        feed = above.find("\n", max(at, line.end() - 1))
+        at = feed + 1 if feed >= 0 else len(above)
+    return True
 
 
 def file_title(path: str) -> str:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from qmd.text.blocks import fences
 from qmd.text.closings import Closings
-from qmd.text.indented import IndentedCode
+from qmd.text.containers import IndentedCode
 from qmd.types import Link, LinkKind
 
 #: More links or tags of one document are left out.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
 from qmd.text.blocks import blocks, front_matter_end
@@ -14,40 +15,57 @@ from qmd.types import Section
 MAX_TITLE = 300  # characters; a longer heading is a paragraph without line breaks
 # Control characters other than white space, direction overrides, byte-order marks, lone surrogates.
 _CONTROLS = "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]+"
-_MARKS = lazy(r"[\\`*_~\[{]")
+_MARKS = lazy(r"[\\`*_~\[{<]")
 _IMAGE = r"!\[\[[^\[\]]*\]\]|!\[([^\[\]]*)\]\([^()]*\)"
 _LINK = (
     r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]"
     r"|\[([^\[\]]*)\](?:\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\])"
 )
-_HEADING_ID = r"[ \t]*\{[#.:][^{}]*\}\Z"
+_HEADING_ID = r"[ \t]*\{(?:#(?P<id>[^\s{}]+))?[#.:]?[^{}]*\}\Z"
+#: An anchor in HTML, which the heading states for itself.
+_HTML_ID = r"<(?:a|span|h[1-6])\s[^<>]{0,200}?\b(?:id|name)=[\"']?(?P<id>[^\s\"'<>]{1,200})"
+#: Tags of HTML that are markup in a heading, and not a word such as the `<T>` of a type.
+_TAG = (
+    r"</?(?:a|abbr|b|br|center|cite|code|del|div|em|font|i|img|ins|kbd|mark|p|picture|q|s|samp|small|source|span|strong"
+    r"|sub|sup|svg|u|var|wbr)(?=[\s/>])[^<>]{0,500}>|<[A-Za-z][^<>]{0,500}/>"
+)
 _INLINE = (
     r"(?<!`)(`++)(.+?)(?<!`)\1(?!`)"
     r"|\\([!-/:-@\[-`{-~])"
     r"|(\*\*\*?|~~)(?=\S)(.+?)(?<=\S)\4"
     r"|(?<!\w)(\*|_{1,3})(?=\S)(.+?)(?<=\S)\6(?!\w)"
+    rf"|({_TAG})"
 )
+_ENTITY = r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});"
+#: The number that sites append to an anchor if an earlier heading has the same.
+_REPEATED = r"(?P<base>.+)[-_](?P<number>\d{1,4})"
 _SLUG = r"[^\w]+"
+_HYPHENS = r"-{2,}"
 
 
 def sections(text: str) -> tuple[Section, ...]:
     """Return the sections of a text from its headings, in order."""
-    headings: list[tuple[int, int, str]] = []
+    headings: list[tuple[int, int, str, str]] = []
     line, at = 1, 0
     for block in blocks(text, front_matter_end(text)):
         if block.kind != "heading":
             continue
         line += text.count("\n", at, block.start)
         at = block.start
-        headings.append((line, block.level, heading_text(block.content)))
+        stated = (
+            _stated_id(text[block.start : block.end])
+            if "{#" in block.content or "<" in text[at : block.end]
+            else ""
+        )
+        headings.append((line, block.level, heading_text(block.content), stated))
     total = line + text.count("\n", at) + (not text.endswith("\n"))
     last = max(total - 1, line) if headings else 0
     found: list[Section] = []
     # From the last to the first: a section ends before the next heading of its level or above.
     ends: dict[int, int] = {}
-    for first, level, heading in reversed(headings):
+    for first, level, heading, stated in reversed(headings):
         end = min((start - 1 for other, start in ends.items() if other <= level), default=last)
-        found.append(Section(heading, level, first, end))
+        found.append(Section(heading, level, first, end, stated))
         ends = {other: start for other, start in ends.items() if other < level} | {level: first}
     return tuple(reversed(found))
 
@@ -74,17 +92,23 @@ def first_heading(text: str) -> str:
 
 
 def find_section(sections: Sequence[Section], address: str) -> Section | None:
-    """Return the first section at an address: a heading, or headings from above, as `a/b` or `a#b`.
+    """Return the first section at an address: a heading, headings from above as `a/b` or `a#b`, or an anchor.
 
-    Headings are compared without regard to case, also in the form that web pages use for anchors.
+    Headings are compared without regard to case. An anchor is what the heading states, or what GitHub, GitLab
+    and generators of sites make of it: `überblick--co` of "Überblick & Co.", `setup-1` of the second "Setup".
     """
-    whole = _first(sections, [address.strip("#").strip()])
+    name = address.strip("#").strip()
+    whole = next((section for section in sections if section.id and section.id == name), None)
+    whole = whole or _first(sections, [name])
     if whole is not None:
         return whole
     for separator in "#/":
         headings = [heading.strip() for heading in address.split(separator) if heading.strip()]
         if len(headings) > 1 and (found := _first(sections, headings)) is not None:
             return found
+    if repeated := compiled(_REPEATED).fullmatch(name):
+        same = [section for section in sections if _is_called(section, repeated["base"])]
+        return same[int(repeated["number"])] if int(repeated["number"]) < len(same) else None
     return None
 
 
@@ -102,8 +126,24 @@ def _first(sections: Sequence[Section], headings: Sequence[str]) -> Section | No
 
 
 def _is_called(section: Section, heading: str) -> bool:
-    name = fold(section.heading)
-    return fold(heading) in (name, compiled(_SLUG).sub("-", name).strip("-"))
+    name, asked = fold(section.heading), fold(heading)
+    return asked == name or asked in anchors(name)
+
+
+def anchors(heading: str) -> tuple[str, ...]:
+    """Return the anchors of a folded heading: of GitHub and Docusaurus, of GitLab, and of words alone."""
+    github = "".join(
+        "-" if character == " " else character
+        for character in heading
+        if character.isalnum() or character in " -_" or unicodedata.category(character)[0] == "M"
+    )
+    return github, compiled(_HYPHENS).sub("-", github), compiled(_SLUG).sub("-", heading).strip("-")
+
+
+def _stated_id(heading: str) -> str:
+    """Return the anchor that a heading states; "" if it states none."""
+    match = compiled(_HEADING_ID).search(heading.rstrip("# \t")) or compiled(_HTML_ID).search(heading)
+    return (match["id"] or "") if match else ""
 
 
 def heading_text(content: str) -> str:
@@ -113,6 +153,8 @@ def heading_text(content: str) -> str:
         title = bare.rstrip()
     if _MARKS.search(title):
         title = _without_marks(title[: 2 * MAX_TITLE])
+    if "&" in title:
+        title = compiled(_ENTITY).sub(_character, title)
     return one_line(title)
 
 
@@ -129,6 +171,12 @@ def _without_marks(title: str) -> str:
     return compiled(_INLINE).sub(_inner_text, title)
 
 
+def _character(match: re.Match[str]) -> str:
+    from html import unescape  # few headings have entities
+
+    return unescape(match[0])
+
+
 def _link_text(match: re.Match[str]) -> str:
     return match[match.lastindex or 0]
 
@@ -137,7 +185,7 @@ def _inner_text(match: re.Match[str]) -> str:
     code, escaped = match[2], match[3]
     if code is not None:
         return code.strip()
-    return escaped or compiled(_INLINE).sub(_inner_text, match[5] or match[7])
+    return escaped or compiled(_INLINE).sub(_inner_text, match[5] or match[7] or "")
 
 
 def one_line(text: str) -> str:

@@ -74,9 +74,13 @@ class Commit(Struct, frozen=True):
 
 
 class Section(Struct, frozen=True):
-    """A heading, its level from 1, and the lines of its section with all subsections, both included."""
+    """A heading, its level from 1, and the lines of its section with all subsections, both included.
+
+    `id` is the anchor that the heading states, as in `## Setup {#install}`; "" if it states none.
+    """
 
     heading: str
     level: int
     first_line: int
     last_line: int
+    id: str = ""

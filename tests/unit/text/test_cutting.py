@@ -5,12 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmd.text.cutting import cuts, fence_at
+from qmd.text.blocks import fences, fences_of_part
+from qmd.text.cutting import cuts
 
 
 def parts(text: str) -> list[str]:
     """Return what each cut leaves of a text."""
-    return [text[:length] for length in cuts(text)]
+    return [text[:length] for length in cuts(text, fences(text))]
 
 
 def test_cuts_follow_lines_and_sentences() -> None:
@@ -39,31 +40,13 @@ def test_cuts_are_not_inside_of_rows_of_tables() -> None:
     assert parts(table + "\nEnd.") == ["\n".join(rows[:number]) for number in (1, 2, 3)]
 
 
-def test_cuts_know_a_fence_in_which_the_text_begins() -> None:
-    text = "a. b\n```\nEnd. It is.\nx"
-    assert [text[:length] for length in cuts(text, "```")] == [
-        "a. b\n```",
-        "a. b\n```\nEnd.",
-        "a. b\n```\nEnd. It is.",
-    ]
-    assert [*cuts(text, "````")] == []
-
-
-def test_cuts_are_none_if_it_is_unknown_where_a_fence_ends() -> None:
-    assert [*cuts("a. b\n```\nc. d\ne", None)] == []
-    assert [*cuts("a\n```py\nb\n```\nc", None)] == [1, 13]
-
-
-def test_fence_at_finds_the_open_fence() -> None:
-    text = "a\n```py\nb\n~~~\n```\nc\n"
-    found = {
-        text[:end].count("\n") + 1: fence_at(text, end) for end in range(len(text)) if text[:end][-1:] == "\n"
-    }
-    assert found == {2: "", 3: "```", 4: "```", 5: "```", 6: ""}
+def test_fences_of_part_knows_that_the_first_mark_may_end_a_fence() -> None:
+    assert fences_of_part("a. b\n```\nc. d\ne") == [(0, 8)]
+    assert fences_of_part("a\n```py\nb\n```\nc") == [(2, 14)]
 
 
 @given(st.text(st.sampled_from("ab .。!\n`~|#>-1")))
 def test_cuts_ascend_and_leave_something(text: str) -> None:
-    found = list(cuts(text))
+    found = list(cuts(text, fences(text)))
     assert found == sorted(set(found))
     assert all(0 < length < len(text) and text[:length].strip() for length in found)

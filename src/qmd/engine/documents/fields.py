@@ -173,14 +173,11 @@ def explain_empty(store: Store, scope: Scope) -> str:
     assert scope.where is not None
     counted: list[str] = []
     suggestion = ""
-    conditions = [*parts(scope.where)]
-    for part in conditions:
+    for part in parts(scope.where):
         count = store.fields.count(Scope(scope.collections, part))
         counted.append(f"{describe(part)} {count}")
         if not count and not suggestion:
             suggestion = _nearest_value(store, scope, part)
-    if len(conditions) == 1:
-        return f"No document passes the filter {describe(conditions[0])}.{suggestion}"
     return f"No documents: {', '.join(counted)}.{suggestion}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from itertools import takewhile
+from itertools import chain, dropwhile, islice, takewhile
 from typing import Generic, TypeVar
 
 from msgspec import Struct, json
@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from qmd.engine.documents.pages import Page, Pages, Skipped
 from qmd.errors import TokensError
 from qmd.text import budget
-from qmd.text.cutting import cuts
+from qmd.text.blocks import fences, fences_of_part
+from qmd.text.cutting import cuts, line_ends
 from qmd.text.wording import plural, visible
 from qmd.types import Hit, SearchResponse, Snippet
 
@@ -41,14 +42,15 @@ class Kind(Struct, Generic[T], frozen=True):
 
     Attributes:
         noun: The word for an item.
-        cuts: Yields the numbers of characters to which the text of an item can be cut.
+        cuts: Yields the numbers of characters to which the text of an item can be cut, ascending: the best
+            places, then others, which are taken if the answer cannot go on otherwise.
         cut: Returns an item with so many characters of its text.
         rest: Says what follows a text of so many characters: `more of notes/a.md from line 12`.
         least: How many items an answer must have, if only their beginnings.
     """
 
     noun: str
-    cuts: Callable[[T], Iterator[int]]
+    cuts: Callable[[T], Iterator[Iterator[int]]]
     cut: Callable[[T, int], T]
     rest: Callable[[T, int], str]
     least: int = 0
@@ -99,16 +101,22 @@ def fit(
     whole = bisect_left(range(1, len(items)), True, key=lambda number: is_over(with_whole(number)))
     if items and limit.texts:
         room = tokens * _LONG_TOKEN
-        lengths = [*takewhile(lambda length: length <= room, kind.cuts(items[whole]))]
-        tried = bisect_left(lengths, True, key=lambda length: is_over(with_cut(whole, length)))
-        if tried:
-            return with_cut(whole, lengths[tried - 1])
+        for places in kind.cuts(items[whole]):
+            lengths = [*takewhile(lambda length: length <= room, places)]
+            tried = bisect_left(lengths, True, key=lambda length: is_over(with_cut(whole, length)))
+            if tried:
+                return with_cut(whole, lengths[tried - 1])
     if whole >= kind.least and not is_over(with_whole(whole)):
         return with_whole(whole)
-    least = budget.count(text(with_cut(0, 0) if kind.least else with_whole(0)))
+    least = budget.count(text(with_cut(0, _shortest(kind, items[0])) if kind.least else with_whole(0)))
     raise TokensError(
         f"{limit.option} {tokens} is too little for this answer", f"raise it to {least}", least=least
     )
+
+
+def _shortest(kind: Kind[T], item: T) -> int:
+    """Return the least number of characters to which an item can be cut, 0 if that is none."""
+    return min((length for places in kind.cuts(item) for length in islice(places, 1)), default=0)
 
 
 def _note(kind: Kind[T], left: int, rest: str, limit: Limit) -> str:
@@ -117,12 +125,12 @@ def _note(kind: Kind[T], left: int, rest: str, limit: Limit) -> str:
     return f"{', and '.join(parts)}: raise {limit.option}" if parts else ""
 
 
-def _hit_cuts(hit: Hit) -> Iterator[int]:
-    yield 0
+def _hit_cuts(hit: Hit) -> Iterator[Iterator[int]]:
     if hit.body is not None:
-        yield from cuts(hit.body)
+        yield chain((0,), cuts(hit.body, fences(hit.body)))
     else:
-        yield from cuts("\n".join(passage.text for passage in _passages(hit)), None)
+        shown = "\n".join(passage.text for passage in _passages(hit))
+        yield chain((0,), cuts(shown, fences_of_part(shown)))
 
 
 def _passages(hit: Hit) -> tuple[Snippet, ...]:
@@ -159,10 +167,18 @@ def _from_line(file: str, first: int, text: str, length: int) -> str:
     return f"more of {visible(file)} from line {line}"
 
 
-def _page_cuts(item: Page | Skipped) -> Iterator[int]:
+def _page_cuts(item: Page | Skipped) -> Iterator[Iterator[int]]:
     if isinstance(item, Page):
-        yield 0
-        yield from cuts(item.text, item.fence)
+        yield chain((0,), cuts(item.text, item.fences))
+
+
+def _single_page_cuts(item: Page | Skipped) -> Iterator[Iterator[int]]:
+    """Yield where the only page of an answer can be cut, so that reading on by lines gets to the end."""
+    assert isinstance(item, Page)
+    line = item.text.find("\n")
+    yield dropwhile(lambda length: length < line, cuts(item.text, item.fences)) if line >= 0 else iter(())
+    yield line_ends(item.text)
+    yield cuts(item.text[:line] if line >= 0 else item.text, ())
 
 
 def _cut_page(item: Page | Skipped, length: int) -> Page | Skipped:
@@ -175,12 +191,15 @@ def _cut_page(item: Page | Skipped, length: int) -> Page | Skipped:
 def _page_rest(item: Page | Skipped, length: int) -> str:
     if isinstance(item, Skipped):
         return f"more of {visible(item.document.file)}"
-    return _from_line(item.document.file, item.first_line, item.text, length)
+    file, line = item.document.file, item.text.find("\n")
+    if length and (length < line or line < 0):
+        return f"more of line {item.first_line} of {visible(file)}"
+    return _from_line(file, item.first_line, item.text, length)
 
 
 HITS = Kind("hit", _hit_cuts, _cut_hit, _hit_rest)
 PAGES = Kind("document", _page_cuts, _cut_page, _page_rest)
-_PAGE = replace(PAGES, least=1)
+_PAGE = replace(PAGES, cuts=_single_page_cuts, least=1)
 
 
 def fit_response(

@@ -29,7 +29,7 @@ from qmd.store.base import Store
 from qmd.store.values import LEFT_OUT
 from qmd.text.anchors import anchor_at
 from qmd.text.authorship import author_key
-from qmd.text.cutting import fence_at
+from qmd.text.blocks import fences
 from qmd.text.outline import find_section, sections
 from qmd.text.predicates import Comparison, both
 from qmd.text.similar import did_you_mean
@@ -386,7 +386,11 @@ class Library(References):
             source_type,
             media_type,
             tuple(anchors),
-            fence_at(text, before),
+            tuple(
+                (max(0, low - before), high - before)
+                for low, high in fences(text)
+                if high > before and low < before + len(part)
+            ),
             session=sessions_of(self._store, [document]).get(document.id),
             state=CURRENT if (states := self._states()) is None else states.of(document.id),
             commit=commit,

@@ -7,7 +7,9 @@ from qmd.text import extraction
 from qmd.types import Extracted
 
 name = extraction.MARKDOWN
-version = 2  # 2: fields of nested maps, TOML and JSON; tags and links outside indented code and HTML
+# 2: fields of nested maps, TOML and JSON; tags and links outside indented code and HTML
+# 3: code, comments and headings in lists and quotes
+version = 3
 media_type = "text/markdown"
 
 
