@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qmd.cli.command import Group, refuse
-from qmd.cli.listening import MCP_PORT, http_option, insecure_option, listen_options, take_stdio
+from qmd.cli.listening import MCP_PORT, http_option, insecure_option, listen_options, take_stdio, trust_option
 from qmd.cli.options import chosen_format, json_option, option, query_argument, query_text
 from qmd.cli.session import Session
 from qmd.cli.show import show_json
@@ -102,6 +102,7 @@ def search(session: Session, text: tuple[str, ...], author: str | None, data: st
 @http_option
 @listen_options(MCP_PORT)
 @insecure_option
+@trust_option
 @data_option
 def mcp(session: Session, /, data: str | None, http: bool, **options: Any) -> None:
     """Serve the archive to AI agents over the Model Context Protocol (MCP).

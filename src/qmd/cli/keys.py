@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def keys() -> None:
     """Manage the keys of the server of this index, and what each key may do.
 
-    Without keys the server answers every program on this machine. If there is a key, it answers only requests
+    Without keys the server answers your programs on this machine. If there is a key, it answers only requests
     with a key (Authorization: Bearer KEY), at /mcp too. Your own commands need no key.
 
     Examples:

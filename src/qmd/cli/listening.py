@@ -25,6 +25,10 @@ no_watch_option = flag(
 )
 insecure_option = flag("--insecure", help="Let other machines read everything that is served, without a key.")
 
+trust_option = flag(
+    "--trust-local-users", help="Answer all users of this machine, not only you, also without a key."
+)
+
 
 def listen_options(default_port: int) -> Callable[[Decorated], Decorated]:
     return combined(

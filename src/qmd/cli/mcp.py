@@ -19,6 +19,7 @@ from qmd.cli.session import Session
 @listening.daemon_option("mcp")
 @listening.no_watch_option
 @listening.insecure_option
+@listening.trust_option
 @click.pass_context
 def mcp(ctx: click.Context, /, http: bool, **options: Any) -> None:
     """Serve AI agents over the Model Context Protocol (MCP).

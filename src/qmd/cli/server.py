@@ -32,6 +32,7 @@ _OVER_HTTP = ("--transport", "http")
 @flag("--replace", help="Stop the running server of this index first.")
 @listening.no_watch_option
 @listening.insecure_option
+@listening.trust_option
 @flag("--log-queries", help="Write the text of queries to the audit log.")
 @click.pass_context
 def server(ctx: click.Context, /, transport: str, **options: Any) -> None:

@@ -13,7 +13,7 @@ import anyio
 from starlette.routing import Route
 
 from qmd.cli.keys import keys_of
-from qmd.cli.listening import MCP_PORT, PORT, address, state_path
+from qmd.cli.listening import LOOPBACK, MCP_PORT, PORT, address, state_path
 from qmd.cli.served import Commands
 from qmd.cli.session import Session
 from qmd.cli.terminal import say
@@ -84,7 +84,9 @@ def over_http(
     host, listener = _bind(session, options, MCP_PORT, keys, "read everything that is served")
     with context as server:
         serve(
-            mcp_http.app(server, os.environ, host, Gate(keys), routes, beside=beside),
+            mcp_http.app(
+                server, os.environ, host, Gate(keys, own_user=_only_own(options)), routes, beside=beside
+            ),
             listener,
             limits=limits,
             ready=lambda: _announce(f"qmd serves MCP at {url(listener, MCP)}"),
@@ -102,7 +104,8 @@ def index_server(session: Session, options: dict[str, Any], streams: Streams | N
         index_host = IndexHost(lambda: index)
         try:
             with discovery.advertise(*location, url(listener)) as advertisement:
-                gate = Gate(keys, advertisement.secret, audit, Metrics() if Metrics.available() else None)
+                metrics = Metrics() if Metrics.available() else None
+                gate = Gate(keys, advertisement.secret, _only_own(options), audit, metrics)
                 application = app(index_host, os.environ, host, gate, watch=watch, commands=Commands())
                 line = f"qmd serves HTTP at {url(listener)}"
                 if streams is None:
@@ -145,6 +148,14 @@ def _bind(
     if not is_loopback(host) and not needs_key:
         session.note(f"anyone who can reach {host} can {exposed}")
     return host, listener
+
+
+def _only_own(options: dict[str, Any]) -> bool:
+    """Whether a server without keys answers only the user who runs it.
+
+    Beyond this machine, `--insecure` lets everyone in.
+    """
+    return is_loopback(options["host"] or LOOPBACK) and not options["trust_local_users"]
 
 
 def _announce(line: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 from typing import Protocol
 
+import anyio
 from msgspec import Struct
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
@@ -19,6 +20,7 @@ from qmd.server.host_check import Allowed, HostCheck, refuse
 from qmd.server.keys import SCOPE_KEY, Key, Keys, key_of
 from qmd.server.logs import client_logger
 from qmd.server.metrics import Metrics
+from qmd.server.peers import PEER, REFUSAL, Peer
 
 #: Needs no key, because it only says that the server is running.
 HEALTH = "/health"
@@ -55,10 +57,14 @@ class Pages(Protocol):
 
 
 class Gate(Struct, frozen=True):
-    """The checks before each request, besides those of `HostCheck`. `secret` is that of the advertisement."""
+    """The checks before each request, besides those of `HostCheck`.
+
+    `secret` is that of the advertisement. Without keys, `own_user` refuses connections of other users.
+    """
 
     keys: Keys | None = None
     secret: str | None = None
+    own_user: bool = False
     audit: Audit | None = None
     metrics: Metrics | None = None
 
@@ -68,7 +74,7 @@ class Gate(Struct, frozen=True):
         `pages` are the parts of the application that people sign in to.
         """
         # Check the key before reading the request body.
-        checked: ASGIApp = Access(BodyLimit(app), self.keys, self.secret, pages)
+        checked: ASGIApp = Access(BodyLimit(app), self.keys, self.secret, pages, own_user=self.own_user)
         checked = GZipMiddleware(
             checked,
             _MIN_COMPRESSED,
@@ -103,16 +109,23 @@ def index_of(scope: Scope | None, index: Index) -> Index:
 
 
 class Access:
-    """Refuses requests without a valid key if there are keys; otherwise accepts all requests.
+    """Refuses requests without a valid key if there are keys; otherwise those of other users, if it shall.
 
     New and removed keys take effect at once. After the last key has been removed, the server still requires
     a key until it is restarted.
     """
 
     def __init__(
-        self, app: ASGIApp, keys: Keys | None, secret: str | None, pages: Pages | None = None
+        self,
+        app: ASGIApp,
+        keys: Keys | None,
+        secret: str | None,
+        pages: Pages | None = None,
+        *,
+        own_user: bool = False,
     ) -> None:
         self._app = app
+        self._own_user = own_user
         self._pages = pages
         self._keys = keys
         self._secret = secret
@@ -139,6 +152,9 @@ class Access:
                 detail = usage if token is None else "The key is not known"
                 await refuse(scope, receive, send, 401, detail, _CHALLENGE)
                 return
+            elif self._own_user and not await _is_of_own_user(scope):
+                await refuse(scope, receive, send, 401, REFUSAL, _CHALLENGE)
+                return
         await self._app(scope, receive, send)
 
     def _key(self, token: str | None) -> Key | None:
@@ -151,6 +167,16 @@ class Access:
     def _needs_key(self) -> bool:
         self._required = self._required or (self._keys is not None and self._keys.any())
         return self._required
+
+
+async def _is_of_own_user(scope: Scope) -> bool:
+    peer: Peer | None = scope.get("state", {}).get(PEER)
+    if peer is None:
+        return False
+    # It is looked up once for a connection, in a thread because that can take long.
+    return (
+        await anyio.to_thread.run_sync(getattr, peer, "is_own_user") if not peer.known else peer.is_own_user
+    )
 
 
 def _bearer(scope: Scope) -> str | None:

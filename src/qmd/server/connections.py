@@ -14,6 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from qmd.config.settings import DEFAULT_KEEP_ALIVE, DEFAULT_REQUEST_TIMEOUT, keep_alive, request_timeout
 from qmd.server.logs import client_logger
+from qmd.server.peers import PEER, Peer, address_of
 from qmd.system import raise_file_limit
 
 MAX_CONNECTIONS = 1000
@@ -80,6 +81,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start, and close another connection or this one if too many are open."""
         super().connection_made(transport)
+        self.app_state = {**self.app_state, PEER: Peer(*map(address_of, (self.client, self.server)))}
         if len(self.connections) > self._limits.count:
             self._make_room()
 

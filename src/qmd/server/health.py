@@ -65,7 +65,7 @@ def _keys(index: str, environ: Mapping[str, str]) -> Finding:
     except QmdError as error:
         return failed("keys", error)
     if not keys:
-        return ok("keys", "no keys: a server answers every program on this machine")
+        return ok("keys", "no keys: a server on this machine answers your programs, and root's")
     if stat.S_IMODE(os.stat(path).st_mode) & (stat.S_IWGRP | stat.S_IWOTH):
         return warning("keys", f"other users can change {path}", f"run: chmod 600 '{path}'")
     return ok("keys", f"keys of the server: {', '.join(key.name for key in keys)}")

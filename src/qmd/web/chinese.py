@@ -291,7 +291,9 @@ CHINESE: Mapping[str, str] = {
     "uninstall the package, or ask its authors for another name": "请卸载该软件包，或请作者更换名称",
     "no server runs for this index": "此索引没有运行中的服务器",
     "read its log, or restart it": "请查看日志或重新启动",
-    "no keys: a server answers every program on this machine": "没有密钥：服务器会响应本机上的所有程序",
+    "no keys: a server on this machine answers your programs, and root's": (
+        "没有密钥：本机上的服务器只响应您和 root 的程序"
+    ),
     "it has none of the query's words": "它不含查询中的任何词",
     "'qmd query' and 'qmd vsearch' search by meaning": "可以改为按语义搜索",
     "it has none of the query's words, and no vectors yet": "它不含查询中的任何词，也还没有向量",
