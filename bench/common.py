@@ -58,6 +58,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "embedding*": ("engine/embedding", "models"),
     "http": ("http", *_SERVING),
     "mcp": ("mcp", *_SERVING),
+    "mcp-faces": ("mcp", "engine/packing", *_SERVING),
     "web-*": ("web", *_SERVING),
     "freshness-*": ("engine/watching", *_INDEXING, *_SERVING),
     "archive": ("engine/archive", "text"),

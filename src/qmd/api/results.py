@@ -153,6 +153,11 @@ def stages_of(stages: Sequence[types.Stage]) -> tuple[Stage, ...]:
     )
 
 
+def _in_comment(line: str) -> str:
+    """Return a line of data that cannot end the comment around it."""
+    return visible(line).replace("-->", "--&gt;")
+
+
 def _numbered(snippet: types.Snippet) -> str:
     return numbered(snippet.text, snippet.first_line)
 
@@ -220,16 +225,20 @@ class Document(Struct, frozen=True, omit_defaults=True):
     commit: Commit | None = None
 
     @classmethod
-    def of(cls, page: Page, *, line_numbers: bool, truncated: str = "") -> Self:
+    def of(cls, page: Page, *, line_numbers: bool, truncated: str = "", named: bool = False) -> Self:
         """Return the document of a page.
 
         `truncated` is a note for the end of a text that is cut, with `{}` for the number of missing lines.
+        If `named` is set, the text begins with the address and the title: some clients show nothing else.
         """
         text = numbered(page.text.removesuffix("\n"), page.first_line) if line_numbers else page.text
         if page.context:
             text = f"<!-- Context: {page.context} -->\n\n{text}"
         if page.state.sinks:
-            text = f"<!-- State: {visible(page.state.line).replace('-->', '--&gt;')} -->\n\n{text}"
+            text = f"<!-- State: {_in_comment(page.state.line)} -->\n\n{text}"
+        if named:
+            first = f":{page.first_line}" if page.first_line > 1 else ""
+            text = f"<!-- {_in_comment(f'{page.document.file}{first} - {page.document.title}')} -->\n\n{text}"
         if truncated and page.more:
             text += "\n\n" + truncated.format(page.more)
         return cls(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from qmd import types
 from qmd.engine.documents.pages import Skipped
+from qmd.engine.packing.markdown import escaped
 from qmd.errors import DocumentNotFoundError, QmdError
-from qmd.text.wording import plain, plural, visible
+from qmd.text.snippet import numbered
+from qmd.text.wording import plural, visible
 from qmd.types.citations import CitationCheck
 from qmd.types.sessions import in_line
 
 #: The lines that an agent should ask for to read around a hit.
 READ_LINES = 20
-#: The most characters of a line in a list of hits.
-_MAX_EXCERPT = 160
 
 
 def heading(response: types.SearchResponse) -> str:
@@ -38,21 +38,11 @@ def address(hit: types.Hit) -> str:
     return f"{hit.file}:{hit.snippet.first_line}:{READ_LINES}"
 
 
-def excerpt(hit: types.Hit) -> str:
-    """Return the line of a hit that matches best, shortened, in one line."""
-    lines = hit.snippet.text.split("\n")
-    at = hit.line - hit.snippet.first_line
-    return shortened(lines[at] if 0 <= at < len(lines) else lines[0])
-
-
-def shortened(line: str) -> str:
-    """Return a line that agents are shown of a passage, without control characters."""
-    line = plain(line)
-    return (
-        line
-        if len(line) <= _MAX_EXCERPT
-        else f"{line[:_MAX_EXCERPT].rpartition(' ')[0] or line[:_MAX_EXCERPT]} ..."
-    )
+def passage(hit: types.Hit) -> str:
+    """Return the address of a hit and its context in a line, and below it the passage with line numbers."""
+    context = f" - {visible(hit.context)}" if hit.context else ""
+    snippet = hit.snippet
+    return f"{visible(address(hit))}{context}\n{escaped(numbered(snippet.text, snippet.first_line))}"
 
 
 def quotation_text(check: CitationCheck) -> str:

@@ -8,30 +8,27 @@ from msgspec import to_builtins
 
 from qmd.api.arguments import PackArguments
 from qmd.api.results import stages_of
-from qmd.api.texts import shortened
 from qmd.engine.index import Index
 from qmd.engine.packing import markdown
-from qmd.mcp.tool import Result, as_json, text
+from qmd.mcp.clients import Client
+from qmd.mcp.tool import Result, text
 from qmd.models.base import Cancelled
 from qmd.types import Pack, PackedPassage
 
 
-def answer(index: Index, arguments: PackArguments, cancelled: Cancelled) -> Result:
-    """Return the pack that the arguments ask for, within their tokens as it is sent."""
+def answer(index: Index, client: Client, arguments: PackArguments, cancelled: Cancelled) -> Result:
+    """Return the pack that the arguments ask for, within their tokens as the client shows it."""
     indexed_at = index.indexed_at()
     made = index.run_pack(
         arguments.pack_request(),
-        render=lambda pack: as_json(_result(pack, indexed_at)),
+        render=lambda pack: client.seen(_result(pack, indexed_at)),
         cancelled=cancelled,
     )
     return _result(made, indexed_at)
 
 
 def _result(pack: Pack, indexed_at: str | None) -> Result:
-    """Return the passages as structured content, and a line for each as text.
-
-    Most clients show an agent one of the two, as for the results of a search.
-    """
+    """Return the passages as structured content and as text, because most clients show one of the two."""
     remarks = [*markdown.remarks(pack)]
     content = {
         "results": [*map(_passage, pack.passages)],
@@ -39,10 +36,8 @@ def _result(pack: Pack, indexed_at: str | None) -> Result:
         "indexedAt": indexed_at,
         **({"note": "\n".join(remarks)} if remarks else {}),
     }
-    return {
-        "content": [text("\n".join([*map(_line, pack.passages), *remarks]) or "No passages found.")],
-        "structuredContent": content,
-    }
+    shown = "\n".join([*map(markdown.passage, pack.passages), *remarks])
+    return {"content": [text(shown or "No passages found.")], "structuredContent": content}
 
 
 def _passage(passage: PackedPassage) -> dict[str, Any]:
@@ -54,9 +49,3 @@ def _passage(passage: PackedPassage) -> dict[str, Any]:
     date |= {"state": to_builtins(passage.state)} if passage.state is not None else {}
     score = round(passage.score, 2)
     return {**named, "section": passage.section, **date, "score": score, **also, "snippet": passage.text}
-
-
-def _line(passage: PackedPassage) -> str:
-    if passage.again:
-        return markdown.again(passage)
-    return f"{markdown.header(passage)}: {shortened(passage.text.partition(chr(10))[0])}"

@@ -16,7 +16,7 @@ from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data
 from qmd.api.reading import read
 from qmd.api.texts import error_text
 from qmd.errors import QmdError
-from qmd.mcp.tool import Result, Subject, Tool, as_text, failure
+from qmd.mcp.tool import Result, Subject, Tool, failure
 
 Context = ServerRequestContext[Any, Any]
 Page = types.PaginatedRequestParams
@@ -44,12 +44,9 @@ class ToolMethods(Generic[Subject]):
         self,
         tools: Mapping[str, Tool[Subject]],
         call: Callable[[Context, Tool[Subject], Any], Awaitable[Result]],
-        *,
-        text_resources: bool = False,
     ) -> None:
         self._tools = tools
         self._call = call
-        self._text_resources = text_resources
 
     async def list(self, ctx: Context, params: Page | None) -> Any:
         refuse_cursor(params)
@@ -72,8 +69,6 @@ class ToolMethods(Generic[Subject]):
             result = await self._call(ctx, tool, arguments)
         except QmdError as error:
             result = failure(error_text(error))
-        if self._text_resources:
-            result = as_text(result)
         set_raw_field("content", result["content"])
         return COMPLETE | result | {"content": []}
 

@@ -20,6 +20,7 @@ from qmd.api.texts import error_text
 from qmd.engine.index import Index
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, QmdError, UsageError
 from qmd.mcp import prompt
+from qmd.mcp.clients import client_of
 from qmd.mcp.instructions import instructions, unavailable
 from qmd.mcp.sdk_compat import (
     UNCHANGING,
@@ -33,8 +34,8 @@ from qmd.mcp.sdk_compat import (
     send_as_is,
     set_raw_field,
 )
-from qmd.mcp.tool import Result, Tool
-from qmd.mcp.tools import TOOLS
+from qmd.mcp.tool import Result, Tool, as_text
+from qmd.mcp.tools import TOOLS, Reader
 from qmd.server.access import index_of
 from qmd.server.index_host import IndexHost
 from qmd.sources.formats import markdown
@@ -53,10 +54,8 @@ def build(host: IndexHost, environ: Mapping[str, str] | None = None) -> Server[N
     With `QMD_MCP_TEXT_RESOURCES=1` in the environment documents are returned as text.
     """
     variables = os.environ if environ is None else environ
-    methods = Methods(host)
-    tools = ToolMethods(
-        TOOLS, methods.call_tool, text_resources=variables.get("QMD_MCP_TEXT_RESOURCES") == "1"
-    )
+    methods = Methods(host, text_resources=variables.get("QMD_MCP_TEXT_RESOURCES") == "1")
+    tools = ToolMethods(TOOLS, methods.call_tool)
 
     @asynccontextmanager
     async def lifespan(_: Server[None]) -> AsyncIterator[None]:
@@ -84,17 +83,20 @@ def build(host: IndexHost, environ: Mapping[str, str] | None = None) -> Server[N
 
 
 class Methods:
-    def __init__(self, host: IndexHost) -> None:
+    def __init__(self, host: IndexHost, *, text_resources: bool) -> None:
         self._host = host
+        self._text_resources = text_resources
 
-    async def call_tool(self, ctx: Context, tool: Tool[Index], arguments: Any) -> Result:
+    async def call_tool(self, ctx: Context, tool: Tool[Reader], arguments: Any) -> Result:
         if ctx.request is None and isinstance(arguments, PackArguments):
             arguments = arguments.in_session(_STDIO)
-        return await self._host.call(
-            lambda index, cancelled: tool.run(index_for(ctx, index), arguments, cancelled),
+        client = client_of(ctx)
+        result = await self._host.call(
+            lambda index, cancelled: tool.run(Reader(index_for(ctx, index), client), arguments, cancelled),
             models=tool.models,
             slow=tool.slow,
         )
+        return as_text(result) if self._text_resources or not client.resources else result
 
     async def list_resources(self, ctx: Context, params: Page | None) -> types.ListResourcesResult:
         """Return an empty list, because documents are found by searching."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from functools import cache
 from typing import Any, Generic, TypeVar
 
-from msgspec import Struct, json
+from msgspec import Struct
 
 from qmd.api.camel_case import camel
 from qmd.api.reading import Request, Schema, schemas
@@ -68,11 +68,6 @@ def failure(message: str) -> Result:
 
 def text(content: str) -> dict[str, Any]:
     return {"type": "text", "text": content}
-
-
-def as_json(result: Result) -> str:
-    """Return a result as it is sent at the most: revision 2026-07-28 has one field more."""
-    return json.encode({"resultType": "complete", **result}).decode()
 
 
 def as_text(result: Result) -> Result:

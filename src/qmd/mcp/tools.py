@@ -12,13 +12,15 @@ from qmd.api.arguments import MultiGetBody, Nothing, PackArguments, SearchArgume
 from qmd.api.camel_case import camel
 from qmd.api.results import Document, SearchResults
 from qmd.api.table import TABLE, GetArguments, Operation
-from qmd.api.texts import READ_LINES, address, excerpt, heading, hit_line, quotation_text, skipped_text
+from qmd.api.texts import READ_LINES, heading, hit_line, passage, quotation_text, skipped_text
 from qmd.engine.documents.fitting import Limit, fit_page, fit_pages, fit_response, most_bytes
 from qmd.engine.documents.pages import Page, Pages, Skipped
 from qmd.engine.index import Index
+from qmd.engine.packing.markdown import notes
 from qmd.engine.requests import SearchKind
 from qmd.mcp import packs
-from qmd.mcp.tool import Handler, Result, Tool, as_json, by_name, text
+from qmd.mcp.clients import Client
+from qmd.mcp.tool import Handler, Result, Tool, by_name, text
 from qmd.models.base import Cancelled
 from qmd.text.wording import visible
 from qmd.types import Hit, SearchResponse
@@ -31,46 +33,55 @@ _MAX_LINKS = 20
 _OPTION = "maxTokens"
 
 
-def _search(kind: SearchKind) -> Handler[Index]:
-    """Return a handler that gives the passages in the structured content, and a list of them as text.
+class Reader(Struct, frozen=True):
+    """The index as a client may see it, and the client."""
 
-    Most clients show an agent one of the two.
+    index: Index
+    client: Client
+
+
+def _search(kind: SearchKind) -> Handler[Reader]:
+    """Return a handler that gives the passages as text and in the structured content.
+
+    Each is complete, because most clients show an agent one of the two.
     """
 
-    def run(index: Index, arguments: SearchArguments, cancelled: Cancelled) -> Result:
+    def run(reader: Reader, arguments: SearchArguments, cancelled: Cancelled) -> Result:
         request = arguments.request()
-        response, indexed_at = operations.run(index, kind, request, cancelled)
+        response, indexed_at = operations.run(reader.index, kind, request, cancelled)
 
         def made(response: SearchResponse) -> Result:
             summary = heading(response)
             if response.hits:
                 summary += ":\n\n" + "\n".join(map(hit_line, response.hits))
-            more = [_addresses(response.hits)] * bool(response.hits) + [response.note] * bool(response.note)
+            told = "\n".join(notes(response.stages))
+            more = [_passages(response.hits) if response.hits else "", told, response.note]
             results = SearchResults.of(response, request, indexed_at)
-            return {"content": [*map(text, [summary, *more])], "structuredContent": structured(results)}
+            content = [text(each) for each in (summary, *more) if each]
+            return {"content": content, "structuredContent": structured(results)}
 
-        return fit_response(response, Limit(request.tokens, _OPTION), made, as_json)
+        return fit_response(response, Limit(request.tokens, _OPTION), made, reader.client.seen)
 
     return run
 
 
-def _query(index: Index, arguments: PackArguments, cancelled: Cancelled) -> Result:
+def _query(reader: Reader, arguments: PackArguments, cancelled: Cancelled) -> Result:
     if arguments.wants_pack:
-        return packs.answer(index, arguments, cancelled)
-    return _search("query")(index, arguments, cancelled)
+        return packs.answer(reader.index, reader.client, arguments, cancelled)
+    return _search("query")(reader, arguments, cancelled)
 
 
-def _addresses(hits: Sequence[Hit]) -> str:
-    """Return what `get` takes to read the passage of each hit, and the line of it that matches."""
-    lines = (f"{visible(address(hit))} {excerpt(hit)}" for hit in hits)
-    return "\n".join([f"To read on, give get an address ({READ_LINES} lines):", *lines])
+def _passages(hits: Sequence[Hit]) -> str:
+    """Return the passage of each hit below what `get` takes to read on."""
+    return "\n\n".join([f"To read on, give get an address ({READ_LINES} lines):", *map(passage, hits)])
 
 
-def _get(index: Index, arguments: GetArguments, cancelled: Cancelled) -> Result:
+def _get(reader: Reader, arguments: GetArguments, cancelled: Cancelled) -> Result:
     """Return the document, and its links if the call asks for them.
 
     There is no structured content, because some clients show it in place of the document.
     """
+    index = reader.index
     if arguments.quote is not None:
         return _quoted(index, arguments, arguments.quote)
     indexed_at = index.indexed_at()
@@ -82,7 +93,7 @@ def _get(index: Index, arguments: GetArguments, cancelled: Cancelled) -> Result:
         more = [page.note] * bool(page.note) + links
         return {"content": [_embedded(document), *map(text, more)], "_meta": {"indexedAt": indexed_at}}
 
-    return fit_page(page, Limit(arguments.tokens, _OPTION), made, as_json)
+    return fit_page(page, Limit(arguments.tokens, _OPTION), made, reader.client.seen)
 
 
 def _links(index: Index, page: Page) -> list[str]:
@@ -117,11 +128,12 @@ def _quoted(index: Index, arguments: GetArguments, quote: str) -> Result:
     return {"content": content, "_meta": {"indexedAt": indexed_at}}
 
 
-def _multi_get(index: Index, arguments: MultiGetBody, cancelled: Cancelled) -> Result:
+def _multi_get(reader: Reader, arguments: MultiGetBody, cancelled: Cancelled) -> Result:
     """Return a text with the errors, the documents in order, and a text with the documents left out."""
-    indexed_at = index.indexed_at()
+    indexed_at = reader.index.indexed_at()
     most = arguments.max_bytes if arguments.tokens is None else most_bytes(arguments.tokens)
-    pages = operations.read_several(index, arguments, cancelled, max_total=most)
+    pages = operations.read_several(reader.index, arguments, cancelled, max_total=most)
+    several = len(pages.items) + len(pages.left_out) > 1
 
     def made(pages: Pages) -> Result:
         too_large = [
@@ -136,18 +148,21 @@ def _multi_get(index: Index, arguments: MultiGetBody, cancelled: Cancelled) -> R
                 content.append(text(skipped_text(item, "get")))
             else:
                 document = Document.of(
-                    item, line_numbers=arguments.line_numbers, truncated="[... truncated {} more lines]"
+                    item,
+                    line_numbers=arguments.line_numbers,
+                    truncated="[... truncated {} more lines]",
+                    named=several,
                 )
                 content.append(_embedded(document))
         if pages.note or pages.left_out:
             content.append(text(pages.note or _left_out(pages)))
         return {"content": content, "_meta": {"indexedAt": indexed_at}}
 
-    return fit_pages(pages, Limit(arguments.tokens, _OPTION), made, as_json)
+    return fit_pages(pages, Limit(arguments.tokens, _OPTION), made, reader.client.seen)
 
 
-def _status(index: Index, arguments: Nothing, cancelled: Cancelled) -> Result:
-    state = operations.overview(index)
+def _status(reader: Reader, arguments: Nothing, cancelled: Cancelled) -> Result:
+    state = operations.overview(reader.index)
     return {"content": [text(state.text())], "structuredContent": structured(state)}
 
 
@@ -177,7 +192,7 @@ def _left_out(pages: Pages) -> str:
     return f"[LEFT OUT: the answer would be larger than maxBytes. Use 'get', or raise maxBytes.]\n{listed}"
 
 
-_HANDLERS: dict[str, Handler[Index]] = {
+_HANDLERS: dict[str, Handler[Reader]] = {
     "search": _search("search"),
     "vsearch": _search("vsearch"),
     "query": _query,
@@ -187,16 +202,16 @@ _HANDLERS: dict[str, Handler[Index]] = {
 }
 
 
-def _run(operation: Operation) -> Handler[Index]:
+def _run(operation: Operation) -> Handler[Reader]:
     """Return the handler of an operation; without one of its own, it answers with the result as JSON."""
 
-    def run(index: Index, arguments: Any, cancelled: Cancelled) -> Result:
-        result = operation.run(index, arguments, cancelled)
+    def run(reader: Reader, arguments: Any, cancelled: Cancelled) -> Result:
+        result = operation.run(reader.index, arguments, cancelled)
         return {"content": [text(json.encode(result).decode())], "structuredContent": structured(result)}
 
     return _HANDLERS.get(operation.name, run)
 
 
-TOOLS: dict[str, Tool[Index]] = by_name(
+TOOLS: dict[str, Tool[Reader]] = by_name(
     *(Tool(row.name, row.tool, _run(row), row.models, row.slow) for row in TABLE if row.tool is not None)
 )

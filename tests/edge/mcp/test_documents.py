@@ -170,7 +170,7 @@ def test_multi_get_returns_errors_first_and_documents_in_order(agent: Agent) -> 
                 "text": "Errors:\nDocument not found: notes/gone.md\nFile too large: notes/big.md (skipped)",
             },
             embedded(
-                "# Report\n\n\n[... truncated 1 more lines]",
+                "<!-- work/report.md - Report -->\n\n# Report\n\n\n[... truncated 1 more lines]",
                 path="work/report.md",
                 title="Report",
             ),
@@ -179,9 +179,22 @@ def test_multi_get_returns_errors_first_and_documents_in_order(agent: Agent) -> 
                 "text": "[SKIPPED: notes/big.md - File too large (15KB). "
                 "Use 'get' with file=\"notes/big.md\" to retrieve.]",
             },
-            embedded("# Meeting\nline 2\n\n[... truncated 138 more lines]"),
+            embedded(
+                "<!-- notes/meeting.md - Meeting -->\n\n# Meeting\nline 2\n\n[... truncated 138 more lines]"
+            ),
         ]
     }
+
+
+def test_multi_get_begins_texts_with_address_and_title_if_there_are_several(agent: Agent) -> None:
+    asked = {"pattern": "notes/meeting.md:139, notes/2025/plan.md", "maxLines": 1, "lineNumbers": True}
+    last, plan = (block["resource"]["text"] for block in agent.call("multi_get", **asked)["content"])
+    assert last.startswith("<!-- notes/meeting.md:139 - Meeting -->\n\n139: line 139\n")
+    assert plan.startswith(
+        "<!-- notes/2025/plan.md - Plan -->\n\n<!-- Context: Notes of 2025 -->\n\n1: # Plan"
+    )
+    (block,) = agent.call("multi_get", pattern="notes/meeting.md", maxLines=1)["content"]
+    assert block["resource"]["text"].startswith("# Meeting")
 
 
 def test_multi_get_does_not_number_the_truncation_note(agent: Agent) -> None:
@@ -278,7 +291,8 @@ def test_multi_get_returns_a_repeated_document_once(agent: Agent) -> None:
 def test_multi_get_limits_the_total_size(agent: Agent) -> None:
     content = agent.call("multi_get", pattern="crowd/*", maxBytes=300)["content"]
     *read, left_out = content
-    assert 100 < sum(len(block["resource"]["text"]) for block in read) <= 300
+    texts = [block["resource"]["text"].partition(" -->\n\n")[2] for block in read]
+    assert 100 < sum(map(len, texts)) <= 300
     first, *names = left_out["text"].splitlines()
     assert first.startswith("[LEFT OUT: the answer would be larger than maxBytes.")
     assert [block["resource"]["name"] for block in read] + names == [

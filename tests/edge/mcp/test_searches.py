@@ -21,12 +21,6 @@ def stages(result: dict[str, Any]) -> dict[str, tuple[str, str | None]]:
     }
 
 
-def line_of(hit: dict[str, Any]) -> str:
-    """Return the line of a hit that matches."""
-    numbered = (line.partition(": ") for line in hit["snippet"].split("\n"))
-    return next(text for number, _, text in numbered if int(number) == hit["line"])
-
-
 def test_search_returns_a_summary_and_structured_content(agent: Agent) -> None:
     result = agent.call("search", query="travel", limit=2)
     plan, last = docid("notes", "2025/plan.md"), docid("notes", "2025/ meeting.md")
@@ -41,8 +35,8 @@ def test_search_returns_a_summary_and_structured_content(agent: Agent) -> None:
         },
         {
             "type": "text",
-            "text": "To read on, give get an address (20 lines):\n"
-            + "\n".join(f"{each['address']} {line_of(each)}" for each in found),
+            "text": "To read on, give get an address (20 lines):"
+            + "".join(f"\n\n{each['address']} - Notes of 2025\n{each['snippet']}" for each in found),
         },
     ]
     by_file = {each["file"]: each for each in found}

@@ -7,11 +7,11 @@ characters are escaped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from qmd.text.regex import lazy
 from qmd.text.wording import plural, visible
-from qmd.types import Pack, PackedPassage
+from qmd.types import Pack, PackedPassage, Stage
 from qmd.types.sessions import in_line
 
 #: Characters of the goal that the heading shows, and of the section of a passage.
@@ -46,8 +46,13 @@ def remarks(pack: Pack) -> Iterator[str]:
         yield f"{plural(pack.unchanged, 'passage')} unchanged."
     if pack.more:
         yield f"{plural(pack.more, 'more passage')}: raise the tokens."
-    for stage in pack.stages:
-        if stage.notable and stage.stage != "answer":
+    yield from notes(stage for stage in pack.stages if stage.stage != "answer")
+
+
+def notes(stages: Iterable[Stage]) -> Iterator[str]:
+    """Yield a line for each step of a search that the reader should know of, such as one that did not run."""
+    for stage in stages:
+        if stage.notable:
             yield f"Note: {stage.stage}: {visible(stage.reason or stage.status)}"
 
 
