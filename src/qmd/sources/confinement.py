@@ -17,7 +17,7 @@ _ALLOWED = """
     mprotect 10 226, munmap 11 215, brk 12 214, rt_sigaction 13 134, rt_sigprocmask 14 135,
     rt_sigreturn 15 139, pread64 17 67, readv 19 65, writev 20 66, access 21 0, pipe 22 0, select 23 0,
     sched_yield 24 124, mremap 25 216, mincore 27 232, madvise 28 233, dup 32 23, dup2 33 0,
-    nanosleep 35 101, getpid 39 172, exit 60 93, uname 63 160, fcntl 72 25, getdents 78 0, getcwd 79 17,
+    nanosleep 35 101, getpid 39 172, exit 60 93, uname 63 160, getdents 78 0, getcwd 79 17,
     readlink 89 0, umask 95 166, gettimeofday 96 169, getrlimit 97 163, getrusage 98 165, sysinfo 99 179,
     times 100 153, getuid 102 174, getgid 104 176, geteuid 107 175, getegid 108 177, getppid 110 173,
     setrlimit 160 164, sigaltstack 131 132, statfs 137 43, fstatfs 138 44, arch_prctl 158 0, gettid 186 178,
@@ -27,15 +27,18 @@ _ALLOWED = """
     pselect6 270 72, ppoll 271 73, set_robust_list 273 99, get_robust_list 274 100, dup3 292 24,
     pipe2 293 59, getcpu 309 168, getrandom 318 278, membarrier 324 283, statx 332 291, rseq 334 293
 """
-#: System calls that are allowed if an argument has none of these bits, or all of them; by their numbers,
-#: with the argument's. Files are opened for reading, threads are started, and limits are one's own.
+#: System calls that are allowed if some bits of an argument have one of these values; by their numbers, with
+#: the argument's. Files are opened for reading, threads are started, limits are one's own, and `fcntl` copies
+#: descriptors and has flags: it does not say who gets signals.
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _CLONE_THREAD = 0x10000
 _CONDITIONAL = (
-    ((2, 0), 1, _WRITING, 0),  # open
-    ((257, 56), 2, _WRITING, 0),  # openat
-    ((56, 220), 0, _CLONE_THREAD, _CLONE_THREAD),  # clone
-    ((302, 261), 0, 0xFFFFFFFF, 0),  # prlimit64
+    ((2, 0), 1, _WRITING, (0,)),  # open
+    ((257, 56), 2, _WRITING, (0,)),  # openat
+    ((56, 220), 0, _CLONE_THREAD, (_CLONE_THREAD,)),  # clone
+    ((302, 261), 0, 0xFFFFFFFF, (0,)),  # prlimit64
+    # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC
+    ((72, 25), 1, 0xFFFFFFFF, (0, 1, 2, 3, 4, 1030)),  # fcntl
 )
 #: Calls from this number on are told to be missing, so that libraries use the older ones.
 _NEW = 424
@@ -75,14 +78,12 @@ def _program(column: int, architecture: int) -> bytes:
     ]
     for numbers, argument, bits, wanted in _CONDITIONAL:
         # The lower half of the argument: both machines are little-endian.
-        check = [(_LOAD, 0, 0, 16 + 8 * argument), (_AND, 0, 0, bits), (_EQUAL, 0, 1, wanted)]
+        check = [(_LOAD, 0, 0, 16 + 8 * argument), (_AND, 0, 0, bits)]
+        for value in wanted:
+            check += [(_EQUAL, 0, 1, value), (_RETURN, 0, 0, _ALLOW)]
+        check.append((_RETURN, 0, 0, _REFUSE))
         if numbers[column]:
-            lines += [
-                (_EQUAL, 0, 5, numbers[column]),
-                *check,
-                (_RETURN, 0, 0, _ALLOW),
-                (_RETURN, 0, 0, _REFUSE),
-            ]
+            lines += [(_EQUAL, 0, len(check), numbers[column]), *check]
     for entry in _ALLOWED.split(","):
         number = int(entry.split()[1 + column])
         if number or entry.split()[0] == "read":
