@@ -109,7 +109,7 @@ def _printed(format_name: str, page: Page, view: View) -> str:
     if format_name == "json":
         from qmd.cli.render.programs import dumps, json_page
 
-        return clean(dumps(json_page(page, view)), terminal=view.terminal)
+        return view.written(dumps(json_page(page, view.replaced(escapes=False, terminal=False))))
     if format_name != "cli":
         return writer(format_name).pages([page], view)
     heading = cli.heading(page, view) if view.terminal else ""
@@ -117,7 +117,7 @@ def _printed(format_name: str, page: Page, view: View) -> str:
     has_end = not view.terminal or page.text.endswith("\n")
     unchanged = page.whole and not view.line_numbers and has_end
     end = f"\n\n[{view.note}]\n" if view.note else "" if unchanged else "\n"
-    return heading + clean(view.page(page), terminal=view.terminal) + end
+    return heading + view.shown(view.page(page)) + end
 
 
 @define("multi-get", if_missing=_IF_MISSING)

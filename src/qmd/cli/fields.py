@@ -247,7 +247,7 @@ def _link_lines(found: Sequence[ResolvedLink], *, with_targets: bool) -> Iterato
             yield ""
         yield painted(clean_name(file, terminal=terminal), BOLD)
         for link in group:
-            text = one_line(link.target, terminal=terminal)
+            text = view.shown(one_line(link.target, terminal=False))
             if with_targets and link.to is not None:
                 text += f" -> {clean_name(link.to, terminal=terminal)}"
             elif with_targets and leads_to_document(link):
@@ -332,5 +332,5 @@ def _outline_lines(session: Session, document: Document, sections: Sequence[Sect
     top = min(section.level for section in sections)
     for section in sections:
         label = f"{section.first_line:6,}  {'  ' * (section.level - top)}"
-        text = one_line(section.heading, terminal=view.terminal)
+        text = view.shown(one_line(section.heading, terminal=False))
         yield from (linked(part, document, section.first_line, view) for part in labelled(label, text, view))

@@ -139,6 +139,7 @@ json_option = format_options("cli", "json")
 path_options = combined(
     flag("--line-numbers", help="Show the file's line numbers."),
     flag("--full-path", help="Show paths on disk."),
+    flag("--raw", help="Show control characters of texts as they are, not as escapes."),
 )
 mode_option = option(
     "--mode M",

@@ -11,8 +11,8 @@ from qmd.cli.console import current
 from qmd.cli.definition import define
 from qmd.cli.search import note_what_is_missing, response_of, timeout_option
 from qmd.cli.session import Session
-from qmd.cli.show import show_json
-from qmd.cli.terminal import clean, one_line, write
+from qmd.cli.show import plain_view, show_json
+from qmd.cli.terminal import one_line, write
 from qmd.cli.usage import Exit, fail
 from qmd.errors import SourceError
 from qmd.text.wording import plural
@@ -88,14 +88,14 @@ def pack(session: Session, /, text: tuple[str, ...], since: str | None, **argume
         render=render,
     )
     note_what_is_missing(session, made.stages, arguments)
-    write(render(made))
+    write(plain_view().shown(render(made)))
     session.abandoned |= any(stage.status == "timed_out" for stage in made.stages)
 
 
 def _as_json(pack: Pack) -> str:
     from qmd.cli.render.programs import dumps
 
-    return clean(dumps(pack), terminal=False)
+    return dumps(pack)
 
 
 def _earlier(name: str) -> str:

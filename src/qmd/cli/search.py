@@ -12,7 +12,7 @@ from qmd.cli.render.rows import count_entry
 from qmd.cli.session import Session
 from qmd.cli.show import note_missing, view_for
 from qmd.cli.sizes import about
-from qmd.cli.terminal import clean, write
+from qmd.cli.terminal import write
 from qmd.cli.usage import fail
 from qmd.errors import CollectionNotFoundError, NotFoundError, QmdError, VectorIndexMissingError
 from qmd.text.wording import plural
@@ -221,9 +221,10 @@ def _printed(
         from qmd.cli.render.programs import dumps, json_hits
 
         counts = {name: [*map(count_entry, counts)] for name, counts in response.facets.items()}
-        answer = {"results": json_hits(response.hits, view), "facets": counts}
+        results = json_hits(response.hits, view.replaced(escapes=False, terminal=False))
+        answer = {"results": results, "facets": counts}
         note = {"note": view.note} if view.note else {}
-        return clean(dumps(answer | note), terminal=view.terminal)
+        return view.written(dumps(answer | note))
     parts = [writer(format_name).hits(response.hits, view)]
     parts += [facets(response, view)] if arguments["facets"] else []
     parts += [stages(response.stages)] if show_stages else []

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def plain_view() -> View:
     """Return how to show text on stdout: its width, and whether it is a terminal and has colours."""
     stdout = current().stdout
-    return View(terminal=is_terminal(stdout), width=output_width(), colours=has_colours(stdout))
+    return View(terminal=is_terminal(stdout), escapes=True, width=output_width(), colours=has_colours(stdout))
 
 
 def view_for(
@@ -46,6 +46,8 @@ def view_for(
         full=bool(options.get("full")),
         line_numbers=bool(options.get("line_numbers")),
         explain=bool(options.get("explain")),
+        terminal=view.terminal and not options.get("raw"),
+        escapes=not options.get("raw"),
         disk=disk if options["full_path"] else None,
         highlights=_highlights(query, unknown) if view.colours and query is not None else None,
         editor=(lambda item, line, anchor: link_to(template, disk.absolute(item), line, anchor))

@@ -22,6 +22,8 @@ BOLD, DIM = "1", "2"
 # C0 and C1 controls, line separators, bidirectional embeddings, overrides and isolates.
 # Compiled when it is used, which takes milliseconds.
 _CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
+#: Those that programs have no use for either: all but the ends of lines and pages.
+_IN_PIPES = "[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)"
 _IN_NAMES = "[\t\n]"
 _LINE_ENDS = "[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]"
 _BREAKS = r"\s*[\r\n]+\s*"
@@ -74,6 +76,11 @@ def clean(text: str, *, terminal: bool = True) -> str:
     Tabs and line feeds stay. The escapes are those of JSON, so JSON stays valid.
     """
     return re.sub(_CONTROLS, _escape, text) if terminal else text
+
+
+def clean_for_pipe(text: str) -> str:
+    """Return the text as `clean` does, but with all ends of lines and pages: a terminal may show it later."""
+    return re.sub(_IN_PIPES, _escape, text)
 
 
 def clean_name(name: str, *, terminal: bool = True) -> str:

@@ -215,15 +215,34 @@ def test_documents_cannot_control_the_terminal(user: User) -> None:
     assert "\\u202e" in on_terminal(user, "search", "herring", "--xml")
 
 
-def test_pipe_gets_documents_unescaped(user: User) -> None:
-    text = f"# Evil\n\nherring {EVIL} and words enough to pass for a text, which controls alone do not\n"
+def test_pipe_gets_controls_of_documents_as_escapes_unless_raw(user: User) -> None:
+    text = f"# Evil\n\nherring {EVIL} and\twords enough to pass for a text, which controls alone do not\n"
+    escaped = text.replace(EVIL, "\\u001b\\u0007\\u009b\\u007f\u2028\\u202e\\u2066")
     (user.notes / "evil.md").write_text(text, encoding="utf-8")
     (user.notes / "\x1b[5m.md").write_text("# haddock\n", encoding="utf-8")
     user.ok("collection", "add", str(user.notes))
-    assert user.run("get", "evil.md").stdout == text
+    assert user.run("get", "evil.md").stdout == escaped
+    assert user.run("get", "evil.md", "--raw").stdout == text
+    for command in (
+        ["get", "evil.md"],
+        ["multi-get", "evil.md"],
+        ["search", "herring"],
+        ["similar", "evil.md"],
+    ):
+        for name in ("cli", "csv", "md", "xml"):
+            shown = user.run(*command, "--format", name).stdout
+            assert not ({*EVIL} - {"\u2028"}) & {*shown}, (command, name)
     for name in ("cli", "csv", "md"):
-        assert EVIL in user.run("search", "herring", "--format", name).stdout
-    assert EVIL in json.loads(user.run("search", "herring", "--json").stdout)[0]["snippet"]
+        assert EVIL in user.run("search", "herring", "--format", name, "--raw").stdout
+    for command in ("get", "search"):
+        told = json.loads(
+            user.run(command, *(["evil.md"] if command == "get" else ["herring"]), "--json").stdout
+        )
+        assert EVIL in (told["body"] if command == "get" else told[0]["snippet"])
+    assert EVIL in on_terminal(user, "get", "evil.md", "--raw", NO_COLOR="1")
+    (user.notes / "dos.md").write_bytes(b"# Dos\r\n\r\nlines\r\n")
+    user.ok("update")
+    assert user.run("get", "dos.md").stdout == user.run("get", "dos.md", "--raw").stdout
     for name in ("cli", "csv", "md", "files"):
         assert "notes/\x1b[5m.md" in user.run("search", "haddock", "--format", name).stdout
     assert "notes/\x1b[5m.md" in user.run("ls", "notes").stdout

@@ -14,7 +14,6 @@ from qmd.cli.terminal import (
     GREEN,
     MAGENTA,
     YELLOW,
-    clean,
     clean_name,
     columns,
     link,
@@ -63,7 +62,7 @@ def _hit(hit: Hit, view: View) -> str:
     colour = GREEN if hit.percent > _GOOD else YELLOW if hit.percent > _FAIR else DIM
     lines = [
         _location(hit, view, line=hit.line, show_line=True, anchor=hit.anchor),
-        *labelled("Title: ", one_line(hit.title, terminal=view.terminal), view, BOLD),
+        *labelled("Title: ", view.shown(one_line(hit.title, terminal=False)), view, BOLD),
         *_section(hit, view),
         *_context(hit.context, view),
         *_state(hit.state, view),
@@ -86,20 +85,21 @@ def _section(hit: Hit, view: View) -> list[str]:
     """Return the headings above the passage, without the title of the document if they begin with it."""
     below = hit.section.removeprefix(hit.title)
     section = below.removeprefix(" > ") if not below or below.startswith(" > ") else hit.section
-    return labelled("Section: ", one_line(section, terminal=view.terminal), view, DIM) if section else []
+    return labelled("Section: ", view.shown(one_line(section, terminal=False)), view, DIM) if section else []
 
 
 def _similar_to(passage: Snippet | None, view: View) -> list[str]:
     """Return the passage of the document asked about that a hit is similar to: its line and headings."""
     if passage is None:
         return []
-    section = one_line(passage.section, terminal=view.terminal)
+    section = view.shown(one_line(passage.section, terminal=False))
     return labelled("Similar to: ", f"line {passage.line}{section and ', '}{section}", view, DIM)
 
 
 def _context(context: str | None, view: View) -> list[str]:
     # From general to specific, one per line.
-    texts = [one_line(line, terminal=view.terminal) for line in (context or "").split("\n") if line.strip()]
+    lines = (line for line in (context or "").split("\n") if line.strip())
+    texts = [view.shown(one_line(line, terminal=False)) for line in lines]
     return [
         line
         for at, text in enumerate(texts)
@@ -121,7 +121,7 @@ def _session(session: AgentSession | None, view: View) -> list[str]:
     if session is None:
         return []
     about = ", ".join(filter(None, (session.agent, session.day, session.project)))
-    lines = labelled("Session: ", one_line(about, terminal=view.terminal), view)
+    lines = labelled("Session: ", view.shown(one_line(about, terminal=False)), view)
     return (
         [*lines, f"Resume: {clean_name(session.resume, terminal=view.terminal)}"] if session.resume else lines
     )
@@ -167,7 +167,7 @@ def _item(item: Page | Skipped, view: View) -> str:
         return f"{heading}[SKIPPED: {skipped_because(item)}]\n"
     context = "\n".join(_about(item, view))
     text = view.page(item).rstrip("\n")
-    return heading + (f"{context}\n\n" if context else "") + clean(text, terminal=view.terminal) + "\n"
+    return heading + (f"{context}\n\n" if context else "") + view.shown(text) + "\n"
 
 
 def _joined(parts: Iterable[str], view: View) -> str:

@@ -54,9 +54,9 @@ def hit_entry(hit: Hit, view: View) -> Entry:
     return Entry(
         view.docid(hit),
         view.address(hit),
-        hit.title,
+        view.shown(hit.title),
         "body" if view.full else "snippet",
-        view.text(hit),
+        view.shown(view.text(hit)),
         hit.context,
         hit.line,
         hit.anchor,
@@ -75,14 +75,13 @@ def hit_entry(hit: Hit, view: View) -> Entry:
 def page_entry(item: Page | Skipped, view: View) -> Entry:
     from qmd.engine.documents.pages import Skipped
 
-    names = view.docid(item.document), view.address(item.document), item.document.title
+    names = view.docid(item.document), view.address(item.document), view.shown(item.document.title)
     if isinstance(item, Skipped):
         return Entry(*names, "reason", skipped_because(item))
-    text = view.page(item)
     return Entry(
         *names,
         "body",
-        text,
+        view.shown(view.page(item)),
         item.context,
         item.first_line,
         item.anchor,

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from qmd.cli.render.view import View
-from qmd.cli.terminal import BOLD, DIM, RED, char_width, clean, styled, width_of
+from qmd.cli.terminal import BOLD, DIM, RED, char_width, styled, width_of
 
 _TAB = 4
 #: Text is not wrapped narrower than this.
@@ -21,7 +21,7 @@ _NOT_LAST = frozenset("（「『【〈《〔［｛([{‘“")
 def passage(text: str, first_line: int, view: View) -> str:
     """Return a text for the terminal. `first_line` is its line number in the file."""
     # Expand tabs only on a terminal, to know their width; programs get the original characters.
-    text = clean(text).expandtabs(_TAB) if view.terminal else text
+    text = view.shown(text).expandtabs(_TAB) if view.terminal else view.shown(text)
     marks = view.highlights(text) if view.highlights is not None else []
     lines: list[str] = []
     at = 0

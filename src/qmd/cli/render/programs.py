@@ -13,7 +13,7 @@ from msgspec import to_builtins
 from qmd.cli.render.entries import Entry, hit_entry, page_entry, with_note
 from qmd.cli.render.rows import Listing, Writer, program_text
 from qmd.cli.render.view import View
-from qmd.cli.terminal import clean, one_line
+from qmd.cli.terminal import one_line
 
 if TYPE_CHECKING:
     from qmd.engine.documents.pages import Page, Skipped
@@ -303,16 +303,22 @@ def _writer(
     hits: Callable[[Sequence[Entry]], str],
     pages: Callable[[Sequence[Entry]], str],
     listing: Callable[[Listing], str],
+    *,
+    escapes: bool = False,
 ) -> Writer:
-    """Make a writer of functions that do not know the view. On a terminal, control characters are escaped."""
+    """Make a writer of functions that do not know the view; `escapes` if the format has its own."""
+
+    def seen(view: View) -> View:
+        return view.replaced(terminal=False, escapes=view.escapes and not escapes)
+
     return Writer(
-        lambda found, view: clean(
-            hits(with_note([hit_entry(hit, view) for hit in found], view)), terminal=view.terminal
+        lambda found, view: view.written(
+            hits(with_note([hit_entry(hit, seen(view)) for hit in found], view))
         ),
-        lambda items, view: clean(
-            pages(with_note([page_entry(item, view) for item in items], view)), terminal=view.terminal
+        lambda items, view: view.written(
+            pages(with_note([page_entry(item, seen(view)) for item in items], view))
         ),
-        lambda rows, view: clean(listing(rows), terminal=view.terminal),
+        lambda rows, view: view.written(listing(rows)),
     )
 
 
@@ -322,6 +328,7 @@ WRITERS = {
         lambda entries: dumps([*map(_json_hit, entries)]),
         lambda entries: dumps([*map(_json_page, entries)]),
         _json_listing,
+        escapes=True,
     ),
     "csv": _writer(_csv_hits, _csv_pages, _csv_listing),
     "md": _writer(_markdown, _markdown, _markdown_listing),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from qmd.cli.record import Record
-from qmd.cli.terminal import shell_words, styled
+from qmd.cli.terminal import clean, clean_for_pipe, shell_words, styled
 from qmd.text.uris import encode_path
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ class View(Record):
     #: Omit the line that says how much of a document was cut.
     exact: bool = False
     terminal: bool = False
+    #: Escape control characters of texts also where no terminal shows them.
+    escapes: bool = False
     width: int = 80
     colours: bool = False
     #: What was left out to stay within a number of tokens.
@@ -81,6 +83,16 @@ class View(Record):
     def styled(self, text: str, *codes: str) -> str:
         """Return the text in bold, a colour and so on, if the view has colours."""
         return styled(text, *codes) if self.colours else text
+
+    def shown(self, text: str) -> str:
+        """Return a text of a document without what could steer a terminal, as far as the view escapes it."""
+        if self.terminal:
+            return clean(text)
+        return clean_for_pipe(text) if self.escapes else text
+
+    def written(self, text: str) -> str:
+        """Return the text of a format for programs, which a terminal may show."""
+        return clean(text) if self.terminal else text
 
     def file(self, item: Hit | Document) -> str:
         """Return the path for people: the display path or the path on disk. `get` accepts both."""
