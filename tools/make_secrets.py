@@ -94,10 +94,21 @@ ADDED = (
     ("asana token", ("/",), r"[12]/\d{15,17}(?:/\d{15,17})?:[0-9a-f]{32}"),
     ("azure key", ("accountkey=",), r"AccountKey=([A-Za-z0-9+/]{86}==)"),
     ("azure key", ("sharedaccesskey=",), r"SharedAccessKey=([A-Za-z0-9+/]{42,43}=)"),
-    ("azure sas", ("sig=",), r"[?&;]sig=([A-Za-z0-9%]{43,80}(?:%3D|=))"),
+    ("azure sas", ("sig=",), r"sig=([A-Za-z0-9%+/]{40,80}(?:%3D|%3d|=)?)"),
     ("aws signature", ("x-amz-signature=",), r"X-Amz-Signature=([0-9a-f]{64})"),
     ("square token", ("sq0csp-",), r"sq0csp-[\w-]{43}"),
     ("paypal token", ("access_token$",), r"access_token\$production\$[0-9a-z]{16}\$[0-9a-f]{32}"),
+    ("tailscale key", ("tskey-",), r"tskey-[a-z]{3,12}-[A-Za-z0-9]{8,20}(?:-[A-Za-z0-9]{16,60})?"),
+    ("supabase key", ("sb_secret_",), r"sb_secret_[A-Za-z0-9_-]{20,60}"),
+    ("netlify token", ("nfp_",), r"nfp_[A-Za-z0-9]{30,60}"),
+    ("vercel token", ("vcp_", "vci_", "vca_", "vcr_", "vck_"), r"vc[piark]_[A-Za-z0-9_-]{24,80}"),
+    ("newrelic key", ("nrak-", "nrjs-"), r"NR(?:AK-[A-Z0-9]{27}|JS-[0-9a-f]{19})"),
+    ("newrelic key", ("nrii-", "nrra-"), r"NR(?:II|RA)-[A-Za-z0-9_-]{32,42}"),
+    ("circleci token", ("ccipat_", "cciprj_"), r"CCIP(?:AT|RJ)_[A-Za-z0-9]{20,24}_[0-9a-f]{40}"),
+    ("langsmith key", ("lsv2_",), r"lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}"),
+    ("fly token", ("fm2_",), r"fm2_[A-Za-z0-9+/_=-]{40,}"),
+    ("resend key", ("re_",), r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,30}"),
+    ("posthog key", ("phc_", "phx_"), r"ph[cx]_[A-Za-z0-9]{32,60}"),
     ("wordpress hash", ("$2",), r"\$2[aby]\$\d\d\$[./A-Za-z0-9]{53}"),
 )  # fmt: skip
 KINDS = {
@@ -172,7 +183,7 @@ def closes(pattern: str) -> int:
 
 
 def bounded(pattern: str) -> str:
-    first = "" if pattern.startswith((r"[?&;]", "/")) else "(?<![A-Za-z0-9])"
+    first = "" if pattern.startswith("/") else "(?<![A-Za-z0-9])"
     return f"{first}(?:{pattern})(?![A-Za-z0-9])"
 
 

@@ -11,16 +11,18 @@ from tests.conftest import Notes
 
 KEY = "AKIAQ3EGRZZT5N2M7XPW"
 PASSWORD = "Zx81-kq-Rocket"
+IN_TABLE, TOLD = "Kestrel-4821!", "Blue7Tiger#92"
 FILES = {
     "server.md": f"---\ntitle: Server ghp_abcdefghijklmnopqrstuvwxyz01234567AB\npassword: hunter2xyz\n"
     f"machine: {KEY}\naliases: [{KEY}]\n---\n# Login {KEY} here\n\n"
     f"The backup server uses password = {PASSWORD} and is restored nightly.\n\n"
-    f"[link](https://bob:s3cretPw9@host.example.org/x)\n",
+    f"[link](https://bob:s3cretPw9@host.example.org/x)\n\n"
+    f"| Host | Password |\n|---|---|\n| db1 | {IN_TABLE} |\n\nThe password for the printer is {TOLD}.\n",
     f"keys/{KEY}.md": "# Path\n\nA note with a key in its path.\n",
     "plain.md": "# Plain\n\nBackups are restored nightly from the plain server, see [[server]].\n",
     "kept.md": "---\nagents: false\ncodename: zebrafish\n---\n# Merger\n\nThe zebrafish is in [[plain]].\n",
 }
-SECRETS = (KEY, PASSWORD, "hunter2xyz", "s3cretPw9", "abcdefghijklm", "zebrafish", "Merger")
+SECRETS = (KEY, PASSWORD, IN_TABLE, TOLD, "hunter2xyz", "s3cretPw9", "abcdefghijklm", "zebrafish", "Merger")
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -147,6 +148,37 @@ def test_mask_leaves_placeholders_and_code_alone(text: str) -> None:
 def test_mask_hides_what_is_written_in_an_odd_way(text: str, secret: str) -> None:
     assert secret in text
     assert secret not in mask(text)
+
+
+#: What stands in forms for a password and for a token.
+_FOR_PASSWORD = ("Kestrel-4821!", "hunter2xyz", "x7Kp2mQ9vT", "S0m[m]er{19}#")
+_FOR_TOKEN = (
+    "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",
+    "aB3dE5fG7hI9jK1lM3nO5pQ7rS9t",
+    "kX9_vR2-mQ7tZ4pL8wN3",
+    "Zx81kqRocket77Launch",
+)
+FORMS = (
+    Path(__file__).with_name("secret_forms.txt").read_text(encoding="utf-8").rstrip("\n").split("\n--\n")[1:]
+)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_mask_hides_secrets_in_the_forms_of_real_notes(form: str) -> None:
+    for password, token in zip(_FOR_PASSWORD, _FOR_TOKEN, strict=True):
+        parts = re.split("[⟦⟧]", form.replace("{p}", f"⟦{password}⟧").replace("{t}", f"⟦{token}⟧"))
+        text = "".join(parts)
+        masked, at = mask(text), 0
+        for number, part in enumerate(parts):
+            if number % 2:
+                shown = [masked[place] for place in range(at, at + len(part)) if masked[place] == text[place]]
+                assert len(shown) < 4, (part, masked)
+            at += len(part)
+
+
+def test_forms_of_real_notes_have_many_values() -> None:
+    values = sum(form.count("⟦") + 4 * (form.count("{p}") + form.count("{t}")) for form in FORMS)
+    assert values >= 400
 
 
 @pytest.mark.slow

@@ -2,60 +2,46 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from qmd.text.regex import lazy
-from qmd.text.secret_values import Secret, is_code, is_filler, is_random
-
-#: The password in the address of a server: `scheme://user:password@host`.
-_ADDRESS = lazy(r"://[^\s/:@'\"`<>|]{0,100}:([^\s/'\"`<>|]{1,200}?)@[\w.$%{\[-]")
-#: Values that describe a secret, or stand for none.
-_WORDS_FOR = frozenset(
-    """
-    password passwd pass pwd pw secret token key user username name login user:pass none null nil true
-    false string str text value undefined required optional empty yes no on off default auto test testing
-    admin root guest foo bar baz qux abc abcd xyz asdf hello world bytes int bool object any number
-    unknown enabled disabled prompt stdin env environment file basic bearer digest negotiate oauth oauth2
-    jwt api plain md5 sha1 sha256 bcrypt argon2 scrypt pbkdf2 aes rsa hmac mypassword mypass passphrase
-    incorrect invalid wrong expired missing
-    """.split()
-)
-
-
-def passwords_in_addresses(text: str) -> Iterator[Secret]:
-    at = text.find("://")
-    while at >= 0:
-        match = _ADDRESS.match(text, at)
-        if match and _is_value(match[1]):
-            yield Secret(match.start(1), match.end(1), "password")
-        at = text.find("://", at + 3)
-
-
-def _is_value(value: str) -> bool:
-    """Tell whether what stands where a password is expected can be one."""
-    return not (
-        len(value) < 4
-        or value.lower().strip(".,;:!?[](){}<>") in _WORDS_FOR
-        or _STANDS_FOR.match(value)
-        or is_filler(value)
-    )
-
-
-#: A variable, a template, or a reference to another place.
-_STANDS_FOR = lazy(r"[$%<{\[(*&@]|\\[$<{]|[.~]?/|https?:|#\{|!|\.\.|--")
+from qmd.text.secret_grids import columns
+from qmd.text.secret_records import is_value
+from qmd.text.secret_values import Secret, is_code, is_generated, is_like_password, is_random
 
 #: What is looked for in the lower case of a text, and in texts of other scripts.
 NAMES = (
-    *("pass", "pwd", "secret", "token", "key", "credential", "cookie", "session"),
-    *("kennwort", "wachtwoord", "mot de pass", "senha", "lozinka"),
+    *("pass", "pw", "secret", "token", "key", "cred", "cookie", "session", "login", "psk", "mdp"),
+    *("kennwort", "wachtwoord", "mot de pass", "senha", "lozinka", "zugangsdaten", "clave"),
+    *("parola", "sifre"),
 )
 OTHER_NAMES = (
-    *("密码", "密碼", "口令", "密钥", "密鑰", "令牌", "パスワード", "비밀번호", "пароль", "hasło"),
+    *(
+        "密码",
+        "密碼",
+        "口令",
+        "密钥",
+        "密鑰",
+        "令牌",
+        "パスワード",
+        "비밀번호",
+        "비번",
+        "암호",
+        "парол",
+        "hasł",
+    ),
     *("lösenord", "şifre", "contraseña"),
 )
 _PASSWORD = (
-    r"passw(?:or)?d|passwort|passphrase|passcode|pwd|kennwort|wachtwoord|contrase[ñn]as?|senha|mot de passe"
-    r"|lozinka|hasło|lösenord|şifre|密[码碼]|口令|パスワード|비밀번호|пароль"
+    r"passw(?:or?|r)?d|passwort|pass[-_ ]?phrase|pass word|parola|sifre|passcode|pwd|kennwort|wachtwoord"
+    r"|contrase[ñn]as?|senha|mot de passe|lozinka|hasł[oa]|lösenord|şifre|密[码碼]|口令"
+    r"|パスワード|비밀번호|비번|암호|парол[ьюя]"
+)
+#: Shorter names, which are words of their own, and names of pairs of a user and a password.
+_SHORT = (
+    r"(?<![a-z])(?:pass|pw|psk|mdp)(?![a-z-])|(?:pass|pw)(?=[ \t]{0,3}[:=])"
+    r"|\b(?:creds|credentials|logins?|zugangsdaten|clave)\b"
 )
 _TOKEN = (
     r"secret(?:[-_ ]?(?:access[-_ ]?)?key)?|token|credentials?|key|session(?:[-_ ]?(?:id|key))?|cookie"
@@ -72,12 +58,6 @@ _OPTION = lazy(
     r"(?i)(?P<password>password|passwd|pwd|token|api-key|secret)[ \t]+(?P<quote>['\"]?)"
     r"(?P<value>[^\s'\"]{6,200})"
 )
-_AUTHORIZATION = lazy(
-    r"(?i)authorization['\"]?[ \t]{0,4}[:=][ \t]{0,4}['\"]?"
-    r"(?:bearer|basic|token|apikey|digest|bot)?[ \t]{0,4}['\"]?([\w.~+/=-]{8,})"
-)
-_BEARER = lazy(r"(?i)bearer[ \t]+([\w.~+/=-]{16,})")
-_CURL_USER = lazy(r"(?<=[ \t])(?:-u|--user)[ \t=]{1,2}['\"]?[\w.@-]{1,80}:([^\s'\"]{4,100})")
 #: What a name goes on with if its value is no secret: `token_count`, `password_file`.
 _NO_SECRET = lazy(
     r"(?i)(?:count|region|limit|len|length|type|name|names|path|file|url|uri|size|field|format|expir|ttl|polic|hash\b|strength|"
@@ -94,36 +74,29 @@ _QUALIFIED = lazy(
 _MASKED = lazy(r"\[secret(?:: [a-z0-9 ]{1,30})?\]\.*")
 
 
-def named_secrets(text: str, names: Sequence[str]) -> Iterator[Secret]:
-    """Yield the values of names such as `password` and `api_key`, and of headers of requests."""
+def lower(text: str) -> str:
+    """Return a text of the same length in lower case."""
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters have more characters in lower case
         lowered = "".join([sign.lower() if len(sign.lower()) == 1 else sign for sign in text])
+    return lowered
+
+
+def named_secrets(text: str, lowered: str, names: Sequence[str]) -> Iterator[Secret]:
+    """Yield the values of names such as `password` and `api_key`. `lowered` is the text in lower case."""
     masks = [match.span() for match in _MASKED.finditer(text)] if "[secret" in lowered else []
     for name in names:
         at = lowered.find(name)
+        if at < 0:
+            continue
+        near = _Near(text)
         while at >= 0:
-            if not any(start <= at < end for start, end in masks) and (secret := _value_of(text, at)):
-                yield secret
+            if not any(start <= at < end for start, end in masks):
+                if secret := _value_of(text, at):
+                    yield secret
+                else:
+                    yield from near.secrets(at)
             at = lowered.find(name, at + len(name))
-    if names is not NAMES:
-        return
-    if "authorization" in lowered:
-        for match in _AUTHORIZATION.finditer(text):
-            if is_random(match[1], 2.5):
-                yield Secret(*match.span(1), "authorization")
-    if "bearer " in lowered:
-        for match in _BEARER.finditer(text):
-            if is_random(match[1], 2.5):
-                yield Secret(*match.span(1), "bearer token")
-    if " -u" in text or "--user" in text:
-        for match in _CURL_USER.finditer(text):
-            if (
-                _is_value(match[1])
-                and not is_code(match[1])
-                and not (len(match[1]) < 6 and match[1].isdigit())
-            ):
-                yield Secret(*match.span(1), "password")
 
 
 def _value_of(text: str, at: int) -> Secret | None:
@@ -142,7 +115,7 @@ def _value_of(text: str, at: int) -> Secret | None:
     if _NO_SECRET.search(rest):
         return None
     value = match["value"].rstrip(".,;:)]}\\") if not quote else match["value"]
-    if not _is_value(value) or (sign == "(" and (rest or not quote)):
+    if not is_value(value) or (sign == "(" and (rest or not quote)):
         return None
     plain = not quote and sign not in ("=", ":=", "|", "：", ">")
     if kind == "password":
@@ -153,8 +126,155 @@ def _value_of(text: str, at: int) -> Secret | None:
         name, before = match["token"].lower(), text[max(0, at - 10) : at]
         bare = sign == " " or (name in ("key", "session", "cookie") and not _QUALIFIED.search(before))
         good = len(value) >= (20 if bare else 8) and is_random(value, 3.6 if bare else 2.8)
+        good |= bool(quote) and "secret" in name and is_generated(value)
         kind = "api key" if before[-4:].lower().startswith("api") else "key" if "key" in name else "token"
     return Secret(match.start("value"), match.start("value") + len(value), kind) if good else None
+
+
+_PASSWORDS = lazy(rf"(?i){_SHORT}|{_PASSWORD}")
+_TOKENS = lazy(rf"(?i)(?:{_TOKEN})(?!\w)")
+_ATTACHED = lazy(r"[-_.]?\w{0,24}")
+_DIGIT = lazy(r"\d")
+#: A run of the signs of a password, and what stands around it.
+_RUN = lazy(r"[!#-&(-;=?-_a-{}~]{1,200}")
+_BEFORE, _AFTER = "([:=*_->", ".,;:)]}*_?"
+#: What stands between a name and its value: signs, and words for `is` and `to`.
+_LINKS = frozenset(
+    "is are was now be to becomes it's : = - -> => / e es est era ist lautet war zijn to este".split()
+)
+_LINKING = lazy(r"[\"'`：—–«“「是为為は는은éè\x80-\xa0]|är")
+#: Another name with its value.
+_ASSIGNED = lazy(r"[\w?&.{}-]*[a-z_]\}*=", re.I)
+#: The most words between a name and a value, and characters.
+_WORDS, _DISTANCE = 7, 120
+_BELOW = lazy(
+    r"(?P<words>[^\n:?]{0,40}[:?])?[ \t:*_`#>=\"'-]{0,12}\r?\n"
+    r"(?:[ \t>]{0,12}(?:`{3,}\w{0,12}|~{3,})?[ \t]{0,8}\r?\n){0,2}[ \t>]{0,12}(?:[-*+][ \t]{1,4})?"
+    r"(?:\[[^\]\n]{1,20}\][ \t]{1,4})?(?:[\w.-]{1,20}[:>][ \t]{1,4})?(?:it'?s[ \t])?[`*\"']{0,3}"
+    r"(?P<value>[^\s`\"'<>|]{4,200})[`*\"',;.]{0,3}[ \t]{0,8}(?:\r?\n|\Z)"
+)
+#: Markup and the ends of HTML between a name and its value.
+_TAGGED = lazy(r"[:\s]{0,4}(?:</?[a-z][^<>]{0,100}>\s{0,20}){1,6}(?P<value>[^\s<>]{4,200})(?=\s{0,20}<)")
+#: The value of another member or attribute.
+_BESIDE = lazy(
+    r"['\"]?,?[ \t]{0,4}\n?[ \t]{0,12}['\"]?value['\"]?[ \t]{0,4}[:=][ \t]{0,4}['\"]?"
+    r"(?P<value>[^\s'\"<>]{4,200})"
+)
+#: The most characters of the name above a column, and names of a line that are looked at.
+_HEAD, _HEADS = 40, 8
+
+
+class _Near:
+    """Finds values that stand near the places of a name: in its sentence, below it, and in its column.
+
+    The places are asked about in their order.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._line, self._heads = -1, 0
+        self._head, self._end = -1, 0  # of the last table
+
+    def secrets(self, at: int) -> Iterator[Secret]:
+        """Yield the secrets that the name at a place has, beside one right after it."""
+        text = self._text
+        match = _PASSWORDS.match(text, at)
+        named = match or _TOKENS.match(text, at)
+        if named is None:
+            return
+        end = named.end()
+        if match:
+            end = _ATTACHED.match(text, end).end()  # type: ignore[union-attr] # may be empty
+        if _NO_SECRET.match(text[named.end() : end].lstrip("-_.")) or text.startswith("----", end):
+            return
+        kind = "password" if match else "token"
+        if match and (secret := self._in_sentence(end)):
+            yield secret
+            return
+        for pattern in (_BELOW, _TAGGED, _BESIDE):
+            value = pattern.match(text, end)
+            near = pattern is not _BELOW or not (value and value["words"] and value["words"].strip(":? "))
+            if value and self._is_secret(value["value"], kind, near=near):
+                yield Secret(*value.span("value"), kind)
+                return
+        yield from self._in_column(at, kind)
+
+    def _is_secret(self, value: str, kind: str, *, near: bool = True) -> bool:
+        if kind == "token":
+            return near and len(value) >= _CLEAR_TOKEN and is_random(value, 2.8)
+        return is_value(value) and is_like_password(value, linked=near)
+
+    def _in_sentence(self, at: int) -> Secret | None:
+        """Return the first word of the same sentence that is like a password."""
+        text = self._text
+        line = text.find("\n", at, at + _DISTANCE)
+        limit = min(len(text), at + _DISTANCE) if line < 0 else line
+        if not _DIGIT.search(text, at, limit):
+            return None
+        before, ends = "", at
+        for number, match in enumerate(_RUN.finditer(text, at, limit)):
+            if number == _WORDS:
+                break
+            run, start = match[0], match.start()
+            gap = text[ends:start]
+            core = run.lstrip(_BEFORE)
+            # The user stands before a password.
+            for sign in (":", "/"):
+                if "://" not in core and sign in core.rstrip(_AFTER):
+                    core = core.rstrip(_AFTER).rpartition(sign)[2]
+            start += run.find(core) if core else 0
+            core = core.partition(",")[0].rstrip(_AFTER)
+            if _ASSIGNED.match(core):
+                break
+            linked = (
+                run[0] in ":="
+                or before.lower() in _LINKS
+                or before[-1:] in (":", "=", ">")
+                or _LINKING.search(gap) is not None
+                or text[start - 1] == ":"
+                or (not number and gap.isspace())
+            )
+            if core and is_value(core) and is_like_password(core, linked=linked):
+                return Secret(start, start + len(core), "password")
+            if run[-1] in ".!?" or "。" in gap:
+                break
+            before, ends = run, match.end()
+        return None
+
+    def _in_column(self, at: int, kind: str) -> Iterator[Secret]:
+        """Yield the secrets in the column of a table whose head has a name at a place."""
+        text = self._text
+        line = text.rfind("\n", max(0, at - _HEAD_LINE), at) + 1
+        self._heads = self._heads + 1 if line == self._line else 0
+        self._line = line
+        # The rows of a table that was read are no heads.
+        if (
+            (at < self._end and line != self._head)
+            or self._heads >= _HEADS
+            or (found := columns(text, at)) is None
+        ):
+            return
+        name, cells, end = found
+        self._head, self._end = line, max(end, self._end)
+        if len(name) > _HEAD or name.count(" ") > _HEAD_WORDS:
+            return
+        for start, end in cells:
+            value = text[start:end]
+            if not 4 <= len(value) <= 200 or " " in value or not is_value(value):
+                continue
+            if self._is_secret(value, kind) or (kind == "password" and _is_listed(value)):
+                yield Secret(start, end, kind)
+
+
+_VERSION = lazy(r"v?\d+(?:[.:/-]\d+)+\w*\Z|\d+\w{0,3}\Z")
+#: The fewest characters of a token below its name.
+_CLEAR_TOKEN = 16
+_HEAD_LINE, _HEAD_WORDS = 4_000, 3
+
+
+def _is_listed(value: str) -> bool:
+    """Tell whether a cell in a column of passwords has one."""
+    return _is_password(value, quoted=False, prose=False, ends=True) and not _VERSION.match(value)
 
 
 def _in_table(text: str, at: int) -> bool:

@@ -66,9 +66,7 @@ def _keys(text: str, parts: Sequence[_Part], by_keyword: _ByKeyword) -> Iterator
     """Yield the keys of some shapes in words."""
     joined, starts = _joined(parts)
     lowered = joined.lower()
-    for keyword, shapes in by_keyword:
-        if keyword not in lowered:
-            continue
+    for keyword, shapes in [row for row in by_keyword if row[0] in lowered]:
         for shape in shapes:
             whole: dict[int, int] = {}
             for match in shape.pattern.finditer(joined):

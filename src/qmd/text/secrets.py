@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from qmd.text.regex import lazy
-from qmd.text.secret_names import NAMES, OTHER_NAMES, named_secrets, passwords_in_addresses
+from qmd.text.secret_names import NAMES, OTHER_NAMES, lower, named_secrets
+from qmd.text.secret_records import passwords_in_addresses, recorded_secrets
 from qmd.text.secret_shapes import keys_of_shape
 from qmd.text.secret_values import Secret as Secret
 
@@ -18,6 +20,15 @@ from qmd.text.secret_values import Secret as Secret
 _PRIVATE = 40_000
 #: What cannot be seen, and is left out before a text is searched.
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+#: Markdown's escape before a sign, and that of a quote in a string.
+_ESCAPE = lazy(r"\\(?=[_*\-.!#()\[\]+~|\"'&@])")
+#: Signs that stand for another one of the same length: quotes, dashes, colons and spaces.
+_ALIKE = (
+    *((sign, '"') for sign in "“”„«»「」『』"),
+    *((sign, "'") for sign in "‘’"),
+    *((sign, " ") for sign in "\u00a0\u202f\u2009\u3000"),
+    *(("：", ":"), ("＝", "="), ("–", "-"), ("—", "-")),
+)
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _WIDE = lazy("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]")
 
@@ -40,19 +51,25 @@ def _hidden(secret: str, kind: str) -> str:
 
 def find(text: str) -> list[Secret]:
     """Return the secrets of a text, in order. None overlaps another one."""
+    if "\\" in text and _ESCAPE.search(text):
+        return _find_visible(text, [match.start() for match in _ESCAPE.finditer(text)])
     plain = text
     if not text.isascii():
         if any(sign in text for sign in _INVISIBLE):
-            return _find_visible(text)
-        text = text.replace("：", ":").replace("＝", "=")
+            return _find_visible(text, [at for at, sign in enumerate(text) if sign in _INVISIBLE])
+        for sign, alike in _ALIKE:
+            text = text.replace(sign, alike)
         if _WIDE.search(text):
             text = text.translate(_FULL_WIDTH)
         plain = _in_one_byte(text)
     found = [*_private_keys(plain), *keys_of_shape(plain), *passwords_in_addresses(plain), *_cards(plain)]
-    found += named_secrets(plain, NAMES)
+    lowered = lower(plain)
+    found += recorded_secrets(plain, lowered)
+    found += named_secrets(plain, lowered, NAMES)
     if plain is not text:
-        written = text.lower().encode("utf-8", "surrogatepass")
-        found += named_secrets(text, [name for name in OTHER_NAMES if name.encode() in written])
+        lowered = lower(text)
+        written = lowered.encode("utf-8", "surrogatepass")
+        found += named_secrets(text, lowered, [name for name in OTHER_NAMES if name.encode() in written])
     if not found:
         return []
     found.sort(key=lambda secret: (secret.start, -secret.end))
@@ -76,21 +93,34 @@ def _in_one_byte(text: str) -> str:
     return text.replace("?", "\0").encode("ascii", "replace").translate(_ONE_BYTE).decode("latin-1")
 
 
-def _find_visible(text: str) -> list[Secret]:
-    """Return the secrets of a text that has invisible characters, which do not count."""
-    places = [at for at, sign in enumerate(text) if sign not in _INVISIBLE]
-    seen = "".join([text[at] for at in places])
-    return [Secret(places[start], places[end - 1] + 1, kind) for start, end, kind in find(seen)]
+def _find_visible(text: str, without: Sequence[int]) -> list[Secret]:
+    """Return the secrets of a text without the characters at some places, which do not count."""
+    pieces, starts, at = [], [], 0
+    for place in [*without, len(text)]:
+        if at < place:
+            pieces.append(text[at:place])
+            starts.append(at)
+        at = place + 1
+    lengths = [0, *accumulate(map(len, pieces))]
+
+    def place_of(seen: int) -> int:
+        number = bisect_right(lengths, seen) - 1
+        return starts[number] + seen - lengths[number]
+
+    return [
+        Secret(place_of(start), place_of(end - 1) + 1, kind) for start, end, kind in find("".join(pieces))
+    ]
 
 
-_BEGIN = lazy(r"-{4,5} ?BEGIN (?:[A-Z0-9_ -]{0,60})PRIVATE KEY(?: BLOCK)? ?-{4,5}|Private-Lines: \d+")
-_END = lazy(r"-{4,5} ?END (?:[A-Z0-9_ -]{0,60})PRIVATE KEY(?: BLOCK)? ?-{4,5}|Private-MAC: \w+")
+_KEY = r"(?:[A-Z0-9_ -]{0,60}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V\d)"
+_BEGIN = lazy(rf"-{{4,5}} ?BEGIN {_KEY} ?-{{4,5}}|Private-Lines: \d+")
+_END = lazy(rf"-{{4,5}} ?END {_KEY} ?-{{4,5}}|Private-MAC: \w+")
 _BODY = lazy(r"(?:(?:\\r|\\n|[\s>|#*\"'+,])*[A-Za-z0-9+/=]{16,})+")
 
 
 def _private_keys(text: str) -> Iterator[Secret]:
     """Yield the private keys, whole. If the end of one is missing, it ends with its lines of characters."""
-    if "PRIVATE KEY" not in text and "Private-Lines" not in text:
+    if not any(name in text for name in ("PRIVATE KEY", "Private-Lines", "OpenVPN Static key")):
         return
     ends = [match.end() for match in _END.finditer(text)]
     done = 0
