@@ -59,6 +59,8 @@ def usage_message(error: click.UsageError, session: Session) -> str:
     """Return one line that says what is wrong with the arguments."""
     match error:
         case click.NoSuchOption():
+            if _instead(error, session):
+                return f"no such option '{error.option_name}'"
             close = _same_by_meaning(error, session) or nearest(error.option_name, _option_names(error))
             return f"no such option '{error.option_name}'" + (f". Did you mean '{close}'?" if close else "")
         case click.MissingParameter():
@@ -85,6 +87,14 @@ def _same_by_meaning(error: click.NoSuchOption, session: Session) -> str | None:
     return meant(error.option_name, [name for name in _option_names(error) if name.startswith("--")])
 
 
+def _instead(error: click.NoSuchOption, session: Session) -> str | None:
+    """Return what to do instead of an option that other programs have; None without a guess."""
+    from qmd.cli.guesses import instead_of_option
+
+    command = error.ctx.command.name if error.ctx is not None else None
+    return instead_of_option(command or "", error.option_name, session.called.words)
+
+
 def usage_hint(error: click.UsageError, session: Session) -> str | None:
     if error.ctx is None:
         return None
@@ -94,6 +104,8 @@ def usage_hint(error: click.UsageError, session: Session) -> str | None:
     match error, command:
         case NoSuchCommandError(), _:
             hint = error.hint
+        case click.NoSuchOption(), _ if instead := _instead(error, session):
+            hint = instead
         case click.NoSuchOption(), _ if _same_by_meaning(error, session):
             pass  # the message names the right one
         case click.NoSuchOption(), Command() if not error.option_name.startswith("--"):

@@ -21,39 +21,51 @@ _MONTH_AGO = (datetime.now(UTC) - timedelta(days=30)).date()
 #: brackets are left out, and `CLIENT=claude` is `claude`. `*` is for a word that is not like any command.
 _COMMANDS: Mapping[str, Mapping[str, str]] = {
     "": {
-        "find grep rg lookup look s": "search QUERY... | query QUERY...",
+        "find grep egrep rg ripgrep ag ack fd locate lookup look s": "search QUERY... | query QUERY...",
+        "keyword keywords fulltext fts bm25": "search QUERY...",
         "ask chat rag answer question q hybrid": "query QUERY... | pack QUERY...",
-        "semantic vector vectors knn nearest": "vsearch QUERY...",
-        "recent latest newest new-notes today": f"search --recent QUERY... | search after:{_MONTH_AGO}",
+        "semantic vector vectors semantic-search knn nearest": "vsearch QUERY...",
+        "recent latest newest new-notes today timeline":
+            f"search --recent QUERY... | search after:{_MONTH_AGO}",
         "context-pack bundle gather collect": "pack QUERY...",
         "explain": "why PATH QUERY...",
-        "list dir tree files documents docs": "ls [COLLECTION]",
+        "list dir tree files documents docs ls-files": "ls [COLLECTION]",
         "show cat read view print head less more file doc document": "get FILE",
         "toc headings sections structure": "outline FILE",
         "backlinks refs references": "links --backlinks FILE",
+        "orphans orphan unlinked": "links --orphans",
+        "broken-links broken unresolved dangling deadlinks dead-links deadends": "links --unresolved",
+        "related like see-also more-like-this neighbors neighbours duplicates dupes": "similar FILE",
+        "checkout log blame commits changes revisions versions diff": "history FILE",
+        "undo rollback revert recover": "history FILE | restore FILE",
+        "frontmatter front-matter properties property metadata meta attributes props": "fields [NAME]",
         "tag label labels": "tags | search tag:NAME",
-        "authors people": "ls --authors",
+        "authors people address addresses": "ls --authors",
         "quote quotes citation citations verify-citations": "cite check FILE",
-        "new create import ingest load setup track": "add FOLDER",
+        "new create import ingest load setup track clone": "add FOLDER",
         "remove rm delete del drop forget": "collection remove NAME",
         "rename mv": "collection rename OLD NEW",
-        "collections folders sources cols": "collection list",
+        "collections folders sources cols vault vaults": "collection list",
         "describe annotate contexts": "context add PATH TEXT | context list",
         "reindex rebuild": "update [COLLECTION...] | embed --force [COLLECTION...]",
         "sync refresh scan crawl": "update [COLLECTION...] | watch",
         "fetch git-pull": "update --pull [COLLECTION...]",
         "embeddings embedding vectorize encode": "embed [COLLECTION...]",
-        "follow monitor auto": "watch",
-        "stats info state about count size": "status",
+        "follow monitor auto watcher": "watch",
+        "sessions conversations transcripts": "add --sessions",
+        "stats info state about count size ps jobs where wordcount": "status",
         "config configure settings preferences conf": "status | doctor",
-        "check verify validate health diagnose test": "doctor",
+        "check verify validate health diagnose test repair fix fsck troubleshoot debug plugins": "doctor",
+        "stale outdated expired": "doctor --stale",
+        "secrets leaks": "doctor --secrets",
         "clean prune gc vacuum purge clear optimize compact": "cleanup",
-        "export dump save": "backup --portable FILE",
+        "export dump save snapshot": "backup --portable FILE",
         "model": "models",
         "download": "pull [MODEL]",
-        "web ui browser gui browse": "open [QUERY...]",
+        "web ui browser gui browse page fuzzy fzf": "open [QUERY...]",
         "serve start http daemon api run": "server --daemon",
         "stop kill quit shutdown": "server stop",
+        "restart": "server --daemon --replace",
         "install integrate agent": "mcp install --client CLIENT=claude | skill install --target AGENT=claude",
         "skills": "skill show",
         "hooks": "hook status",
@@ -104,6 +116,46 @@ _WORDS: Mapping[str, str] = {
 }
 
 
+#: What to do instead of an option of other programs that has no name here, by commands.
+_OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "search vsearch query": {
+        "--regex --regexp --pattern --extended-regexp --perl-regexp -e -E -G -P":
+            "there are no patterns: a word matches in all its forms, and perf* by its beginning",
+        "--word-regexp --line-regexp --fixed-strings --literal --exact --phrase -w -x -F":
+            'words match whole, and "a phrase" in quotes word by word',
+        "--fuzzy --approximate": "'qmd query' also finds other words of the same meaning",
+        "--ignore-case --case-insensitive --smart-case --case-sensitive --case -i -s -S": "case is ignored",
+        "--offset --page --skip --start --cursor": "there are no pages: -n N shows more, --all shows all",
+        "--after-context --before-context -A -B -C": "--context-lines N shows lines around the match",
+        "--files-with-matches --files-without-match --name-only --list -l -L": "--files prints names only",
+        "--max-count -m": "-n N shows at most N results",
+        "--invert-match --not --without -v": "a word after -- and - is left out: -- WORD -OTHER",
+        "--recursive --hidden --no-ignore --follow -r -R -u":
+            "folders are searched whole; 'qmd collection show NAME' says what is left out",
+        "--and --or --any --operator": "documents with all words come first, then those with some of them",
+        "--semantic --vector --hybrid --embedding":
+            "'qmd vsearch' searches by meaning, and 'qmd query' by words and meaning",
+        "--model --embedding-model": "'qmd models' shows the models, and index.yml names others",
+        "--jsonl --ndjson --pretty --vimgrep": "--json prints JSON",
+    },
+    "ls": {
+        "--long --human-readable -l": "sizes and dates are always shown",
+        "--recursive -a -R -1": "all files of a collection are listed, with those in its folders",
+        "--sort --reverse -t -S -r": "'qmd search --sort date WORDS' begins with the newest",
+    },
+    "search vsearch query ls": {
+        "--lang --language --locale": "texts in all languages are searched, none is chosen",
+        "--type --ext --extension --filetype --glob --include --iglob -t -g":
+            "--where ext=pdf takes a kind of file, --path '*.md' takes paths, --tag T takes a tag",
+    },
+    "get multi-get": {
+        "--context -A -B -C": "FILE:9:4 prints four lines from line 9",
+        "--page --pages": "FILE:p12 is page 12",
+    },
+    "get": {"--rev --revision --commit --version --date": "--as-of DATE prints the document of that day"},
+}  # fmt: skip
+
+
 _ASKING = frozenset({"-h", "--help", "-v", "--version"})
 
 
@@ -117,7 +169,8 @@ def suggestion(ctx: click.Context, words: Sequence[str], names: Collection[str])
     guessed = words[0].lower()
     if guessed in table:
         return "", _hint(ctx, table[guessed], words[1:])
-    if close := nearest(guessed, [*names]):
+    # Several words in quotes are a question.
+    if " " not in guessed and (close := nearest(guessed, [*names])):
         return f". Did you mean '{close}'?", None
     return "", _hint(ctx, table["*"], words) if "*" in table else None
 
@@ -128,6 +181,17 @@ def without_words(ctx: click.Context, words: Sequence[str]) -> str | None:
     if lines and [*words[:1]] == lines.split()[:1]:
         words = words[1:]  # `qmd models pull`
     return _hint(ctx, lines, words) if lines else None
+
+
+def instead_of_option(command: str, option: str, words: Sequence[str]) -> str | None:
+    """Return what to do instead of an option that a command lacks; None without a guess.
+
+    `words` are those that the user typed: `-t` of `-testing` may be meant as text, `-tn` hardly.
+    """
+    if len(option) == 2 and not any(word.startswith(option) and len(word) <= 3 for word in words):
+        return None
+    tables = (table for commands, table in _OPTIONS.items() if command in commands.split())
+    return next((text for table in tables for names, text in table.items() if option in names.split()), None)
 
 
 def _hint(ctx: click.Context, lines: str, words: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from qmd.cli.app import app
 from qmd.cli.console import Console, use
-from qmd.cli.guesses import _COMMANDS, _WORDS
+from qmd.cli.guesses import _COMMANDS, _OPTIONS, _WORDS
 from tests.users import User
 
 #: What the user typed after a guessed command.
@@ -54,6 +54,21 @@ MEANT = {
     "mcp elsewhere": "qmd mcp install --client claude",
     "--index work find x": "qmd --index work search x, or qmd --index work query x",
     "status notes": "qmd collection show notes",
+    "'restore backup'": "qmd query 'restore backup'",
+    "'update the index of my notes'": "qmd query 'update the index of my notes'",
+    "related a.md": "qmd similar a.md",
+    "orphans": "qmd links --orphans",
+    "unresolved": "qmd links --unresolved",
+    "frontmatter": "qmd fields",
+    "properties tag": "qmd fields tag",
+    "log a.md": "qmd history a.md",
+    "blame a.md": "qmd history a.md",
+    "repair": "qmd doctor",
+    "outdated": "qmd doctor --stale",
+    "rg x": "qmd search x, or qmd query x",
+    "clone notes": "qmd add notes",
+    "vaults": "qmd collection list",
+    "fzf x": "qmd open x",
     "tags notes": "qmd tags -c notes",
 }
 
@@ -135,7 +150,7 @@ def test_table_of_guesses_names_no_word_twice() -> None:
         ("search x --verbose", "--debug"),
         ("-V", "--version"),
         ("collection add . --exclude x", "--ignore"),
-        ("mcp install --agent claude", "--client"),
+        ("mcp install --target claude", "--client"),
     ],
 )
 def test_guessed_option_leads_to_the_right_one(user: User, line: str, right: str) -> None:
@@ -144,6 +159,51 @@ def test_guessed_option_leads_to_the_right_one(user: User, line: str, right: str
     error, hint = result.stderr.splitlines()
     assert error.endswith(f". Did you mean '{right}'?")
     assert re.fullmatch(r"Hint: see 'qmd.* --help'", hint)
+
+
+@pytest.mark.parametrize("command", ["search", "vsearch", "query"])
+@pytest.mark.parametrize(
+    "option",
+    [
+        *(
+            "--regex",
+            "--offset",
+            "--lang",
+            "--type",
+            "--glob",
+            "--fuzzy",
+            "--page",
+            "--ignore-case",
+            "--model",
+        ),
+        *("-i", "-A", "-l", "-t", "-w", "-v", "-r", "-m", "-E", "-e"),
+    ],
+)
+def test_option_of_other_programs_leads_to_what_does_it_here(user: User, command: str, option: str) -> None:
+    result = user.invoke(command, "x", option)
+    assert result.exit_code == 2
+    error, hint = result.stderr.splitlines()
+    # What is near by its letters is not near by its meaning.
+    assert error == f"Error: no such option '{option}'"
+    assert re.fullmatch(rf"Hint: .+; see 'qmd {command} --help'", hint)
+
+
+def test_options_that_are_named_instead_exist() -> None:
+    context = click.Context(app, info_name="qmd")
+    for commands, table in _OPTIONS.items():
+        for command in commands.split():
+            found = app.get_command(context, command)
+            assert found is not None
+            real = {name for param in found.params for name in (*param.opts, *param.secondary_opts)}
+            for names, text in table.items():
+                assert set(names.split()) - real, (command, names)
+                told = re.sub(r"'qmd [^']*'", "", text)
+                assert set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", told)) <= real, (command, text)
+
+
+def test_text_that_looks_like_an_option_of_other_programs_stays_text(user: User) -> None:
+    for word in ("-testing", "-ignored", "-list"):
+        assert f"qmd search x -- {word}" in user.invoke("search", "x", word).stderr
 
 
 def test_collection_is_named_by_a_word_or_its_folder(reader: User) -> None:
