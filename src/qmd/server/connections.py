@@ -15,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from qmd.config.settings import DEFAULT_KEEP_ALIVE, DEFAULT_REQUEST_TIMEOUT, keep_alive, request_timeout
 from qmd.server.logs import client_logger
 from qmd.server.peers import PEER, Peer, address_of
-from qmd.system import raise_file_limit
+from qmd.system import raise_file_limit, trim_memory
 
 MAX_CONNECTIONS = 1000
 #: Enough open files for `MAX_CONNECTIONS`, the index and the models.
@@ -24,6 +24,8 @@ REQUIRED_FILES = 4096
 _RESERVED_FILES = 384
 #: A body makes progress if this many bytes of it arrive within the time limit.
 _MIN_PROGRESS = 1000
+#: A client reads its answer if it takes this many bytes of it, or the rest, within the time limit.
+_MIN_READ = 64_000
 #: Bytes of answers that may wait for their clients, in all connections together.
 MAX_UNREAD = 64_000_000
 
@@ -107,15 +109,15 @@ class Connection(H11Protocol):
 
     def resume_writing(self) -> None:
         super().resume_writing()
+        self._last_read = self.loop.time()
         if self._waits:
             self.on_response_complete()
 
     def check(self, now: float) -> None:
         """Close the connection if it made no progress for too long. Call this about every second."""
         unsent = self.transport.get_write_buffer_size()
-        if unsent < self._unsent or not unsent:
-            self._last_read = now
-        self._unsent = unsent
+        if not unsent or not self._unsent - _MIN_READ < unsent <= self._unsent:
+            self._last_read, self._unsent = now, unsent
         if now - self._last_read > self._limits.progress:
             logger.warning("closed a connection: the client does not read its answer")
             self.transport.abort()
@@ -171,6 +173,8 @@ class Connection(H11Protocol):
                 excess -= other.transport.get_write_buffer_size()
                 logger.warning("closed a connection: too many clients do not read their answers")
                 other.transport.abort()
+                # Otherwise the answers that were dropped would still take as much memory as all together.
+                trim_memory()
 
     def _refuse(self, status: HTTPStatus, detail: str) -> None:
         body = json.dumps({"detail": detail, "status_code": status}).encode()

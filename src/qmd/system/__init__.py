@@ -22,6 +22,7 @@ raise_file_limit = here.raise_file_limit
 read_start = here.read_start
 set_mode = here.set_mode
 share_with_child = here.share_with_child
+trim_memory = here.trim_memory
 try_lock = here.try_lock
 user_id = here.user_id
 write_start = here.write_start

@@ -108,3 +108,11 @@ def raise_file_limit(wanted: int) -> int:
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
             soft = limit
     return soft
+
+
+def trim_memory() -> None:
+    """Return freed memory to the system, because glibc otherwise keeps most of it."""
+    import ctypes
+
+    with suppress(AttributeError, OSError, TypeError):  # only glibc has it
+        ctypes.CDLL(None).malloc_trim(0)

@@ -7,15 +7,17 @@ import json
 import os
 import select
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
 from qmd.server.body_limit import MAX_BODIES
 from qmd.server.connections import MAX_UNREAD, Limits
-from tests.clients import Client, server_of
+from tests.clients import Client, Server, server_of
 from tests.users import User
 from tests.waiting import PATIENCE, until
 
@@ -182,6 +184,24 @@ def test_unread_answers_are_bounded_and_the_oldest_are_dropped(librarian: User) 
         assert complete == sorted(complete)
         assert complete[-1]
         assert len(server.post("/get", file="notes/large.md")["document"]["text"]) == SIZE
+
+
+def memory(server: Server) -> int:
+    """Return the bytes that a server has in memory."""
+    status = Path(f"/proc/{server.process.pid}/status").read_text(encoding="utf-8")
+    return 1024 * int(status.partition("VmRSS:")[2].split()[0])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of a process from /proc")
+def test_unread_answers_that_were_dropped_take_no_memory(librarian: User) -> None:
+    with server_of(librarian) as server, ExitStack() as stack:
+        for at in range(100):
+            reader = stack.enter_context(slow_reader(server))
+            assert reader.recv(12) == b"HTTP/1.1 200"
+            if at == 0:
+                before = memory(server)
+        # Some copies of a few answers exist while they are made.
+        assert memory(server) - before < MAX_UNREAD + 10 * SIZE
 
 
 def test_request_waits_until_the_previous_answer_is_read(librarian: User) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
 from qmd.config.settings import Settings
 from qmd.errors import ModelError
+from qmd.system import trim_memory
 from qmd.text.digest import sha256
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class ModelProvider:
         with self._lock:
             self._models = {}
             self._earlier = None
-        _trim_memory()
+        trim_memory()
 
     def server(self, role: Role) -> str | None:
         """Return the server that a role's texts are sent to, or None if its model runs on this machine."""
@@ -191,11 +191,3 @@ def model_setting(settings: Settings, role: Role) -> str | None:
         "generate": settings.generate_model,
     }
     return models[role]
-
-
-def _trim_memory() -> None:
-    """Return freed memory to the system, because glibc otherwise keeps most of it."""
-    import ctypes
-
-    with suppress(AttributeError, OSError, TypeError):  # only glibc has it
-        ctypes.CDLL(None).malloc_trim(0)
