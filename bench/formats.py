@@ -87,7 +87,7 @@ def main() -> None:
         result = results.setdefault(reader.format.name, Result(reader.format.name))
         result.files += 1
         if outcome.error is not None:
-            result.unread[outcome.reason or outcome.error.message] += 1
+            result.unread[outcome.failure.reason if outcome.failure else outcome.error.message] += 1
             result.named[path.name] = outcome.error.message.partition(": ")[2]
             continue
         pages = sum(max(1, len(source.anchors)) for _, source in outcome.documents)

@@ -137,7 +137,7 @@ def _try(result: Result, seeds: Sequence[int]) -> None:
                 if outcome.error is None:
                     result.read += 1
                 else:
-                    result.refused[outcome.reason or "not text"] += 1
+                    result.refused[outcome.failure.reason if outcome.failure else "not text"] += 1
                 problem = _broken(outcome)
                 if problem:
                     result.failures.append(f"{outcome.file.path}: {problem}")

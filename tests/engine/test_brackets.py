@@ -147,7 +147,10 @@ def test_field_of_another_collection_exists(index: qmd.Index, notes: Notes) -> N
     index.add_collection(str(notes(FILES)), "notes")
     index.add_collection(str(notes({"a.md": "# A\n\nheron\n"}, "other")), "other")
     response = index.search("heron [status:draft]", collections=["other"])
-    assert [stage.reason for stage in response.stages] == [None, "No documents: [status:draft] 0."]
+    assert [stage.reason for stage in response.stages] == [
+        None,
+        "No document passes the filter [status:draft].",
+    ]
     assert paths(index.search("heron [status:draft]")) == {"plan.md"}
 
 

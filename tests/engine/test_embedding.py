@@ -208,3 +208,24 @@ def test_embed_makes_what_a_killed_one_was_asked_for(remote: qmd.Index, notes: N
 
     missing = {name: remote.missing_vectors([name]).texts for name in remote.config.collections}
     assert missing == {"first": 1, "asked": 0, "last": 0}
+
+
+def said(index: qmd.Index, query: str) -> list[str | None]:
+    return [each.reason for each in index.query(query).stages if each.stage == "embedding"]
+
+
+@pytest.mark.slow
+def test_search_says_once_how_many_documents_of_its_hits_lack_vectors(
+    remote: qmd.Index, notes: Notes
+) -> None:
+    remote.add_collection(str(notes({"a.md": "A heron waits."}, "first")))
+    remote.embed()
+    remote.add_collection(str(notes({"b.md": "A bittern.", "c.md": "Another bittern."}, "second")))
+
+    assert said(remote, "heron waits") == []
+    assert said(remote, "bittern") == ["2 documents have no vectors yet: run 'qmd embed'"]
+    with embedding_lock(remote.locations.index):
+        assert said(remote, "bittern") == ["vectors are being made: 2 documents left"]
+    assert said(remote, "bittern") == ["2 documents have no vectors yet: run 'qmd embed'"]
+    remote.embed()
+    assert said(remote, "bittern") == []

@@ -116,7 +116,7 @@ def test_response_says_the_days_of_relative_dates(library: qmd.Index) -> None:
     assert library.search("heron after:2024").stage("dates") is None
     absent = library.search("heron after:tomorrow").stage("filter")
     assert absent is not None
-    assert absent.reason == f"No documents: after:{today + timedelta(days=1)} 0."
+    assert absent.reason == f"No document passes the filter after:{today + timedelta(days=1)}."
     pack = library.pack("heron after:today")
     assert [stage.reason for stage in pack.stages if stage.stage == "dates"] == [f"after {today}"]
     why = library.why("notes/file-old.md", "search", SearchRequest("heron after:7d"))

@@ -161,7 +161,8 @@ def response_of(
 def note_what_is_missing(session: Session, stages: Sequence[Stage], arguments: Mapping[str, Any]) -> None:
     """Note that there are no vectors, and what to type."""
     if any(stage.reason == VectorIndexMissingError.MESSAGE for stage in stages):
-        session.note(_missing_vectors(session, arguments))
+        found = VectorIndexMissingError.MESSAGE.partition(".")[0]
+        session.note(f"{found}: {_missing_vectors(session, arguments)}")
 
 
 def _missing_vectors(session: Session, arguments: Mapping[str, Any]) -> str:
@@ -193,7 +194,8 @@ def show_response(
     people = format_name == "cli"
     show_stages = people and arguments["explain"]
     if not show_stages:
-        session.note(*unexpected(response.stages))
+        told = VectorIndexMissingError.MESSAGE  # in the note above, with the number
+        session.note(*unexpected([stage for stage in response.stages if stage.reason != told]))
     view = view_for(session, arguments, text if people else None, response.unknown_fields)
 
     def printed(response: SearchResponse) -> str:

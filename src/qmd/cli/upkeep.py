@@ -214,8 +214,9 @@ def cleanup(session: Session, dry_run: bool) -> None:
 def backup(session: Session, file: str | None, portable: bool, force: bool, **options: Any) -> None:
     """Copy the index and its index.yml to one file. The index can be used meanwhile.
 
-    If FILE is missing or a folder, the file is named qmd-NAME-DATE-TIME.sqlite. The copy is checked before it
-    gets its name. Only you can read it, because it contains the text of your documents.
+    If FILE is missing or a folder, the file is named qmd-NAME-DATE-TIME.sqlite. It is made in the current
+    folder, or in the folder of qmd's cache if the current one is indexed. The copy is checked before it gets
+    its name. Only you can read it, because it contains the text of your documents.
 
     With --portable the file is for other machines and people, who search it with 'qmd --index-file FILE'. It
     names no folder of this machine, and cannot be restored.
@@ -229,7 +230,7 @@ def backup(session: Session, file: str | None, portable: bool, force: bool, **op
     """
     session.folder()
     if portable:
-        _export(session, file or os.curdir, force, options)
+        _export(session, file, force, options)
         return
     refuse(options, "--portable")
     with Bar("Copying", session) as bar:
@@ -237,7 +238,7 @@ def backup(session: Session, file: str | None, portable: bool, force: bool, **op
     say(f"{one_line(made.path)}: {_contents(made)}, {human_size(made.size)}.")
 
 
-def _export(session: Session, file: str, force: bool, options: dict[str, Any]) -> None:
+def _export(session: Session, file: str | None, force: bool, options: dict[str, Any]) -> None:
     passphrase = None
     if options["encrypt"] and not options["recipients"]:
         passphrase = os.environ.get("QMD_PASSPHRASE") or _new_passphrase()

@@ -321,7 +321,10 @@ ENGINE: Mapping[str, str] = {
     "nothing here seems to answer this": "这里似乎没有相关的内容",
     "the query has no word to look for": "查询中没有可搜索的词",
     "no words: the documents that pass the filters, newest first": "按时间从新到旧列出符合筛选的文档",
-    "{n} document(s) have no vectors yet: run 'qmd embed'": "{n} 篇文档还没有向量：请在“维护”中生成",
+    "{n} documents have no vectors yet: run 'qmd embed'": "{n} 篇文档还没有向量：请在“维护”中生成",
+    "{n} document has no vectors yet: run 'qmd embed'": "{n} 篇文档还没有向量：请在“维护”中生成",
+    "vectors are being made: {n} documents left": "正在生成向量：还剩 {n} 篇文档",
+    "vectors are being made: {n} document left": "正在生成向量：还剩 {n} 篇文档",
     "not ready within {n} s": "在 {n} 秒内没有完成",
     "counted among the {n} candidates, not all documents": "在 {n} 个候选文档中统计，并非全部文档",
     "documents for this query: {counts}": "针对此查询的文档：{counts}",
@@ -358,11 +361,16 @@ ENGINE: Mapping[str, str] = {
     ),
     "No documents: {counts}. Did you mean {value}?": "没有文档：{counts}。你是否要找 {value}？",
     "No documents: {counts}.": "没有文档：{counts}。",
+    "No document passes the filter {filter}. Did you mean {value}?": (
+        "没有文档符合筛选 {filter}。你是否要找 {value}？"
+    ),
+    "No document passes the filter {filter}.": "没有文档符合筛选 {filter}。",
     "Document not found: {name}": "未找到文档：{name}",
     "{names}: the text stays on this machine (models: {policy})": (
         "{names}：文本不离开本机 (models: {policy})"
     ),
-    "{n} document(s) have no vectors in this index file": "此索引文件中有 {n} 篇文档没有向量",
+    "{n} documents have no vectors in this index file": "此索引文件中有 {n} 篇文档没有向量",
+    "{n} document has no vectors in this index file": "此索引文件中有 {n} 篇文档没有向量",
     "did you mean '{value}'? fields: {names}": "你是否要找“{value}”？已有字段：{names}",
     "fields: {names}": "已有字段：{names}",
     "did you mean '{value}'? known collections: {names}": "你是否要找“{value}”？已有集合：{names}",

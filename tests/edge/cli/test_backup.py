@@ -139,6 +139,22 @@ def test_backup_file_is_named_by_index_and_time_and_private(owner: User) -> None
     assert {path.stat().st_mode & 0o777 for path in (named, dated)} == {0o600}
 
 
+@pytest.mark.parametrize("options", [(), ("--portable",)])
+def test_backup_without_a_file_never_writes_into_a_folder_that_is_indexed(
+    owner: User, options: tuple[str, ...]
+) -> None:
+    (owner.notes / "sub").mkdir(exist_ok=True)
+    before = sorted(owner.notes.rglob("*"))
+    for folder in (owner.notes, owner.notes / "sub"):
+        made = owner.run("backup", *options, cwd=folder)
+        assert made.returncode == 0, made.stderr
+        path = Path(made.stdout.partition(": ")[0])
+        assert path.parent.name == "backups"
+        assert path.parent.stat().st_mode & 0o777 == 0o700
+        path.unlink()
+    assert sorted(owner.notes.rglob("*")) == before
+
+
 def test_backup_overwrites_a_file_only_with_force(owner: User) -> None:
     before = copy_of(owner).read_bytes()
     change(owner)

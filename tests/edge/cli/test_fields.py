@@ -235,7 +235,7 @@ def test_multi_get_leaves_out_documents_that_do_not_pass_filters(keeper: User) -
     assert missing.exit_code == 1
     assert "No documents match: notes/** (with these filters)" in missing.stderr
     none = keeper.invoke("multi-get", "**", "--tag", "play")
-    assert (none.exit_code, none.stderr) == (1, "Error: No documents: tag:play 0.\n")
+    assert (none.exit_code, none.stderr) == (1, "Error: No document passes the filter tag:play.\n")
 
 
 def test_search_names_filters_that_nothing_passes_but_no_stage(keeper: User) -> None:

@@ -54,7 +54,7 @@ def test_search_fold_names_copies_in_every_format(writer: User) -> None:
         found = writer.ok("search", "kestrel", "--fold", "--format", name)
         assert expected in found, name
         assert expected not in writer.ok("search", "kestrel", "--format", name)
-    assert "folded  with 1 other document(s)" in writer.ok("search", "kestrel", "--fold", "--explain")
+    assert "folded  with 1 other document of" in writer.ok("search", "kestrel", "--fold", "--explain")
 
 
 def test_marks_are_listed_explained_replayed_and_removed(writer: User) -> None:

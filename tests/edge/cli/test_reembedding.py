@@ -183,7 +183,7 @@ def test_new_files_do_not_reactivate_old_vectors(owner: User, server: Server) ->
     # Texts without old vectors are newer than these, because the old vectors were complete once.
     found = owner.invoke("vsearch", "return to the last release", "--json", "-n", "1")
     assert asked(server) == {"first"}
-    assert f"{2 * ALL} document(s) have no vectors yet" in found.stderr
+    assert f"{2 * ALL} documents have no vectors yet" in found.stderr
 
 
 def test_return_to_the_old_model_needs_no_embedding(mover: User, server: Server) -> None:
@@ -248,7 +248,7 @@ def test_missing_old_model_falls_back_to_the_new_vectors(owner: User, server: Se
     assert json.loads(result.stdout)[0]["file"] == "qmd://birds/one.md"
     assert f"vectors of own cannot be used: {model}: no such file" in result.stderr
     assert f"in use: second@{server.url}: {100 * len(MORE) // ALL}%" in result.stderr
-    assert f"{len(FILES)} document(s) have no vectors yet" in result.stderr
+    assert f"{len(FILES)} documents have no vectors yet" in result.stderr
 
 
 def test_old_remote_model_gets_no_text_of_local_only_collections(owner: User, server: Server) -> None:

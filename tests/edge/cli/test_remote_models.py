@@ -184,8 +184,13 @@ def test_query_skips_models_of_servers_that_are_down(served: User, server: Serve
     result = served.invoke("query", "rollback release", "--json")
     assert result.exit_code == 0
     assert json.loads(result.stdout)[0]["file"] == "qmd://notes/deploy.md"
-    assert "expand skipped: The server of 'gone@http://127.0.0.1:9/v1' cannot be reached" in result.stderr
-    assert f"vector failed: The server of 'tiny@{short_lived.url}' cannot be reached" in result.stderr
+    assert (
+        "searched without variants: The server of 'gone@http://127.0.0.1:9/v1' cannot be reached"
+        in result.stderr
+    )
+    assert (
+        f"not searched by meaning: The server of 'tiny@{short_lived.url}' cannot be reached" in result.stderr
+    )
     assert json.loads(served.ok("status", "--json"))["needs_embedding"] == 0
 
 
@@ -194,7 +199,7 @@ def test_query_does_not_wait_for_a_silent_server(served: User, server: Server) -
     server.faults += [server.never] * 3
     found = served.run("query", "rollback release", "--timeout", "0.3", "--json")
     assert found.returncode == 0
-    assert "timed out: not ready within 0.3 s" in found.stderr
+    assert "not searched by meaning: not ready within 0.3 s" in found.stderr
     assert json.loads(found.stdout)[0]["file"] == "qmd://notes/deploy.md"
 
 
@@ -218,7 +223,7 @@ def test_slow_expansion_leaves_time_for_the_other_stages(served: User, server: S
     assert found.returncode == 0
     (first, *_) = json.loads(found.stdout)
     assert first["file"] == "qmd://notes/deploy.md"
-    assert "expand timed out: not ready within " in found.stderr
+    assert "searched without variants: not ready within " in found.stderr
     assert "vector" not in found.stderr
     assert "rerank" not in found.stderr
     assert ("rerank" in first["explain"]) == (command == "query")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from qmd.cli.render.passage import labelled
 from qmd.cli.render.rows import plain, program_text
 from qmd.cli.terminal import columns, one_line, width_of
+from qmd.text.wording import plural
 from qmd.types.traces import (
     Adjustment,
     ContractBlend,
@@ -29,8 +30,18 @@ if TYPE_CHECKING:
     from qmd.types import SearchResponse, Stage, ValueCount
 
 _TIERS = {"all": "all words", "any": "some words", "longer": "longer words"}
-#: Stages whose reason is a sentence for the user.
-_TELLING = ("filter", "answer", "dates", "index", "operators")
+#: What a search does without a stage. The reasons of other stages are sentences for the user.
+_WITHOUT = {
+    "vector": "not searched by meaning",
+    "vector variants": "variants not searched by meaning",
+    "lexical variants": "variants not searched by words",
+    "longer words": "not searched for longer words",
+    "rerank": "not reranked",
+    "expand": "searched without variants",
+    "cache": "not kept for the next time",
+    "marks": "pins and marks do not count",
+}
+_WITHOUT_WORDS = "not searched by words"
 _HEADINGS = ("list", "rank", "score", "weight", "gives")
 
 
@@ -79,7 +90,7 @@ def _line(step: Trace) -> Iterator[str]:
             found = f"from {score:.3f} " if score else ""
             yield f"raised  {found}above {one_line(file)}, which it replaces"
         case Fold(copies):
-            yield f"folded  with {copies} other document(s) of the same text"
+            yield f"folded  with {plural(copies, 'other document')} of the same text"
         case DateOrder(date):
             yield f"sorted  by date: {date}"
 
@@ -147,10 +158,11 @@ def stages(found: Sequence[Stage]) -> str:
 
 def unexpected(found: Sequence[Stage]) -> list[str]:
     """Return a line for each stage that the user should know of."""
-    return [
-        stage.reason
-        if stage.stage in _TELLING and stage.reason
-        else f"{stage.stage} {stage.status.replace('_', ' ')}: {stage.reason or 'no reason given'}"
-        for stage in found
-        if stage.notable
-    ]
+    lines = []
+    for stage in found:
+        if stage.notable:
+            without = _WITHOUT.get(stage.stage, "")
+            if stage.stage == "lexical" and stage.status != "skipped":  # else the query has no words
+                without = _WITHOUT_WORDS
+            lines.append(": ".join(filter(None, (without, stage.reason or without or stage.stage))))
+    return lines

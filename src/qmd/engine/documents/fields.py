@@ -173,11 +173,14 @@ def explain_empty(store: Store, scope: Scope) -> str:
     assert scope.where is not None
     counted: list[str] = []
     suggestion = ""
-    for part in parts(scope.where):
+    conditions = [*parts(scope.where)]
+    for part in conditions:
         count = store.fields.count(Scope(scope.collections, part))
         counted.append(f"{describe(part)} {count}")
         if not count and not suggestion:
             suggestion = _nearest_value(store, scope, part)
+    if len(conditions) == 1:
+        return f"No document passes the filter {describe(conditions[0])}.{suggestion}"
     return f"No documents: {', '.join(counted)}.{suggestion}"
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from qmd.config.held_file import hold
-from qmd.errors import AlreadyRunningError
+from qmd.config.held_file import hold, publish, read_held
+from qmd.errors import AlreadyRunningError, StoreError
 from qmd.models.base import Embedder
 from qmd.store.base import Store
 from qmd.store.values import Embedded, Pending, Scope, VectorSet
@@ -147,9 +147,24 @@ def embedding_lock(location: str) -> Iterator[str]:
             "wait for it to end; if you stop it, its finished vectors stay",
         )
     try:
+        state = publish(_running(location), b"%d" % os.getpid())
+    except OSError as error:
+        os.close(file)
+        raise StoreError(f"cannot write beside {location}: {error.strerror}") from error
+    try:
         yield _worker_prefix(location)
     finally:
+        os.close(state)
         os.close(file)
+
+
+def is_running(location: str) -> bool:
+    """Return whether a process makes vectors for an index. It does not touch the lock, so none is refused."""
+    return read_held(_running(location)) is not None
+
+
+def _running(location: str) -> str:
+    return f"{location}.embed.running"
 
 
 def shares(

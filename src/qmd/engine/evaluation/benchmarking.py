@@ -24,6 +24,7 @@ from qmd.engine.evaluation.modes import (
 )
 from qmd.engine.requests import SearchRequest, collections_of
 from qmd.errors import NotFoundError, UsageError
+from qmd.text.wording import plural
 from qmd.types import Hit
 
 #: How many missing documents a note names.
@@ -124,7 +125,7 @@ def _evaluate_folder(
     notes = _missing_notes(fixture, set(corpus.ids).__contains__)
     for path, reason in corpus.problems[:1]:
         count = len(corpus.problems)
-        notes.append(f"{count} document(s) could not be indexed, the first: {reason} ({path})")
+        notes.append(f"{plural(count, 'document')} could not be indexed, the first: {reason} ({path})")
     return Evaluation(fixture, documents, k, results, tuple(notes))
 
 
@@ -151,4 +152,6 @@ def _missing_notes(fixture: Fixture, is_indexed: Callable[[str], bool]) -> list[
     if not missing:
         return []
     examples = ", ".join(missing[:_NAMED]) + (", ..." if len(missing) > _NAMED else "")
-    return [f"{len(missing)} expected document(s) are not in the index, so nothing finds them: {examples}"]
+    return [
+        f"not in the index, so nothing finds them: {plural(len(missing), 'expected document')} ({examples})"
+    ]

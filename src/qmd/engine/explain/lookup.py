@@ -20,6 +20,7 @@ from qmd.sources.patterns import compile_pattern
 from qmd.sources.reading import source_at
 from qmd.store.base import Store
 from qmd.text.uris import is_uri, parse_uri, split_location
+from qmd.text.wording import plural
 from qmd.types import DEFAULT_PATTERN, UTF_8, Collection, Config, Document
 
 
@@ -103,7 +104,7 @@ class Lookup(Struct, frozen=True):
             doubt = ", which is a guess: if letters are wrong, set the collection's 'encoding'"
             notes.append(f"the file is read as {decoding.charset}{doubt if decoding.doubtful else ''}")
         if decoding.zeros:
-            notes.append(f"the file has {decoding.zeros:,} NUL byte(s), which are indexed as spaces")
+            notes.append(f"the file has {plural(decoding.zeros, 'NUL byte')}, indexed as spaces")
         # The text of Markdown contains all that it omits; see `Explainer`.
         if "format" in source.fields:
             notes += [f"left out: {phrase}" for phrase in source.omitted]

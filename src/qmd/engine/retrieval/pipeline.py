@@ -112,6 +112,10 @@ class Pipeline:
         else:
             search.skip("lexical" if plan.words else "vector", NO_TERMS)
         hits = make_hits(search, found.highlighter, shown, states, found.source)
+        if search.vectors is not None:
+            from qmd.engine.retrieval.retrievers import note_pending
+
+            note_pending(search, hits, hybrid=plan.hybrid)
         if not ranked:
             search.stages += explain_no_hits(self._store, config, scope, typed.where)
         elif request.scores == "calibrated":

@@ -16,8 +16,10 @@ from qmd.engine.retrieval.found import Found
 from qmd.engine.retrieval.plan import SubQuery, main_query, subqueries
 from qmd.engine.retrieval.search import Search, Task
 from qmd.errors import ModelError, QmdError, VectorIndexMissingError
-from qmd.store.values import ChunkMatch, LexicalMatches, Scope
+from qmd.store.values import ChunkMatch, LexicalMatches
 from qmd.text.query import as_prose, parse
+from qmd.text.wording import plural
+from qmd.types import Hit
 
 if TYPE_CHECKING:
     from qmd.models.base import Probe
@@ -137,12 +139,26 @@ def _note_gaps(search: Search, vectors: ActiveVectors) -> None:
     if local:
         search.skip("embedding", egress.explain_local(sorted(local)), expected=True)
     embedded = replace(search.scope, collections=egress.allowed(search.scope.collections, local))
-    note_pending(search, vectors.fingerprint, embedded)
+    search.vectors = vectors.fingerprint, embedded
 
 
-def note_pending(search: Search, fingerprint: str, scope: Scope) -> None:
-    """Record a stage if some documents of a scope have no vectors in a set."""
-    pending = search.store.pending.count(fingerprint, scope)
-    if pending:
-        where = "in this index file" if search.models.portable else "yet: run 'qmd embed'"
-        search.skip("embedding", f"{pending} document(s) have no vectors {where}")
+def note_pending(search: Search, hits: Sequence[Hit], *, hybrid: bool) -> None:
+    """Record a stage if documents have no vectors: of the collections of hits, if words can be hits too."""
+    if search.vectors is None:
+        return
+    fingerprint, scope = search.vectors
+    if hybrid and hits:
+        hit = {each.collection for each in hits}
+        scope = replace(scope, collections=tuple(name for name in scope.collections if name in hit))
+    pending = search.store.pending.count(fingerprint, scope) if scope.collections else 0
+    if not pending:
+        return
+    from qmd.engine.embedding.batches import is_running
+
+    without = f"{plural(pending, 'document')} {'has' if pending == 1 else 'have'} no vectors"
+    if search.models.portable:
+        search.skip("embedding", f"{without} in this index file")
+    elif is_running(search.store.location):
+        search.skip("embedding", f"vectors are being made: {plural(pending, 'document')} left")
+    else:
+        search.skip("embedding", f"{without} yet: run 'qmd embed'")

@@ -44,6 +44,8 @@ class Search(Struct):
     threads: Callable[[], ThreadPoolExecutor]
     stages: list[Stage] = field(default_factory=list)
     failures: list[QmdError] = field(default_factory=list)
+    #: The set of vectors that is searched, and the scope in which it may lack some.
+    vectors: tuple[str, Scope] | None = None
 
     def start(self, work: Callable[[], Result]) -> Task[Result]:
         """Start work in a thread, unless the time is up. Raises `CancelledError` if cancelled."""

@@ -22,7 +22,6 @@ from qmd.engine.documents.links import Links
 from qmd.engine.embedding.active_vectors import by_priority
 from qmd.engine.retrieval.found import Found
 from qmd.engine.retrieval.likelihood import mean_cosine
-from qmd.engine.retrieval.retrievers import note_pending
 from qmd.engine.retrieval.search import Search
 from qmd.errors import ModelError
 from qmd.ranking import fusion
@@ -76,7 +75,7 @@ def find_similar(search: Search) -> tuple[Found, Sequence[Ranked]]:
     nearest = _nearest(search, source, left_out, length)
     part = "\n".join(text[chunk.start : chunk.end] for chunk in source.chunks)
     found, matches = _search_words(search, part, left_out, length)
-    note_pending(search, source.fingerprint, search.scope)
+    search.vectors = source.fingerprint, search.scope
     return Found("", source=text), _ranked(search, source, nearest, found.words, matches)
 
 

@@ -18,6 +18,7 @@ from qmd.config.validate import require_file_name
 from qmd.engine.embedding.batches import embedding_lock
 from qmd.engine.opening import beside_foreign, find_locations, read_store_url
 from qmd.engine.parts import Part
+from qmd.engine.workspace import Workspace
 from qmd.errors import (
     BusyError,
     ConfigError,
@@ -27,7 +28,7 @@ from qmd.errors import (
     StoreError,
     UsageError,
 )
-from qmd.store.base import Store
+from qmd.sources.paths import is_inside
 from qmd.store.sqlite import backup as copies
 from qmd.store.sqlite.opening import belongs_to_us, is_database
 from qmd.store.sqlite.store import SqliteStore
@@ -68,7 +69,8 @@ class BackupMethods(Part):
         """Copy the index and its configuration to one file; others may write meanwhile.
 
         Args:
-            target: A file or a folder; by default the current folder.
+            target: A file or a folder; by default the current folder, or a folder of the cache if that is
+                indexed.
             force: Replace an existing file.
             on_pages: Called with (pages copied, pages in total).
 
@@ -86,7 +88,7 @@ class BackupMethods(Part):
         if not os.path.exists(store.location):
             raise NotFoundError(f"there is no index yet at {store.location}", "'qmd update' makes it")
         name = f"qmd-{index_name(locations)}-{now():%Y%m%d-%H%M%S}.sqlite"
-        path = target_path(store, target, name, force=force)
+        path = target_path(self._workspace, target, name, force=force)
         notes = {_CREATED: now().isoformat(timespec="seconds").encode()}
         if os.path.exists(locations.config):
             notes[_CONFIG] = read_bytes(locations.config)
@@ -95,12 +97,13 @@ class BackupMethods(Part):
         return _backup(path, copies.read(path, thorough=False))
 
 
-def target_path(store: Store, target: str | None, name: str, *, force: bool) -> str:
-    """Return the path of a new file: `target`, or `name` in it if it is a folder.
+def target_path(workspace: Workspace, target: str | None, name: str, *, force: bool) -> str:
+    """Return the path of a new file: `target`, or `name` in it if it is a folder; see `_folder` for None.
 
     Raises `ConflictError` if the file exists and `force` is false, `UsageError` if it is the index itself.
     """
-    path = os.path.abspath(target or os.curdir)
+    store = workspace.store
+    path = os.path.abspath(target or _folder(workspace))
     require_file_name(path)
     if os.path.isdir(path):
         path = os.path.join(path, name)
@@ -110,6 +113,20 @@ def target_path(store: Store, target: str | None, name: str, *, force: bool) -> 
         if not force:
             raise ConflictError(f"{path} is there already", "name another file, or replace it with --force")
     return path
+
+
+def _folder(workspace: Workspace) -> str:
+    """Return the current folder. If it is indexed, and perhaps synchronized, a private one of the cache."""
+    here = os.path.realpath(os.curdir)
+    collections = workspace.configuration.read().collections.values()
+    if not any(is_inside(here, os.path.realpath(collection.path)) for collection in collections):
+        return here
+    folder = os.path.join(workspace.cache_dir, "backups")
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be made: {error.strerror}", "name a file") from error
+    return folder
 
 
 @contextmanager

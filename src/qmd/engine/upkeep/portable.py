@@ -59,7 +59,7 @@ class ExportMethods(Part):
 
     def export(
         self,
-        target: str,
+        target: str | None,
         collections: Sequence[str] = (),
         *,
         texts: bool = True,
@@ -74,7 +74,7 @@ class ExportMethods(Part):
         has those that searches use.
 
         Args:
-            target: A file or a folder.
+            target: A file or a folder; None as for `backup`.
             collections: The collections to copy; all, if none is named.
             texts: Whether to copy the texts of documents. Without them documents are found, but not shown;
                 their words and the order of the words are still in the file, because they are its index.
@@ -105,7 +105,7 @@ class ExportMethods(Part):
         if not any(scans.get(name) for name in names):
             raise NotFoundError("nothing of these collections is indexed yet", "run 'qmd update'")
         name = f"{index_name(workspace.locations)}.qmd" + (".age" if encrypted else "")
-        path = target_path(store, target, name, force=force)
+        path = target_path(self._workspace, target, name, force=force)
         vectors = _vectors(workspace, config)
         portable = portable_part(config, names)
         with written(path) as temporary, _plain(workspace, temporary, encrypted) as plain:
