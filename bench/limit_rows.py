@@ -18,7 +18,7 @@ import load
 import speed
 import web
 from common import median, percentile, read_collection, word_counts
-from install_size import sizes
+from install_size import measured
 from limit_programs import BARE, GRAPH, PLAIN_SERVER, blank_page, memory
 from processes import Program, ours, peer
 from serving import found_queries
@@ -330,8 +330,8 @@ def reranked(name: str, bench: Bench) -> Figures:
 
 
 def install(_bench: Bench) -> Figures:
-    """Measure the disk space of the core install without weights."""
-    found = sizes()
+    """Measure the disk space of an installation without weights."""
+    found, _, _ = measured()
     return {
         "qmd": Figure(sum(found.values())),
         "onnxruntime and numpy": Figure(found["onnxruntime"] + found["numpy"]),

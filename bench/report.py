@@ -366,8 +366,9 @@ def install_size() -> str:
     if not result:
         return ""
     largest = [f"{name} {size:.0f}" for name, size in [*result["packages_mb"].items()][:4]]
-    total = f"Without the default model's weights: {result['total_mb']:.0f} MB"
-    return f"### Core install\n\n{total}, of which {', '.join(largest)}."
+    total = f"Without the default model: {result['total_mb']:.0f} MB, of which {', '.join(largest)}"
+    model = f"The model takes {result['model_mb']:.0f} MB, and {result['cache_mb']:.0f} MB in the cache"
+    return f"### Installation\n\n{total}. {model} after the first query. Bytecode is counted."
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ git ls-files -z --cached --others --exclude-standard | tar -cf - --null -T - | t
 export HOME="$work/home" PATH="$work/home/.local/bin:$work/venv/bin:$work/bin:$PATH" UV_PYTHON="$python"
 cp -R examples/notes "$HOME/notes"
 cd "$HOME/qmd"
+git init -q && git add --all && git -c user.name=x -c user.email=x@host.example commit -q -m "The clone"
 version="qmd $(sed -n 's/^__version__ = "\(.*\)"$/\1/p' src/qmd/_version.py)"
 echo "python $work/example.py" >>"$work/commands"
 echo "qmd skill show" >>"$work/commands" # a file that is no module
@@ -52,6 +53,8 @@ while IFS= read -r command; do
       ;;
   esac
 done <"$work/commands"
+left="$(git status --short)"
+[ -z "$left" ] || fail "It left files in the clone: $left"
 # However it was installed, what it says of a missing extra is the command that installs it.
 for program in "$HOME/.local/bin/qmd" "$work/venv/bin/qmd"; do
   encrypt() { QMD_PASSPHRASE=secret "$program" backup --portable --encrypt "$work/$1"; }
