@@ -63,4 +63,5 @@ for program in "$HOME/.local/bin/qmd" "$work/venv/bin/qmd"; do
   echo "\$ $command"
   sh -c "$command" >"$work/output" 2>&1 || fail "It failed: $(cat "$work/output")"
   encrypt second >"$work/output" 2>&1 || fail "The extra is still missing: $(cat "$work/output")"
+  rm "$work/second"
 done

@@ -1,4 +1,4 @@
-"""How qmd was installed, and the command that adds an extra to that installation."""
+"""How qmd was installed, and the commands that add to that installation."""
 
 from __future__ import annotations
 
@@ -44,6 +44,11 @@ def install_command(extra: str) -> str:
     if not origin.is_there:
         return shlex.join([*_adding(), *_needs(extra)])
     return shlex.join(_tool(origin, extra) or [*_adding(), *origin.with_extras(extra)])
+
+
+def package_command(name: str) -> str:
+    """Return the command that adds a package to this installation."""
+    return shlex.join([*_adding(), name])
 
 
 def _origin() -> _Origin:

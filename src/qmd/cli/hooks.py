@@ -110,9 +110,9 @@ def status(session: Session) -> None:
       qmd hook status
     """
     from qmd.cli.hook_limit import log_file
-    from qmd.engine.doctor.hooks import examine
+    from qmd.engine.doctor.agents import hooks
 
-    findings = [*examine(os.environ, session.folder())]
+    findings = [*hooks(os.environ, session.folder())]
     for finding in findings:
         say(f"{finding.message}" + (f"; {finding.hint}" if finding.hint else ""))
     if not findings:

@@ -116,7 +116,8 @@ def _row(use: ModelUse) -> dict[str, Any]:
 
 def _remarks(uses: Sequence[ModelUse]) -> list[str]:
     """Return what the table does not show: models with problems, and files that two roles share."""
-    lines: dict[str, str] = {}
+    problems: dict[str, list[str]] = {}
+    lines: list[str] = []
     owners: dict[tuple[str, ...], str] = {}
     for use in uses:
         installation = use.installation
@@ -127,7 +128,8 @@ def _remarks(uses: Sequence[ModelUse]) -> list[str]:
         expected = installation.condition == "unprepared" or (shared and installation.condition == "ready")
         if installation.reason and not expected:
             hint = f" ({one_line(installation.hint)})" if installation.hint else ""
-            lines[use.role] = f"{use.role}: {one_line(installation.reason)}{hint}"
+            problems.setdefault(f"{one_line(installation.reason)}{hint}", []).append(use.role)
         elif shared:
-            lines[use.role] = f"{use.role} uses the same files as {owner}: they are stored once."
-    return ["", *lines.values()] if lines else []
+            lines.append(f"{use.role} uses the same files as {owner}: they are stored once.")
+    lines = [*(f"{', '.join(roles)}: {told}" for told, roles in problems.items()), *lines]
+    return ["", *lines] if lines else []

@@ -58,7 +58,7 @@ def remove(path: str, section: str, name: str) -> Change:
     present = _servers(path, settings, section).get(name)
     if present is None:
         return Change(path, before, before)
-    if not _runs_qmd(present):
+    if not _own_words(present):
         raise ConflictError(
             f"the server '{name}' in {path} does not run qmd; it was left alone",
             "name the server to remove with --name",
@@ -70,6 +70,15 @@ def remove(path: str, section: str, name: str) -> Change:
     return Change(path, before, _written(path, before, wanted, section, name))
 
 
+def installed(path: str, section: str) -> dict[str, list[str]]:
+    """Return the words of each server in the settings at `path` that runs `qmd mcp`, by its key.
+
+    Raises `ConfigError` if the file cannot be read.
+    """
+    servers = _servers(path, load(path)[1], section)
+    return {name: words for name, entry in servers.items() if (words := _own_words(entry))}
+
+
 def shown(path: str, section: str, name: str, entry: Entry) -> str:
     """Return a server's entry as it stands in the settings at `path`."""
     if is_toml(path):
@@ -77,19 +86,20 @@ def shown(path: str, section: str, name: str, entry: Entry) -> str:
     return json.dumps({section: {name: entry}}, ensure_ascii=False, indent=2)
 
 
-def _runs_qmd(entry: Any) -> bool:
+def _own_words(entry: Any) -> list[str]:
+    """Return the words of the command of a server that runs `qmd mcp`; [] if it runs something else."""
     if not isinstance(entry, dict):
-        return False
+        return []
     command, args = entry.get("command"), entry.get("args", [])
     words = [
         *(command if isinstance(command, list) else [command]),
         *(args if isinstance(args, list) else []),
     ]
-    if not all(isinstance(word, str) for word in words):
-        return False
+    if not words or not all(isinstance(word, str) for word in words):
+        return []
     module = [word for word in words[1:] if word != "-P"][:2]
     program = os.path.basename(words[0]) == "qmd" or module == ["-m", "qmd"]
-    return program and "mcp" in words
+    return words if program and "mcp" in words[1:] else []
 
 
 def _servers(path: str, settings: Entry, section: str) -> Entry:

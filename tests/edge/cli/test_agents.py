@@ -310,3 +310,42 @@ def test_mcp_install_keeps_a_settings_file_that_is_a_link(user: User) -> None:
     user.ok("mcp", "install", "--client", "cursor")
     assert path.is_symlink()
     assert "qmd" in read(real)["mcpServers"]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_doctor_checks_the_program_that_a_server_runs(user: User, client: str, tmp_path: Path) -> None:
+    path, old = settings(user, client), tmp_path / "old" / "qmd"
+    user.ok("mcp", "install", "--client", client, "--index", "work")
+    checked = json.loads(user.invoke("doctor", "--json").stdout)
+    (found,) = (each for each in checked if each["check"] == "mcp")
+    assert found["level"] == "ok"
+    assert str(path) in found["message"]
+    text = path.read_text(encoding="utf-8")
+    program = next(word for word in re.findall(r'"([^"]+)"', text) if word.startswith("/"))
+    old.parent.mkdir()
+    old.write_text(f"#!{tmp_path}/gone/bin/python\n", encoding="utf-8")
+    old.chmod(0o755)
+    for moved, gone in ((str(tmp_path / "gone" / "qmd"), "gone/qmd"), (str(old), "gone/bin/python")):
+        path.write_text(text.replace(program, moved), encoding="utf-8")
+        if "-m" in text:  # a Python that runs the module
+            path.write_text(path.read_text(encoding="utf-8").replace('"-m", "qmd", ', ""), encoding="utf-8")
+        checked = json.loads(user.invoke("doctor", "--json").stdout)
+        (found,) = (each for each in checked if each["check"] == "mcp")
+        assert found["level"] == "problem"
+        assert f"{gone} is not there any more" in found["message"]
+        command = re.fullmatch(r'run "(.+)"', found["hint"])
+        assert command
+        assert user.invoke(*shlex.split(command[1])[1:]).exit_code == 0
+        assert path.read_text(encoding="utf-8") == text
+
+
+def test_doctor_leaves_settings_alone_that_are_not_of_qmd(user: User) -> None:
+    path = settings(user, "vscode")
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        '// mine\n{"servers": {"other": {"command": "/gone/other", "args": ["mcp"]}}}', encoding="utf-8"
+    )
+    result = user.invoke("doctor", "--json")
+    assert result.exit_code == 0
+    (found,) = (each for each in json.loads(result.stdout) if each["check"] == "mcp")
+    assert found["level"] == "ok"

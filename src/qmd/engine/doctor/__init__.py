@@ -12,7 +12,7 @@ from qmd.config.locations import Locations
 from qmd.config.paths import cache_dir
 from qmd.config.settings import resolve
 from qmd.engine.access.project_trust import Trust
-from qmd.engine.doctor import configuration, hooks, index_file, models, program
+from qmd.engine.doctor import agents, configuration, index_file, models, program
 from qmd.engine.doctor.finding import Finding, attempt
 from qmd.engine.doctor.secrets import SecretPlace, places
 from qmd.engine.models.provider import ModelProvider
@@ -48,7 +48,8 @@ def examine(
     yield from program.readers()
     yield from program.variables(environ)
     yield from program.plugins()
-    yield from hooks.examine(environ, os.getcwd())
+    yield from agents.hooks(environ, os.getcwd())
+    yield from agents.servers(environ, os.getcwd())
     written = yield from configuration.read(locations.config)
     config = None
     if written is not None:

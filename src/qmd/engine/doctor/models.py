@@ -21,14 +21,24 @@ _SAMPLES, _SAME_COSINE = 5, 0.99
 def installed(
     settings: Settings, cache_dir: str, provider: ModelProvider, on_step: OnStep
 ) -> Generator[Finding, None, bool]:
-    """Check that each role's model is installed and works; returns True if the embedder is ready."""
+    """Check that each role's model is installed and works; returns True if the embedder is ready.
+
+    What is wrong with several roles for one reason is one problem.
+    """
     on_step("Checking the models")
     embeds = False
+    problems: dict[tuple[str, str | None], list[str]] = {}
     for use in models(settings, cache_dir, thorough=True):
         finding = _model(use, provider)
         if use.role == "embed":
             embeds = use.condition in ("ready", "remote") and finding.level != "problem"
-        yield finding
+        if finding.level == "problem":
+            told = finding.message.removeprefix(f"{use.role}: ")
+            problems.setdefault((told, finding.hint), []).append(use.role)
+        else:
+            yield finding
+    for (told, hint), roles in problems.items():
+        yield problem(f"model {roles[0]}", f"{', '.join(roles)}: {told}", hint)
     return embeds
 
 

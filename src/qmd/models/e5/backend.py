@@ -11,7 +11,7 @@ from qmd.errors import ModelError
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL as CARD
 from qmd.models.catalog import Condition, Installation, Leftover, ModelCard
 from qmd.models.e5 import convert, package
-from qmd.models.e5.embedder import E5Embedder, load_embedder
+from qmd.models.e5.embedder import E5Embedder, check_installed, load_embedder
 
 if TYPE_CHECKING:
     from qmd.config.settings import Settings
@@ -37,6 +37,10 @@ def load(
 
 def inspect(card: ModelCard, cache_dir: Path, *, thorough: bool) -> Installation:
     """Check the package's weights and the converted model; `thorough` compares their checksums."""
+    try:
+        check_installed()
+    except ModelError as absent:
+        return Installation("unsupported", reason=absent.message, hint=absent.hint)
     target = convert.folder(cache_dir)
     error = _weights_error(cache_dir, thorough)
     paths = [] if error else [package.locate_weights(cache_dir)]

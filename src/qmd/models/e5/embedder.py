@@ -7,11 +7,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from weakref import WeakValueDictionary
 
 from qmd.errors import ModelError
+from qmd.installation import package_command
 from qmd.models.base import CancelledError
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL as CARD
 from qmd.models.e5 import convert
@@ -57,6 +59,15 @@ def load_embedder(
         if embedder is None:
             embedder = _shared[key] = E5Embedder(*key, progress)
         return embedder
+
+
+def check_installed() -> None:
+    """Raise `ModelError` if the package that runs the model is not installed."""
+    if find_spec("onnxruntime") is None:
+        raise ModelError(
+            f"{CARD.name} needs the package 'onnxruntime', which is not installed",
+            f"{package_command('onnxruntime')}; docs/platforms.md says where it cannot be installed",
+        )
 
 
 class E5Embedder:
@@ -245,6 +256,7 @@ class E5Embedder:
     def _open(self) -> onnxruntime.InferenceSession:
         # Some builds of onnxruntime report to their maker from their import on, and keep a store for it.
         os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+        check_installed()
         import onnxruntime as ort
 
         options = ort.SessionOptions()
