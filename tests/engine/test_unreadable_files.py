@@ -49,7 +49,7 @@ def test_unreadable_files_have_a_reason_and_are_not_read_again(index: qmd.Index,
 
 
 def test_changed_file_that_cannot_be_read_stays_and_is_marked(index: qmd.Index, notes: Notes) -> None:
-    folder = notes({"a.md": "heron", "b.md": "ibis", "box.mbox": MAILS, "sub/c.ipynb": json.dumps(NOTEBOOK)})
+    folder = notes({"a.md": "heron", "b.md": "egret", "box.mbox": MAILS, "sub/c.ipynb": json.dumps(NOTEBOOK)})
     index.add_collection(str(folder), formats=["all"])
     (folder / "a.md").write_bytes(bytes(range(256)) * 9)
     (folder / "box.mbox").write_bytes(bytes(range(256)) * 9)
@@ -72,6 +72,14 @@ def test_changed_file_that_cannot_be_read_stays_and_is_marked(index: qmd.Index, 
     assert len(marks) == 1
     why = index.why("notes/a.md", "search", SearchRequest("heron"))
     assert any("not text; what was indexed before stays, since 20" in note for note in why.notes)
+    for reader in (index, index.limited(["notes"]), index.limited(agent=True)):
+        (said,) = (each.reason for each in reader.search("heron").stages if each.stage == "unread")
+        assert said is not None
+        assert said.startswith("text of before, because the file could not be read since 20")
+        assert "notes/a.md" in said
+        assert reader.get("notes/a.md").unread_since
+        assert not reader.get("notes/b.md").unread_since
+        assert not any(each.stage == "unread" for each in reader.search("egret").stages)
     assert not index.limited(agent=True).status().notes
     (folder / "a.md").write_text("a crane", encoding="utf-8")
     assert index.rescan("notes", ["a.md"]).updated == 1

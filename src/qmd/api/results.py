@@ -209,8 +209,9 @@ class Document(Struct, frozen=True, omit_defaults=True):
 
     `sourceType` is the media type of the file if the text was extracted from a format other than Markdown,
     and `anchor` the place in the file where the first line comes from. `state` and `session` are as in a
-    search: the text begins with the state if the document is superseded, expired or deprecated. `commit` is
-    the one that the text is from, if it is that of a date.
+    search: the text begins with the state if the document is superseded, expired or deprecated, and with a
+    note if its file could not be read any more. `commit` is the one that the text is from, if it is that of a
+    date.
     """
 
     uri: str
@@ -236,6 +237,8 @@ class Document(Struct, frozen=True, omit_defaults=True):
             text = f"<!-- Context: {page.context} -->\n\n{text}"
         if page.state.sinks:
             text = f"<!-- State: {_in_comment(page.state.line)} -->\n\n{text}"
+        if page.unread_since:
+            text = f"<!-- Text of before: the file could not be read since {page.unread_since} -->\n\n{text}"
         if named:
             first = f":{page.first_line}" if page.first_line > 1 else ""
             text = f"<!-- {_in_comment(f'{page.document.file}{first} - {page.document.title}')} -->\n\n{text}"

@@ -86,6 +86,9 @@ def get(
     view = view_for(session, arguments)
     if format_name == "cli" and not view.terminal and not page.state.is_current:
         session.note(f"{page.document.file} is {page.state.line}")
+    if page.unread_since:
+        since = page.unread_since
+        session.note(f"{page.document.file} could not be read since {since}: this is its text of before")
     view = view.replaced(exact=format_name != "cli" or not view.terminal)
 
     def printed(page: Page) -> str:

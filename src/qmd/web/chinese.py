@@ -318,6 +318,9 @@ CHINESE: Mapping[str, str] = {
 #: Messages of the engine, which come with their values in them.
 ENGINE: Mapping[str, str] = {
     "{file} has no vectors yet: run 'qmd embed'": "{file} 还没有向量，只按词语查找",
+    "text of before, because the file could not be read since {time}: {files}": (
+        "文件自 {time} 起无法读取，显示的是之前的内容：{files}"
+    ),
     "nothing here seems to answer this": "这里似乎没有相关的内容",
     "the query has no word to look for": "查询中没有可搜索的词",
     "no words: the documents that pass the filters, newest first": "按时间从新到旧列出符合筛选的文档",

@@ -20,7 +20,7 @@ from qmd.engine.documents.links import Links
 from qmd.engine.documents.pages import Page, Pages, Skipped
 from qmd.engine.documents.references import Location, References
 from qmd.engine.documents.sessions import sessions_of
-from qmd.engine.documents.stated import states_in
+from qmd.engine.documents.stated import states_in, unread_since
 from qmd.engine.parts import Part
 from qmd.engine.requests import ALL, DEFAULT_MAX_BYTES, FilterOptions, collections_of, unknown_collection
 from qmd.errors import DocumentNotFoundError, NotFoundError, QmdError, UsageError
@@ -394,6 +394,7 @@ class Library(References):
             session=sessions_of(self._store, [document]).get(document.id),
             state=CURRENT if (states := self._states()) is None else states.of(document.id),
             commit=commit,
+            unread_since="" if commit is not None else unread_since(self._store, document),
         )
 
 

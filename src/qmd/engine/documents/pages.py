@@ -28,6 +28,8 @@ class Page(Struct, frozen=True):
     note: str = ""  #: What was left out of the text to stay within a number of tokens
     state: DocumentState = CURRENT  #: Whether the document is still the present word
     commit: Commit | None = None  #: The commit that the text is from, if it is that of a date
+    #: Since when the file could not be read, if its text is that of before
+    unread_since: str = ""
 
     @property
     def whole(self) -> bool:

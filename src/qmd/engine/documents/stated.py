@@ -1,11 +1,12 @@
-"""Whether any document of an index says something of its state: a look at the names of fields."""
+"""Whether any document says something of its state, or is of a file that could not be read any more."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from qmd.store.base import Store
-from qmd.types import Config
+from qmd.types import Config, Document, Hit
 
 if TYPE_CHECKING:
     from qmd.engine.documents.states import States
@@ -21,3 +22,22 @@ def states_in(store: Store, config: Config) -> States | None:
     from qmd.engine.documents.states import states_of
 
     return states_of(store, config)
+
+
+def unread_since(store: Store, document: Document | Hit) -> str:
+    """Return since when the file of a document could not be read and its text is that of before; else ""."""
+    kept, key = store.computed(), ("unread", document.collection)
+    if key not in kept:
+        # What agents may have of a document they may know of it too.
+        collections = getattr(store, "behind", store).collections
+        kept[key] = _unread(collections.last_root(document.collection))
+    files: Mapping[str, str] = kept[key]
+    return (files and (files.get(document.path) or files.get(document.path.rpartition("#")[0]))) or ""
+
+
+def _unread(root: str | None) -> Mapping[str, str]:
+    if not root or '"kept": {"' not in root:
+        return {}
+    from qmd.engine.indexing.record import ScanRecord
+
+    return ScanRecord.read(root).unread.kept

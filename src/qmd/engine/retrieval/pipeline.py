@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from qmd.engine.deadline import Deadline, Stopwatch
-from qmd.engine.documents.stated import states_in
+from qmd.engine.documents.stated import states_in, unread_since
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import ALL, DEFAULT_RANKING, SearchRequest
 from qmd.engine.retrieval.adjust import Adjuster, Guidance, Guide
@@ -29,7 +29,7 @@ from qmd.ranking.calibration import calibrate, doubts
 from qmd.store.base import Store
 from qmd.text.predicates import field_name
 from qmd.text.query import foreign_operators
-from qmd.types import Config, Ranked, SearchResponse, Stage
+from qmd.types import Config, Hit, Ranked, SearchResponse, Stage
 from qmd.types.traces import Listing
 
 if TYPE_CHECKING:
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 #: The most values of a facet.
 FACET_VALUES = 20
+
+#: The most files that are named in one line.
+_NAMED = 3
 
 
 class Pipeline:
@@ -116,6 +119,7 @@ class Pipeline:
             from qmd.engine.retrieval.retrievers import note_pending
 
             note_pending(search, hits, hybrid=plan.hybrid)
+        search.stages += _unread(self._store, hits)
         if not ranked:
             search.stages += explain_no_hits(self._store, config, scope, typed.where)
         elif request.scores == "calibrated":
@@ -133,6 +137,16 @@ class Pipeline:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="qmd-search")
             return self._pool
+
+
+def _unread(store: Store, hits: Sequence[Hit]) -> Iterator[Stage]:
+    """Yield a stage that names the hits whose files could not be read any more."""
+    since = {hit.file: found for hit in hits if (found := unread_since(store, hit))}
+    if since:
+        more = f" and {len(since) - _NAMED:,} more" if len(since) > _NAMED else ""
+        files = f"{', '.join([*since][:_NAMED])}{more}"
+        reason = f"text of before, because the file could not be read since {min(since.values())}: {files}"
+        yield Stage("unread", "skipped", reason)
 
 
 def _advice(plan: Plan, request: SearchRequest) -> Iterator[Stage]:
