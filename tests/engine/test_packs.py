@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import json
 
 import qmd
 from qmd.engine.packing import markdown
@@ -114,3 +115,31 @@ def test_verify_pack_tells_moved_changed_and_gone_passages(packed: qmd.Index, no
     rescan(packed, notes, {"deploy.md": "Nothing.\n"})
     checks = {each.address.partition(":")[0]: each for each in packed.verify_pack(text)}
     assert checks["notes/deploy.md"].standing == "gone"
+
+
+@pytest.mark.parametrize("how", ["id", "markdown", "json"])
+def test_pack_since_an_earlier_one_knows_passages_of_renamed_documents(
+    packed: qmd.Index, notes: Notes, how: str
+) -> None:
+    first = packed.pack(GOAL, session="one")
+    since = {"id": first.id, "markdown": markdown.render(first), "json": json.encode(first).decode()}[how]
+    folder = notes({})
+    (folder / "approvals.md").unlink()
+    rescan(packed, notes, {"who.md": APPROVALS.replace("# Approvals", "# Who approves")})
+    packed.rename_collection("notes", "work")
+    later = packed.pack(GOAL, since=since)
+    assert (later.passages, later.unchanged > 0) == ((), True)
+    again = packed.pack(GOAL, session="one").passages
+    assert "work/who.md" in {each.file for each in again}
+    assert all(each.again for each in again)
+
+
+def test_packs_without_passages_are_told_apart(packed: qmd.Index) -> None:
+    first, second = packed.pack("zanzibar office"), packed.pack("quokka sightings")
+    assert first.passages == second.passages == ()
+    assert first.id != second.id
+    assert packed.pack("zanzibar office").id == first.id
+    nothing_new = packed.pack(GOAL, since=packed.pack(GOAL).id)
+    assert nothing_new.passages == ()
+    # What the goal of one pack has is not known to that of another.
+    assert packed.pack(GOAL, since=first.id).passages

@@ -11,6 +11,7 @@ import pytest
 
 import qmd
 from qmd.engine.requests import SearchRequest
+from qmd.errors import UsageError
 from qmd.text import filters
 from qmd.text.date_filters import with_days
 from qmd.text.predicates import matches
@@ -139,3 +140,39 @@ def test_unknown_word_is_an_error_that_suggests_one(index: qmd.Index, query: str
     with pytest.raises(qmd.UsageError, match="must be a date, such as") as raised:
         index.search(query)
     assert "did you mean 'last-week'?" in (raised.value.hint or "")
+
+
+@pytest.fixture
+def diary(index: qmd.Index, notes: Notes) -> qmd.Index:
+    """Notes of the days around week 47 of 2026, which begins on the 16th of November."""
+    days = [date(2026, 11, day) for day in (15, 16, 18, 22, 23)]
+    files = {f"{day:%d}.md": f"---\ndate: {day}\ndue: {day}\n---\nheron\n" for day in days}
+    index.add_collection(str(notes(files)), "notes")
+    return index
+
+
+@pytest.mark.parametrize(
+    ("query", "days"),
+    [
+        ("date:2026-W47", "16 18 22"),
+        ("date:2026w47", "16 18 22"),
+        ("-date:2026-W47", "15 23"),
+        ("after:2026-W47", "16 18 22 23"),
+        ("before:2026-W47", "15"),
+        ("[due:2026-W47]", "16 18 22"),
+        ("[due<=2026-W47]", "15 16 18 22"),
+        ("date:2026-W47-3", "18"),
+        ("date:20261118", "18"),
+    ],
+)
+def test_filters_take_weeks_of_iso_8601(diary: qmd.Index, query: str, days: str) -> None:
+    hits = diary.search(f"heron {query}").hits
+    assert sorted(hit.path.removesuffix(".md") for hit in hits) == days.split()
+
+
+@pytest.mark.parametrize("week", ["2026-W54", "2026-W00", "2026W99"])
+@pytest.mark.parametrize("key", ["date", "after", "before"])
+def test_filters_refuse_a_week_that_the_year_does_not_have(diary: qmd.Index, key: str, week: str) -> None:
+    with pytest.raises(UsageError) as error:
+        diary.search(f"heron {key}:{week}")
+    assert "2026 has the weeks 2026-W01 to 2026-W53" in (error.value.hint or "")

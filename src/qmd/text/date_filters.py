@@ -37,7 +37,7 @@ def _filter(operator: Operator) -> Callable[[str], Predicate | None]:
     """Return a function that returns the filter for a date, or None if its argument is no date."""
 
     def make(value: str) -> Predicate | None:
-        absolute = dates.prefix(value)
+        absolute = _absolute(value)
         if absolute is not None:
             return Comparison("date", operator, absolute)
         from qmd.text.relative_dates import is_relative
@@ -45,6 +45,13 @@ def _filter(operator: Operator) -> Callable[[str], Predicate | None]:
         return Comparison("date", operator, Written(value)) if is_relative(value) else None
 
     return make
+
+
+def _absolute(text: str) -> str | None:
+    """Return the beginning of a date that does not depend on the day, as `dates.prefix`; None for a week."""
+    if "w" in text.lower():  # 2026-W47
+        return None
+    return dates.prefix(text)
 
 
 #: Filters for documents of a date, of a date or later, and of an earlier date.
@@ -56,7 +63,7 @@ def no_date(name: str, value: str, hint: str = "") -> UsageError:
     from qmd.text.relative_dates import nearest_word
 
     return UsageError(
-        f"{name} must be {DATE}, not {value[:_MAX_SHOWN]!r}", f"{nearest_word(value)}{hint}".strip()
+        f"{name} must be {DATE}, not {value[:_MAX_SHOWN]!r}", f"{nearest_word(value)}{hint}".strip("; ")
     )
 
 
@@ -95,7 +102,7 @@ def end_of(text: str, now: datetime | None = None) -> datetime | None:
     `now` is a time with a zone; by default the current time in the zone of this process.
     """
     today, zone = (datetime.now(), None) if now is None else (now, now.tzinfo)  # noqa: DTZ005 - local
-    start = dates.prefix(text)
+    start = _absolute(text)
     if start is None:
         from qmd.text.relative_dates import days
 
@@ -138,7 +145,7 @@ def _may_be_relative(comparison: Comparison) -> bool:
         comparison.operator in _COMPARED
         and (OF_FILE.get(field) == "date" or field not in BUILT_IN)
         and (isinstance(value, str) or (isinstance(value, Written) and value.days is None))
-        and dates.prefix(str(value)) is None
+        and _absolute(str(value)) is None
     )
 
 

@@ -57,8 +57,10 @@ def prefix(text: str) -> str | None:
     """
     whole = read(text)
     match = _WRITTEN.fullmatch(text.strip())
-    if whole is None or match is None:
-        return whole
+    if whole is None:
+        return None
+    if match is None:
+        return whole[:10] if text.strip().isdecimal() else whole  # `20240307` stands for the day
     given = sum(part is not None for part in match.groups())
     return whole[: _LENGTHS[given]]
 

@@ -1,7 +1,8 @@
 """Dates relative to a day, in English and Chinese: `7d`, `last-week`, `3-months-ago`, `上周`, `三天前`.
 
 Weeks begin on Monday. `last-week` is the calendar week before this one, `monday` the latest Monday, which may
-be today. `7d` and `last-7-days` begin seven days ago; `7-days-ago` is that day alone.
+be today. `7d` and `last-7-days` begin seven days ago; `7-days-ago` is that day alone. Weeks of ISO 8601 are
+read as well: `2026-W47`, `2026-W47-3`.
 """
 
 from __future__ import annotations
@@ -97,6 +98,8 @@ _CHINESE_WEEKDAYS = "一二三四五六日"
 _CHINESE_DIGITS = "一二三四五六七八九"
 #: Chinese as it is written elsewhere, and other spellings of the same.
 _VARIANTS = str.maketrans("週個兩後過這禮當內", "周个两后过这礼当内")
+#: A week of ISO 8601, or a day of one.
+_WEEK = lazy(r"(?P<year>[0-9]{4})-?w(?P<week>[0-9]{1,2})(?:-?(?P<day>[1-7]))?")
 _LENGTHS = {"day": 1.0, "week": 7.0, "month": 30.0, "quarter": 91.0, "year": 365.0}
 
 
@@ -106,13 +109,16 @@ def days(text: str, today: date) -> Span | None:
     Words may be separated by spaces, hyphens or underscores. Digits may be of full width. Whether a text is a
     relative date does not depend on `today`: days outside of the calendar become its first or last day.
     """
+    written = _folded(text)
+    return next((span for read in _READERS if (span := read(written, today)) is not None), None)
+
+
+def _folded(text: str) -> str:
     if len(text) > _MAX_LENGTH:
-        return None
+        return ""
     folded = unicodedata.normalize("NFKC", text).strip().lower().translate(_VARIANTS)
     written = "-".join(folded.replace("_", " ").replace("-", " ").split())
-    if not written.isascii():
-        written = written.replace("-", "")
-    return next((span for read in _READERS if (span := read(written, today)) is not None), None)
+    return written if written.isascii() else written.replace("-", "")
 
 
 def is_relative(text: str) -> bool:
@@ -121,10 +127,30 @@ def is_relative(text: str) -> bool:
 
 
 def nearest_word(text: str) -> str:
-    """Return the question `did you mean 'last-week'? ` for a wrong word; "" if none is similar."""
+    """Return the question `did you mean 'last-week'? ` for a wrong word; "" if none is similar.
+
+    Of a week that a year does not have, say which it has.
+    """
     from qmd.text.similar import did_you_mean
 
+    if week := _WEEK.fullmatch(_folded(text)):
+        year = max(1, int(week["year"]))
+        # The 28th of December is always in the last week.
+        last = date(year, 12, 28).isocalendar().week
+        return f"{year:04} has the weeks {year:04}-W01 to {year:04}-W{last}; "
+
     return did_you_mean(text.strip().lower(), (*WORDS, *CHINESE_WORDS))
+
+
+def _iso_week(written: str, today: date) -> Span | None:
+    match = _WEEK.fullmatch(written)
+    if match is None:
+        return None
+    try:
+        first = date.fromisocalendar(int(match["year"]), int(match["week"]), int(match["day"] or 1))
+    except ValueError:
+        return None
+    return _day(first) if match["day"] else _period(first, "week", 0)
 
 
 def _word(written: str, today: date) -> Span | None:
@@ -220,6 +246,7 @@ def _chinese_number(text: str) -> int | None:
 
 #: The ways to read a relative date.
 _READERS: tuple[Callable[[str, date], Span | None], ...] = (
+    _iso_week,
     _word,
     _english_period,
     _english_weekday,

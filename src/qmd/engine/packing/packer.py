@@ -20,6 +20,7 @@ from qmd.text import budget
 from qmd.text.outline import sections
 from qmd.text.query import LexicalQuery, parse
 from qmd.text.questions import questions
+from qmd.text.regex import lazy
 from qmd.text.shingles import shingles
 from qmd.types import Config, Pack, PackedPassage, SearchResponse, Section
 
@@ -31,6 +32,7 @@ HASH = 8
 _WORDS, _COPIES = 50, 5
 #: Paragraphs with less relevance are not worth naming when they are left out.
 _RELEVANT = 0.1
+_HEADINGS = lazy(r"(?:\s*#{1,6}[ \t][^\n]*(?:\n|\Z))+")
 #: What the fence around a passage costs, and a line that names a passage given before.
 _FENCE, _AGAIN = 6, 6
 
@@ -178,8 +180,8 @@ class Packer(Struct):
             start, end = source.spans[place]
             text = source.text[start:end]
             hash_ = passage_hash(text)
-            unchanged = self.known.unchanged(text)
-            again = hash_ in self.known.given and not unchanged
+            unchanged = self.known.unchanged(text) or self.known.unchanged(body(text))
+            again = not self.known.given.keys().isdisjoint(_hashes(text)) and not unchanged
             paragraphs.append(_Paragraph(number, place, start, end, hash_, again, unchanged))
         return paragraphs
 
@@ -206,15 +208,14 @@ class Packer(Struct):
                 passages.append(_passage(found[source], outline, first, last, len(passages) + 1, also))
                 for each in map(candidates.__getitem__, run):
                     shown[each.hash] = passages[-1].address, max(found[source].relevance[each.place])
-            known |= {
-                candidates[number].hash: _address(
-                    found[source], candidates[number].start, candidates[number].end
-                )
-                for number in its
-            }
+            for each in map(candidates.__getitem__, its):
+                text = found[source].text[each.start : each.end]
+                known |= dict.fromkeys(_hashes(text), _address(found[source], each.start, each.end))
+        # Packs without passages differ by their goal, and by what they leave out as unchanged.
+        identity = [f"{each.address} {each.hash}" for each in passages] or ["", empty.goal, *known]
         pack = replace(
             empty,
-            id=passage_hash("\n".join(f"{each.address} {each.hash}" for each in passages))[:HASH],
+            id=passage_hash("\n".join(identity))[:HASH],
             passages=tuple(passages),
             more=sum(
                 max(found[candidates[number].source].relevance[candidates[number].place]) >= _RELEVANT
@@ -223,6 +224,17 @@ class Packer(Struct):
             unchanged=sum(candidates[number].unchanged for number in best_first),
         )
         return Packed(pack, known, shown)
+
+
+def body(text: str) -> str:
+    """Return a paragraph without the headings above it, which change if a document is renamed."""
+    headings = _HEADINGS.match(text)
+    return text[headings.end() :].strip() or text if headings else text
+
+
+def _hashes(text: str) -> list[str]:
+    """Return the hashes by which a paragraph is known: also without its headings."""
+    return [passage_hash(text), passage_hash(body(text))]
 
 
 def _weighed(paragraph: _Paragraph, source: Source) -> choice.Paragraph:

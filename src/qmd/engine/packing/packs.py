@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from qmd.engine.given import passage_hash
 from qmd.engine.packing import markdown
 from qmd.engine.packing.packer import Known, Packer, Renderer, Run
 from qmd.engine.packing.reading import read_pack
@@ -59,7 +60,8 @@ def make_pack(
     before = {} if request.session is None or request.again else given.of(_session(request.session))
     known = Known(before, _unchanged_since(request.since, given))
     packed = Packer(store, config, run, tokens, known, render).pack(request.search)
-    given.add(_pack(packed.pack.id), packed.paragraphs)
+    # A pack without passages is remembered by its name alone.
+    given.add(_pack(packed.pack.id), packed.paragraphs or {passage_hash(packed.pack.id): ""})
     if request.session is not None:
         given.add(_session(request.session), packed.paragraphs)
     return packed.pack
@@ -67,8 +69,6 @@ def make_pack(
 
 def _unchanged_since(since: str | None, given: Given) -> Callable[[str], bool]:
     """Return whether a paragraph is in an earlier pack."""
-    from qmd.engine.given import passage_hash
-
     if since is None:
         return lambda text: False
     if _ID.fullmatch(since):
