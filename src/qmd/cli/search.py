@@ -172,6 +172,8 @@ def _missing_vectors(session: Session, arguments: Mapping[str, Any]) -> str:
     watcher = session.watcher()
     if watcher is not None and watcher.embedding in ("waiting", "running"):
         return f"{texts}: {watcher.command} (process {watcher.pid}) is making them"
+    if session.is_embedding():
+        return f"{texts}: they are being made"
     time = "" if missing.seconds is None else f", which takes {about(missing.seconds)}"
     return f"{texts}: run 'qmd embed'{time}"
 

@@ -154,6 +154,14 @@ class Session:
 
         return find_watcher(self.index.locations.index)
 
+    def is_embedding(self) -> bool:
+        """Return whether a process makes vectors, or is about to."""
+        from qmd.engine.embedding.batches import is_running
+
+        watcher = self.watcher()
+        waiting = watcher is not None and watcher.embedding in ("waiting", "running")
+        return waiting or is_running(self.index.locations.index)
+
     def options(self, *, absolute: bool = True) -> list[str]:
         """Return the global options that name the index, for another run of the program."""
         file = self.portable_file

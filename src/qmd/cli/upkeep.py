@@ -44,7 +44,7 @@ def status(session: Session) -> None:
         show_json(values | {"models": dict(status.models), "watching": status.watching})
         return
     notes = [("Note:", one_line(note)) for note in status.notes if note not in session.index.notes]
-    for title, rows in {**_status_rows(status), "Notes": notes}.items():
+    for title, rows in {**_status_rows(status, embeds=session.is_embedding()), "Notes": notes}.items():
         if rows:
             indent = "  " if title else ""
             lines = columns([(label, session.addressed(text)) for label, text in rows])
@@ -65,7 +65,7 @@ def status(session: Session) -> None:
         say(*([""] if at else []), *(f"  {line}" for line in lines))
 
 
-def _status_rows(status: Status) -> dict[str, list[tuple[str, str]]]:
+def _status_rows(status: Status, *, embeds: bool) -> dict[str, list[tuple[str, str]]]:
     """Return the rows of labels and texts by their titles."""
     head = [("Index:", clean_name(status.index))]
     if status.size or "://" not in status.index:  # a server says nothing of its size
@@ -88,7 +88,6 @@ def _status_rows(status: Status) -> dict[str, list[tuple[str, str]]]:
     if status.needs_embedding:
         others = any(each.current and not each.configured for each in status.vectors)
         by = " by the configured model" if others else ""
-        embeds = watcher is not None and watcher.embedding in ("waiting", "running")
         todo = "they are being made" if embeds else "run 'qmd embed'"
         state = "" if status.portable else f": {todo}"
         rows.append(("Pending:", f"{status.needs_embedding} need embedding{by}{state}"))

@@ -326,6 +326,10 @@ ENGINE: Mapping[str, str] = {
     "no words: the documents that pass the filters, newest first": "按时间从新到旧列出符合筛选的文档",
     "{n} documents have no vectors yet: run 'qmd embed'": "{n} 篇文档还没有向量：请在“维护”中生成",
     "{n} document has no vectors yet: run 'qmd embed'": "{n} 篇文档还没有向量：请在“维护”中生成",
+    "another process is making vectors for this index, and was asked to make these vectors too "
+    "('qmd status' says how many are missing)": (
+        "另一个进程正在为此索引生成向量，已请它一并生成（qmd status 显示还缺多少）"
+    ),
     "vectors are being made: {n} documents left": "正在生成向量：还剩 {n} 篇文档",
     "vectors are being made: {n} document left": "正在生成向量：还剩 {n} 篇文档",
     "not ready within {n} s": "在 {n} 秒内没有完成",

@@ -110,12 +110,17 @@ def test_embed_asks_another_one_that_is_running(owner: User) -> None:
         found = owner.run("embed")
         quiet = owner.run("embed", "-q")
         forced = owner.run("embed", "--force")
+        status = owner.ok("status")
+        searched = owner.run("query", "performance")
     assert (found.returncode, found.stdout) == (0, "")
     assert found.stderr == (
         "note: another process is making vectors for this index, and was asked to make these vectors too "
         "('qmd status' says how many are missing)\n"
     )
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+    assert "need embedding: they are being made" in status
+    assert "texts without vectors: they are being made" in searched.stderr
+    assert "need embedding: run 'qmd embed'" in owner.ok("status")
     assert forced.returncode == 1
     assert forced.stderr.startswith("Error: another process is making vectors for this index\n")
 

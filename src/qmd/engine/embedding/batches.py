@@ -7,7 +7,7 @@ import platform
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -155,6 +155,8 @@ def embedding_lock(location: str) -> Iterator[str]:
         yield _worker_prefix(location)
     finally:
         os.close(state)
+        with suppress(OSError):  # nobody needs it any more
+            os.unlink(_running(location))
         os.close(file)
 
 
