@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from qmd.engine.index import Index
 
 MAX_INPUT = 1_000_000
-_LOST = "Passages of these places were given before the conversation was compacted: "
-#: The most tokens of the list of these places.
-_PLACES = 200
 _STARTED = passage_hash("the start of a session")
 
 
@@ -113,18 +110,12 @@ class _Event:
 
     def _lost(self) -> str:
         """Return the places of what was given before the last compaction, once."""
-        from qmd.text import budget
-        from qmd.text.wording import plain
+        from qmd.engine.recall import reminder
 
         name = f"{self._name} compacted"
-        text = _LOST
-        for number, place in enumerate(self._given.best_first(name)):
-            longer = text + (", " if number else "") + plain(place)
-            if budget.count(longer) > _PLACES:
-                break
-            text = longer
+        text = reminder(self._given.best_first(name))
         self._given.forget(name)
-        return "" if text == _LOST else text
+        return text
 
 
 def _start_server(session: Session) -> None:

@@ -312,7 +312,7 @@ def test_after_a_compaction_the_most_relevant_addresses_are_named(user: User) ->
     said(user, "compact")
     text = said(user, "session")
     assert "were given before" in text
-    assert "notes/deploy.md:" in text.split("<qmd-notes>")[0]
+    assert "notes/deploy.md:" in text.split("</qmd-notes>")[0]
 
 
 def test_a_session_begins_with_the_collections_and_what_changed_since_the_last_one(user: User) -> None:

@@ -17,6 +17,7 @@ from qmd.engine.retrieval.plan import main_query, read_query_document
 from qmd.errors import TokensError
 from qmd.store.base import Store
 from qmd.text import budget
+from qmd.text.inert import inert, inert_address
 from qmd.text.outline import sections
 from qmd.text.query import LexicalQuery, parse
 from qmd.text.questions import questions
@@ -299,21 +300,23 @@ def _passage(
 ) -> PackedPassage:
     text = source.text[first.start : last.end]
     lines = _lines(source.text, first.start, last.end)
+    state = None if source.state.is_current else source.state
+    session = source.session
     return PackedPassage(
         number=number,
-        file=source.document.file,
+        file=inert_address(source.document.file),
         place=address_of(source.document, lines, source.anchors).removeprefix(f"{source.document.file}:"),
         first_line=lines[0],
         last_line=lines[1],
         hash=passage_hash(markdown.escaped(text))[:HASH],
-        section=_section(outline, lines[0]) or _section(outline, lines[1]),
+        section=inert(_section(outline, lines[0]) or _section(outline, lines[1])),
         date=source.document.date[:10],
-        state=None if source.state.is_current else source.state,
+        state=state and replace(state, by=inert_address(state.by)),
         score=max(source.scores),
-        also=also,
+        also=tuple(map(inert_address, also)),
         again=first.again,
-        session=source.session,
-        text="" if first.again else text,
+        session=session and replace(session, project=inert(session.project)),
+        text="" if first.again else inert(text),
     )
 
 

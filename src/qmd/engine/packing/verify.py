@@ -18,7 +18,7 @@ from qmd.text import tokens
 from qmd.text.anchors import span, split_anchor
 from qmd.text.query import parse
 from qmd.text.standing import digest, holds
-from qmd.text.uris import split_location
+from qmd.text.uris import is_uri, parse_uri, split_location
 from qmd.text.wording import visible
 from qmd.types import Document
 from qmd.types.citations import Lines, Verdict
@@ -76,6 +76,8 @@ class _Verifier(Library):
 
     def _document(self, file: str) -> Document | None:
         """Return the document at a path as a pack shows it."""
+        if is_uri(file):
+            file = parse_uri(file)
         collection, _, path = file.partition("/")
         if collection in self._config.collections:
             found = self._store.documents.find(collection, path)
