@@ -125,7 +125,6 @@ SCATTERED = "A kiwi is green.\n\nThe mango tree grows, a kiwi does not.\n\n" + F
         ('"kiwi mango"', "a salad of Kiwi, mango and nothing else", SCATTERED),
         ('"kiwi mango" tree green', "a salad of kiwi-mango", SCATTERED),
         ('"kiwi mango"', "a salad of kiwi", SCATTERED),
-        ('"mango season"', "title: the mango season", SCATTERED),
         ("备份策略", "本周的备份策略", "备份在凌晨。\n策略在这里。\n"),
         (
             '"the mango tree"',
@@ -134,15 +133,12 @@ SCATTERED = "A kiwi is green.\n\nThe mango tree grows, a kiwi does not.\n\n" + F
         ),
         ('"据库的备份"', "数据库的备份", "数据库的数据，备份库的数据，据库；" * 4000),
     ],
-    ids=["mark", "more-words", "line-end", "front-matter", "chinese", "long", "long-chinese"],
+    ids=["mark", "more-words", "line-end", "chinese", "long", "long-chinese"],
 )
 def test_snippet_line_contains_the_phrase(
     index: qmd.Index, notes: Notes, mode: str, query: str, line: str, text: str
 ) -> None:
-    if line.startswith("title:"):
-        written = f"---\n{line}\n---\n{text}"
-    else:
-        written = f"{text}\n{line}\nmango at the end of a line\n\n{FILLER}"
+    written = f"{text}\n{line}\nmango at the end of a line\n\n{FILLER}"
     index.add_collection(str(notes({"fruit.md": written})), "notes")
     if mode == "query":
         index.embed()
@@ -150,6 +146,17 @@ def test_snippet_line_contains_the_phrase(
         [hit] = getattr(index, mode)(query, **options).hits
         assert written.split("\n")[hit.line - 1] == line
         assert line in hit.snippet.text
+
+
+@pytest.mark.parametrize("options", [{}, {"passages": 3}])
+def test_snippet_of_a_phrase_in_front_matter_is_text(
+    index: qmd.Index, notes: Notes, options: dict[str, Any]
+) -> None:
+    written = f"---\ntitle: the mango season\n---\n{SCATTERED}"
+    index.add_collection(str(notes({"fruit.md": written})), "notes")
+    (hit,) = index.search('"mango season"', **options).hits
+    assert hit.line > 3
+    assert all("title:" not in each.text for each in (hit.snippet, *hit.passages))
 
 
 @pytest.mark.slow

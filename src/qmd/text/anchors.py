@@ -32,9 +32,10 @@ def anchor_at(anchors: Sequence[Anchor], line: int) -> Anchor | None:
         return None
     anchor = anchors[at - 1]
     # Source code: each line of the text below an anchor is one line of the file.
-    return (
-        replace(anchor, line=line, value=anchor.value + line - anchor.line) if anchor.kind == LINE else anchor
-    )
+    if anchor.kind != LINE:
+        return anchor
+    # The line that begins a block of code is before the first line of the file.
+    return replace(anchor, line=line, value=max(1, anchor.value + line - anchor.line))
 
 
 def span(anchors: Sequence[Anchor], kind: str, first: int, last: int, total: int) -> tuple[int, int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from qmd.text.blocks import front_matter_end
+from qmd.text.markup import only_text
 from qmd.types import Snippet, Window
 
 #: The length of a snippet, in characters.
@@ -40,7 +41,7 @@ def opening(text: str, start: int, end: int, *, lines: int | None = None) -> Cut
     A chunk starts with the end of the previous chunk, so its own subject often starts at its first heading.
     """
     heading = text.find("\n#", start, start + (end - start) * 2 // 5) if start else -1
-    first = heading + 1 if heading >= 0 else _skip_blank(text, start, end)
+    first = heading + 1 if heading >= 0 else _skip_blank(only_text(text), start, end)
     if lines is not None:
         return _lines_around(text, first, lines, start)
     return _numbered(text, first, _line_end(text, first, min(first + WIDTH, end)), first)
@@ -84,13 +85,20 @@ def _line_end(text: str, least: int, most: int) -> int:
 
 
 def _numbered(text: str, begin: int, end: int, first: int) -> Cut:
+    plain = only_text(text)[begin:end].rstrip()
+    if plain.strip():
+        end = begin + len(plain)
+        blank = len(plain) - len(plain.lstrip())
+        line = begin + plain.rfind("\n", 0, blank) + 1
+        # The blanks before a line belong to it, a tag does not.
+        begin = begin + blank if text[line : begin + blank].strip() else line
     passage = text[begin:end]
     stripped = passage.lstrip("\n")
     begin += len(passage) - len(stripped)
     shown = Snippet(
         stripped.rstrip(),
         first_line=text.count("\n", 0, begin) + 1,
-        line=text.count("\n", 0, max(first, begin)) + 1,
+        line=text.count("\n", 0, min(max(first, begin), begin + len(stripped))) + 1,
     )
     return Cut(shown, begin, begin + len(shown.text))
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from qmd.text.blocks import front_matter_end
 from qmd.text.highlight import Highlighter
+from qmd.text.markup import only_text
 from qmd.text.outline import section_path
 from qmd.text.passages import best_place, divide, find_windows
 from qmd.text.snippet import Cut, opening, snippet
@@ -23,21 +24,14 @@ _LOOKBACK, _REPEATED = 1_000_000, 40
 
 
 def windows_by_words(text: str, highlighter: Highlighter) -> list[Window]:
-    """Return the windows that contain terms of the query, best first.
-
-    Front matter is searched only if the body has no term, or nothing that the user has quoted.
-    """
-    body = front_matter_end(text)
-    found = find_windows(text, highlighter, (body, len(text)))
-    if not body or (found and (not highlighter.quoted or found[0].quoted)):
-        return found
-    front = find_windows(text, highlighter, (0, body))
-    return [window for window in front if window.quoted or not found] + found
+    """Return the windows that contain terms of the query, best first, without front matter and markup."""
+    return find_windows(only_text(text), highlighter, _span(text, None))
 
 
 def windows_of_chunk(text: str, chunk: Chunk | None) -> list[Window]:
     """Return the windows of a chunk, in order; those of the whole text if there is no chunk."""
-    return [Window(*span) for span in divide(text, *_span(text, chunk))]
+    plain = only_text(text)
+    return [Window(*span) for span in divide(plain, *_span(plain, chunk))]
 
 
 def choose_passages(
@@ -70,7 +64,8 @@ def choose_passages(
             if len(chosen) >= most:
                 break
             first = _first_of_equals(text, window)
-            cut = snippet(text, first, best_place(text, first, highlighter), lines=context_lines)
+            place = best_place(only_text(text), first, highlighter)
+            cut = snippet(text, first, place, lines=context_lines)
             if not any(cut.start < other.end and other.start < cut.end for _, other in chosen):
                 chosen.append((window, cut))
     if not chosen:
