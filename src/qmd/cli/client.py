@@ -7,6 +7,7 @@ it has written and its exit code.
 from __future__ import annotations
 
 import os
+import time
 
 from qmd._version import __version__
 from qmd.cli.console import current
@@ -33,8 +34,12 @@ _SENT = ("HOME", "INDEX_PATH", "NO_COLOR", "TERM", "TZ", "XDG_CACHE_HOME", "XDG_
 _SECRETS = ("KEY", "TOKEN", "SECRET", "PASS")
 #: Stands for the exit code if the command reads stdin, and for the refusal if no server runs.
 NEEDS_INPUT, NO_SERVER = "input", ""
-#: Seconds to connect, because the server is on this machine, and for an answer.
-_CONNECT_TIMEOUT, _TIMEOUT = 0.5, 86_400.0
+#: Seconds until a server on this machine has begun to answer, and the same for a hook, which has little time.
+_BEGINS, _BEGINS_FOR_HOOKS = 1.0, 0.5
+#: While its answer is awaited, a server is asked whether it still runs: seconds between, and for the reply.
+_CHECK, _ALIVE = 1.0, 2.0
+#: Seconds that an answer may take longer than the command's --timeout.
+_GRACE = 1.0
 #: The most bytes of stdin that are sent.
 _MAX_INPUT = 5_000_000
 
@@ -57,16 +62,45 @@ def ask(words: Sequence[str]) -> int | str:
         return NO_SERVER
     server, file = found
     call = _pack(words, file, index_name or "", portable_file or "")
+    due = time.monotonic() + _timeout(words) + _GRACE
+    begins = _BEGINS_FOR_HOOKS if command == "hook run" else _BEGINS
     try:
-        status, answer = _post(server, call + b"\0")
+        status, answer = _post(server, call + b"\0", begins, due)
         if status == 200 and answer.startswith(NEEDS_INPUT.encode()):
             data = current().read()
             if len(data) > _MAX_INPUT:
                 return "stdin is too long for the server"
-            status, answer = _post(server, call + b"\0\0" + data)
+            status, answer = _post(server, call + b"\0\0" + data, begins, due)
+        if status != 200:
+            return _reason(answer)
+        code, pieces = _read(answer)
     except (OSError, ValueError) as error:
         return f"the server at {server.url} does not answer: {error}"
-    return _show(answer) if status == 200 else _reason(answer)
+    console = current()
+    for stream, text in pieces:
+        write(text, console.stdout if stream == b"1" else console.stderr)
+    return code
+
+
+def is_alive(server: Advertisement, seconds: float = _ALIVE) -> bool:
+    """Return whether a server says within some seconds that it runs, which one that is stopped does not."""
+    due = time.monotonic() + seconds
+    try:
+        return bool(_exchange(server, "GET /health", b"", seconds, due, checks=False))
+    except (OSError, ValueError):
+        return False
+
+
+def _timeout(words: Sequence[str]) -> float:
+    """Return the seconds of --timeout; endless without it."""
+    for at, word in enumerate(words):
+        name, _, value = word.partition("=")
+        if name == "--timeout":
+            try:
+                return float(value or words[at + 1])
+            except (ValueError, IndexError):
+                break
+    return float("inf")
 
 
 def is_hook(words: Sequence[str]) -> bool:
@@ -136,31 +170,15 @@ def state_of(file: str) -> str:
     return f"{state.st_dev} {state.st_ino}"
 
 
-def _post(server: Advertisement, body: bytes) -> tuple[int, bytes]:
+def _post(server: Advertisement, body: bytes, begins: float, due: float) -> tuple[int, bytes]:
     """Return the status and body of the answer. Raises `OSError`, and `ValueError` if it is not complete."""
-    # `socket` and `http.client` would take longer to import than all the rest.
-    import _socket
-
     from qmd.server.discovery import RUN
 
-    host, _, port = server.url.removeprefix("http://").rpartition(":")
-    family = _socket.AF_INET6 if host.startswith("[") else _socket.AF_INET
-    connection = _socket.socket(family, _socket.SOCK_STREAM)
-    head = (
-        f"POST {RUN} HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {server.secret}\r\n"
-        f"Content-Type: application/octet-stream\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    )
-    try:
-        connection.settimeout(_CONNECT_TIMEOUT)
-        connection.connect((host.strip("[]"), int(port)))
-        connection.settimeout(_TIMEOUT)
-        connection.sendall(head.encode() + body)
-        parts = []
-        while part := connection.recv(65_536):
-            parts.append(part)
-    finally:
-        connection.close()
-    head_of_answer, end, content = b"".join(parts).partition(b"\r\n\r\n")
+    # The server says that it goes on as soon as it takes the request, however long the answer takes.
+    answer = _exchange(server, f"POST {RUN}", body, begins, due)
+    head_of_answer, end, content = answer.partition(b"\r\n\r\n")
+    while head_of_answer[9:10] == b"1":
+        head_of_answer, end, content = content.partition(b"\r\n\r\n")
     lines = head_of_answer.lower().split(b"\r\n")
     lengths = [int(line.partition(b":")[2]) for line in lines if line.startswith(b"content-length:")]
     if not end or lengths != [len(content)]:
@@ -168,17 +186,56 @@ def _post(server: Advertisement, body: bytes) -> tuple[int, bytes]:
     return int(lines[0].split()[1]), content
 
 
-def _show(answer: bytes) -> int:
-    """Write what a command has written, in order, and return its exit code."""
-    console = current()
+def _exchange(
+    server: Advertisement, what: str, body: bytes, begins: float, due: float, *, checks: bool = True
+) -> bytes:
+    """Return all bytes that a server sends; with `checks`, only as long as it runs.
+
+    Raises `TimeoutError` if it sends none within `begins` seconds, or not all until `due`.
+    """
+    # `socket` and `http.client` would take longer to import than all the rest.
+    import _socket
+
+    host, _, port = server.url.removeprefix("http://").rpartition(":")
+    family = _socket.AF_INET6 if host.startswith("[") else _socket.AF_INET
+    connection = _socket.socket(family, _socket.SOCK_STREAM)
+    head = (
+        f"{what} HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {server.secret}\r\n"
+        f"Content-Type: application/octet-stream\r\nContent-Length: {len(body)}\r\n"
+        f"{'Expect: 100-continue' if body else 'Accept: */*'}\r\nConnection: close\r\n\r\n"
+    )
+    begin_by = time.monotonic() + begins
+    try:
+        connection.settimeout(begins)
+        connection.connect((host.strip("[]"), int(port)))
+        connection.sendall(head.encode() + body)
+        parts: list[bytes] = []
+        while True:
+            left = (due if parts else begin_by) - time.monotonic()
+            connection.settimeout(max(0.001, min(left, _CHECK)))
+            try:
+                part = connection.recv(65_536)
+            except TimeoutError:
+                if left > _CHECK and checks and is_alive(server):
+                    continue
+                raise
+            if not part:
+                return b"".join(parts)
+            parts.append(part)
+    finally:
+        connection.close()
+
+
+def _read(answer: bytes) -> tuple[int, list[tuple[bytes, str]]]:
+    """Return the exit code of a command, and what it has written to which stream. Raises `ValueError`."""
     code, _, rest = answer.partition(b"\n")
+    pieces = []
     while rest:
         head, _, rest = rest.partition(b"\n")
         stream, length = head.split()
-        text = rest[: int(length)].decode("utf-8", "surrogatepass")
-        write(text, console.stdout if stream == b"1" else console.stderr)
+        pieces.append((stream, rest[: int(length)].decode("utf-8", "surrogatepass")))
         rest = rest[int(length) :]
-    return int(code)
+    return int(code), pieces
 
 
 def _reason(answer: bytes) -> str:

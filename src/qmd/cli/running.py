@@ -43,10 +43,13 @@ def run(session: Session, act: Callable[[], None]) -> int:
             finish()
 
 
-def run_here(words: list[str], refusal: str) -> int:
-    """Run the command that the words name, because no server did, for the reason `refusal`."""
+def run_here(words: list[str], refusal: str, began: float) -> int:
+    """Run the command that the words name, because no server did, for the reason `refusal`.
+
+    `began` is the time when the program was started.
+    """
     session = Session()
-    session.refusal = refusal
+    session.refusal, session.began = refusal, began
     return run(session, partial(act, words, session))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 _LIMIT, _LONG_LIMIT = 5, 20
 _DAY = 86_400.0
+_LEAST_TIMEOUT = 0.001
+#: The least seconds that a search has left after a server did not answer: the words alone need less.
+_AFTER_SERVER = 0.5
 #: Formats that have a place for facets and for several passages of a document.
 _WITH_DETAILS = ("cli", "json")
 _IF_UNKNOWN = "text that begins with '-', such as an excluded word, goes after '--'"
@@ -52,7 +56,7 @@ search_options = options.combined(
 )
 timeout_option = options.option(
     "--timeout S",
-    options.decimal(0.001, _DAY),
+    options.decimal(_LEAST_TIMEOUT, _DAY),
     "Stop after S seconds and show the results so far.  [default: 30]",
 )
 
@@ -184,6 +188,11 @@ def _response(session: Session, kind: str, request: SearchRequest, mode: str) ->
         if not session.refusal:
             raise NotFoundError("no server runs for this index", "start one: qmd server --daemon")
         raise QmdError(session.refusal)
+    if session.began is not None and session.refusal and request.timeout is not None:
+        from msgspec.structs import replace
+
+        left = request.timeout - (time.monotonic() - session.began)
+        request = replace(request, timeout=max(round(left, 1), min(request.timeout, _AFTER_SERVER)))
     return session.index.run(kind, request, cancelled=session.cancelled)
 
 

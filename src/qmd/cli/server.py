@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,9 @@ from qmd.cli.session import Session
 from qmd.cli.terminal import say
 from qmd.errors import BusyError, QmdError
 from qmd.mcp.streams import take_streams
+
+if TYPE_CHECKING:
+    from qmd.server.discovery import Advertisement
 
 _OVER_HTTP = ("--transport", "http")
 
@@ -92,19 +95,28 @@ def status(session: Session) -> None:
       qmd server status
       qmd server status --index work --json
     """
-    from qmd.server.discovery import how_to_stop, of_other_version
+    from qmd.cli.client import is_alive
+    from qmd.server.discovery import goes_on, how_to_stop, of_other_version
 
     running, strange = session.server(), session.strange_server()
+    answers = running is not None and is_alive(running)
     if chosen_format() == "json":
         server = {} if running is None else {"url": running.url, "pid": running.pid}
+        server |= {} if running is None or answers else {"answers": False}
         other = {} if strange is None else {"other_version": {"pid": strange or None}}
         say(json.dumps({"running": running is not None} | server | other))
     elif strange is not None:
         say(f"A server of this index is running: {of_other_version(strange)}; {how_to_stop(strange)}.")
     elif running is None:
         say(session.addressed("No server of this index is running. Start one: qmd server --daemon"))
-    else:
+    elif answers:
         say(f"qmd serves HTTP at {running.url} (process {running.pid})")
+    else:
+        say(f"{_silent(running)}; {goes_on(running)}.")
+
+
+def _silent(server: Advertisement) -> str:
+    return f"The server of this index does not answer: process {server.pid} at {server.url}"
 
 
 @command("open")
@@ -122,7 +134,8 @@ def open_(session: Session, text: tuple[str, ...], port: int | None) -> None:
     import webbrowser
     from urllib.parse import urlencode
 
-    from qmd.server.discovery import how_to_stop, of_other_version
+    from qmd.cli.client import is_alive
+    from qmd.server.discovery import goes_on, how_to_stop, of_other_version
     from qmd.web import available, missing
 
     if not available():
@@ -136,6 +149,8 @@ def open_(session: Session, text: tuple[str, ...], port: int | None) -> None:
         running = session.server()
     if running is None:
         raise BusyError("the server has ended", "start it with 'qmd server' to see why")
+    if not is_alive(running):
+        raise BusyError(_silent(running), goes_on(running))
     query = " ".join(text).strip()
     page = f"{running.url}/" + (f"?{urlencode({'q': query})}" if query else "")
     opened = webbrowser.open(page)

@@ -49,6 +49,8 @@ class Session:
     called = Called("qmd", (), None)
     #: Why no server runs the command: "" if there is none. None in a server.
     refusal: str | None = ""
+    #: When the program was started: --timeout counts the time that a server was asked. None in a server.
+    began: float | None = None
     #: Tells a server that nobody waits for the command any more.
     cancelled: Cancelled | None = None
     #: The kinds of permission (`qmd trust`) that the command would use.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from contextlib import suppress
 from importlib import import_module
 
@@ -53,6 +54,7 @@ def run_hook(args: Sequence[str]) -> int:
 
 def _run(words: list[str]) -> int:
     words = list(without_foreign(words))
+    began = time.monotonic()
     try:
         answer = client.ask(words)
         if isinstance(answer, int):
@@ -65,7 +67,7 @@ def _run(words: list[str]) -> int:
         return show(error, Session())
     from qmd.cli.running import run_here
 
-    return run_here(words, answer)
+    return run_here(words, answer, began)
 
 
 def without_foreign(words: Sequence[str]) -> Iterator[str]:

@@ -82,7 +82,7 @@ def publish(path: str, data: bytes) -> int:
 def read_held(path: str, *, own: bool = False) -> bytes | None:
     """Return the content of a file; None if no process holds it. With `own`, it must be one of this user."""
     try:
-        file = os.open(path, os.O_RDONLY | system.NO_LINK | system.NO_WAIT)
+        file = os.open(path, os.O_RDONLY | system.NO_LINK)
     except OSError:
         return None
     try:

@@ -18,7 +18,7 @@ from msgspec import Struct
 from qmd.config.held_file import open_private, try_to_hold
 from qmd.errors import BusyError, QmdError
 from qmd.processes import start
-from qmd.system import kill, read_start, share_with_child, write_start
+from qmd.system import kill, read_start, resume, share_with_child, write_start
 
 #: Seconds between SIGTERM and SIGKILL.
 STOP_TIMEOUT = 10.0
@@ -124,6 +124,7 @@ def stop_holder(pid: int, file: int, timeout: float = STOP_TIMEOUT) -> None:
     """Stop the process that holds the lock of a file, and acquire the lock."""
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
+        resume(pid)
     if not _lock_within(file, timeout):
         with suppress(ProcessLookupError):
             kill(pid)

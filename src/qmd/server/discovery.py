@@ -123,6 +123,14 @@ def how_to_stop(pid: int | None) -> str:
     return "stop it with the version of qmd that has started it"
 
 
+def goes_on(server: Advertisement) -> str:
+    """Return what to do about a server that does not answer."""
+    return (
+        f"let it go on with 'kill -CONT {server.pid}' if it was stopped (Ctrl-Z), or end it with "
+        f"'qmd server stop', or with 'kill -9 {server.pid}'; searches work without it"
+    )
+
+
 def _advertisement(data: bytes) -> Advertisement | None:
     """Return the advertisement that a file has; None if it has another form, or values that none has."""
     try:

@@ -49,8 +49,7 @@ def _server(index: str, environ: Mapping[str, str]) -> Finding:
         connection.request("GET", HEALTH)
         status = connection.getresponse().status
     except (OSError, http.client.HTTPException) as error:
-        hint = f"searches work without it; stop it with 'kill {server.pid}' and start it again"
-        return problem("server", f"{name} does not answer: {error}", hint)
+        return problem("server", f"{name} does not answer: {error}", discovery.goes_on(server))
     finally:
         connection.close()
     if status != 200:

@@ -12,7 +12,6 @@ else:
     from qmd.system import posix as here
 
 NO_LINK = here.NO_LINK
-NO_WAIT = here.NO_WAIT
 kill = here.kill
 limit_reading = here.limit_reading
 limit_time = here.limit_time
@@ -20,6 +19,7 @@ lower_priority = here.lower_priority
 publish = here.publish
 raise_file_limit = here.raise_file_limit
 read_start = here.read_start
+resume = here.resume
 set_mode = here.set_mode
 share_with_child = here.share_with_child
 trim_memory = here.trim_memory

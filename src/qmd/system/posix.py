@@ -10,10 +10,8 @@ from typing import Any
 
 assert sys.platform != "win32"  # so mypy does not check this module for Windows
 
-#: Flags of `os.open` for files that are not followed through a link, nor inherited.
-NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
-#: Opening a pipe does not wait for its other end.
-NO_WAIT = os.O_NONBLOCK
+#: Flags of `os.open` for files that are not followed through a link, nor inherited; a pipe is not waited for.
+NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 def try_lock(file: int, *, shared: bool = False) -> bool:
@@ -66,6 +64,13 @@ def kill(pid: int) -> None:
     import signal
 
     os.kill(pid, signal.SIGKILL)
+
+
+def resume(pid: int) -> None:
+    """Let a process go on that was stopped, as by Ctrl-Z. Raises `ProcessLookupError` if there is none."""
+    import signal
+
+    os.kill(pid, signal.SIGCONT)
 
 
 def share_with_child(file: int) -> dict[str, Any]:

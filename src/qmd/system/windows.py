@@ -10,7 +10,6 @@ from qmd.errors import QmdError
 
 #: A descriptor is not inherited, and reads and writes bytes. Links cannot be refused on opening.
 NO_LINK = getattr(os, "O_NOINHERIT", 0) | getattr(os, "O_BINARY", 0)
-NO_WAIT = 0
 #: The locked byte lies behind any content, because a locked byte cannot be read by others.
 _LOCKED_AT = 1 << 30
 
@@ -71,6 +70,10 @@ def kill(pid: int) -> None:
     import signal
 
     os.kill(pid, signal.SIGTERM)  # which is TerminateProcess
+
+
+def resume(pid: int) -> None:
+    """Do nothing: processes are not stopped."""
 
 
 def share_with_child(file: int) -> dict[str, Any]:
