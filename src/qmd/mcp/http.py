@@ -1,4 +1,7 @@
-"""MCP over Streamable HTTP, at `/mcp`. Requests are stateless and answered with JSON."""
+"""MCP over Streamable HTTP, at `/mcp`. Requests are stateless and answered with JSON.
+
+Those that ask for progress are answered with a stream of events.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 _QueryArguments = in_camel_case(QueryBody)
+#: The media type of a stream of events.
+EVENTS = "text/event-stream"
 
 
 class Endpoint:
@@ -49,7 +54,8 @@ class Endpoint:
     def __init__(self, build: Callable[[], Server[Any]]) -> None:
         self._build = build
         self._asked, self._ready = anyio.Event(), anyio.Event()
-        self._manager: StreamableHTTPSessionManager
+        self._answering: StreamableHTTPSessionManager
+        self._streaming: StreamableHTTPSessionManager
         self.route = Route(MCP, self, methods=["POST"])
 
     @asynccontextmanager
@@ -61,23 +67,29 @@ class Endpoint:
 
     async def _serve(self) -> None:
         await self._asked.wait()
-        self._manager = await anyio.to_thread.run_sync(self._load)
-        async with self._manager.run():
+        self._answering, self._streaming = await anyio.to_thread.run_sync(self._load)
+        async with self._answering.run(), self._streaming.run():
             self._ready.set()
             await anyio.sleep_forever()
 
-    def _load(self) -> StreamableHTTPSessionManager:
+    def _load(self) -> tuple[StreamableHTTPSessionManager, StreamableHTTPSessionManager]:
+        """Return the managers that answer with JSON and with a stream of events."""
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
         from mcp.server.transport_security import TransportSecuritySettings
 
-        return StreamableHTTPSessionManager(
-            self._build(),
-            json_response=True,
-            stateless=True,
-            # `HostCheck` has already checked Host and Origin.
-            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-            max_request_body_size=MAX_BODY,
-        )
+        server = self._build()
+
+        def manager(*, json: bool) -> StreamableHTTPSessionManager:
+            return StreamableHTTPSessionManager(
+                server,
+                json_response=json,
+                stateless=True,
+                # `HostCheck` has already checked Host and Origin.
+                security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+                max_request_body_size=MAX_BODY,
+            )
+
+        return manager(json=True), manager(json=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -87,15 +99,17 @@ class Endpoint:
         body = (await request.body()).removeprefix(BOM_UTF8)
         self._asked.set()
         await self._ready.wait()
-        from qmd.mcp.messages import MessageError, read_message
+        from qmd.mcp.messages import MessageError, asks_for_progress, read_message
 
         try:
-            read_message(body)
+            message = read_message(body)
         except MessageError as error:
             response = error.answer.model_dump_json(by_alias=True, exclude_unset=True)
             await Response(response, 400, media_type="application/json")(scope, receive, send)
             return
-        await self._manager.handle_request(_with_json_type(scope), replay(body, receive), send)
+        streams = asks_for_progress(message) and EVENTS in request.headers.get("accept", "")
+        manager = self._streaming if streams else self._answering
+        await manager.handle_request(_with_json_type(scope), replay(body, receive), send)
 
 
 def app(

@@ -7,6 +7,7 @@ from codecs import BOM_UTF8
 from typing import Any
 
 import msgspec
+from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp_types import (
     INVALID_REQUEST,
     PARSE_ERROR,
@@ -14,6 +15,7 @@ from mcp_types import (
     JSONRPCError,
     JSONRPCMessage,
     JSONRPCNotification,
+    JSONRPCRequest,
     RequestId,
     jsonrpc_message_adapter,
 )
@@ -51,6 +53,11 @@ def read_message(data: bytes) -> JSONRPCMessage:
         # A request with an invalid id is not a notification: its client waits for an answer.
         raise _invalid(value)
     return message
+
+
+def asks_for_progress(message: JSONRPCMessage) -> bool:
+    """Tell whether a message is a request whose client wants notifications of its progress."""
+    return isinstance(message, JSONRPCRequest) and progress_token_from_params(message.params) is not None
 
 
 def too_large() -> MessageError:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from itertools import count
 from typing import Any
 
+import anyio
 import mcp_types as types
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
@@ -36,6 +39,7 @@ from qmd.mcp.sdk_compat import (
 )
 from qmd.mcp.tool import Result, Tool, as_text
 from qmd.mcp.tools import TOOLS, Reader
+from qmd.models.base import Cancelled
 from qmd.server.access import index_of
 from qmd.server.index_host import IndexHost
 from qmd.sources.formats import markdown
@@ -91,11 +95,12 @@ class Methods:
         if ctx.request is None and isinstance(arguments, PackArguments):
             arguments = arguments.in_session(_STDIO)
         client = client_of(ctx)
-        result = await self._host.call(
-            lambda index, cancelled: tool.run(Reader(index_for(ctx, index), client), arguments, cancelled),
-            models=tool.models,
-            slow=tool.slow,
-        )
+
+        def run(index: Index, cancelled: Cancelled) -> Result:
+            return tool.run(Reader(index_for(ctx, index), client), arguments, cancelled)
+
+        async with _reporting(ctx, tool.name):
+            result = await self._host.call(run, models=tool.models, slow=tool.slow)
         return as_text(result) if self._text_resources or not client.resources else result
 
     async def list_resources(self, ctx: Context, params: Page | None) -> types.ListResourcesResult:
@@ -157,6 +162,30 @@ class Methods:
                 text = unavailable(error)
             return answer | {"instructions": text}
         return answer
+
+
+@asynccontextmanager
+async def _reporting(ctx: Context, tool: str) -> AsyncIterator[None]:
+    """Report how long a call takes, at once and every second, if its client asks for progress.
+
+    Clients wait longer for calls that report progress.
+    """
+
+    async def report(seconds: int) -> None:
+        await ctx.session.report_progress(seconds, message=f"{tool}: {seconds} s")
+
+    async def report_on() -> None:
+        for seconds in count(1):
+            await anyio.sleep(1)
+            await report(seconds)
+
+    await report(0)
+    # An anyio task group would wrap the errors of the call.
+    reports = asyncio.create_task(report_on())
+    try:
+        yield
+    finally:
+        reports.cancel()
 
 
 def index_for(ctx: Context, index: Index) -> Index:
