@@ -202,12 +202,11 @@ def _render(
     rendered = _rendered.get(key)
     if rendered is None:
         shown = _Shown(index, remote_images, lambda done: translate("done" if done else "open"), budget)
-        shown.parts.add((document.file, ""))
         first_line = 1 + text.count("\n", 0, start)
         rendered = render(text[start:], shown.context(document, reading.links, first_line))
         deadline.check()
         # Other notes may change without this one, and there may be more time.
-        if len(shown.parts) == 1 and not deadline.passed():
+        if not shown.parts and not deadline.passed():
             _rendered.put(key, rendered)
     return rendered, {name: values for name, values in head.fields.items() if values}
 

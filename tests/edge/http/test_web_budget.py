@@ -62,13 +62,15 @@ def test_page_of_a_costly_document_is_shown(costly: Server, name: str) -> None:
     assert '<div class="prose"' in page(costly, f"/read/costly/{name}.md")
 
 
-def test_note_that_shows_itself_is_shown_once(costly: Server) -> None:
-    assert page(costly, "/read/costly/self.md").count('class="embed"') == 0
+def test_note_that_shows_itself_is_shown_in_itself_once(costly: Server) -> None:
+    html = page(costly, "/read/costly/self.md")
+    assert html.count('<section class="embed"') == 1
+    assert SHORT not in html
 
 
 def test_notes_that_show_each_other_are_shown_once(costly: Server) -> None:
     html = page(costly, "/read/costly/ring.md")
-    assert html.count('<section class="embed"') == 1
+    assert html.count('<section class="embed"') == 2
     assert SHORT not in html
 
 
