@@ -12,6 +12,7 @@ trap 'rm -rf "$work"' EXIT
 for name in $(env | sed -n 's/^\(\(QMD\|XDG\|PYTHON\|PIPX\)_*[A-Z_]*\)=.*/\1/p'); do unset "$name"; done
 # The model is prepared once. Everything else begins anew.
 export XDG_CACHE_HOME="$work/cache" UV_CACHE_DIR="${UV_CACHE_DIR:-$HOME/.cache/uv}" PIP_DISABLE_PIP_VERSION_CHECK=1
+export PIPX_HOME="$work/pipx" PIPX_BIN_DIR="$work/pipx/bin" UV_TOOL_DIR="$work/uv" UV_TOOL_BIN_DIR="$work/uv/bin"
 fail() {
   echo "$1" >&2
   exit 1
@@ -30,7 +31,8 @@ search() { # with a program, after an installer
   HOME="$work/home" "$1" query "数据丢了怎么恢复" --files --timeout 600 | grep -q backup.md || fail "$1 does not find the note"
   # What it says of a missing extra is the command that installs it.
   encrypt() { HOME="$work/home" QMD_PASSPHRASE=secret "$1" backup --portable --encrypt "$work/home/$2"; }
-  command="$(! encrypt "$1" first 2>&1 | sed -n 's/^Hint: //p')"
+  command="$(encrypt "$1" first 2>&1 | sed -n 's/^Hint: //p')"
+  [ -n "$command" ] || fail "$1 has the extra 'crypt' already"
   sh -c "$command" >/dev/null 2>&1 || fail "it failed: $command"
   encrypt "$1" second >/dev/null 2>&1 || fail "the extra is still missing after: $command"
 }
@@ -44,13 +46,13 @@ for python in "$@"; do
   rm -rf "$work/pip"
   echo "$label: pip"
   if has pipx; then
-    PIPX_HOME="$work/pipx" PIPX_BIN_DIR="$work/pipx/bin" pipx install --quiet --python "$(command -v "$python")" "$wheel" >/dev/null
+    pipx install --quiet --python "$(command -v "$python")" "$wheel" >/dev/null
     search "$work/pipx/bin/qmd"
     rm -rf "$work/pipx"
     echo "$label: pipx"
   fi
   if has uv; then
-    UV_TOOL_DIR="$work/uv" UV_TOOL_BIN_DIR="$work/uv/bin" uv tool install --quiet --python "$(command -v "$python")" "$wheel"
+    uv tool install --quiet --python "$(command -v "$python")" "$wheel"
     search "$work/uv/bin/qmd"
     rm -rf "$work/uv"
     echo "$label: uv tool install"

@@ -123,8 +123,6 @@ def _answer(request: Request, data: bytes, beside: bytes) -> Answer:
         return Answer(reason=DAMAGED, detail=error.message)
     except MemoryError:
         return Answer(reason=TOO_LARGE, detail="needs too much memory")
-    except ImportError as error:
-        return Answer(reason="its reader cannot be loaded", detail=str(error))
     except Exception as error:  # noqa: BLE001 - whatever a library raises for a broken file
         found = failure(error)
         return Answer(reason=found.reason, detail=found.detail, trace=found.trace)
