@@ -188,6 +188,22 @@ def test_pdf_headers_and_footers_are_left_out(index: qmd.Index, notes: Notes) ->
     assert [text.count(f"Table {number}") for number in range(1, 5)] == [1, 1, 1, 1]
 
 
+def test_pdf_lines_are_no_headings_unless_a_bookmark_says_so(index: qmd.Index, notes: Notes) -> None:
+    pytest.importorskip("pypdfium2")
+    written = (
+        ("12 1.2 OF HERONS", "1.2 Of herons", "Let the norm be kxk", "=", "1 for all", "---", "# include x"),
+        ("A line of the last page", "==", "<!-- open", "1. # step", "```c", "# comment"),
+    )
+    pages = [{700 - 20 * at: line for at, line in enumerate(lines)} for lines in written]
+    folder = notes({})
+    (folder / "a.pdf").write_bytes(pdf(*pages, bookmarks=[("Of herons", 1)]))
+    index.add_collection(str(folder), "notes", formats=["pdf"])
+    assert [each.heading for each in index.outline("a.pdf")[1]] == ["1.2 Of herons"]
+    text = index.get("a.pdf").text
+    assert "kxk =" in text
+    assert "include x" in text
+
+
 def test_pdf_bookmarks_are_headings_and_form_values_are_text(index: qmd.Index, notes: Notes) -> None:
     pytest.importorskip("pypdfium2")
     folder = notes({})

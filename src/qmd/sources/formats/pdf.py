@@ -39,6 +39,11 @@ _MADE_UP = re.compile(
     r"|.*\.(docx?|pptx?|xlsx?|dvi|tex|indd|qxd|rtf|odt|html?)\Z",
     re.I,
 )
+#: What would be the mark of a heading, code or a comment in Markdown; and a line that would underline one.
+_MARK = re.compile(
+    r"([ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(?=#{1,6}(?:[ \t]|$)|`{3}|~{3}|<!--|<[hH][1-6])"
+)
+_UNDERLINE = re.compile(r"[ \t>]*(?:=+|-+)[ \t]*\Z")
 _NUMBERING = re.compile(r"\A[\d.\s]+")
 
 
@@ -67,7 +72,7 @@ def extract(file: RawFile) -> Extracted:
     first = ""
     for number, page in enumerate(pages, 1):
         writer.anchor(number)
-        kept = _without_repeated(page, repeated)
+        kept = _as_text(_without_repeated(page, repeated))
         first = first or next((line for line in kept if _is_title(line)), "")
         text = _JOINED.sub("", "\n".join(_with_headings(kept, bookmarks.get(number, []))))
         writer.add(_WRAPPED.sub(" ", text))
@@ -129,6 +134,20 @@ def _without_repeated(page: Page, repeated: Counter[str]) -> list[str]:
     return [line for at, line in enumerate(page.lines) if at not in dropped]
 
 
+def _as_text(lines: list[str]) -> list[str]:
+    """Return lines of which none is a heading: only bookmarks say what is one.
+
+    A line that would underline the one before it, such as a sign of equality, is joined to that line.
+    """
+    joined: list[str] = []
+    for line in lines:
+        if _UNDERLINE.match(line) and joined and joined[-1].strip():
+            joined[-1] += f" {line.strip()}"
+        else:
+            joined.append(_MARK.sub(r"\1\\", line, count=1) if _MARK.match(line) else line)
+    return joined
+
+
 def _bookmarks(document: Any, pages: int) -> dict[int, list[tuple[int, str]]]:
     """Return (level, title) of the bookmarks by page."""
     found: dict[int, list[tuple[int, str]]] = {}
@@ -153,7 +172,10 @@ def _with_headings(lines: list[str], bookmarks: Sequence[tuple[int, str]]) -> li
     above = []
     for level, title in bookmarks:
         marks, bare = "#" * min(level + 2, 6), _bare(title)
-        at, count = next(_places(lines, bare), (0, 0)) if bare else (0, 0)
+        places = [*_places(lines, bare)] if bare else []
+        # The head of a page may say the same in capitals.
+        exact = (place for place in places if title in " ".join(lines[place[0] : sum(place)]))
+        at, count = next(exact, places[0] if places else (0, 0))
         if count:
             # Empty lines around it keep the lines of a paragraph together.
             heading = " ".join(line.strip() for line in lines[at : at + count])
