@@ -118,6 +118,22 @@ def test_older_index_gets_titles_and_counts_without_its_files(
     assert db.execute("SELECT * FROM content_vectors").fetchall() == vectors
 
 
+def test_older_index_is_brought_up_to_date_without_a_home_folder(
+    index: qmd.Index,
+    notes: Notes,
+    tmp_path: Path,
+    environ: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    index.add_collection(str(notes(VAULT)), "vault")
+    index.close()
+    make_former(tmp_path / "index.sqlite", VERSION - 1)
+    monkeypatch.setenv("HOME", "relative")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    with qmd.open_index(tmp_path / "index.sqlite", environ=environ) as migrated:
+        assert titles(migrated) == TITLES
+
+
 _KILLED = """
 import os, signal, sys
 import qmd

@@ -24,16 +24,17 @@ def declare(file: int, version: int) -> None:
     write_start(file, json.dumps({"pid": os.getpid(), FORMAT: version}).encode())
 
 
-def older(cache_dir: str, index: str, version: int) -> str | None:
+def older(cache_dir: str | None, index: str, version: int) -> str | None:
     """Return a process that holds an index and writes an older format than `version`; None if there is none.
 
-    It is described, such as "qmd watch (process 123)".
+    It is described, such as "qmd watch (process 123)". Without a cache folder no server is found.
     """
-    server = server_file(cache_dir, index)
-    for title, path, says in (
-        ("qmd watch", watcher_file(index), watcher_file(index)),
-        ("qmd server", server, f"{server}.lock"),
-    ):
+    watcher = watcher_file(index)
+    files = [("qmd watch", watcher, watcher)]
+    if cache_dir is not None:
+        server = server_file(cache_dir, index)
+        files.append(("qmd server", server, f"{server}.lock"))
+    for title, path, says in files:
         held = _read(path)
         if held is not None and _number((_read(says) or {}).get(FORMAT)) < version:
             pid = _number(held.get("pid"))

@@ -13,7 +13,7 @@ import apsw
 from msgspec import Struct
 
 from qmd.config.paths import PROJECT_FOLDER
-from qmd.errors import BusyError, ForeignIndexError, OutdatedError, StoreError
+from qmd.errors import BusyError, ConfigError, ForeignIndexError, OutdatedError, StoreError
 from qmd.store.sqlite.schema import (
     APPLICATION_ID,
     FIRST_VERSION,
@@ -278,7 +278,11 @@ def older_holder(path: str) -> str | None:
     from qmd.config.holders import older
     from qmd.config.paths import cache_dir
 
-    return older(cache_dir(os.environ), path, VERSION)
+    try:
+        cache = cache_dir(os.environ)
+    except ConfigError:  # there is no home folder, so no server has advertised itself there
+        cache = None
+    return older(cache, path, VERSION)
 
 
 def still_held(path: str, holder: str) -> tuple[str, str]:
