@@ -55,13 +55,12 @@ def test_examples_of_the_help_can_be_parsed(line: str) -> None:
     command.make_context("qmd", words)
 
 
-def test_package_and_readme_name_the_supported_systems() -> None:
-    # File locks and daemons need POSIX: there is no Windows build of the model's package either.
+def test_package_and_readme_name_the_system_on_which_it_was_run() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     systems = {each for each in project["classifiers"] if each.startswith("Operating System ::")}
-    assert systems == {"Operating System :: POSIX :: Linux", "Operating System :: MacOS"}
+    assert systems == {"Operating System :: POSIX :: Linux"}
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "Linux and macOS" in readme
+    assert "nobody has run it there yet" in readme
     assert "WSL" in readme
 
 
