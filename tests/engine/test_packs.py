@@ -143,3 +143,20 @@ def test_packs_without_passages_are_told_apart(packed: qmd.Index) -> None:
     assert nothing_new.passages == ()
     # What the goal of one pack has is not known to that of another.
     assert packed.pack(GOAL, since=first.id).passages
+
+
+def test_pack_gives_of_a_near_copy_the_sentences_that_it_alone_has(index: qmd.Index, notes: Notes) -> None:
+    shared = (
+        "The heron archive is opened by the caretaker every morning before the first visitors come, and the "
+        "list of readers is put on the desk beside the door for all who want to sign it."
+    )
+    own = ("The archive closes at noon.", "The archive closes at five.")
+    files = {"a.md": f"{shared} {own[0]}\n", "b.md": f"{shared} {own[1]}\n", "c.md": f"{shared}\n"}
+    index.add_collection(str(notes(files)), "notes")
+    pack = index.pack("who opens the heron archive")
+    texts = [each.text for each in pack.passages]
+    assert sum("list of readers" in text for text in texts) == 1
+    assert [sum(each in text for text in texts) for each in own] == [1, 1]
+    named = [address for each in pack.passages for address in (each.file, *each.also)]
+    assert {address.partition(":")[0] for address in named} == {"notes/a.md", "notes/b.md", "notes/c.md"}
+    assert {each.standing for each in index.verify_pack(markdown.render(pack))} == {"holds"}

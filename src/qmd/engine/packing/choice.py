@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
 from heapq import heapify, heappop, heappush
 
 from msgspec import Struct, field
@@ -40,22 +40,31 @@ class Paragraph(Struct, frozen=True):
 class Choice(Struct):
     """What was chosen of a list of paragraphs, by their numbers in the list, the best first.
 
-    `copies` has the chosen one that each near copy resembles most, and `left_out` those without room.
+    `copies` has the chosen one that each near copy resembles most, and `left_out` those without room. Of near
+    copies in `own` only what they alone say was chosen.
     """
 
     chosen: list[int] = field(default_factory=list)
     copies: dict[int, int] = field(default_factory=dict)
     left_out: list[int] = field(default_factory=list)
+    own: set[int] = field(default_factory=set)
 
 
-def choose(paragraphs: Sequence[Paragraph], room: int) -> Choice:
+def choose(
+    paragraphs: Sequence[Paragraph],
+    room: int,
+    own: Callable[[int, Set[int]], Paragraph | None] = lambda number, taken: None,
+) -> Choice:
     """Return the paragraphs that fit into `room` tokens.
+
+    `own` returns what a near copy says that is not in the shingles chosen so far, None if that is nothing.
 
     The next one is always that with the highest gain per token: its relevance to the questions that still
     need something, without the part of it that was chosen already. So where a goal asks several things, no
     question takes all the room.
     """
     choice = Choice()
+    paragraphs = list(paragraphs)
     needs = [1.0] * max((len(each.relevance) for each in paragraphs), default=0)
     taken: set[int] = set()
     shown: set[tuple[int, int]] = set()
@@ -85,6 +94,13 @@ def choose(paragraphs: Sequence[Paragraph], room: int) -> Choice:
         done.add(number)
         paragraph = paragraphs[number]
         if choice.chosen and contained(paragraph.shingles, taken) >= COPY:
+            rest = None if number in choice.own else own(number, taken)
+            if rest is not None:
+                paragraphs[number] = rest
+                choice.own.add(number)
+                done.discard(number)
+                heappush(heap, entry(number))
+                continue
             choice.copies[number] = max(
                 choice.chosen, key=lambda other: contained(paragraph.shingles, paragraphs[other].shingles)
             )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
+from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,12 +18,13 @@ from qmd.engine.retrieval.plan import main_query, read_query_document
 from qmd.errors import TokensError
 from qmd.store.base import Store
 from qmd.text import budget
+from qmd.text.cutting import cuts
 from qmd.text.inert import inert, inert_address
 from qmd.text.outline import sections
 from qmd.text.query import LexicalQuery, parse
 from qmd.text.questions import questions
 from qmd.text.regex import lazy
-from qmd.text.shingles import shingles
+from qmd.text.shingles import contained, shingles
 from qmd.types import Config, Pack, PackedPassage, SearchResponse, Section
 
 #: The documents whose paragraphs are candidates for each question.
@@ -160,7 +162,16 @@ class Packer(Struct):
             each for number, source in enumerate(found) for each in self._paragraphs(number, source)
         ]
         weighed = [_weighed(each, found[each.source]) for each in candidates]
-        chosen = choice.choose(weighed, self.tokens - budget.count(self.render(empty)))
+
+        def own(number: int, taken: Set[int]) -> choice.Paragraph | None:
+            source = found[candidates[number].source]
+            rest = _own(candidates[number], source, taken)
+            if rest is None:
+                return None
+            candidates[number] = rest
+            return _weighed(rest, source)
+
+        chosen = choice.choose(weighed, self.tokens - budget.count(self.render(empty)), own)
         best_first = chosen.chosen
         while True:
             packed = self._assembled(empty, found, candidates, best_first, chosen)
@@ -225,6 +236,27 @@ class Packer(Struct):
             unchanged=sum(candidates[number].unchanged for number in best_first),
         )
         return Packed(pack, known, shown)
+
+
+def _own(paragraph: _Paragraph, source: Source, taken: Set[int]) -> _Paragraph | None:
+    """Return the sentences of a near copy, from the first to the last, that the shingles taken do not have.
+
+    None if they have all. A paragraph that is only named is named whole.
+    """
+    if paragraph.again or paragraph.unchanged:
+        return None
+    text = source.text[paragraph.start : paragraph.end]
+    ends = [0, *cuts(text, ()), len(text)]
+    new = [
+        (start, end)
+        for start, end in pairwise(ends)
+        if (words := shingles(text[start:end])) and contained(words, taken) < choice.COPY
+    ]
+    if not new:
+        return None
+    start, end = new[0][0], new[-1][1]
+    start += len(text[start:end]) - len(text[start:end].lstrip())
+    return replace(paragraph, start=paragraph.start + start, end=paragraph.start + end)
 
 
 def body(text: str) -> str:
