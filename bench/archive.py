@@ -71,10 +71,10 @@ def peak() -> float:
 def measure(data: Path) -> dict[str, float]:
     """Return the figures in milliseconds and MB."""
     # Import everything that the server of an archive imports, because it counts into the memory.
-    import qmd.mcp.archive
+    import qmd.features.archive.tools
     import qmd.mcp.http
     import qmd.mcp.stdio  # noqa: F401
-    from qmd.engine.archive.archive import Archive
+    from qmd.features.archive.archive import Archive
 
     archive = Archive(str(data))
     figures = {"first_ms": timed(lambda: archive.search(QUERIES["rare"]))}

@@ -61,7 +61,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "mcp-faces": ("mcp", "engine/packing", *_SERVING),
     "web-*": ("web", *_SERVING),
     "freshness-*": ("engine/watching", *_INDEXING, *_SERVING),
-    "archive": ("engine/archive", "text"),
+    "archive": ("features/archive", "text"),
     "links": ("text",),
     "leaks": ("api", "cli", "engine", "mcp", "server", "store", "text"),
     "formats": ("sources",),

@@ -45,7 +45,7 @@ def new_database(port: int) -> str:
     """Make an empty database on a server; return its address."""
     from pymilvus import MilvusClient
 
-    from qmd.store.milvus.client import CHANNEL
+    from qmd.features.milvus.client import CHANNEL
 
     name = f"test_{next(_databases)}"
     client = MilvusClient(f"http://127.0.0.1:{port}", grpc_options=CHANNEL)

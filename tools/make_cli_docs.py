@@ -32,7 +32,7 @@ usage; 130 interrupted. The formats are described in [formats.md](formats.md), q
 SEVERAL = 4
 #: Why the examples of a command are not run by tests/docs, by command.
 NOT_RUN = {
-    "archive mcp": "a server that runs until it is stopped; tests/edge/archive starts it",
+    "archive mcp": "a server that runs until it is stopped; tests/features/archive starts it",
     "watch": "it runs until it is stopped, or changes services; see tests/edge/cli/test_watch.py",
     "pull": "it fetches models; see tests/edge/cli/test_pull.py",
     "backup": "it writes to a disk that is not there; see tests/edge/cli/test_backup.py",

@@ -22,20 +22,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from qmd.engine.archive.archive import (
-        Archive as Archive,
-        AuthorPosts as AuthorPosts,
-        Match as Match,
-        Matches as Matches,
-        PostText as PostText,
-        open_archive as open_archive,
-    )
-    from qmd.engine.archive.posts import Post as Post, Section as Section
     from qmd.engine.doctor import Finding as Finding
     from qmd.engine.documents.pages import Page as Page, Pages as Pages, Skipped as Skipped
     from qmd.engine.embedding.batches import EmbedProgress as EmbedProgress, EmbedReport as EmbedReport
-    from qmd.engine.evaluation.benchmarking import Benchmark as Benchmark
-    from qmd.engine.evaluation.modes import Evaluation as Evaluation
     from qmd.engine.explain.explainer import Why as Why
     from qmd.engine.index import Index as Index, open_index as open_index
     from qmd.engine.portable import open_index_file as open_index_file
@@ -67,6 +56,18 @@ if TYPE_CHECKING:
         UsageError as UsageError,
         VectorIndexMissingError as VectorIndexMissingError,
     )
+    from qmd.features.public import (
+        Archive as Archive,
+        AuthorPosts as AuthorPosts,
+        Benchmark as Benchmark,
+        Evaluation as Evaluation,
+        Match as Match,
+        Matches as Matches,
+        Post as Post,
+        PostText as PostText,
+        Section as Section,
+        open_archive as open_archive,
+    )
     from qmd.types import (
         Author as Author,
         Chunk as Chunk,
@@ -83,13 +84,9 @@ if TYPE_CHECKING:
 # isort: on
 
 _EXPORTS = {
-    "qmd.engine.archive.archive": "Archive AuthorPosts Match Matches PostText open_archive",
-    "qmd.engine.archive.posts": "Post Section",
     "qmd.engine.documents.pages": "Page Pages Skipped",
     "qmd.engine.doctor": "Finding",
     "qmd.engine.embedding.batches": "EmbedProgress EmbedReport",
-    "qmd.engine.evaluation.benchmarking": "Benchmark",
-    "qmd.engine.evaluation.modes": "Evaluation",
     "qmd.engine.explain.explainer": "Why",
     "qmd.engine.index": "Index open_index",
     "qmd.engine.indexing.scan": "ScanReport",
@@ -104,6 +101,9 @@ _EXPORTS = {
         ConflictError DocumentNotFoundError ForbiddenError ForeignIndexError ModelError NotFoundError
         PluginError QmdError QueryError SourceError StoreError TimedOutError TokensError
         UsageError VectorIndexMissingError
+    """,
+    "qmd.features.public": """
+        Archive AuthorPosts Benchmark Evaluation Match Matches Post PostText Section open_archive
     """,
     "qmd.types": "Author Chunk Collection Commit Document Hit SearchResponse Snippet Stage TypedSearch",
     "qmd.types.citations": "CitationCheck CitationReport",

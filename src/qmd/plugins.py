@@ -1,8 +1,8 @@
-"""Tables of the parts that other packages can add: formats, stores, models and commands.
+"""Tables of the parts that features and other packages add: formats, stores, models, commands and methods.
 
-A table names the built-in parts. Packages register theirs as entry points in the group of the table, and are
-asked only for names that the table lacks, so that they cost no time otherwise. If a package has a part with
-the name of a built-in one, the built-in part is used.
+A table names the built-in parts: of the core, and of `qmd.features`. Packages register theirs as entry points
+in the group of the table, and are asked only for names that the table lacks, so that they cost no time
+otherwise. If a package has a part with the name of a built-in one, the built-in part is used.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import cache, reduce
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from qmd import features
 from qmd.errors import PluginError
 
 if TYPE_CHECKING:
@@ -29,13 +30,19 @@ class Table:
 
     Args:
         group: The group of entry points.
-        builtin: The built-in parts by name, as `module` or `module:attribute`.
+        builtin: The parts of the core by name, as `module` or `module:attribute`.
         kind: The class or runtime-checkable protocol of the parts, or `module:attribute`, resolved on use.
     """
 
     def __init__(self, group: str, builtin: Mapping[str, str], kind: Any) -> None:
         self.group = group
-        self.builtin = builtin
+        self.builtin = dict(builtin)
+        self._missing: dict[str, str] = {}  # the parts of features that are not here, with the feature
+        for feature, name, target in features.rows(group):
+            if features.is_here(feature):
+                self.builtin[name] = target
+            else:
+                self._missing[name] = feature
         self._kind = kind
         TABLES[group] = self
 
@@ -48,8 +55,13 @@ class Table:
         """Return the part with this name; None if there is none.
 
         Raises:
-            PluginError: If the package that has the part cannot be loaded.
+            PluginError: If the package that has the part cannot be loaded, or the feature is not installed.
         """
+        if name in self._missing:
+            raise PluginError(
+                f"'{name}' belongs to the feature '{self._missing[name]}', which this installation lacks",
+                "install qmd-python again",
+            )
         target = self.builtin.get(name)
         if target is not None:
             return resolve(target)

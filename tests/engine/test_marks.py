@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import qmd
-from qmd.engine.evaluation.modes import losses
 from qmd.errors import ConfigError, DocumentNotFoundError, ForbiddenError, NotFoundError, UsageError
+from qmd.features.evaluation.modes import losses
 from tests.conftest import Notes
 
 FILES = {

@@ -9,6 +9,7 @@ import pytest
 
 import qmd
 from qmd.engine.access.restricted import RULES, RestrictedIndex
+from qmd.engine.parts import PARTS
 from qmd.engine.requests import SearchRequest
 from qmd.models.catalog import CARDS
 from tests.conftest import Notes
@@ -146,7 +147,9 @@ def test_restricted_index_has_only_members_with_a_rule(mine: qmd.Index) -> None:
     with pytest.raises(AttributeError, match="_store"):
         _ = mine._store
     methods = {name for name, _ in inspect.getmembers(qmd.Index, inspect.isfunction) if name[0] != "_"}
-    assert methods <= set(RULES) | set(vars(RestrictedIndex))
+    of_parts = {name for name in PARTS.names() if qmd.Index._rule_of_part(name)}
+    assert methods <= set(RULES) | set(vars(RestrictedIndex)) | of_parts
+    assert of_parts == {*PARTS.builtin}
 
 
 def test_closing_a_restricted_index_leaves_the_index_open(whole: qmd.Index) -> None:

@@ -7,8 +7,8 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmd.engine.archive.matching import CONTEXT, Needle, Text
-from qmd.engine.archive.posts import read_name
+from qmd.features.archive.matching import CONTEXT, Needle, Text
+from qmd.features.archive.posts import read_name
 
 #: Letters with unusual case or composition, and some usual ones.
 LETTERS = st.sampled_from("aAbBéÉßẞİıſσςΣe\u0301Å中文字\u212a\n\n \r")

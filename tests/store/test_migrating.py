@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from qmd.errors import StoreError
-from qmd.store.milvus import documents
-from qmd.store.milvus.schema import FIELDS, FORMER
-from qmd.store.milvus.store import MilvusStore
+from qmd.features.milvus import documents
+from qmd.features.milvus.schema import FIELDS, FORMER
+from qmd.features.milvus.store import MilvusStore
 from qmd.text.query import parse
 from tests.store.material import (
     EMBEDDER,

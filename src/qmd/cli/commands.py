@@ -6,14 +6,15 @@ all packages takes time.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypeAlias
 
-from qmd import plugins
+from qmd import features, plugins
 
 #: By section of the help: (name, "module:object", short description), ...
 Table: TypeAlias = dict[str, tuple[tuple[str, str, str], ...]]
 
-COMMANDS: Table = {
+_CORE: Table = {
     "Search": (
         ("search", "qmd.cli.search:search", "Find documents by keyword (BM25); fast."),
         ("vsearch", "qmd.cli.search:vsearch", "Find documents by meaning (vectors)."),
@@ -21,7 +22,6 @@ COMMANDS: Table = {
         ("similar", "qmd.cli.similar:similar", "Find documents that are similar to one."),
         ("pack", "qmd.cli.pack:pack", "Collect the passages for a goal, for a language model."),
         ("why", "qmd.cli.why:why", "Explain why a document is in the results, or why not."),
-        ("bench", "qmd.cli.bench:bench", "Measure search quality on questions with known answers."),
         ("pin", "qmd.cli.marks:pin", "Show a document first in searches for a query."),
         ("unpin", "qmd.cli.marks:unpin", "Remove pins."),
         ("mark", "qmd.cli.marks:mark", "Mark a document as a good or bad result of a query."),
@@ -38,7 +38,6 @@ COMMANDS: Table = {
         ("fields", "qmd.cli.fields:fields", "List the fields of documents and their values."),
         ("tags", "qmd.cli.fields:tags", "Show the tags of documents as a tree."),
         ("cite", "qmd.cli.cite:cite", "Check what a text cites and quotes."),
-        ("archive", "qmd.cli.archive:archive", "Read and search an archive of authors' posts."),
     ),
     "Collections": (
         ("add", "qmd.cli.watch:add", "Add a folder, index and embed it, in one step."),
@@ -59,7 +58,6 @@ COMMANDS: Table = {
         ("cleanup", "qmd.cli.upkeep:cleanup", "Delete unused data and shrink the index."),
         ("backup", "qmd.cli.upkeep:backup", "Copy the index and its index.yml to one file."),
         ("restore", "qmd.cli.upkeep:restore", "Replace the index with a backup."),
-        ("migrate", "qmd.cli.migrate:migrate", "Take over the collections of tobi/qmd."),
         ("store", "qmd.cli.upkeep:store", "Copy the index to another store."),
     ),
     "Serve": (
@@ -75,9 +73,27 @@ COMMANDS: Table = {
         ("help", "qmd.cli.app:help_", "Show the help of a command."),
     ),
 }
+
+
+def _with_features(table: Table) -> Table:
+    """Return the table with the commands of features, each after the command that its row names."""
+    sections = {section: [*rows] for section, rows in table.items()}
+    for name, target, section, before, _, description in features.commands():
+        rows = sections[section]
+        at = next((at for at, row in enumerate(rows, 1) if row[0] == before), len(rows))
+        rows.insert(at, (name, target, description))
+    return {section: tuple(rows) for section, rows in sections.items()}
+
+
+def _with_trait(trait: str) -> Iterator[str]:
+    """Yield the commands of features that have a trait: `no-index` or `agents`."""
+    return (name for name, _, _, _, traits, _ in features.commands() if trait in traits.split())
+
+
+COMMANDS = _with_features(_CORE)
 ALIASES = {"vector-search": "vsearch", "deep-search": "query"}
 #: Commands that use no index, or only the index of the current folder's project.
-WITHOUT_INDEX = frozenset({"archive", "completion", "help", "init", "skill", "trust"})
+WITHOUT_INDEX = frozenset({"completion", "help", "init", "skill", "trust", *_with_trait("no-index")})
 #: Commands that work with `--index-file`: they read, or concern a server of the file.
 WITH_INDEX_FILE = frozenset(
     {
@@ -92,7 +108,8 @@ WITH_INDEX_FILE = frozenset(
 FOR_AGENTS = frozenset(
     {
         *("search", "vsearch", "query", "similar", "pack", "get", "multi-get", "ls", "outline", "history"),
-        *("links", "fields", "tags", "cite", "marks", "collection", "context", "status", "archive"),
+        *("links", "fields", "tags", "cite", "marks", "collection", "context", "status"),
+        *_with_trait("agents"),
     }
 )
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from qmd.engine.documents.library import DocumentMethods
     from qmd.engine.documents.links import LinkMethods
     from qmd.engine.embedding.embed import EmbeddingMethods
-    from qmd.engine.evaluation import benchmarking, modes
     from qmd.engine.explain.explainer import Why
     from qmd.engine.explain.lookup import AbsenceMethods
     from qmd.engine.given import Given
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from qmd.engine.upkeep.models import ModelMethods
     from qmd.engine.upkeep.portable import ExportMethods
     from qmd.engine.upkeep.status import StatusMethods
+    from qmd.features.public import Methods
     from qmd.types.cancelling import Cancelled
     from qmd.types.packs import Pack
 
@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         CleanupMethods,
         BackupMethods,
         ExportMethods,
+        Methods,
     ):
         """The methods that are not in this module."""
 
@@ -339,25 +340,6 @@ class Index(_Methods):
         lookup = lookup_in(self._workspace)
         explainer = Explainer(self._store, self.config, self.model_provider, lookup, self.run)
         return explainer.answer(reference, kind, request)
-
-    def evaluate(
-        self, benchmark: benchmarking.Benchmark, on_progress: modes.OnProgress | None = None
-    ) -> modes.Evaluation:
-        """Measure how well searches find the documents that a benchmark expects.
-
-        A fixture file, or the pins and marks if it names none, is put to this index. A folder in BEIR layout
-        gets an index of its own, with the same models. Raises `SourceError` if the fixture cannot be read,
-        `UsageError` for values out of range, and `NotFoundError` without documents or marks.
-        """
-        from qmd.engine.evaluation import benchmarking, fixtures
-        from qmd.engine.marks import MarksOf
-
-        workspace = self._workspace
-
-        def marks() -> fixtures.Fixture:
-            return fixtures.of_marks(MarksOf(workspace).entries())
-
-        return benchmarking.evaluate(self, open_index, workspace.environ, marks, benchmark, on_progress)
 
 
 def open_index(

@@ -1,4 +1,7 @@
-"""The parts of `Index`: classes of its methods, each imported when one of its methods is first used."""
+"""The parts of `Index`: classes of its methods, each imported when one of its methods is first used.
+
+Features and other packages add parts by the group `qmd.parts`, by the names of their methods.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,43 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from qmd.engine.access.rules import Rule
 from qmd.engine.workspace import Workspace
+from qmd.plugins import Table
 
 
 class Part:
     """Methods that are those of `Index` as well. They use its workspace, and no other state.
 
     No two parts have a member of the same name, including names that begin with `_`.
+
+    Attributes:
+        _rules: What the methods of a part outside the core ask of a caller whose permissions are restricted.
+            A restricted index lacks methods without a rule.
     """
+
+    _rules: Mapping[str, Rule] = {}
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
+
+    @staticmethod
+    def _rule_of_part(name: str) -> Rule | None:
+        """Return the rule of a method outside the core; None if there is no such method."""
+        part = None if name.startswith("_") else PARTS.load(name)
+        return None if part is None else part._rules.get(name)
+
+    def __getattr__(self, name: str) -> Any:
+        """Look a method up in the parts outside the core."""
+        part = None if name.startswith("_") else PARTS.load(name)
+        if part is None:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        _add_members(type(self), part)
+        return getattr(self, name)
+
+
+#: The classes of methods that features and other packages add, by the names of the methods.
+PARTS = Table("qmd.parts", {}, type)
 
 
 def imported_on_use(parts: Mapping[str, str]) -> type[Part]:
@@ -35,8 +64,12 @@ class _Method:
         self._owner, self._name = owner, name
 
     def __get__(self, instance: object, owner: type) -> Any:
-        part = vars(getattr(import_module(self._module), self._class))
-        for name, member in part.items():
-            if not name.startswith("__"):
-                setattr(self._owner, name, member)
-        return part[self._name].__get__(instance, owner)
+        part = getattr(import_module(self._module), self._class)
+        _add_members(self._owner, part)
+        return vars(part)[self._name].__get__(instance, owner)
+
+
+def _add_members(owner: type, part: type) -> None:
+    for name, member in vars(part).items():
+        if not name.startswith("__") and name != "_rules":
+            setattr(owner, name, member)

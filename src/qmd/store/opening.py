@@ -18,14 +18,7 @@ class OpenStore(Protocol):
 
 
 #: By the scheme of the address.
-STORES = Table(
-    "qmd.stores",
-    {
-        "milvus": "qmd.store.milvus.store:MilvusStore",
-        "milvus+tls": "qmd.store.milvus.store:MilvusStore",
-    },
-    OpenStore,
-)
+STORES = Table("qmd.stores", {}, OpenStore)
 
 
 def open_store(

@@ -7,28 +7,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.engine.access.permissions import Permissions
+from qmd.engine.access.rules import Rule
 from qmd.engine.places import context_target
 from qmd.errors import NotFoundError
 from qmd.text.wording import visible
-
-
-class Rule(Struct, frozen=True):
-    """The permissions that a member of `Index` requires.
-
-    `changes`: the caller may change the index. `collections` and `place` are parameters: the collections that
-    it names, or that the place of a context is in, are visible. `action`: all collections are visible; it
-    completes "may not".
-    """
-
-    changes: bool = False
-    collections: str | None = None
-    place: str | None = None
-    action: str | None = None
-
 
 _READ = Rule()
 #: All members of a restricted index, by rule. So a new method of `Index` needs a rule.
@@ -63,7 +48,6 @@ _MEMBERS = {
     Rule(action="list the pins and marks of everyone"): "marks marks_digest",
     Rule(action="examine the index"): "doctor secrets",
     Rule(action="ask about files on disk"): "absence why",
-    Rule(action="read benchmarks from disk"): "evaluate",
 }
 RULES = {name: rule for rule, names in _MEMBERS.items() for name in names.split()}
 
@@ -86,7 +70,7 @@ class RestrictedIndex:
         self.close()
 
     def __getattr__(self, name: str) -> Any:
-        rule = RULES.get(name)
+        rule = RULES.get(name) or self._index._rule_of_part(name)
         if rule is None:
             raise AttributeError(f"a restricted index has no attribute '{name}'")
         member = getattr(self._index, name)

@@ -1,0 +1,19 @@
+"""What a member of `Index` asks of a caller whose permissions are restricted."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Rule(Struct, frozen=True):
+    """The permissions that a member of `Index` requires.
+
+    `changes`: the caller may change the index. `collections` and `place` are parameters: the collections that
+    it names, or that the place of a context is in, are visible. `action`: all collections are visible; it
+    completes "may not".
+    """
+
+    changes: bool = False
+    collections: str | None = None
+    place: str | None = None
+    action: str | None = None

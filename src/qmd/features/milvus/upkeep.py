@@ -1,0 +1,127 @@
+"""Checks and cleanups of an index in Milvus."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+from qmd.features.milvus.client import Row, quoted
+from qmd.features.milvus.field_rows import ADDRESS, DocumentFields, read_texts
+from qmd.features.milvus.parts import Part, Shared
+from qmd.features.milvus.schema import ANSWERS, DOCUMENTS, LIVE, TEXTS, vector_table
+from qmd.features.milvus.vector_sets import VectorSets
+from qmd.store import base
+from qmd.store.records import field_keys
+from qmd.store.values import Fault, OnStep, Retention, Waste
+from qmd.text.extraction import MARKDOWN, extract, stored_fields
+from qmd.types.clock import timestamp
+
+#: Texts whose hash is compared with the stored one.
+_SAMPLED_TEXTS = 20
+_REINDEX = "run 'qmd collection remove' and 'add' for it: the index is made from your files alone"
+
+
+class Upkeep(Part, base.Upkeep):
+    """Finds faults and unneeded data."""
+
+    def __init__(self, shared: Shared, vector_sets: VectorSets) -> None:
+        super().__init__(shared)
+        self._vector_sets = vector_sets
+
+    def waste(self, keep: Retention) -> list[Waste]:
+        kept, dropped = self._split(keep)
+        result = [self._old_answers(keep)]
+        sizes = [
+            len(row["path"]) + len(row["title"])
+            for identity in dropped
+            for row in self._client.all(DOCUMENTS, f"collection == {identity} and {LIVE}", ["path", "title"])
+        ]
+        result.append(Waste("documents", len(sizes), sum(sizes)))
+        orphans = self._garbage.orphans(kept)
+        result.append(Waste("texts", len(orphans.texts), sum(orphans.texts.values())))
+        vectors = slots = vector_bytes = slot_bytes = 0
+        for embedder, (_, dimension) in self._state.embedders("strong").items():
+            if keep.embedders is None or embedder in keep.embedders:
+                count = len(orphans.chunks.get(embedder, ()))
+                slots += count
+                slot_bytes += 4 * dimension * count
+            else:
+                count = self._client.count(vector_table(embedder), "", reading="strong")
+                vectors += count
+                vector_bytes += 4 * dimension * count
+        result.append(Waste("vectors", vectors, vector_bytes))
+        result.append(Waste("slots", slots + len(orphans.documents) + len(orphans.fields), slot_bytes))
+        return [waste for waste in result if waste.count]
+
+    def clear(self, keep: Retention, on_step: OnStep) -> None:
+        on_step("Deleting old answers")
+        self._client.delete(ANSWERS, f"at < {quoted(timestamp(keep.answers_since))}")
+        _, dropped = self._split(keep)
+        for identity in dropped:
+            on_step("Dropping documents")
+            self._garbage.drop_collection(identity)
+        if keep.embedders is not None:
+            on_step("Dropping vectors")
+            self._vector_sets.drop_embedders(self._state.embedders("strong").keys() - set(keep.embedders))
+        on_step("Dropping texts")
+        self._garbage.delete(self._garbage.orphans())
+        self._client.flush()
+
+    def faults(self, on_step: OnStep) -> list[Fault]:
+        # Of the texts, a sample is read.
+        on_step("Checking the documents")
+        return list(self._contradictions())
+
+    def _split(self, keep: Retention) -> tuple[list[int] | None, list[int]]:
+        """Return the ids of collections to keep, None for all, and of collections to drop."""
+        if keep.collections is None:
+            return None, []
+        existing = self._state.collections("strong")
+        kept = [key for key, fields in existing.items() if fields["name"] in keep.collections]
+        return kept, [key for key in existing if key not in kept]
+
+    def _old_answers(self, keep: Retention) -> Waste:
+        where = f"at < {quoted(timestamp(keep.answers_since))}"
+        sizes = [
+            len(row["key"].encode()) + len(row["value"].encode())
+            for row in self._client.all(ANSWERS, where, ["key", "value"], page=2_000)
+        ]
+        return Waste("answers", len(sizes), sum(sizes))
+
+    def _contradictions(self) -> Iterator[Fault]:
+        hashes = {
+            row["content"]: row["hash"] for row in self._client.all(DOCUMENTS, LIVE, ["content", "hash"])
+        }
+        stored = {row["content"] for row in self._client.all(TEXTS, "part == 0", ["content"])}
+        missing = hashes.keys() - stored
+        if missing:
+            yield Fault(f"{len(missing):,} documents have no text", _REINDEX)
+        step = max(1, len(hashes) // _SAMPLED_TEXTS)
+        sampled = sorted(hashes.keys() & stored)[::step][:_SAMPLED_TEXTS]
+        texts = read_texts(self._client, sampled)
+        changed = sum(
+            hashlib.sha256(texts[content].encode("utf-8")).hexdigest() != hashes[content]
+            for content in sampled
+        )
+        if changed:
+            yield Fault(f"{changed} of {len(sampled)} texts are not what was indexed", _REINDEX)
+            return
+        documents = list(self._live("content", sampled, ADDRESS))
+        stored_of = self._field_rows.fields(documents)
+        changed = sum(
+            _is_changed(row, texts[row["content"]], stored_of.get(row["id"], {})) for row in documents
+        )
+        if changed:
+            yield Fault(
+                f"the fields of {changed} of {len(documents)} documents are not in their texts", _REINDEX
+            )
+
+
+def _is_changed(document: Row, text: str, stored: DocumentFields) -> bool:
+    """Return whether the stored fields of a document are not those of its text."""
+    # The text that another format extracted does not contain the fields.
+    if MARKDOWN not in stored.get("format", (MARKDOWN,)):
+        return False
+    path = document["path"]
+    fields = stored_fields(extract(text, path).fields, path, document["author"])
+    return field_keys(fields) != field_keys(stored)

@@ -1,0 +1,35 @@
+"""What features add to the public names of `qmd` and to the methods of `Index`, imported on use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from qmd.plugins import Table
+
+# isort: off
+if TYPE_CHECKING:
+    from qmd.features.archive.archive import (
+        Archive as Archive,
+        AuthorPosts as AuthorPosts,
+        Match as Match,
+        Matches as Matches,
+        PostText as PostText,
+        open_archive as open_archive,
+    )
+    from qmd.features.archive.posts import Post as Post, Section as Section
+    from qmd.features.evaluation.benchmarking import Benchmark as Benchmark
+    from qmd.features.evaluation.benchmarking import EvaluationMethods
+    from qmd.features.evaluation.modes import Evaluation as Evaluation
+
+    class Methods(EvaluationMethods):
+        """The methods of `Index` that features have."""
+# isort: on
+
+_EXPORTS = Table("qmd.exports", {}, object)
+
+
+def __getattr__(name: str) -> Any:
+    value = None if name.startswith("_") else _EXPORTS.load(name)
+    if value is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return value

@@ -1,0 +1,95 @@
+"""The program without one of its features: all else works, does not name it, and says what is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import qmd
+from qmd.features import COMMANDS, FEATURES
+from tests.clients import server_of
+from tests.users import MakeUser, User
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", params=FEATURES)
+def feature(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def without(feature: str, make_user: MakeUser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
+    """A user of a program without the feature, who has an index."""
+    source = tmp_path_factory.mktemp("src")
+    shutil.copytree(
+        Path(qmd.__file__).parent,
+        source / "qmd",
+        ignore=lambda folder, names: (
+            {"__pycache__", feature} if folder.endswith("features") else {"__pycache__"}
+        ),
+    )
+    user = make_user(f"without-{feature}")
+    user.environ["PYTHONPATH"] = os.pathsep.join([str(source), user.environ["PYTHONPATH"]])
+    added = user.run("collection", "add", str(user.notes), "--name", "notes")
+    assert added.returncode == 0, added.stderr
+    yield user
+
+
+def commands_of(feature: str) -> list[str]:
+    return [*FEATURES[feature].get("qmd.commands", {})]
+
+
+def test_help_does_not_name_a_feature_that_is_missing(feature: str, without: User) -> None:
+    shown = without.run("--help")
+    assert shown.returncode == 0, shown.stderr
+    listed = [line.split()[0] for line in shown.stdout.splitlines() if line.startswith("  ") and line.split()]
+    assert {"search", "query", "get", "status"} <= {*listed}
+    assert {*listed}.isdisjoint(commands_of(feature))
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("search", "performance"),
+        ("query", "performance", "--no-rerank"),
+        ("get", "notes/deploy.md"),
+        ("status",),
+    ],
+    ids=lambda args: args[0],
+)
+def test_commands_of_the_core_work_without_a_feature(without: User, args: tuple[str, ...]) -> None:
+    found = without.run(*args)
+    assert (found.returncode, "Traceback" in found.stderr) == (0, False), found.stderr
+    assert found.stdout
+
+
+def test_servers_work_without_a_feature(without: User) -> None:
+    with server_of(without, "--transport", "http") as server:
+        assert server.ok("POST", "/search", {"query": "performance"})["results"]
+        assert "/search" in server.ok("GET", "/openapi.json")["paths"]
+        tools = server.mcp("tools/list").json["result"]["tools"]
+        assert {"search", "query", "get"} <= {tool["name"] for tool in tools}
+        page = server.ask("GET", "/")
+        assert page.status == 200, page
+
+
+def test_asking_for_a_missing_feature_says_what_is_missing(feature: str, without: User) -> None:
+    asked = [(name, "x") for name in commands_of(feature)]
+    asked += [("--store", f"{scheme}://x", "status") for scheme in FEATURES[feature].get("qmd.stores", {})]
+    for args in asked:
+        found = without.run(*args)
+        message, *hints = found.stderr.splitlines()
+        assert found.returncode
+        assert f"the feature '{feature}', which this installation lacks" in message
+        assert len(hints) <= 1
+
+
+def test_features_have_a_row_for_each_command() -> None:
+    assert {name for feature in FEATURES for name in commands_of(feature)} == {*COMMANDS}
+    folders = {entry.name for entry in Path(qmd.__file__).with_name("features").iterdir() if entry.is_dir()}
+    assert folders - {"__pycache__"} == {*FEATURES}
