@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from qmd.engine.access.rules import Rule
 from qmd.engine.workspace import Workspace
 from qmd.plugins import Table
+
+if TYPE_CHECKING:
+    from qmd.engine.access.rules import Rule
 
 
 class Part:
