@@ -11,7 +11,8 @@ import pytest
 
 import qmd
 from qmd.engine.documents.citing import MAX_DRAFT
-from qmd.text.standing import digest, holds
+from qmd.text import verbatim
+from qmd.text.standing import Rows, holds
 from qmd.types.citations import CitationCheck
 from tests.citations import Case, Generator, drafts
 from tests.conftest import Notes
@@ -235,17 +236,145 @@ def test_quote_check_finds_a_quotation_in_a_document(cited: qmd.Index) -> None:
 
 def test_passage_holds_moves_changes_and_goes() -> None:
     passage = "You must not deploy on Fridays,\nsince rollbacks take 45 minutes."
-    short = digest(passage)
-    assert holds(OPS, (3, 4), short).standing == "holds"
-    moved = holds("\n\n" + OPS, (3, 4), short)
+    assert holds(Rows(OPS), (3, 4), passage).standing == "holds"
+    moved = holds(Rows("\n\n" + OPS), (3, 4), passage)
     assert (moved.standing, moved.lines) == ("moved", (5, 6))
-    changed = holds(OPS.replace("45", "54"), (3, 4), short, passage)
+    nearest = holds(Rows(OPS * 3), (9, 10), passage)
+    assert nearest.lines is not None and abs(nearest.lines[0] - 9) <= OPS.count("\n") / 2
+    changed = holds(Rows(OPS.replace("45", "54")), (3, 4), passage)
     assert (changed.standing, changed.difference) == (
         "changed",
         "You must not deploy on Fridays, since rollbacks take [-45-] {+54+} minutes",
     )
-    assert holds("# Nothing\n", (3, 4), short, passage).standing == "absent"
-    assert holds(OPS.replace("45", "54"), (3, 4), short).standing == "changed"
+    assert holds(Rows("# Nothing\n"), (3, 4), passage).standing == "absent"
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "left_out"),
+    [
+        ("Rollbacks take 45 minutes.", "Rollbacks take 45", "minutes"),
+        ("Rollbacks take 45 % of a day.", "Rollbacks take 45", "%"),
+        ("The dump has 45 kB.", "The dump has 45", "kb"),
+        ("Rollbacks take 45 Minuten.", "Rollbacks take 45", "minuten"),
+        ("Il faut 45 pour cent.", "Il faut 45", "pour cent"),
+        ("回滚耗时45分钟。", "回滚耗时45", "分"),
+        ("ロールバックは45分かかる。", "ロールバックは45", "分"),
+        ("It costs $45 a day.", "45 a day", "$"),
+        ("It costs EUR 45 a day.", "45 a day", "eur"),
+        ("Turn it by 45° now.", "Turn it by 45", "°"),
+        ("It takes 45-50 days.", "It takes 45", "-50"),
+        ("It takes 45–50 days.", "50 days", "45-"),
+        ("We begin at 12:30 sharp.", "We begin at 12", ":30"),
+        ("It has 45 000 users.", "It has 45", "000"),
+        ("It needs ≤45 workers.", "45 workers", "≤"),
+        ("It takes 45 minutes in total.", "It takes 45 ... total", "minutes"),
+    ],
+)
+def test_quotation_of_a_number_without_its_unit_is_inexact(
+    index: qmd.Index, notes: Notes, text: str, quote: str, left_out: str
+) -> None:
+    index.add_collection(str(notes({"units.md": text})), "notes")
+    check = index.quote_check("units.md", quote)
+    assert (check.standing, left_out in check.message) == ("inexact", True)
+    assert index.quote_check("units.md", text).standing == "holds"
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("In 2019 in Paris we met.", "In 2019"),
+        ("It needs 45 workers.", "It needs 45"),
+        ("It takes 45. Minutes pass.", "It takes 45"),
+        ("Version 2 - 3 people came.", "Version 2"),
+        ("在第45页。", "第45页"),
+    ],
+)
+def test_number_without_a_unit_is_quoted_exactly(
+    index: qmd.Index, notes: Notes, text: str, quote: str
+) -> None:
+    index.add_collection(str(notes({"units.md": text})), "notes")
+    assert index.quote_check("units.md", quote).standing == "holds"
+
+
+def test_citations_of_a_file_that_was_edited_are_compared_with_it(cited: qmd.Index, notes: Notes) -> None:
+    text = '"since rollbacks take 45 minutes" (notes/ops.md:4)'
+    assert checks(cited, text)[0][0] == "holds"
+    notes({"ops.md": OPS.replace("45", "54")})
+    assert checks(cited, text)[0][0] == "changed"
+    notes({"ops.md": "# New\n\n" + OPS})
+    assert checks(cited, text) == [("moved", "notes/ops.md:6")]
+    os.utime(notes({"ops.md": OPS}) / "ops.md", (1, 1))
+    assert checks(cited, text)[0][0] == "holds"
+    (notes({}) / "ops.md").unlink()
+    (check,) = cited.cite_check(text).checks
+    assert (check.standing, check.message) == ("absent", "the file of notes/ops.md is not there any more")
+
+
+def test_citation_of_an_edited_page_is_compared_with_the_source_file(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({})
+    (folder / "report.pdf").write_bytes(pdf("It costs five."))
+    index.add_collection(str(folder), "notes", formats=["pdf"])
+    text = '"It costs five." (notes/report.pdf:p1)'
+    assert checks(index, text)[0][0] == "holds"
+    (folder / "report.pdf").write_bytes(pdf("It costs seven and more."))
+    assert checks(index, text)[0][0] != "holds"
+
+
+def test_agents_get_masked_text_of_an_edited_file(cited: qmd.Index, notes: Notes) -> None:
+    text = '"The password: hunter2correct" (notes/ops.md:1)'
+    notes({"ops.md": "The password: hunter2correcthorse is new here.\n"})
+    (check,) = cited.limited(agent=True).cite_check(text).checks
+    assert "hunter2correcthorse" not in repr(check)
+    notes({"ops.md": "---\nagents: false\n---\nThe password: hunter2correct\n"})
+    (check,) = cited.limited(agent=True).cite_check(text).checks
+    assert (check.standing, check.text) == ("absent", "")
+
+
+def test_what_is_not_checked_in_time_is_said_so(cited: qmd.Index) -> None:
+    text = 'It says "must not deploy" (notes/ops.md:3).\n\nSee notes/ops.md:4.'
+    report = cited.cite_check(text, timeout=0)
+    assert [check.standing for check in report.checks] == ["unchecked", "unchecked"]
+    assert len(report.failed) == 2
+
+
+HOSTILE = {
+    "equal": lambda number: "notes/big.md:5",
+    "lines": lambda number: f"notes/big.md:{number + 3}",
+    "headings": lambda number: f"[[notes/big.md#Head {number}]]",
+    "blocks": lambda number: f"[[notes/big.md#^{number}]]",
+    "repeated": lambda number: f'"the day of the plan" (notes/big.md:{3900 - number})',
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_document_is_read_once_for_all_its_citations(
+    index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    text = "\n".join(f"the day of the plan for the house {number}" for number in range(4_000))
+    headings = "\n".join(f"## Head {number}\n\ntext ^{number}\n" for number in range(300))
+    index.add_collection(str(notes({"big.md": f"{text}\n\n{headings}"})), "notes")
+    read: list[int] = []
+    texts = type(index._store.documents).texts
+    monkeypatch.setattr(
+        type(index._store.documents), "texts", lambda self, ids: read.extend(ids) or texts(self, ids)
+    )
+    report = index.cite_check("\n\n".join(map(HOSTILE[case], range(300))))
+    assert [check.standing for check in report.checks] == ["holds"] * 300
+    assert len(read) == 1
+
+
+def test_places_of_a_quotation_are_compared_until_one_is_exact(
+    index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.add_collection(str(notes({"big.md": "the day of the plan\n" * 5_000})), "notes")
+    compared: list[int] = []
+    fault = verbatim._fault
+    monkeypatch.setattr(
+        verbatim, "_fault", lambda words, quote, first: compared.append(first) or fault(words, quote, first)
+    )
+    assert index.quote_check("big.md:4000", "the day of the plan").standing == "holds"
+    assert index.quote_check("big.md:9000", "the day of the plan").standing == "ambiguous"
+    assert len(compared) < 50
 
 
 @pytest.fixture(scope="module")

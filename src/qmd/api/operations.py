@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from qmd.engine.upkeep.status import CollectionStatus
     from qmd.types import Pack, SearchResponse
 
+#: Seconds after which the citations of a request that are left are not checked.
+CITE_SECONDS = 10.0
+
 
 def run(
     index: Index, kind: SearchKind, request: SearchRequest, cancelled: Cancelled
@@ -151,7 +154,7 @@ def read_several(
 def cite(index: Index, body: asked.CiteBody, cancelled: Cancelled) -> results.Citations:
     """Check what a text cites and quotes: whether it holds, moved, changed, or is absent or ambiguous."""
     indexed_at = index.indexed_at()
-    report = index.cite_check(body.text, cancelled=cancelled)
+    report = index.cite_check(body.text, timeout=CITE_SECONDS, cancelled=cancelled)
     wrong = [f"{each.line}: {each.citation} {each.standing}: {each.message}" for each in report.failed]
     return results.Citations(
         checks=convert(report.checks, tuple[results.Citation, ...], from_attributes=True),

@@ -55,6 +55,7 @@ class Operation(Struct, frozen=True):
         queued: Whether it waits in the queue of changes although it only reads.
         models: Whether it may use models.
         slow: Whether it reads whole documents.
+        apart: Whether it takes so much time that it has threads that searches do not need.
         everything: Whether it is refused to keys that are limited to some collections.
         audit: If it changes the index: what it changes, with the names of arguments in braces, for the audit
             log. Changes wait in a queue, and are refused to keys that may only read.
@@ -72,6 +73,7 @@ class Operation(Struct, frozen=True):
     queued: bool = False
     models: bool = False
     slow: bool = False
+    apart: bool = False
     everything: bool = False
     audit: str | None = None
     tool: Tool | None = None
@@ -265,7 +267,7 @@ TABLE = (
         "POST /cite",
         operations.cite,
         body={"text": 'Deploy "with make" (notes/ops/deploy.md:3).'},
-        slow=True,
+        apart=True,
         command="cite check",
     ),
     Operation(

@@ -40,7 +40,7 @@ class Endpoint:
             {item.name for item in fields_of(self._arguments)} - {*operation.in_path}
         )
         queued = operation.writes or operation.queued
-        self._call = host.write if queued else partial(host.call, slow=operation.slow)
+        self._call = host.write if queued else partial(host.call, slow=operation.slow, page=operation.apart)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         arguments = await self._read(scope, receive)

@@ -20,8 +20,8 @@ Answer = TypeVar("Answer")
 #: Takes the index, and a function that returns true after the caller was cancelled.
 Work = Callable[[Index, Cancelled], Answer]
 
-#: Maximum number of calls at the same time that use models or whole documents, of those that render one, and
-#: of quick ones. Each thread has its own connection to the index.
+#: Maximum number of calls at the same time that use models or whole documents, of those that render or check
+#: one, and of quick ones. Each thread has its own connection to the index.
 SLOW_WORKERS = 4
 PAGE_WORKERS = 2
 QUICK_WORKERS = 4
@@ -91,7 +91,7 @@ class IndexHost:
         """Run `work` in a thread and return its result.
 
         `models` is whether it may use models, `slow` whether it reads whole documents, and `page` whether it
-        renders one. Such work never takes the threads of other work.
+        renders one, or compares one with a text. Such work never takes the threads of other work.
         """
         cancelled = threading.Event()
 

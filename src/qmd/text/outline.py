@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 
 from qmd.text.blocks import blocks, front_matter_end
 from qmd.text.predicates import fold
@@ -115,8 +116,9 @@ def find_section(sections: Sequence[Section], address: str) -> Section | None:
 def _first(sections: Sequence[Section], headings: Sequence[str]) -> Section | None:
     above: list[Section] = []
     for section in sections:
-        above = [other for other in above if other.level < section.level]
         *parents, last = headings
+        if parents:
+            above = [other for other in above if other.level < section.level]
         if _is_called(section, last):
             chain = iter(above)
             if all(any(_is_called(other, parent) for other in chain) for parent in parents):
@@ -126,8 +128,14 @@ def _first(sections: Sequence[Section], headings: Sequence[str]) -> Section | No
 
 
 def _is_called(section: Section, heading: str) -> bool:
-    name, asked = fold(section.heading), fold(heading)
-    return asked == name or asked in anchors(name)
+    return fold(heading) in _names(section.heading)
+
+
+@lru_cache(maxsize=10_000)
+def _names(heading: str) -> frozenset[str]:
+    """Return what a heading is called, folded: its text, and its anchors."""
+    name = fold(heading)
+    return frozenset((name, *anchors(name)))
 
 
 def anchors(heading: str) -> tuple[str, ...]:

@@ -6,9 +6,11 @@ word by word, a bounded number of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate, islice
 
-from qmd.text.digest import sha256
 from qmd.text.regex import lazy
 from qmd.text.verbatim import Place, Words, exact_places, is_negation
 from qmd.types.citations import Lines, Verdict
@@ -24,9 +26,12 @@ _SIMILAR = 0.5
 _COMPARED, _RAREST, _OF_EACH, _PLACES = 400, 12, 200, 4
 #: Equal words that are shown on both sides of a difference, and the most characters of the nearest text.
 _AROUND, _SHOWN = 4, 600
-_DIGEST = 12
-#: Lines that are read to find a passage again by its hash.
-_MOST_LINES = 2_000_000
+#: The most places that are listed if a quotation stands at several.
+_LISTED = 20
+#: The most places of its first part at which a quotation with an ellipsis may begin.
+_BEGUN = 1_000
+#: Places where a passage stands inside of lines, before it is looked for no further.
+_MOST_TRIED = 10_000
 
 
 def stands(words: Words, quote: str, cited: Lines | None = None, *, from_start: bool = True) -> Verdict:
@@ -38,21 +43,29 @@ def stands(words: Words, quote: str, cited: Lines | None = None, *, from_start: 
         cited: The first and the last line that are cited; None for the whole text.
         from_start: Whether a quotation of several lines stands at the single line where it begins.
     """
-    places = list(_places(words, quote))
-    exact = [place for place in places if not place.fault]
-    for place in exact:
-        if _is_cited(words.lines(*place), cited, from_start):
-            text = words.slice(*place)
-            return Verdict("holds", words.lines(*place), text[:_SHOWN], reason=_spacing(text, quote))
-    if others := sorted({words.lines(*place) for place in exact}):
-        if others[1:]:
-            return Verdict("ambiguous", places=tuple(others[:20]), reason="it stands at several places")
-        return Verdict("moved", others[0], words.slice(*exact[0])[:_SHOWN])
-    if not places:
+    first, others = None, dict[Lines, Place]()
+    spans = [(0, len(words))] if cited is None else [words.words_of(*cited), (0, len(words))]
+    for start, stop in spans:
+        for place in _places(words, quote, start, stop):
+            lines = words.lines(*place)
+            if place.fault:
+                first = place if first is None else first
+            elif _is_cited(lines, cited, from_start):
+                text = words.slice(*place)
+                return Verdict("holds", lines, text[:_SHOWN], reason=_spacing(text, quote))
+            else:
+                others.setdefault(lines, place)
+                if len(others) > _LISTED:
+                    break
+    if len(others) > 1:
+        places = tuple(sorted(others))[:_LISTED]
+        return Verdict("ambiguous", places=places, reason="it stands at several places")
+    for lines, place in others.items():
+        return Verdict("moved", lines, words.slice(*place)[:_SHOWN])
+    if first is None:
         return nearest(words, quote, cited)
-    place = min(places, key=lambda each: not _is_cited(words.lines(*each), cited, from_start))
-    text, difference = words.slice(*place)[:_SHOWN], _difference(Words(quote), words, place)
-    return Verdict("inexact", words.lines(*place), text, difference, place.fault)
+    text, difference = words.slice(*first)[:_SHOWN], _difference(Words(quote), words, first)
+    return Verdict("inexact", words.lines(*first), text, difference, first.fault)
 
 
 def _is_cited(lines: Lines, cited: Lines | None, from_start: bool) -> bool:
@@ -72,19 +85,22 @@ def _spacing(text: str, quote: str) -> str:
     )
 
 
-def _places(words: Words, quote: str) -> Iterator[Place]:
-    """Yield the places of a quotation; if it has an ellipsis, from its first part to its last."""
+def _places(words: Words, quote: str, start: int, stop: int) -> Iterator[Place]:
+    """Yield the places of a quotation that begin in a span of words.
+
+    If it has an ellipsis, they are from its first part to its last.
+    """
     whole = Words(quote)
     if not len(whole):
         return
     found = False
-    for place in exact_places(words, whole):
+    for place in exact_places(words, whole, start, stop):
         found = True
         yield place
     parts = [part for piece in ELLIPSIS.split(quote) if len(part := Words(piece))]
-    if found or len(parts) < 2:
+    if found or len(parts) < 2 or any(next(words.find(part.folded), None) is None for part in parts):
         return
-    for first in exact_places(words, parts[0]):
+    for first in islice(exact_places(words, parts[0], start, stop), _BEGUN):
         continued = _continued(words, first, parts[1:])
         if continued is not None:
             yield continued
@@ -193,39 +209,66 @@ def _shortened(words: Words, first: int, end: int, is_first: bool, is_last: bool
     return " ".join(f"{head} … {tail}".split())
 
 
-def digest(passage: str) -> str:
-    """Return a short hash of a passage, which does not depend on white space."""
-    return sha256(" ".join(passage.split()).encode("utf-8", "surrogatepass"))[:_DIGEST]
+class Rows:
+    """The lines of a text in one string, in which a passage is found whatever its white space.
+
+    Attributes:
+        total: The number of lines.
+        words: The words of the text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.total = text.count("\n") + 1
+        rows = [
+            (number, row)
+            for number, line in enumerate(text.split("\n"), 1)
+            if (row := " ".join(line.split()))
+        ]
+        self._numbers = [number for number, _ in rows]
+        self._joined = " ".join(row for _, row in rows)
+        self._starts = [*accumulate((len(row) + 1 for _, row in rows), initial=0)]
+
+    @cached_property
+    def words(self) -> Words:
+        return Words(self._text)
+
+    def nearest(self, passage: str, lines: Lines) -> Lines | None:
+        """Return the whole lines that are a passage, those nearest to some lines; None if there are none."""
+        sought = " ".join(passage.split())
+        start = self._starts[bisect_left(self._numbers, lines[0])] if self._numbers else 0
+        below = self._found(sought, self._joined.find, start, len(self._joined))
+        above = self._found(sought, self._joined.rfind, 0, max(0, start - 1 + len(sought)))
+        found = [each for each in (below, above) if each is not None]
+        return min(found, key=lambda each: abs(each[0] - lines[0]), default=None)
+
+    def _found(self, sought: str, find: Callable[[str, int, int], int], low: int, high: int) -> Lines | None:
+        """Return the first lines that `find` comes to from one end of a span of the joined lines."""
+        for _ in range(_MOST_TRIED if sought else 0):
+            at = find(sought, low, high)
+            if at < 0:
+                break
+            first, end = bisect_left(self._starts, at), bisect_left(self._starts, at + len(sought) + 1)
+            if self._starts[first] == at and self._starts[end] == at + len(sought) + 1:
+                return self._numbers[first], self._numbers[end - 1]
+            low, high = (at + 1, high) if find == self._joined.find else (low, at + len(sought) - 1)
+        return None
 
 
-def holds(text: str, lines: Lines, hashed: str, passage: str | None = None) -> Verdict:
+def holds(rows: Rows, lines: Lines, passage: str) -> Verdict:
     """Tell whether a passage that was taken from lines of a text still stands there.
 
     Args:
-        text: The text as it is now.
+        rows: The text as it is now.
         lines: The first and the last line of the passage, when it was taken.
-        hashed: Its `digest`.
-        passage: The passage itself, if it is known. Without it no nearest text can be found.
+        passage: The passage.
 
     Returns:
-        holds, moved (with the new lines), changed (with the nearest text and the difference, if the passage
-        is known), or absent.
+        holds, moved (with the new lines), changed (with the nearest text and the difference), or absent.
     """
-    count = lines[1] - lines[0] + 1
-    rows = [" ".join(row.split()) for row in text.split("\n")]
-
-    def has(first: int) -> bool:
-        joined = " ".join(filter(None, rows[first - 1 : first - 1 + count]))
-        return bool(joined) and digest(joined) == hashed
-
-    if lines[0] >= 1 and has(lines[0]):
-        return Verdict("holds", lines)
-    starts = sorted(range(1, len(rows) - count + 2), key=lambda first: abs(first - lines[0]))
-    starts = starts[: _MOST_LINES // max(count, 1)]
-    if (first := next((first for first in starts if has(first)), None)) is not None:
-        return Verdict("moved", (first, first + count - 1))
-    if passage is None:
-        return Verdict("changed", lines if lines[1] <= len(rows) else None)
-    verdict = stands(Words(text), passage, lines)
+    found = rows.nearest(passage, lines)
+    if found is not None:
+        return Verdict("holds" if found[0] == lines[0] else "moved", found)
+    verdict = stands(rows.words, passage, lines)
     # The words are there, with other line ends or typography.
     return Verdict("moved", verdict.lines) if verdict.standing == "ambiguous" else verdict

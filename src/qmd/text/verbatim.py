@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 
 from qmd.text.regex import lazy
 from qmd.text.tokens import MARKS, UNSPACED
+from qmd.text.units import unit_after, unit_before
 
 #: Characters that are not seen: soft hyphens, joiners, byte-order marks.
 _UNSEEN = "\u00ad\u200b-\u200d\u2060\ufe0e\ufe0f\ufeff"
@@ -44,7 +45,6 @@ _TYPOGRAPHY = str.maketrans(
 #: Forms of characters that are the same in a quotation. Powers and fractions are not: 10² is no 102.
 _SAME_FORMS = ("<compat>", "<wide>", "<narrow>", "<font>", "<noBreak>", "<initial>", "<medial>", "<final>")
 _EDGES = ".,;:'\"()[] \t\n"
-_UNITS = "%‰°$€£¥₹"
 #: Words that a quotation must not leave out at its beginning or in place of an ellipsis.
 _NEGATIONS = frozenset(
     "not no never neither nor cannot without hardly nicht kein keine keinen nie ne pas jamais sin nunca "
@@ -62,10 +62,15 @@ class LineNumbers:
 
     def __init__(self, text: str) -> None:
         self._feeds = [match.start() for match in re.finditer("\n", text)]
+        self.count = len(self._feeds) + 1
 
     def of(self, offset: int) -> int:
         """Return the line of an offset, counted from 1."""
         return bisect_left(self._feeds, offset) + 1
+
+    def start(self, line: int) -> int:
+        """Return the offset at which a line begins; that of the last line if there are fewer."""
+        return self._feeds[min(line - 2, len(self._feeds) - 1)] + 1 if line > 1 and self._feeds else 0
 
 
 class Words:
@@ -136,25 +141,33 @@ class Words:
         """Yield the places before `stop` where words follow one another, from the place `start` on."""
         joined, places = self._joined
         wanted = "\n" + "\n".join(words) + "\n"
-        at = joined.find(wanted, places[start] - 1) if words and start < len(places) else -1
+        end = len(joined) if stop is None or stop >= len(places) else places[stop] + len(wanted)
+        at = joined.find(wanted, places[start] - 1, end) if words and start < len(places) else -1
         while at >= 0:
             place = bisect_left(places, at + 1)
             if stop is not None and place >= stop:
                 return
             yield place
-            at = joined.find(wanted, at + 1)
+            at = joined.find(wanted, at + 1, end)
 
     def word_at(self, offset: int) -> int:
         """Return the first word that begins at or after an offset."""
         return bisect_left(self.starts, offset)
 
     @cached_property
-    def _line_numbers(self) -> LineNumbers:
+    def line_numbers(self) -> LineNumbers:
+        """The lines of the offsets of the text."""
         return LineNumbers(self.text)
+
+    def words_of(self, first: int, last: int) -> tuple[int, int]:
+        """Return the first word of some lines, and the first after them."""
+        numbers = self.line_numbers
+        start = self.word_at(numbers.start(first))
+        return start, self.word_at(numbers.start(last + 1)) if last < numbers.count else len(self)
 
     def lines(self, first: int, end: int) -> tuple[int, int]:
         """Return the first and the last line of the words from `first` to before `end`."""
-        return self._line_numbers.of(self.starts[first]), self._line_numbers.of(self.ends[end - 1] - 1)
+        return self.line_numbers.of(self.starts[first]), self.line_numbers.of(self.ends[end - 1] - 1)
 
 
 class Place(tuple[int, int]):
@@ -227,11 +240,10 @@ def _fault(words: Words, quote: Words, first: int) -> str:
     tail = quote.after.strip(_EDGES)
     if not before.strip(_EDGES).endswith(head) or not after.strip(_EDGES).startswith(tail):
         return "its punctuation"
-    number, unit = quote.folded[-1][-1:].isdigit(), after[:1]
-    if number and unit and unit in _UNITS and not tail.startswith(unit):
-        return f"it leaves out '{unit}'"
-    unit = before[-1:]
-    if quote.folded[0][:1].isdigit() and unit and unit in _UNITS and not head.endswith(unit):
+    unit = unit_after(words, last) if quote.folded[-1][-1:].isdigit() and not tail else ""
+    if not unit and quote.folded[0][:1].isdigit() and not head:
+        unit = unit_before(words, first)
+    if unit:
         return f"it leaves out '{unit}'"
     return "" if head else left_out(words, first, last + 1)
 

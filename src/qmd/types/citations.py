@@ -8,8 +8,8 @@ from msgspec import Struct
 
 #: holds: as cited. moved: it stands elsewhere in the document. inexact: the same words, with other case or
 #: punctuation, or a negation at their edge is left out. changed: similar words. absent: nothing like it, or
-#: there is no such document or place. ambiguous: several places or documents.
-Standing = Literal["holds", "moved", "inexact", "changed", "absent", "ambiguous"]
+#: there is no such document or place. ambiguous: several places or documents. unchecked: the time was up.
+Standing = Literal["holds", "moved", "inexact", "changed", "absent", "ambiguous", "unchecked"]
 
 
 #: The first and the last line of a place, counted from 1.

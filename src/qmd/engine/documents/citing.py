@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+
+from msgspec.structs import replace
 
 from qmd.engine.deadline import Deadline
-from qmd.engine.documents.library import Library
+from qmd.engine.documents.edited import Edited
+from qmd.engine.documents.library import Library, Version
 from qmd.engine.documents.targets import Resolver, Target
 from qmd.engine.parts import Part
-from qmd.errors import NotFoundError, UsageError
+from qmd.engine.workspace import Workspace
+from qmd.errors import NotFoundError, SourceError, UsageError
 from qmd.text.anchors import LINE, anchor_at, span
 from qmd.text.citations import MAX_CITATIONS, Citation, citations, place_at
 from qmd.text.outline import find_section
@@ -19,11 +24,14 @@ from qmd.text.verbatim import LineNumbers, Words
 from qmd.text.wording import plural
 from qmd.types import Anchor, Document
 from qmd.types.cancelling import Cancelled
-from qmd.types.citations import CitationCheck, CitationReport, Lines, Verdict
+from qmd.types.citations import CitationCheck, CitationReport, Lines, Standing, Verdict
 
-#: The longest text that is checked, and the most text of documents that is compared, in characters.
+#: The longest text that is checked, and the most text of documents that is read, in characters.
 MAX_DRAFT = 2_000_000
 _MAX_TEXT = 50_000_000
+#: Seconds after which the citations that are left are not checked.
+SECONDS = 60.0
+_TIME_IS_UP = "not checked: the time was up"
 _OTHERS = lazy("[\ud800-\udfff]")
 
 
@@ -31,13 +39,21 @@ class CitationMethods(Part):
     """Check citations."""
 
     def cite_check(
-        self, text: str, *, folder: str | None = None, cancelled: Cancelled | None = None
+        self,
+        text: str,
+        *,
+        folder: str | None = None,
+        timeout: float = SECONDS,
+        cancelled: Cancelled | None = None,
     ) -> CitationReport:
-        """Check every citation of a text, and the quotations that belong to them, against the index.
+        """Check every citation of a text, and the quotations that belong to them, against the documents.
+
+        A file that was edited since it was indexed is read as it is now.
 
         Args:
             text: The text, such as a draft in Markdown.
             folder: The folder on disk from which relative links lead; None if they are paths of the index.
+            timeout: The seconds after which the citations that are left are not checked.
             cancelled: Called before each document; the call ends if it returns true.
 
         Raises:
@@ -51,13 +67,14 @@ class CitationMethods(Part):
         found = citations(text)
         if len(found) > MAX_CITATIONS:
             raise UsageError(f"the text has more than {MAX_CITATIONS:,} citations", "check its parts")
-        resolver = Resolver(Library(self._workspace.store, self._workspace.config), text, folder)
-        deadline = Deadline(None, cancelled)
+        resolver = Resolver(_Reader(self._workspace, Edited(self._workspace)), text, folder)
+        deadline, finding = Deadline(timeout, cancelled), Deadline(timeout / 2, cancelled)
         targets: list[Target] = []
         doubtful: set[int] = set()
         for citation in found:
             deadline.check()
-            target = resolver.target(citation)
+            late = Target(citation, None, None, "unchecked", _TIME_IS_UP)
+            target = late if finding.passed() else resolver.target(citation)
             if target.document is None and not citation.certain:
                 if not citation.possible:
                     continue
@@ -82,6 +99,8 @@ class CitationMethods(Part):
         checks: list[CitationCheck] = []
         for target, quoted in judged:
             deadline.check()
+            if deadline.passed():
+                target = replace(target, standing="unchecked", message=_TIME_IS_UP)
             checks += judge.checks(target, [quotation.words for quotation in quoted])
         return CitationReport(tuple(sorted(checks, key=lambda check: check.start)), uncited)
 
@@ -90,7 +109,7 @@ class CitationMethods(Part):
 
         Raises as `get`.
         """
-        library = Library(self._workspace.store, self._workspace.config)
+        library = _Reader(self._workspace)
         document, first, count = library.place(reference)
         if not len(Words(quote)):
             raise UsageError("the quotation has no words")
@@ -101,45 +120,69 @@ class CitationMethods(Part):
         return check
 
 
+class _Reader(Library):
+    """Reads each document once, and looks for each reference once."""
+
+    def __init__(self, workspace: Workspace, version: Version | None = None) -> None:
+        super().__init__(workspace.store, workspace.config, version)
+        self._total = 0
+        self.text = cache(self._text)  # type: ignore[method-assign]
+        self.anchors = cache(super().anchors)  # type: ignore[method-assign]
+        self.find = cache(super().find)  # type: ignore[method-assign]
+        self.place = cache(super().place)  # type: ignore[method-assign]
+        self.section = cache(super().section)  # type: ignore[method-assign]
+
+    def _text(self, document: Document) -> str:
+        text = super().text(document)
+        self._total += len(text)
+        if self._total > _MAX_TEXT:
+            raise UsageError("the documents that are cited are too long together", "check parts of the text")
+        return text
+
+
 class _Judge:
-    """Tells what became of citations. A text is read once if its citations follow one another."""
+    """Tells what became of citations. Words are divided once if citations of a text follow one another."""
 
     def __init__(self, library: Library, text: str) -> None:
         self._library = library
         self._text = text
         self._lines = LineNumbers(text)
-        self._read: tuple[int, Words, tuple[Anchor, ...]] | None = None
-        self._total = 0
+        self._words: tuple[int, Words] | None = None
+        self._verdicts: dict[tuple[int, Lines | None, Standing, str], Verdict] = {}
 
     def checks(self, target: Target, quotes: Sequence[str]) -> list[CitationCheck]:
         """Return a check for each quotation of a citation, or one if there are none."""
-        missing = None if target.document else Verdict(target.standing, reason=target.message)
-        if target.document is not None:
+        unread = target.document is None or target.standing == "unchecked"
+        missing = Verdict(target.standing, reason=target.message) if unread else None
+        if target.document is not None and missing is None:
             try:
-                words, anchors = self._words(target.document)
-            except NotFoundError as error:
+                words, anchors = self._read(target.document)
+            except (NotFoundError, SourceError) as error:
                 missing = Verdict("absent", reason=error.message)
         if missing is not None:
             return [self._check(target, missing, quote) for quote in quotes or (None,)]
         if not quotes:
             return [self._check(target, _of_place(target, words), None, anchors)]
-        verdicts = [_of_quote(target, quote, words, anchors) for quote in quotes]
+        verdicts = [self._of_quote(target, quote, words, anchors) for quote in quotes]
         replacement = self._replacement(target, verdicts, words, anchors)
         return [
             self._check(target, verdict, quote, anchors, replacement if verdict.standing == "moved" else None)
             for quote, verdict in zip(quotes, verdicts, strict=True)
         ]
 
-    def _words(self, document: Document) -> tuple[Words, tuple[Anchor, ...]]:
-        if self._read is None or self._read[0] != document.id:
-            text = self._library.text(document)
-            self._total += len(text)
-            if self._total > _MAX_TEXT:
-                raise UsageError(
-                    "the documents that are cited are too long together", "check parts of the text"
-                )
-            self._read = document.id, Words(text), tuple(self._library.anchors(document))
-        return self._read[1:]
+    def _read(self, document: Document) -> tuple[Words, Sequence[Anchor]]:
+        if self._words is None or self._words[0] != document.id:
+            self._words = document.id, Words(self._library.text(document))
+        return self._words[1], self._library.anchors(document)
+
+    def _of_quote(self, target: Target, quote: str, words: Words, anchors: Sequence[Anchor]) -> Verdict:
+        """Return what became of a quotation. Equal ones are looked for once."""
+        assert target.document is not None
+        key = target.document.id, target.cited, target.standing, quote
+        if key not in self._verdicts:
+            title = self._library.title(target.document)
+            self._verdicts[key] = _of_quote(target, quote, words, anchors, title)
+        return self._verdicts[key]
 
     def _check(
         self,
@@ -197,17 +240,19 @@ def _of_place(target: Target, words: Words) -> Verdict:
     """Tell whether the lines of a citation without quotations are there, and are not all empty."""
     if target.standing != "holds" or target.cited is None:
         return Verdict(target.standing, reason=target.message)
-    total = words.text.count("\n") + (not words.text.endswith("\n"))
+    numbers = words.line_numbers
+    total = numbers.count - words.text.endswith("\n")
     first, last = target.cited
     if first > total or (last > total and "-" in target.citation.reference[len(target.citation.path) :]):
         return Verdict("absent", reason=f"the document has {plural(total, 'line')}")
     lines = first, min(last, total)
-    if not "".join(words.text.split("\n", last)[first - 1 : last]).strip():
+    end = len(words.text) if last >= total else numbers.start(last + 1)
+    if not words.text[numbers.start(first) : end].strip():
         return Verdict("absent", reason="there is no text in these lines")
     return Verdict("holds", lines)
 
 
-def _of_quote(target: Target, quote: str, words: Words, anchors: Sequence[Anchor]) -> Verdict:
+def _of_quote(target: Target, quote: str, words: Words, anchors: Sequence[Anchor], title: str) -> Verdict:
     """Tell where a quotation stands, in the lines that its citation names."""
     # Pages that are not there have no lines, so that a quotation on another page has moved.
     cited = (0, 0) if target.standing != "holds" else target.cited
@@ -222,7 +267,6 @@ def _of_quote(target: Target, quote: str, words: Words, anchors: Sequence[Anchor
         total = words.text.count("\n") + 1
         if (lines := span(anchors, LINE, *cited, total)) and stands(words, quote, lines).standing == "holds":
             return stands(words, quote, lines)
-    title = target.document.title if target.document else ""
     if verdict.standing != "holds" and Words(quote).folded == Words(title).folded:
         return Verdict("holds", target.cited)
     return verdict

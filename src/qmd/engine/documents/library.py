@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from math import inf
-from typing import TYPE_CHECKING, Unpack
+from typing import Protocol, Unpack
 from urllib.parse import unquote
 
 from msgspec.structs import replace
@@ -34,12 +34,9 @@ from qmd.text.outline import find_section, sections
 from qmd.text.predicates import Comparison, both
 from qmd.text.similar import did_you_mean
 from qmd.text.uris import is_uri, split_fragment, split_listing, split_location
-from qmd.types import Anchor, Author, Commit, Config, Document, Section
+from qmd.types import Anchor, Author, Commit, Config, Document, Section, SourceText
 from qmd.types.cancelling import Cancelled
 from qmd.types.states import CURRENT
-
-if TYPE_CHECKING:
-    from qmd.engine.documents.history import Past
 
 
 class DocumentMethods(Part):
@@ -274,12 +271,19 @@ class DocumentMethods(Part):
         return Library(self._workspace.store, self._workspace.config)
 
 
-class Library(References):
-    """Finds the documents of an index, and reads them, as they are now or as they were in the `past`."""
+class Version(Protocol):
+    """The texts of documents at another time than when they were indexed."""
 
-    def __init__(self, store: Store, config: Config, past: Past | None = None) -> None:
+    def of(self, document: Document) -> tuple[Commit | None, SourceText | None]:
+        """Return the commit and the text of a document; None for the text that was indexed."""
+
+
+class Library(References):
+    """Finds the documents of an index, and reads them, as they were indexed, or in another `version`."""
+
+    def __init__(self, store: Store, config: Config, version: Version | None = None) -> None:
         super().__init__(store, config)
-        self._past = past
+        self._version = version
         self._sections: dict[int, tuple[Section, ...]] = {}
         self._states = cache(lambda: states_in(store, config))
 
@@ -336,16 +340,26 @@ class Library(References):
                 return self._documents.find(name, path)
         return None
 
+    def _other(self, document: Document) -> tuple[Commit | None, SourceText | None]:
+        return (None, None) if self._version is None else self._version.of(document)
+
     def anchors(self, document: Document) -> Sequence[Anchor]:
         """Return the places in the source file of a document."""
-        if self._past is not None:
-            return self._past.of(document)[1].anchors
+        source = self._other(document)[1]
+        if source is not None:
+            return source.anchors
         return self._store.fields.anchors([document.id]).get(document.id, ())
+
+    def title(self, document: Document) -> str:
+        """Return the title of a document. Raises as `text`."""
+        source = self._other(document)[1]
+        return document.title if source is None else source.title
 
     def text(self, document: Document) -> str:
         """Return the text of a document. Raises `NotFoundError` if a portable file was made without it."""
-        if self._past is not None:
-            return self._past.of(document)[1].text
+        source = self._other(document)[1]
+        if source is not None:
+            return source.text
         text = self._documents.texts([document.id]).get(document.id)
         if text is None:
             raise self.not_found(document.file)
@@ -371,7 +385,7 @@ class Library(References):
         anchors = self.anchors(document)
         collection = self._config.collections.get(document.collection)
         media_type, source_type = media_types(document.path, collection)
-        commit, source = self._past.of(document) if self._past is not None else (None, None)
+        commit, source = self._other(document)
         if source is not None:
             document = replace(document, title=source.title, hash=source.hash)
         return Page(

@@ -25,7 +25,8 @@ class Target(Struct, frozen=True):
         citation: The citation.
         document: The document; None if there is none, or several.
         cited: The lines that it names; None for the whole document.
-        standing: `absent` or `ambiguous` if the document or the place is not there, else `holds`.
+        standing: `absent` or `ambiguous` if the document or the place is not there, `unchecked` if it was not
+            looked for, else `holds`.
         message: What is wrong.
         candidates: The documents that it could name.
     """
@@ -46,6 +47,8 @@ class Resolver:
         self._text = text
         self._folder = folder
         self._spaced: dict[str, list[Document]] | None = None
+        #: The lines of blocks by their identifiers, of each document.
+        self._blocks: dict[int, dict[str, int]] = {}
         self._suggested = 0
 
     def target(self, citation: Citation) -> Target:
@@ -153,10 +156,15 @@ class Resolver:
 
     def _of_id(self, document: Document, identifier: str) -> Lines:
         """Return the line of a block with an identifier, `^id`."""
-        for number, line in enumerate(self.library.text(document).split("\n"), 1):
-            if line.rstrip().endswith(identifier):
-                return number, number
-        raise UsageError(f"{document.file} has no block '{identifier[:60]}'")
+        if document.id not in self._blocks:
+            lines = enumerate(self.library.text(document).split("\n"), 1)
+            # Of equal ones the first counts.
+            found = [(line.rstrip().rpartition("^")[2], number) for number, line in lines if "^" in line]
+            self._blocks[document.id] = dict(reversed(found))
+        number = self._blocks[document.id].get(identifier[1:])
+        if number is None:
+            raise UsageError(f"{document.file} has no block '{identifier[:60]}'")
+        return number, number
 
     def _missing(self, citation: Citation) -> Target:
         similar: tuple[str, ...] = ()

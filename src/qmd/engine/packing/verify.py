@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
 
-from qmd.engine.documents.citing import address_of
+from qmd.engine.deadline import Deadline
+from qmd.engine.documents.citing import SECONDS, address_of
+from qmd.engine.documents.edited import Edited
 from qmd.engine.documents.library import Library
+from qmd.engine.given import passage_hash
 from qmd.engine.packing.markdown import escaped
 from qmd.engine.packing.reading import Cited, read_pack
 from qmd.engine.parts import Part
-from qmd.errors import NotFoundError
+from qmd.engine.workspace import Workspace
+from qmd.errors import NotFoundError, SourceError
 from qmd.store.values import Scope
 from qmd.text import tokens
 from qmd.text.anchors import span, split_anchor
 from qmd.text.query import parse
-from qmd.text.standing import digest, holds
+from qmd.text.standing import Rows, holds
 from qmd.text.uris import is_uri, parse_uri, split_location
 from qmd.text.wording import visible
 from qmd.types import Document
 from qmd.types.citations import Lines, Verdict
 
-Standing = Literal["holds", "moved", "changed", "gone"]
+Standing = Literal["holds", "moved", "changed", "gone", "unchecked"]
 _STANDINGS: dict[str, Standing] = {
     "holds": "holds",
     "moved": "moved",
@@ -34,6 +39,8 @@ _STANDINGS: dict[str, Standing] = {
 }
 #: Words of a passage by which it is looked for in other documents, and how many of these are read.
 _WORDS, _OTHERS = 40, 5
+#: The most documents that are kept while they are compared.
+_READ = 20
 
 
 class PassageCheck(Struct, frozen=True):
@@ -49,21 +56,36 @@ class PassageCheck(Struct, frozen=True):
 class PackMethods(Part):
     """Check packs."""
 
-    def verify_pack(self, text: str) -> tuple[PassageCheck, ...]:
+    def verify_pack(self, text: str, *, timeout: float = SECONDS) -> tuple[PassageCheck, ...]:
         """Tell whether the passages of a pack, in Markdown or JSON, still stand where it says.
 
-        A passage that moved to another document is found by its words. Raises `UsageError` if the text is no
-        pack.
+        A passage that moved to another document is found by its words. A file that was edited since it was
+        indexed is read as it is now. After `timeout` seconds the passages that are left are not checked.
+        Raises `UsageError` if the text is no pack.
         """
-        verifier = _Verifier(self._workspace.store, self._workspace.config)
-        return tuple(verifier.checked(number, cited) for number, cited in enumerate(read_pack(text), 1))
+        verifier, deadline = _Verifier(self._workspace), Deadline(timeout)
+        # Each document is read once, for all its passages.
+        passages = sorted(enumerate(read_pack(text), 1), key=lambda each: each[1].file)
+        checks = [
+            PassageCheck(number, cited.address, "unchecked")
+            if deadline.passed()
+            else verifier.checked(number, cited)
+            for number, cited in passages
+        ]
+        return tuple(sorted(checks, key=lambda check: check.number))
 
 
 class _Verifier(Library):
     """Finds the passages of packs in the documents of an index."""
 
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace.store, workspace.config, Edited(workspace))
+        self._rows = lru_cache(_READ)(lambda document: Rows(escaped(self.text(document))))
+
     def checked(self, number: int, cited: Cited) -> PassageCheck:
         document = self._document(cited.file)
+        if passage_hash(cited.text)[: len(cited.hash)] != cited.hash:
+            return PassageCheck(number, cited.address, "changed", difference="its hash is of another text")
         verdict = Verdict("absent") if document is None else self._verdict(cited, document)
         standing = _STANDINGS[verdict.standing]
         if standing in ("holds", "changed") or document is None or verdict.lines is None:
@@ -89,16 +111,16 @@ class _Verifier(Library):
 
     def _verdict(self, cited: Cited, document: Document) -> Verdict:
         try:
-            text = self.text(document)
-        except NotFoundError:
+            rows = self._rows(document)
+            return holds(rows, self._lines(cited, document, rows.total), cited.text)
+        except (NotFoundError, SourceError):
             return Verdict("absent")
-        return holds(escaped(text), self._lines(cited, document, text), digest(cited.text), cited.text)
 
-    def _lines(self, cited: Cited, document: Document, text: str) -> Lines:
+    def _lines(self, cited: Cited, document: Document, total: int) -> Lines:
         """Return the lines of the place that a pack names; (0, 0) if they are no longer there."""
         address = split_anchor(f"x:{cited.place}")
         if address is not None:
-            return span(self.anchors(document), *address[1:], text.count("\n") + 1) or (0, 0)
+            return span(self.anchors(document), *address[1:], total) or (0, 0)
         _, first, count = split_location(f"x:{cited.place}")
         return (first, first + (count or 1) - 1) if first else (0, 0)
 
