@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from qmd.text.verbatim import Words
+from collections.abc import Sequence
+from typing import Protocol
 
 #: What stands directly before or after a number and belongs to it, besides signs of currencies.
 _BEFORE, _AFTER = "<>≤≥~≈±", "%‰‱°′″"
@@ -37,9 +35,23 @@ _UNSPACED_UNITS = frozenset(
 )
 
 
+class Words(Protocol):
+    """The words of a text; see `qmd.text.verbatim.Words`."""
+
+    @property
+    def folded(self) -> Sequence[str]: ...
+    @property
+    def starts(self) -> Sequence[int]: ...
+    @property
+    def ends(self) -> Sequence[int]: ...
+    @property
+    def before(self) -> Sequence[str]: ...
+    def following(self, at: int) -> str: ...
+
+
 def unit_after(words: Words, last: int) -> str:
     """Return the unit of a number that is the word at a place, or what makes another number of it."""
-    mark, following = words.following(last), words.folded[last + 1] if last + 1 < len(words) else ""
+    mark, following = words.following(last), words.folded[last + 1] if last + 1 < len(words.folded) else ""
     if mark:
         sign = mark[0]
         if sign in _AFTER or unicodedata.category(sign) == "Sc":
