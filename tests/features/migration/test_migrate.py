@@ -192,3 +192,40 @@ def test_migrate_of_an_invalid_pattern_writes_nothing(user: User, old: Path) -> 
         db.commit()
     assert user.invoke("migrate", str(old)).exit_code == 2
     assert not config_of(user).exists()
+
+
+def old_config(user: User, *folders: str) -> str:
+    """Write an `index.yml` of tobi/qmd with a collection for each folder; return its path."""
+    path = user.home / "old.yml"
+    entries = (f"  c{at}:\n    path: {folder}\n    pattern: '**/*.md'\n" for at, folder in enumerate(folders))
+    path.write_text("collections:\n" + "".join(entries), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("folder", [".ssh", ".config/app", "notes/.hidden", ".", "..", "/etc"])
+def test_migrate_takes_over_folders_with_keys_only_after_a_yes(user: User, folder: str) -> None:
+    path = folder if folder == "/etc" else str(user.home / folder)
+    config = old_config(user, path, str(user.notes))
+    result = user.call("migrate", "--config", config)
+    assert result.returncode != 0
+    assert "1 collection to take over that you may not want to be read:\n  c0:" in result.stderr
+    assert "then add --yes" in result.stderr
+    assert not config_of(user).exists()
+    shown = user.on_terminal("n\n", "migrate", "--config", config)
+    assert "Take them over? [y/N]" in shown
+    assert not config_of(user).exists()
+    user.ok("migrate", "--config", config, "--yes")
+    assert "c0" in config_of(user).read_text(encoding="utf-8")
+
+
+def test_migrate_asks_for_many_collections_and_refuses_too_many(user: User) -> None:
+    folders = [str(user.home / f"notes{number}") for number in range(1_001)]
+    result = user.call("migrate", "--config", old_config(user, *folders[:101]))
+    assert result.returncode != 0
+    assert "101 collections to take over" in result.stderr
+    assert "... and 81 more" in result.stderr
+    result = user.call("migrate", "--yes", "--config", old_config(user, *folders))
+    assert result.returncode != 0
+    assert "there are 1,001 collections, and more than 1,000 are not taken over" in result.stderr
+    assert not config_of(user).exists()
+    user.ok("migrate", "--config", old_config(user, *folders[:20]))

@@ -9,11 +9,16 @@ import click
 
 from qmd.cli import approval
 from qmd.cli.command import command
+from qmd.cli.console import current
 from qmd.cli.options import chosen_format, flag, json_option
 from qmd.cli.session import Session
 from qmd.cli.show import show_json, show_steps
 from qmd.cli.terminal import can_ask, clean_name, columns, one_line, say, write
 from qmd.cli.usage import fail
+from qmd.text.wording import plural
+
+#: Collections that a question lists.
+_SHOWN = 20
 
 if TYPE_CHECKING:
     from qmd.features.migration.migration import MigratedCollection, Migration
@@ -23,6 +28,7 @@ if TYPE_CHECKING:
 @click.argument("file", required=False, type=click.Path(), metavar="[INDEX]")
 @click.option("--config", type=click.Path(), metavar="FILE", help="The index.yml of tobi/qmd.")
 @flag("--with-commands", help="Take over update commands without asking.")
+@flag("-y", "--yes", help="Take over all collections without asking.")
 @flag("--dry-run", help="Show what would be done, and change nothing.")
 @json_option
 def migrate(
@@ -30,6 +36,7 @@ def migrate(
     file: str | None,
     config: str | None,
     with_commands: bool,
+    yes: bool,
     dry_run: bool,
 ) -> None:
     """Take over collections, contexts and ignore patterns of tobi/qmd, and show what differs.
@@ -37,7 +44,8 @@ def migrate(
     INDEX is an index.sqlite of tobi/qmd, by default that in its usual place. Its files are never changed, and
     collections and contexts that are here already stay as they are. Usually both programs read the same
     index.yml, and there is nothing to copy. Update commands are taken over only if you agree, because
-    'qmd update' runs them; without a terminal, --with-commands agrees.
+    'qmd update' runs them; without a terminal, --with-commands agrees. Hidden folders, folders that are not
+    below your own, and more than 100 collections are taken over only if you agree, or with --yes.
 
     Examples:
       qmd migrate --dry-run
@@ -53,6 +61,8 @@ def migrate(
     def run(*, dry_run: bool, with_commands: bool) -> Migration:
         return migrate(session.index_name, file, config, dry_run=dry_run, with_commands=with_commands)
 
+    if not (dry_run or yes):
+        _require_agreement(run(dry_run=True, with_commands=False))
     if not (dry_run or with_commands) and can_ask():
         with_commands = _agreed(run(dry_run=True, with_commands=True))
     done = run(dry_run=dry_run, with_commands=with_commands)
@@ -71,6 +81,24 @@ def migrate(
     if not dry_run and (done.changed or done.shared):
         vectors = ("qmd embed", "make vectors, for vsearch and query")
         show_steps(session, ("qmd update", "index the collections"), vectors)
+
+
+def _require_agreement(plan: Migration) -> None:
+    """Ask whether to take over collections that the user may not want; fail without a yes."""
+    from qmd.features.migration.migration import doubtful
+
+    found = doubtful(plan, current().environ)
+    if not found:
+        return
+    rows = [(f"{approval.visible(each.name)}:", approval.visible(each.path)) for each in found[:_SHOWN]]
+    more = len(found) - len(rows)
+    lines = [f"{plural(len(found), 'collection')} to take over that you may not want to be read:"]
+    lines += [f"  {line}" for line in columns(rows)] + ([f"  ... and {more:,} more"] if more else [])
+    write("".join(f"{line}\n" for line in lines), sys.stderr)
+    if not can_ask():
+        fail("cannot ask without a terminal: read the above, then add --yes; nothing was taken over")
+    if not approval.confirm("Take them over?"):
+        fail("nothing was taken over")
 
 
 def _agreed(plan: Migration) -> bool:

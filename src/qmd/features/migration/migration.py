@@ -19,7 +19,7 @@ from qmd.config.index_yml import load
 from qmd.config.locations import Locations, locate
 from qmd.config.schema import WRITTEN_BY_TOBI
 from qmd.config.validate import validate_collection_name
-from qmd.errors import NotFoundError
+from qmd.errors import NotFoundError, UsageError
 from qmd.features.migration.tobi_index import TobiIndex, is_tobi, read
 from qmd.types import Collection, Config
 
@@ -83,6 +83,29 @@ class Migration(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
+#: More collections are taken over only if the user agrees, and more than the second number never.
+MANY, MOST = 100, 1_000
+
+
+def doubtful(done: Migration, environ: Mapping[str, str]) -> list[MigratedCollection]:
+    """Return the new collections that the user may not want: all if they are many.
+
+    Otherwise those of hidden folders, which hold keys and settings, and of folders that are not below the
+    user's own.
+    """
+    added = [each for each in done.collections if each.action == "added"]
+    if len(added) > MANY:
+        return added
+    home = os.path.realpath(environ.get("HOME") or os.path.expanduser("~"))
+
+    def is_doubtful(folder: str) -> bool:
+        path = os.path.realpath(folder)
+        below = os.path.relpath(path, home)
+        return path == home or any(part.startswith(".") for part in below.split(os.sep))
+
+    return [each for each in added if is_doubtful(each.path)]
+
+
 def migrate(
     name: str | None = None,
     index: str | None = None,
@@ -127,6 +150,11 @@ def migrate(
     else:
         collections, global_context = old.collections, old.global_context
     plan = _Plan(load(target), shared, with_commands)
+    if len(collections) > MOST:
+        raise UsageError(
+            f"there are {len(collections):,} collections, and more than {MOST:,} are not taken over",
+            "leave out those that you do not need in the old index.yml",
+        )
     results = [plan.add(collection) for collection in collections.values()]
     plan.describe_all(global_context, notes)
     if plan.changes and not dry_run:

@@ -15,7 +15,7 @@ from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "pdf"
-version = 2
+version = 3
 media_type = "text/markdown"
 
 _MAX_PAGES = 20_000
