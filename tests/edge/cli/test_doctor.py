@@ -155,6 +155,25 @@ def test_doctor_reports_tables_that_contradict_each_other(embedded: User, statem
     assert any(words in message for message in messages), messages
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE documents SET title = title || ' more'",
+        "DELETE FROM documents_fts WHERE rowid IN (SELECT max(id) FROM documents)",
+        "INSERT INTO documents_fts (rowid, title, body, path) VALUES (1, 'foreign', 'words', 'here')",
+        "INSERT INTO documents_fts(documents_fts) VALUES ('delete-all')",
+    ],
+)
+def test_cleanup_indexes_words_again_that_are_not_those_of_the_texts(embedded: User, statement: str) -> None:
+    expected = embedded.ok("search", "performance", "--json")
+    change(embedded, statement)
+    problems = [each for each in findings(embedded, code=1) if each["level"] == "problem"]
+    assert problems and all("qmd cleanup" in each["hint"] for each in problems)
+    embedded.ok("cleanup")
+    assert not [each for each in findings(embedded) if each["check"] == "index" and each["level"] != "ok"]
+    assert embedded.ok("search", "performance", "--json") == expected
+
+
 def test_doctor_reports_a_changed_byte_in_the_full_text_index(embedded: User) -> None:
     change(embedded, "INSERT INTO documents_fts(documents_fts) VALUES ('optimize')")
     whole = index_of(embedded).read_bytes()

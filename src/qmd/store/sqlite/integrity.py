@@ -39,6 +39,7 @@ _CODE_TOLERANCE, _FLOAT16_TOLERANCE = 0.51, 2.0**-11
 
 _REEMBED = "run 'qmd embed --force'"
 _REBUILD = "run 'qmd cleanup': it rebuilds the blocks"
+_INDEX_AGAIN = "restore a backup with 'qmd restore FILE', or run 'qmd cleanup': it indexes the words again"
 
 
 def check(db: apsw.Connection, on_step: OnStep) -> Iterator[Fault]:
@@ -60,7 +61,9 @@ def check(db: apsw.Connection, on_step: OnStep) -> Iterator[Fault]:
         on_step("Checking the chunks")
         yield from _wrong_chunks(db)
         if postings.differ(db, on_step):
-            yield Fault("the file is damaged: the full-text index does not have what the texts say", REMAKE)
+            yield Fault(
+                "the file is damaged: the full-text index does not have what the texts say", _INDEX_AGAIN
+            )
 
 
 def _damage(db: apsw.Connection) -> Iterator[Fault]:
@@ -73,7 +76,7 @@ def _damage(db: apsw.Connection) -> Iterator[Fault]:
         yield Fault(f"{broken} rows refer to rows that no longer exist", REMAKE)
     # The check above sees little of a contentless table. This reads every posting list.
     if db.execute("SELECT coalesce(sum(cnt), 0) FROM documents_terms").get != sum(_column_totals(db)):
-        yield Fault("the file is damaged: the full-text index does not add up", REMAKE)
+        yield Fault("the file is damaged: the full-text index does not add up", _INDEX_AGAIN)
 
 
 def _column_totals(db: apsw.Connection) -> list[int]:
@@ -115,7 +118,7 @@ def _contradictions(db: apsw.Connection) -> Iterator[Fault]:
     """Find rows of one table that contradict another."""
     for message, query in _IMPOSSIBLE.items():
         if count := db.execute(query).get:
-            yield Fault(f"{count:,} {message}", REMAKE)
+            yield Fault(f"{count:,} {message}", _INDEX_AGAIN if "full-text index" in message else REMAKE)
     if changed := sum(
         (hashlib.sha256(data := text.encode("utf-8")).hexdigest(), len(data)) != (digest, size)
         for digest, size, text in db.execute("SELECT hash, bytes, text FROM contents")

@@ -24,12 +24,14 @@ _MARKDOWN = (
 )
 
 
-def renew(db: apsw.Connection) -> None:
+def renew(db: apsw.Connection, *, everything: bool = False) -> None:
     """Give Markdown documents their titles by the present rule, and search the names of all files as titles.
 
-    Documents that are as they should be stay as they are. Vectors stay too: a text keeps those that were made
-    with the former title.
+    Documents that are as they should be stay as they are, unless `everything` is to be indexed again. Vectors
+    stay too: a text keeps those that were made with the former title.
     """
+    if everything:
+        db.execute("INSERT INTO documents_fts(documents_fts) VALUES ('delete-all')")
     markdown = {identity for (identity,) in db.execute(_MARKDOWN, (MARKDOWN,))}
     found: list[int] = [identity for (identity,) in db.execute("SELECT id FROM documents")]
     for identity in found:
@@ -38,7 +40,7 @@ def renew(db: apsw.Connection) -> None:
         if identity in markdown:
             title = extract(text, path).title
         searched = index_form(searched_title(title, {"alias": tuple(json.loads(aliases))}, path))
-        if title == before and _terms_of_title(db, identity) == len(searched.split()):
+        if title == before and not everything and _terms_of_title(db, identity) == len(searched.split()):
             continue
         db.execute("UPDATE documents SET title = ? WHERE id = ?", (title, identity))
         db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))

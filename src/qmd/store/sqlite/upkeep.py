@@ -53,11 +53,23 @@ class Upkeep(Part, base.Upkeep):
         if unneeded:
             with self._database.transaction() as db:
                 drop_unused_values(db)
+        self._index_again(on_step)
         with self._database.snapshot() as db:
             pages, _ = _unused_pages(db)
         if pages:
             on_step("Rewriting the file")
             self._database.compact()
+
+    def _index_again(self, on_step: OnStep) -> None:
+        """Index the words of all documents again, if those in the full-text index are others."""
+        from qmd.store.sqlite import postings, titles
+
+        with self._database.snapshot() as db:
+            differ = postings.differ(db, on_step)
+        if differ:
+            on_step("Indexing the words again")
+            with self._database.transaction() as db:
+                titles.renew(db, everything=True)
 
     def faults(self, on_step: OnStep) -> list[Fault]:
         from qmd.store.sqlite import integrity
