@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from qmd.errors import BusyError, ConfigError
 
 LOCK_TIMEOUT_S = 30.0
+#: A temporary file is in use for seconds; older ones belong to killed processes.
+ABANDONED_AFTER_S = 3600.0
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -10,7 +11,7 @@ from itertools import chain, count
 
 from msgspec import Struct
 
-from qmd.config.atomic import locked, replace_file
+from qmd.config.atomic import ABANDONED_AFTER_S, abandoned, locked, replace_file
 from qmd.config.index_yml import load, read_bytes
 from qmd.config.locations import Locations
 from qmd.config.settings import busy_timeout_ms
@@ -131,8 +132,13 @@ def _folder(workspace: Workspace) -> str:
 
 @contextmanager
 def written(path: str) -> Iterator[str]:
-    """Yield the path of a private file that gets the name `path` if the body succeeds."""
+    """Yield the path of a private file that gets the name `path` if the body succeeds.
+
+    What killed processes left of a file of this name is deleted.
+    """
     try:
+        for leftover in abandoned(path, time.time() - ABANDONED_AFTER_S):
+            copies.discard(leftover)
         with copies.new_file(path) as temporary:
             yield temporary
     except OSError as error:

@@ -12,11 +12,11 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from qmd.config.atomic import abandoned
+from qmd.config.atomic import ABANDONED_AFTER_S, abandoned, locked
 from qmd.engine.embedding.active_vectors import by_priority
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.parts import Part
-from qmd.errors import ModelError
+from qmd.errors import BusyError, ModelError
 from qmd.models.catalog import Leftover
 from qmd.models.registry import leftovers
 from qmd.store.base import Store
@@ -25,8 +25,6 @@ from qmd.types import Config
 
 #: A cached model answer is usually needed again within hours, or never.
 ANSWERS_MAX_AGE = timedelta(days=30)
-#: A temporary file is in use for seconds; older ones belong to killed processes.
-_ABANDONED_AFTER_S = 3600.0
 
 Kind: TypeAlias = WasteKind | Literal["models", "files"]
 
@@ -97,9 +95,9 @@ def clean(
     the store cannot be written; data deleted before the error stays deleted.
     """
     keep, notes = _keep(store, config, models)
-    old = time.time() - _ABANDONED_AFTER_S
+    old = time.time() - ABANDONED_AFTER_S
     unused_models = leftovers(Path(cache_dir), old)
-    temporary = [*abandoned(config.path, old), *abandoned(store.location, old)]
+    temporary = [*abandoned(config.path, old), *abandoned(store.location, old), *_plain(store.location)]
     files = [Leftover(path, os.path.getsize(path)) for path in temporary]
     items = [Item(waste.kind, waste.count, waste.bytes) for waste in store.upkeep.waste(keep)]
     items += [Item("models", len(unused_models), _total(unused_models))] if unused_models else []
@@ -131,6 +129,19 @@ def _keep(store: Store, config: Config, models: ModelProvider) -> tuple[Retentio
         if vectors.fingerprint != configured
     ]
     return Retention(collections, (configured, *(vectors.fingerprint for vectors in active)), since), notes
+
+
+def _plain(index: str) -> list[str]:
+    """Return the files that an encrypted backup has left in plain because it was killed, however new."""
+    paths = [f"{index}.portable{ending}" for ending in ("", "-wal", "-shm", "-journal")]
+    found = [path for path in paths if os.path.isfile(path)]
+    if found:
+        try:
+            with locked(paths[0], timeout=0):
+                return found
+        except BusyError:
+            return []  # it is being written
+    return []
 
 
 def _total(files: Sequence[Leftover]) -> int:

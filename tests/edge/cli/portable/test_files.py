@@ -166,9 +166,14 @@ def test_killed_backup_encrypt_leaves_no_plain_text(owner: User, tmp_path: Path)
         until(plain)
         process.kill()
     assert {path.parent for path in plain()} == {index.parent}
+    owner.ok("cleanup")
+    assert plain() == []
+    for path in tmp_path.iterdir():
+        os.utime(path, (1, 1))
     owner.run("backup", "--portable", "--encrypt", str(target), QMD_PASSPHRASE="open sesame")
     assert plain() == []
     assert target.read_bytes().startswith(b"age-encryption.org/v1")
+    assert [path.name for path in tmp_path.iterdir()] == [target.name]
 
 
 def test_backup_recipient_is_decrypted_with_an_identity(owner: User, guest: User, tmp_path: Path) -> None:
