@@ -251,3 +251,70 @@ def test_vsearch_and_query_put_old_documents_below(found: Add) -> None:
     question = "where does the heron stand"
     for response in (index.vsearch(question), index.query(question)):
         assert [path for path, _ in states(response)] == ["new.md", "old.md"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("deprecated: true", "deprecated"),
+        ("obsolete: yes", "deprecated"),
+        ("status: Obsolete", "deprecated"),
+        ("status: outdated", "deprecated"),
+        ("status: withdrawn", "deprecated"),
+        ("status: legacy", "deprecated"),
+        ("status: veraltet", "deprecated"),
+        ("status: obsolète", "deprecated"),
+        ("status: 已废弃", "deprecated"),
+        ("status: 过时", "deprecated"),
+        ("status: 廃止", "deprecated"),
+        ("过时: true", "deprecated"),
+        ("status: 已归档", "archived"),
+        ("archived: true", "archived"),
+        ("superseded: true", "superseded"),
+        ("status: ersetzt", "superseded"),
+        ("draft: true", "draft"),
+        ("published: false", "draft"),
+        ("status: WIP", "draft"),
+        ("status: entwurf", "draft"),
+        ("status: 草稿", "draft"),
+        ("status: 下書き", "draft"),
+        ("deprecated: false", "current"),
+        ("published: 2024-05-01", "current"),
+        ("published: true", "current"),
+        ("status: accepted", "current"),
+    ],
+)
+def test_states_are_read_as_people_write_them(found: Add, text: str, name: str) -> None:
+    index = found({"a.md": front(text)})
+    assert states(index.search("heron")) == [("a.md", name)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "superseded_by: The New Heron",
+        "superseded_by: [[new]]",
+        "superseded_by:\n  - [[new]]",
+        "superseded_by: 202401151230",
+        "superseded_by: [[202401151230]]",
+        "status: Replaced by The New Heron",
+        "status: ersetzt durch [[new]]",
+    ],
+)
+def test_replacements_are_found_by_title_number_and_bare_wikilink(found: Add, text: str) -> None:
+    target = "202401151230.md" if "2024" in text else "new.md"
+    index = found({"old.md": front(text), target: "# The New Heron\n\nheron\n"})
+    assert dict(states(index.search("heron")))["old.md"] == f"superseded by notes/{target}"
+    assert index.search("heron").hits[0].path == target
+
+
+def test_drafts_stand_below_what_is_published(found: Add) -> None:
+    index = found({"a.md": front("draft: true"), "b.md": front("x: y")})
+    assert [path for path, _ in states(index.search("heron"))] == ["b.md", "a.md"]
+
+
+def test_doctor_names_fields_that_say_nothing_of_a_state(found: Add) -> None:
+    index = found({"a.md": front("valid_until: soon\ndeprecated: since v3")})
+    messages = " ".join(finding.message for finding in index.stale())
+    assert "valid_until: soon" in messages
+    assert "deprecated: since v3" in messages

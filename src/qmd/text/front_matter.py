@@ -281,6 +281,10 @@ def _entries(root: Any, result: FrontMatter) -> Iterator[_Entry]:
             if result.room < 0:
                 result.omitted.append(f"field {name}: the front matter has too many values")
                 return
+            # An author is a name, and no link.
+            if (linked := _wikilink(item) if listed else "") and field_name(name) != "author":
+                yield linked
+                continue
             if item.id != "scalar":
                 result.omitted.append(f"field {name}: nested too deeply")
                 return
@@ -292,6 +296,15 @@ def _entries(root: Any, result: FrontMatter) -> Iterator[_Entry]:
 
     if root.id == "mapping":
         yield from entries(root, "", 1)
+
+
+def _wikilink(item: Any) -> str:
+    """Return `[[name]]` that was written without quotes, which YAML takes for a list in a list; else ""."""
+    while item.id == "sequence" and len(item.value) == 1:
+        item = item.value[0]
+        if item.id == "scalar":
+            return f"[[{item.value}]]"
+    return ""
 
 
 def _name(key: str) -> str:

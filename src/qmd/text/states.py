@@ -5,18 +5,20 @@ Values of another type than a field should have say nothing, and of several date
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
 from qmd.text import dates, links
 from qmd.text.predicates import Comparison, Fields, Value, fold
-from qmd.types.states import CURRENT, STATE_NAMES, DocumentState, StateName, StateRole
+from qmd.types.states import CURRENT, REPLACED_BY, STATE_NAMES, WORDS, DocumentState, StateName, StateRole
 
-#: The states that a field `status` can name.
-STATUSES: Sequence[StateName] = [name for name in STATE_NAMES if name not in ("current", "upcoming")]
-#: Templates of decision records have `status: superseded by ADR-0012`.
-_SUPERSEDED_BY = "superseded by "
+#: The states that a field `status` can name, by the words for them.
+STATUSES: Mapping[str, StateName] = {
+    fold(word): name for name, words in WORDS.items() for word in words.split(", ")
+}
+#: Values of fields that say yes or no, such as `deprecated: true`.
+_YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 #: More links of one field are left out.
 _MAX_LINKS = 20
 
@@ -36,6 +38,7 @@ class Claims(Struct, frozen=True):
     superseded_by: tuple[Reference, ...] = ()
     valid_from: str = ""
     valid_until: str = ""
+    unclear: tuple[str, ...] = ()  #: The fields with values that say nothing, as `expires: soon`
 
     def state(self, by: str, now: str) -> DocumentState:
         """Return the state of the document.
@@ -66,11 +69,14 @@ def conditions(names: Mapping[str, StateRole]) -> list[Comparison]:
     """Return comparisons one of which holds for each value that says something of a state."""
     found: list[Comparison] = []
     for name, role in names.items():
+        if role == "not_flag":
+            found.append(Comparison(name, "eq", False))
+            continue
         if role != "status":
             found.append(Comparison(name, "exists"))
             continue
         found += [Comparison(name, "eq", status) for status in STATUSES]
-        found.append(Comparison(name, "prefix", _SUPERSEDED_BY))
+        found += [Comparison(name, "prefix", words) for words in REPLACED_BY]
     return found
 
 
@@ -81,19 +87,60 @@ def claims(fields: Fields, names: Mapping[str, StateRole]) -> Claims:
         if name in names:
             by_role.setdefault(names[name], []).extend(values)
     stated = [fold(value) for value in by_role.get("status", ()) if isinstance(value, str)]
+    found = {STATUSES[word] for word in stated if word in STATUSES}
+    found |= {"superseded" for word in stated if word.startswith(REPLACED_BY)}
+    for name, values in fields.items():
+        if names.get(name) == "flag" and any(_says(value) for value in values):
+            found.add(STATUSES[name])
+        if names.get(name) == "not_flag" and any(_says(value) is False for value in values):
+            found.add("draft")
     return Claims(
-        max((name for name in STATUSES if name in stated), key=STATE_NAMES.index, default="current"),
+        max(found, key=STATE_NAMES.index, default="current"),
         _references(by_role.get("supersedes", ())),
         _references([*by_role.get("superseded_by", ()), *_named_in(by_role.get("status", ()))]),
         min(_dates(by_role.get("valid_from", ())), default=""),
         max(_dates(by_role.get("valid_until", ())), default=""),
+        tuple(
+            f"{name}: {_text(value)}"
+            for name, values in fields.items()
+            for value in values
+            if _is_unclear(names.get(name), value)
+        ),
     )
+
+
+def _says(value: Value) -> bool | None:
+    """Return whether the value of a field says yes; None if it says neither yes nor no."""
+    text = fold(_text(value))
+    return True if text in _YES else False if text in _NO else None
+
+
+def _is_unclear(role: StateRole | None, value: Value) -> bool:
+    """Return whether a value says nothing of a state although its field should."""
+    match role:
+        case "flag":
+            return _says(value) is None
+        case "valid_from" | "valid_until":
+            return isinstance(value, bool) or not dates.prefix(_text(value))
+        case "supersedes" | "superseded_by":
+            return isinstance(value, bool)
+    return False
+
+
+def _text(value: Value) -> str:
+    """Return a value as it was written; a whole number with all of its digits."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() else f"{value:g}"
+    return value.strip()
 
 
 def _named_in(statuses: Iterable[Value]) -> Iterator[str]:
     for status in statuses:
-        if isinstance(status, str) and fold(status).startswith(_SUPERSEDED_BY):
-            yield status[len(_SUPERSEDED_BY) :]
+        written = next((words for words in REPLACED_BY if fold(_text(status)).startswith(words)), "")
+        if written:
+            yield _text(status)[len(written) :]
 
 
 def _references(values: Iterable[Value]) -> tuple[Reference, ...]:
@@ -102,7 +149,7 @@ def _references(values: Iterable[Value]) -> tuple[Reference, ...]:
     for value in values:
         if isinstance(value, bool):
             continue
-        text = value.strip() if isinstance(value, str) else f"{value:g}"
+        text = _text(value)
         inline = links.find(text).links
         for link in inline:
             found.setdefault(Reference(link.target, link.kind in ("wikilink", "embed")))
@@ -112,5 +159,4 @@ def _references(values: Iterable[Value]) -> tuple[Reference, ...]:
 
 
 def _dates(values: Iterable[Value]) -> list[str]:
-    texts = (value if isinstance(value, str) else f"{value:g}" for value in values)
-    return [date for text in texts if (date := dates.prefix(text))]
+    return [date for text in map(_text, values) if (date := dates.prefix(text))]

@@ -13,9 +13,58 @@ STATE_NAMES: tuple[StateName, ...] = get_args(StateName)
 
 #: The states of documents that come below those that replace them, or lower than others.
 SINKING: frozenset[StateName] = frozenset({"deprecated", "expired", "superseded"})
+#: The states of documents that come lower than others.
+LOWERED: frozenset[StateName] = SINKING | {"draft"}
 
 #: What a field says of the state of its document.
-StateRole: TypeAlias = Literal["status", "supersedes", "superseded_by", "valid_from", "valid_until"]
+StateRole: TypeAlias = Literal[
+    "status", "flag", "not_flag", "supersedes", "superseded_by", "valid_from", "valid_until"
+]
+#: How people write the states, as values of `status`, or as names of fields that are true.
+WORDS: Mapping[StateName, str] = {
+    "draft": (
+        "draft, wip, work in progress, entwurf, brouillon, borrador, rascunho, bozza, "
+        "черновик, 草稿, 草案, 下書き, ドラフト, 초안"
+    ),
+    "done": "done",
+    "archived": (
+        "archived, archiviert, archivé, archivée, archivado, archivada, arquivado, archiviato, "
+        "в архиве, 已归档, 归档, アーカイブ, アーカイブ済み, 보관됨"
+    ),
+    "deprecated": (
+        "deprecated, obsolete, outdated, out of date, retired, withdrawn, legacy, veraltet, "
+        "überholt, zurückgezogen, obsolète, périmé, périmée, déprécié, dépréciée, obsoleto, "
+        "obsoleta, desactualizado, retirado, descontinuado, ritirato, устарело, устарел, "
+        "已废弃, 废弃, 过时, 已过时, 弃用, 已弃用, 作废, 已作废, 廃止, 非推奨, 폐기, 폐기됨"
+    ),
+    "expired": (
+        "expired, abgelaufen, expiré, expirée, caducado, vencido, expirado, scaduto, 已过期, "
+        "过期, 失效, 已失效, 期限切れ, 만료, 만료됨"
+    ),
+    "superseded": (
+        "superseded, replaced, ersetzt, abgelöst, remplacé, remplacée, reemplazado, "
+        "sustituido, substituído, sostituito, 已取代, 被取代, 已替代, 置き換え済み, 대체됨"
+    ),
+}
+#: Before what replaces a document, in a value of `status`.
+REPLACED_BY = (
+    *(
+        "superseded by ",
+        "superseded with ",
+        "replaced by ",
+        "obsoleted by ",
+        "ersetzt durch ",
+        "abgelöst durch ",
+    ),
+    *(
+        "remplacé par ",
+        "remplacée par ",
+        "reemplazado por ",
+        "sustituido por ",
+        "substituído por ",
+        "sostituito da ",
+    ),
+)
 #: The keys of `state` in `index.yml`, which are also names of fields, and what these fields say.
 STATE_KEYS: Mapping[str, StateRole] = {
     "status": "status",
@@ -28,7 +77,14 @@ STATE_KEYS: Mapping[str, StateRole] = {
 }
 #: The fields that are read if `index.yml` names no others: `superseded-by` is also written so.
 STATE_FIELDS: Mapping[str, StateRole] = {
-    key.replace("_", gap): role for key, role in STATE_KEYS.items() for gap in ("_", "-", " ")
+    **{
+        word: "flag"
+        for words in WORDS.values()
+        for word in words.split(", ")
+        if word not in ("done", "legacy")
+    },
+    "published": "not_flag",
+    **{key.replace("_", gap): role for key, role in STATE_KEYS.items() for gap in ("_", "-", " ")},
 }
 
 
@@ -47,6 +103,11 @@ class DocumentState(Struct, frozen=True, omit_defaults=True):
     def sinks(self) -> bool:
         """Whether the document comes below what replaces it, or lower than others."""
         return self.name in SINKING
+
+    @property
+    def is_lowered(self) -> bool:
+        """Whether the document comes lower than others."""
+        return self.name in LOWERED
 
     @property
     def pattern(self) -> str:

@@ -22,6 +22,7 @@ _HINTS = {
     "link": "link to what replaces it",
     "cycle": "each of these is said to be replaced by the next, so all count as current",
     "reference": "mend the field that names it",
+    "unclear": "write what docs/states.md lists",
 }
 
 
@@ -56,6 +57,12 @@ def _messages(store: Store, config: Config, states: States) -> Iterator[tuple[st
         yield "link", visible(message)
     for cycle in states.cycles:
         yield "cycle", visible(" -> ".join(files[each] for each in (*cycle, cycle[0])))
+    for identity, said in states.said.items():
+        for value in said.unclear:
+            yield (
+                "unclear",
+                visible(f"{files[identity]} has a field that says nothing of its state: {value[:200]}"),
+            )
     for identity, reference in states.lost:
         yield (
             "reference",

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from qmd.engine.documents.links import Links
 from qmd.store.base import Store
+from qmd.text.predicates import fold
 from qmd.text.states import Claims, Reference, claims, conditions
 from qmd.text.uris import is_uri, parse_uri, split_fragment
 from qmd.types import Config, Document, ValueCount
@@ -91,7 +92,8 @@ def states_of(store: Store, config: Config) -> States:
 def _read(store: Store, config: Config, now: str) -> States:
     names, collections = config.state_fields, tuple(config.collections)
     fields = store.fields.stated(collections, conditions(names))
-    said = {document: claims(values, names) for document, values in fields.items()}
+    stated = ((document, claims(values, names)) for document, values in fields.items())
+    said = {document: each for document, each in stated if each != Claims()}
     related = {key: each for key, each in said.items() if each.supersedes or each.superseded_by}
     finder = _Finder(store, config, related)
     replacing: dict[int, list[int]] = {}
@@ -119,7 +121,7 @@ def _read(store: Store, config: Config, now: str) -> States:
     said |= {key: replace(said[key], superseded_by=()) for key in inside & said.keys()}
     following = {old: new for old, new in first.items() if old not in inside}
     states = States(now, said, following, files, False, cycles, lost)
-    return replace(states, sink=any(state.sinks for _, state in states.marked()))
+    return replace(states, sink=any(state.is_lowered for _, state in states.marked()))
 
 
 class _Finder:
@@ -135,6 +137,7 @@ class _Finder:
             targets.setdefault(document.collection, []).extend(
                 each.target for each in (*said.supersedes, *said.superseded_by)
             )
+        self._titles: dict[str, dict[str, list[Document]]] = {}
         links = Links(store)
         self._targets = {name: links.targets(name, written) for name, written in targets.items()}
 
@@ -149,9 +152,18 @@ class _Finder:
         written = split_fragment(reference.target)[0]
         written = parse_uri(written) if is_uri(written) else written
         collection, _, path = written.strip("/").partition("/")
-        return (
-            self._store.documents.find(collection, path) if collection in self._config.collections else None
-        )
+        elsewhere = collection in self._config.collections and self._store.documents.find(collection, path)
+        return elsewhere or self._titled(document.collection, reference.target)
+
+    def _titled(self, collection: str, title: str) -> Document | None:
+        """Return the only document of a collection with a title."""
+        if collection not in self._titles:
+            titles: dict[str, list[Document]] = {}
+            for each in self._store.documents.listing(collection):
+                titles.setdefault(fold(each.title), []).append(each)
+            self._titles[collection] = titles
+        found = self._titles[collection].get(fold(title), [])
+        return found[0] if len(found) == 1 else None
 
 
 def _is_elsewhere(reference: Reference) -> bool:

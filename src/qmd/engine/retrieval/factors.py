@@ -23,6 +23,8 @@ OLDEST = 0.5
 MARK = 0.5
 #: The factor of a document that is not valid any more, if nothing that replaces it is searched.
 OUTDATED = 0.15
+#: The factor of a draft.
+DRAFT = 0.5
 #: The factor of a document whose place another one has taken that replaces it.
 SUPERSEDED = 0.5
 #: Higher scores are lowered to this one, because the odds of 1 are infinite.
@@ -85,7 +87,9 @@ def of_mark(facts: Facts) -> Factor | None:
 
 def of_state(facts: Facts) -> Factor | None:
     """Return a factor below 1 for a document that is not valid any more."""
-    return Factor(OUTDATED, f"it is {facts.state.line}") if facts.state.sinks else None
+    if not facts.state.is_lowered:
+        return None
+    return Factor(DRAFT if facts.state.name == "draft" else OUTDATED, f"it is {facts.state.line}")
 
 
 #: By the name that the explanation has.
