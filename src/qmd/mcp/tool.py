@@ -115,8 +115,6 @@ def _brief(
             return _brief(inner[reference.rsplit("/", 1)[-1]], inner, omits, hidden, nullable=nullable)
         case {"anyOf": [{"$ref": _}, {"type": "null"}]} if nullable:
             return {"type": "object"}
-        case {"anyOf": [{"type": kind}, {"type": "null"}]} if nullable:
-            return {"type": [kind, "null"]}
         case {"anyOf": [alternative, {"type": "null"}]} if not nullable:
             return _brief(alternative, inner, omits)
     brief = {keyword: value for keyword, value in schema.items() if keyword not in omits}
@@ -134,6 +132,6 @@ def _brief(
             del brief["const"]
         case {"minimum": 1}:  # a count; it is checked
             del brief["minimum"]
-    if not brief.get("default", True) and brief["type"] != "number":  # false and no items are expected
+    if not brief.get("default", True):  # 0, false and no items are what agents expect
         del brief["default"]
     return brief

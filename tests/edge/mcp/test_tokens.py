@@ -75,7 +75,7 @@ def test_too_few_tokens_are_an_error_with_the_least_number(agent: Agent) -> None
 
 def test_address_of_every_hit_can_be_given_to_get(agent: Agent) -> None:
     result = agent.call("search", query="kestrel OR budget zebra", limit=40)
-    _, passages = (block["text"] for block in result["content"])
+    passages = result["content"][1]["text"]
     first, *blocks = passages.split("\n\n")
     assert first == "To read on, give get an address (20 lines):"
     for hit, block in zip(result["structuredContent"]["results"], blocks, strict=True):

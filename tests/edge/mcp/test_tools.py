@@ -23,7 +23,7 @@ QUERY = TEXT | {"description": "What to find."}
 COLLECTION = TEXT | {"description": "Search only this collection; status lists them."}
 COUNT = {"type": "integer"}
 FLAG = {"type": "boolean"}
-FILTER = TEXT | {"description": "As in a query: tag:work -path:old/ [status:draft]."}
+FILTER = TEXT | {"description": "As in a query: tag:work [status:draft]."}
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +62,10 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
             "type": "number",
             "minimum": 0,
             "maximum": 1,
-            "default": 0,
             "description": "The least score.",
         },
         "collection": COLLECTION,
-        "author": TEXT | {"description": "By name."},
+        "author": TEXT | {"description": "A word of a name, or all of it."},
         "after": TEXT | {"description": "2024-06-30 or 7d."},
         "before": TEXT | {"description": "As after."},
         "filter": FILTER,
@@ -119,7 +118,7 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
                 "lineNumbers": NUMBERED,
                 "maxTokens": TOKENS | {"description": "As in search."},
                 "quote": TEXT | {"description": "Tell where it says this."},
-                "links": FLAG | {"description": "Also list its links and backlinks."},
+                "links": FLAG | {"description": "Also list links and backlinks."},
             },
             ["file"],
         ),
