@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import stat
 import tomllib
+from contextlib import suppress
+from decimal import Decimal
+from itertools import count
 
 from msgspec import Struct
 
@@ -58,7 +62,11 @@ def load(path: str) -> tuple[bytes | None, Entry]:
         return data, {}
     try:
         text = data.decode("utf-8-sig")
-        settings = tomllib.loads(text) if is_toml(path) else json.loads(text)
+        settings = tomllib.loads(text) if is_toml(path) else _parsed(text)
+    except RecursionError as error:
+        raise ConfigError(
+            f"{path} cannot be read: it is nested too deeply", "Add the entry by hand."
+        ) from error
     except ValueError as error:  # of JSON, TOML and UTF-8
         hint = "Correct it, or add the entry by hand: --dry-run shows it."
         if not is_toml(path) and re.search(rb"^\s*(//|/\*)", data, re.MULTILINE):
@@ -67,6 +75,29 @@ def load(path: str) -> tuple[bytes | None, Entry]:
     if not isinstance(settings, dict):
         raise ConfigError(f"{path} does not hold a table of settings", "The file was not changed.")
     return data, settings
+
+
+def _parsed(text: str) -> object:
+    """Return the content of JSON. Raises `ValueError` for what would be another when it is written again."""
+
+    def kept(pairs: list[tuple[str, object]]) -> Entry:
+        entry = dict(pairs)
+        if len(entry) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise ValueError(f"it has '{twice[:100]}' twice, of which one would be lost")
+        return entry
+
+    def number(written: str) -> float:
+        value = float(written)
+        if not math.isfinite(value) or Decimal(written) != Decimal(repr(value)):
+            raise ValueError(f"the number {written[:100]} would be changed")
+        return value
+
+    def constant(written: str) -> float:
+        raise ValueError(f"{written} is no JSON")
+
+    return json.loads(text, object_pairs_hook=kept, parse_float=number, parse_constant=constant)
 
 
 def is_toml(path: str) -> bool:
@@ -80,6 +111,19 @@ def as_json(old: str, wanted: Entry) -> bytes:
     # Other programs may write half of a surrogate pair as an escape, which UTF-8 cannot hold.
     text = re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text)
     return (text + ("\n" if old.endswith("\n") or not old else "")).encode("utf-8")
+
+
+def backup_with(path: str, wanted: Entry) -> bytes | None:
+    """Return the bytes of the newest backup of a file that holds some settings, in the user's own layout."""
+    target, found = os.path.realpath(path), None
+    for number in count():
+        backup = f"{target}.bak{number or ''}"
+        if not os.path.isfile(backup) or os.path.islink(backup):
+            return found
+        with suppress(ConfigError):
+            data, settings = load(backup)
+            found = data if settings == wanted else found
+    return None
 
 
 def _back_up(path: str, data: bytes) -> str:

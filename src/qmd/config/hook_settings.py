@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import Struct
 
 from qmd.config import owned_file
-from qmd.config.agent_files import Change, as_json, load
+from qmd.config.agent_files import Change, as_json, backup_with, load
 from qmd.config.agents import Entry, hooks_file, hooks_of
 from qmd.errors import ConfigError
 
@@ -131,7 +131,8 @@ def _write(path: str, groups: Mapping[str, list[Entry]], dry_run: bool) -> tuple
         del wanted[_SECTION]
     if wanted == settings:
         return False, None
-    change = Change(path, before, as_json((before or b"").decode("utf-8-sig"), wanted))
+    after = backup_with(path, wanted) or as_json((before or b"").decode("utf-8-sig"), wanted)
+    change = Change(path, before, after)
     return True, None if dry_run else change.write()
 
 

@@ -125,6 +125,17 @@ def test_hooks_are_installed_once_and_removed_without_a_trace(user: User, target
 
 
 @pytest.mark.parametrize("target", LISTED)
+def test_uninstall_keeps_the_layout_of_the_file(user: User, target: str) -> None:
+    file = user.home / FILES[target]
+    file.parent.mkdir()
+    text = '{ "a": [1, 2],   "b": {"c": "\\u00e4"},\n"hooks": {"Stop": [ ]} }'
+    file.write_text(text)
+    user.ok("hook", "install", "--target", target)
+    user.ok("hook", "uninstall", "--target", target)
+    assert file.read_text() == text
+
+
+@pytest.mark.parametrize("target", LISTED)
 def test_hooks_of_others_and_other_settings_stay(user: User, target: str) -> None:
     file, hooks = user.home / FILES[target], AGENTS[target].hooks
     assert hooks is not None
@@ -145,7 +156,17 @@ def test_hooks_of_others_and_other_settings_stay(user: User, target: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ['{"hooks": []}', '{"hooks": {"PreCompact": {}}}', "[]", "{", '// mine\n{"hooks": {}}']
+    "text",
+    [
+        *('{"hooks": []}', '{"hooks": {"PreCompact": {}}}', "[]", "{", '// mine\n{"hooks": {}}'),
+        *('{"a": 1e400}', '{"a": Infinity}', '{"a": [NaN]}', '{"a": 0.1000000000000000055511151231257827}'),
+        *(
+            '{"a": 1, "a": 2}',
+            '{"x": {"a": 1, "b": 3, "a": 2}}',
+            '{"a": ' + "[" * 200_000 + "]" * 200_000 + "}",
+        ),
+    ],
+    ids=lambda text: text[:20],
 )
 def test_settings_that_cannot_be_changed_without_loss_stay(user: User, text: str) -> None:
     file = user.home / FILES["claude"]
