@@ -59,7 +59,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "http": ("http", *_SERVING),
     "mcp": ("mcp", *_SERVING),
     "mcp-faces": ("mcp", "engine/packing", *_SERVING),
-    "web-*": ("web", *_SERVING),
+    "web-*": ("features/page", *_SERVING),
     "freshness-*": ("engine/watching", *_INDEXING, *_SERVING),
     "archive": ("features/archive", "text"),
     "links": ("text",),

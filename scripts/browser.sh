@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the path of the browser of tests/web: Chromium. On Debian and Ubuntu it is installed if it is missing.
+# Prints the path of the browser of tests/features/page/browser: Chromium. On Debian and Ubuntu it is installed if it is missing.
 set -eu
 for name in "${QMD_CHROMIUM:-}" chromium chromium-browser google-chrome; do
   if [ -n "$name" ] && command -v "$name"; then exit 0; fi

@@ -22,7 +22,7 @@ if [ "${1:-}" = quick ]; then
   processes=auto
   # Modules without a quick test are not even imported, and hypothesis tries fewer examples.
   set -- -m 'not (slow or models or milvus or judges or browser or neighbours or extras)' --hypothesis-profile quick \
-    --ignore tests/judges --ignore tests/models --ignore tests/web --ignore tests/neighbours --ignore tests/extras "$@"
+    --ignore tests/judges --ignore tests/models --ignore tests/features/page/browser --ignore tests/neighbours --ignore tests/extras "$@"
 else
   sh scripts/packages.sh
   if ! QMD_CHROMIUM="$(sh scripts/browser.sh)"; then

@@ -14,7 +14,7 @@ from qmd.api.reading import fields_of
 from qmd.api.table import TABLE, Operation
 from qmd.cli.app import app
 from qmd.engine.requests import FILTERS, NAMES, OPTIONS, SearchKind
-from qmd.web.search import Asked
+from qmd.features.page.search import Asked
 
 PAGE = Path(__file__).parent.parent / "docs" / "options.md"
 KINDS: tuple[SearchKind, ...] = ("search", "vsearch", "query")

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from qmd.features.page import markdown
 from qmd.sources.formats import asciidoc, org, rst
 from qmd.sources.read import RawBytes
 from qmd.text import budget, cutting, extraction, front_matter, outline
@@ -20,7 +21,6 @@ from qmd.text.highlight import Highlighter
 from qmd.text.query import parse
 from qmd.text.quotations import assigned
 from qmd.text.verbatim import Words
-from qmd.web import markdown
 
 _MARKS = (
     "<!-- --> [ ] [[ ]] ]( ( ) ![ ![[ [^ ]: ^[ * ** _ ` `` ~~ == = --- # > | \\ $ $$ %% { } # http:// <a: & "

@@ -14,7 +14,7 @@ from qmd.cli.command import Group, command, refuse
 from qmd.cli.options import chosen_format, flag, json_option, option
 from qmd.cli.session import Session
 from qmd.cli.terminal import say
-from qmd.errors import BusyError, QmdError
+from qmd.errors import BusyError
 from qmd.mcp.streams import take_streams
 
 if TYPE_CHECKING:
@@ -136,10 +136,9 @@ def open_(session: Session, text: tuple[str, ...], port: int | None) -> None:
 
     from qmd.cli.client import is_alive
     from qmd.server.discovery import goes_on, how_to_stop, of_other_version
-    from qmd.web import available, missing
+    from qmd.server.pages import page_maker
 
-    if not available():
-        raise QmdError(missing())
+    page_maker()
     running = session.server()
     if running is None and (strange := session.strange_server()) is not None:
         running_already = f"a server of this index is already running: {of_other_version(strange)}"

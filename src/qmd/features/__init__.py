@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
-#: By feature and group of `qmd.plugins`: the parts by name, as `module:attribute`.
+#: By feature and group of `qmd.plugins`: the parts by name, as `module:attribute`, "" for the package itself.
 FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     # An archive of authors' posts, read as plain files without an index.
     "archive": {
@@ -31,6 +31,8 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
     # The collections of tobi/qmd.
     "migration": {"qmd.commands": {"migrate": "command:migrate"}},
+    # The page in the browser.
+    "page": {"qmd.pages": {"page": ""}},
     # The store for several machines.
     "milvus": {"qmd.stores": dict.fromkeys(("milvus", "milvus+tls"), "store:MilvusStore")},
 }
@@ -53,7 +55,7 @@ def rows(group: str) -> Iterator[tuple[str, str, str]]:
     """Yield the rows of a group: feature, name of the part, and `module:attribute`."""
     for feature, groups in FEATURES.items():
         for name, target in groups.get(group, {}).items():
-            yield feature, name, f"{__name__}.{feature}.{target}"
+            yield feature, name, f"{__name__}.{feature}.{target}".rstrip(".")
 
 
 def commands() -> Iterator[tuple[str, str, str, str, str, str]]:

@@ -14,6 +14,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from qmd.api.table import TABLE
+from qmd.errors import QmdError
 from qmd.http import api_docs, status
 from qmd.http.routing import route
 from qmd.mcp.http import Endpoint
@@ -22,16 +23,14 @@ from qmd.server.discovery import RUN
 from qmd.server.errors import answer, handlers, not_allowed
 from qmd.server.host_check import Allowed
 from qmd.server.index_host import IndexHost
+from qmd.server.pages import Pages, page_maker
 from qmd.server.watcher import watching
-from qmd.web import available as pages_available
-from qmd.web import missing
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
     from qmd.engine.index import Index
     from qmd.types.cancelling import Cancelled
-    from qmd.web.app import Web
 
 
 class Commands(Protocol):
@@ -43,10 +42,6 @@ class Commands(Protocol):
 
 #: Seconds for calls of the index that are in progress when the server shuts down.
 _GRACE = 5
-
-
-async def _answer_without_pages(request: Request) -> Response:
-    return answer(501, missing())
 
 
 def app(
@@ -62,19 +57,15 @@ def app(
 
     With `watch` it also watches the folders of the index. `commands` answers those of the command line.
     """
-    web = _web(index_host, gate)
+    pages: Pages | None = None
+    missing = ""
+    try:
+        pages = page_maker().open_pages(index_host, gate.keys)
+    except QmdError as error:
+        missing = error.message
     allowed = Allowed.from_environ(environ, host)
-    application = api(index_host, environ, web, watch=watch, commands=commands)
-    return gate.wrap(_answer_head(application), allowed, web)
-
-
-def _web(index_host: IndexHost, gate: Gate) -> Web | None:
-    """Return the pages; None if the packages that they need are not installed."""
-    if not pages_available():
-        return None
-    from qmd.web.app import Web
-
-    return Web(index_host, gate.keys)
+    application = api(index_host, environ, pages, missing, watch=watch, commands=commands)
+    return gate.wrap(_answer_head(application), allowed, pages)
 
 
 def _answer_head(app: ASGIApp) -> ASGIApp:
@@ -91,12 +82,13 @@ def _answer_head(app: ASGIApp) -> ASGIApp:
 def api(
     index_host: IndexHost,
     environ: Mapping[str, str],
-    web: Web | None = None,
+    pages: Pages | None = None,
+    missing: str = "",
     *,
     watch: bool = False,
     commands: Commands | None = None,
 ) -> Starlette:
-    """Return the application without access control, with the pages if they are given."""
+    """Return the application without access control, with the pages, or with an error that says why not."""
 
     def server() -> Server[None]:
         from qmd.mcp.server import build
@@ -114,11 +106,14 @@ def api(
         )
         return Response(answer, media_type="application/octet-stream")
 
+    async def answer_without_pages(request: Request) -> Response:
+        return answer(501, missing)
+
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        pages = web.run() if web is not None else nullcontext()
+        of_pages = pages.run() if pages is not None else nullcontext()
         watcher = watching(index_host, "qmd server" if watch else None)
-        async with mcp.run(), pages, watcher, index_host.releasing_models():
+        async with mcp.run(), of_pages, watcher, index_host.releasing_models():
             yield
         with anyio.move_on_after(_GRACE):
             await anyio.to_thread.run_sync(index_host.finish, abandon_on_cancel=True)
@@ -128,7 +123,7 @@ def api(
         *(Route(each.path, each.run, methods=[each.method]) for each in status.OPERATIONS),
         *([] if commands is None else [Route(RUN, run, methods=["POST"])]),
         mcp.route,
-        *([Route("/", _answer_without_pages, methods=["GET"])] if web is None else web.routes),
+        *([Route("/", answer_without_pages, methods=["GET"])] if pages is None else pages.routes),
         *api_docs.ROUTES,
     ]
     errors = {**handlers("see /docs"), 405: not_allowed}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-from typing import Protocol
 
 import anyio
 from msgspec import Struct
@@ -20,6 +19,7 @@ from qmd.server.host_check import Allowed, HostCheck, refuse
 from qmd.server.keys import SCOPE_KEY, Key, Keys, key_of
 from qmd.server.logs import client_logger
 from qmd.server.metrics import Metrics
+from qmd.server.pages import Pages
 from qmd.server.peers import PEER, REFUSAL, Peer
 
 #: Needs no key, because it only says that the server is running.
@@ -35,25 +35,6 @@ _METHODS = ("GET", "POST", "PUT", "DELETE")
 _CHALLENGE = (b"www-authenticate", b"Bearer")
 
 logger = client_logger(__name__)
-
-
-class Pages(Protocol):
-    """Web pages, whose requests have a session in place of a key in a header."""
-
-    def owns(self, path: str) -> bool:
-        """Return whether a path is that of a page."""
-
-    def is_public(self, path: str) -> bool:
-        """Return whether a page needs no key, such as the one to sign in."""
-
-    def key(self, scope: Scope) -> Key | None:
-        """Return the key of the session of a request; None if it has none."""
-
-    def target(self, method: str, path: str, body: bytes) -> str | None:
-        """Return what a request would change, for the audit log; None if it only reads."""
-
-    async def refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request that has no session."""
 
 
 class Gate(Struct, frozen=True):

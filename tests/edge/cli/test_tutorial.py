@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from qmd.web import available
+from qmd.features.page import missing
 from tests.users import User
 from tests.waiting import PATIENCE
 
@@ -35,7 +35,7 @@ def test_sample_searches_of_the_readme_print_what_it_shows(user: User) -> None:
 
 
 def test_tutorial_commands_print_what_the_page_says(user: User) -> None:
-    assert available()
+    assert not missing()
     programs = user.home / "bin"
     programs.mkdir()
     qmd = programs / "qmd"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from qmd.web.chinese import CHINESE, ENGINE
+from qmd.features.page.chinese import CHINESE, ENGINE
 
 #: Takes an English text with `{name}` for values, and the values.
 Translate = Callable[..., str]

@@ -15,11 +15,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.staticfiles import NotModifiedResponse, StaticFiles
 
+from qmd.features.page import messages
 from qmd.text.dates import of_mtime
 from qmd.text.predicates import shown_value
 from qmd.text.uris import encode_path, to_uri
 from qmd.text.wording import visible
-from qmd.web import messages
 
 #: Nothing is loaded from elsewhere, and no script can turn text into HTML or code.
 _POLICY = (
@@ -52,7 +52,7 @@ _TYPES = {"qmd.js": "text/javascript", "qmd.css": "text/css", "icon.svg": "image
 @cache
 def _asset(name: str) -> tuple[bytes, str]:
     """Return the content of a static file, and its digest."""
-    content = files("qmd.web").joinpath("static", name).read_bytes()
+    content = files("qmd.features.page").joinpath("static", name).read_bytes()
     return content, hashlib.sha256(content).hexdigest()[:16]
 
 
@@ -70,7 +70,7 @@ def read_address(file: str, **parameters: Any) -> str:
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("qmd.web"),
+        loader=PackageLoader("qmd.features.page"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -168,5 +168,5 @@ def _stem(file: str) -> str:
 
 
 def safe(html: str) -> Markup:
-    """Mark HTML that `qmd.web.markdown` has made as safe."""
+    """Mark HTML that `qmd.features.page.markdown` has made as safe."""
     return Markup(html)

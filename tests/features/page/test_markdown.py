@@ -8,13 +8,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from qmd.features.page.budget import Budget
+from qmd.features.page.embeds import part
+from qmd.features.page.html_tags import MAX_OPEN
+from qmd.features.page.markdown import Context, Embedded, render
+from qmd.features.page.rendered import Rendered
 from qmd.text.highlight import Highlighter
 from qmd.text.query import parse
-from qmd.web.budget import Budget
-from qmd.web.embeds import part
-from qmd.web.html_tags import MAX_OPEN
-from qmd.web.markdown import Context, Embedded, render
-from qmd.web.rendered import Rendered
 
 #: Parts of tags and formulas for attempts to inject HTML.
 PIECES = [

@@ -8,8 +8,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, expect
 
 from tests.clients import server_of
+from tests.features.page.browser.conftest import PNG, watched
 from tests.users import MakeUser
-from tests.web.conftest import PNG, watched
 
 OUTER = """# Outer
 

@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.clients import Server, server_of
+from tests.features.page.browser.conftest import watched
 from tests.users import MakeUser
-from tests.web.conftest import watched
 
 #: HTML and addresses that run code if a page does not escape them.
 HTML = (

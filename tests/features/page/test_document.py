@@ -8,9 +8,9 @@ import pytest
 
 import qmd
 from qmd.engine.deadline import Deadline
+from qmd.features.page import document
+from qmd.features.page.messages import LANGUAGES
 from qmd.models.base import CancelledError
-from qmd.web import document
-from qmd.web.messages import LANGUAGES
 from tests.conftest import Notes
 
 

@@ -17,11 +17,11 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.dollarmath.index import math_block_dollar
 from mdit_py_plugins.footnote import footnote_plugin
 
+from qmd.features.page.html_tags import BLOCKS
+from qmd.features.page.media import media
 from qmd.text.blocks import RAW, RAW_END
 from qmd.text.closings import Closings
 from qmd.text.links import AFTER_URL, HTML_TAG, TAG, URL, WIKI, tag_name
-from qmd.web.html_tags import BLOCKS
-from qmd.web.media import media
 
 #: The scheme of an address.
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")

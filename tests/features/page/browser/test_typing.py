@@ -11,10 +11,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.clients import Server, server_of
+from tests.features.page.browser.conftest import watched
+from tests.features.page.browser.test_page import hits
+from tests.features.page.browser.test_page import settle as both_steps
 from tests.users import MakeUser, User
-from tests.web.conftest import watched
-from tests.web.test_page import hits
-from tests.web.test_page import settle as both_steps
 
 DOCS = Path(__file__).parents[2] / "docs"
 #: Words with a note each. One is a prefix of another.

@@ -7,8 +7,8 @@ from urllib.parse import unquote
 
 import pytest
 
+from qmd.features.page import markdown
 from qmd.text.extraction import extract
-from qmd.web import markdown
 
 SPECIAL = "#ok [[Note]] https://a.b/c"
 

@@ -13,6 +13,10 @@ from msgspec.structs import replace
 from qmd.api import operations
 from qmd.engine.index import Index
 from qmd.engine.requests import DEFAULT_SCORES, SearchKind, SearchRequest, similar_to
+from qmd.features.page.filters import FACETS, Facet, facet
+from qmd.features.page.pages import read_address, safe
+from qmd.features.page.rendered import Find, marked
+from qmd.features.page.syntax import BLOCK_ID
 from qmd.models.base import Cancelled
 from qmd.ranking.calibration import RELATED
 from qmd.text.anchors import LINE
@@ -25,10 +29,6 @@ from qmd.types import Hit, SearchResponse, SortOrder
 from qmd.types.sessions import AgentSession
 from qmd.types.states import DocumentState
 from qmd.types.traces import ContractBlend, Fusion, KeywordMatch, Trace, TunedBlend, VectorMatch
-from qmd.web.filters import FACETS, Facet, facet
-from qmd.web.pages import read_address, safe
-from qmd.web.rendered import Find, marked
-from qmd.web.syntax import BLOCK_ID
 
 Mode = Literal["words", "meaning", "both"]
 MODES: Mapping[Mode, SearchKind] = {"words": "search", "meaning": "vsearch", "both": "query"}

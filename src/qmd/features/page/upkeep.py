@@ -10,9 +10,9 @@ from msgspec import Struct
 from qmd.api import operations
 from qmd.engine.index import Index
 from qmd.errors import AlreadyRunningError, ForbiddenError, UsageError
+from qmd.features.page.forms import Form, one
+from qmd.features.page.jobs import Job
 from qmd.types import DEFAULT_PATTERN
-from qmd.web.forms import Form, one
-from qmd.web.jobs import Job
 
 if TYPE_CHECKING:
     from qmd.api.operations import ScanReport

@@ -26,16 +26,16 @@ from qmd.errors import (
     UsageError,
     VectorIndexMissingError,
 )
+from qmd.features.page import document, pages, search, upkeep
+from qmd.features.page.filters import chips
+from qmd.features.page.forms import Form, check_origin, one, read_form
+from qmd.features.page.jobs import Job, Jobs
+from qmd.features.page.sign_in import SignIn
 from qmd.models.base import Cancelled
 from qmd.server.access import index_of
 from qmd.server.index_host import IndexHost
 from qmd.server.keys import Keys, key_of
 from qmd.text.wording import visible
-from qmd.web import document, pages, search, upkeep
-from qmd.web.filters import chips
-from qmd.web.forms import Form, check_origin, one, read_form
-from qmd.web.jobs import Job, Jobs
-from qmd.web.sign_in import SignIn
 
 
 class _DocumentConvertor(PathConvertor):

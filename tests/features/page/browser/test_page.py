@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from tests.clients import Server
-from tests.web.conftest import OpenPage, watched
+from tests.features.page.browser.conftest import OpenPage, watched
 
 #: Rules of axe that are off by default.
 AXE = {"rules": {"label-content-name-mismatch": {"enabled": True}}}

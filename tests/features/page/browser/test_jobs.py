@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.clients import server_of
+from tests.features.page.browser.conftest import watched
 from tests.model_server import serving
 from tests.users import MakeUser
-from tests.web.conftest import watched
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ from importlib.resources import files
 
 import pytest
 
+from qmd.features.page.chinese import CHINESE, ENGINE
+from qmd.features.page.filters import FACETS, chips, facet, filter_for
+from qmd.features.page.messages import choose
+from qmd.features.page.search import plain_snippet
 from qmd.text.query import as_prose, as_typed
 from qmd.types import ValueCount
-from qmd.web.chinese import CHINESE, ENGINE
-from qmd.web.filters import FACETS, chips, facet, filter_for
-from qmd.web.messages import choose
-from qmd.web.search import plain_snippet
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,8 @@ def test_choose_returns_the_preferred_language(accepted: str, language: str) -> 
 
 def test_template_texts_have_translations() -> None:
     templates = [
-        each.read_text(encoding="utf-8") for each in files("qmd.web").joinpath("templates").iterdir()
+        each.read_text(encoding="utf-8")
+        for each in files("qmd.features.page").joinpath("templates").iterdir()
     ]
     called = [match[2] for text in templates for match in re.finditer(r"_\(\s*([\"'])(.*?)\1", text)]
     counted = [

@@ -26,11 +26,11 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-from qmd.web import formulas, html_tags
-from qmd.web.budget import CODE, FORMULA, PER_TEX, SECONDS, Budget
-from qmd.web.media import media, sized
-from qmd.web.rendered import LINES, Heading, Rendered
-from qmd.web.syntax import INLINE_IMAGE, SCHEME, block_anchor, is_safe, parser
+from qmd.features.page import formulas, html_tags
+from qmd.features.page.budget import CODE, FORMULA, PER_TEX, SECONDS, Budget
+from qmd.features.page.media import media, sized
+from qmd.features.page.rendered import LINES, Heading, Rendered
+from qmd.features.page.syntax import INLINE_IMAGE, SCHEME, block_anchor, is_safe, parser
 
 #: Characters of code that are coloured in a document. The rest is shown as it is.
 _MAX_COLOURED = 30_000

@@ -19,19 +19,19 @@ from qmd.api.operations import Deadline, Page
 from qmd.api.shown import Reading, read
 from qmd.engine.index import Index
 from qmd.errors import UsageError
+from qmd.features.page.budget import FILE, Budget
+from qmd.features.page.embeds import MAX_DEPTH, part
+from qmd.features.page.markdown import Context, Embedded, render
+from qmd.features.page.messages import Translate
+from qmd.features.page.pages import read_address, safe
+from qmd.features.page.rendered import Find, Rendered, marked
+from qmd.features.page.search import highlighter
 from qmd.text import front_matter
 from qmd.text.anchors import LINE, anchor_at
 from qmd.text.dates import of_mtime
 from qmd.text.editors import DEFAULT_EDITOR, NO_EDITOR, editor_address, is_editor
 from qmd.text.uris import encode_path, is_uri, parse_uri
 from qmd.types import Anchor, Document, ResolvedLink
-from qmd.web.budget import FILE, Budget
-from qmd.web.embeds import MAX_DEPTH, part
-from qmd.web.markdown import Context, Embedded, render
-from qmd.web.messages import Translate
-from qmd.web.pages import read_address, safe
-from qmd.web.rendered import Find, Rendered, marked
-from qmd.web.search import highlighter
 
 #: The time for a page on a slow machine; its budget is spent before on others.
 MAX_SECONDS = 10.0

@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.clients import server_of
+from tests.features.page.browser.conftest import watched
 from tests.transcripts import UUID, claude, lines, populate, write
 from tests.users import MakeUser
-from tests.web.conftest import watched
 
 RESUME = f"cd '/work/my shop' && claude --resume {UUID}"
 

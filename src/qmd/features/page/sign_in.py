@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from qmd.features.page.forms import local_address, one, read_form
 from qmd.server.keys import Key, Keys
 from qmd.server.sessions import Sessions, set_cookie, token_of
-from qmd.web.forms import local_address, one, read_form
 
 
 class SignIn:

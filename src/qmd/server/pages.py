@@ -1,0 +1,66 @@
+"""What serves people a page in the browser: a feature, or a package, that has a row `page` in `qmd.pages`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from qmd.errors import QmdError
+from qmd.plugins import Table
+
+if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+    from starlette.types import Receive, Scope, Send
+
+    from qmd.server.index_host import IndexHost
+    from qmd.server.keys import Key, Keys
+
+
+class Pages(Protocol):
+    """The pages of a server, whose requests have a session in place of a key in a header."""
+
+    @property
+    def routes(self) -> Sequence[BaseRoute]:
+        """The routes of the pages."""
+
+    def run(self) -> AbstractAsyncContextManager[None]:
+        """Return the work of the pages while the server runs."""
+
+    def owns(self, path: str) -> bool:
+        """Return whether a path is that of a page."""
+
+    def is_public(self, path: str) -> bool:
+        """Return whether a page needs no key, such as the one to sign in."""
+
+    def key(self, scope: Scope) -> Key | None:
+        """Return the key of the session of a request; None if it has none."""
+
+    def target(self, method: str, path: str, body: bytes) -> str | None:
+        """Return what a request would change, for the audit log; None if it only reads."""
+
+    async def refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that has no session."""
+
+
+@runtime_checkable
+class PageMaker(Protocol):
+    """Makes the pages of a server."""
+
+    def missing(self) -> str:
+        """Return what the pages need that is not installed, and how to install it; "" if it is all there."""
+
+    def open_pages(self, host: IndexHost, keys: Keys | None) -> Pages:
+        """Return the pages of a server. `keys` are None if it takes none."""
+
+
+_PAGES = Table("qmd.pages", {}, PageMaker)
+
+
+def page_maker() -> PageMaker:
+    """Return what makes the pages. Raises `QmdError` if there is none, or it lacks something."""
+    maker: PageMaker | None = _PAGES.load("page")
+    missing = "this installation has no page" if maker is None else maker.missing()
+    if maker is None or missing:
+        raise QmdError(missing)
+    return maker
