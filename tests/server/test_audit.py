@@ -147,6 +147,9 @@ def test_audit_counts_refusals_of_many_sources_together(log: Path, refused: Path
 
 SEARCHES: list[tuple[str, Any]] = [
     ("/search", {"query": "private"}),
+    ("/pack", {"query": "private"}),
+    ("/recall", {"prompt": "private"}),
+    ("/documents/notes/private.md/similar", None),
     ("/query", {"searches": [{"type": "lex", "query": "private"}]}),
     ("/mcp", {"method": "tools/call", "params": {"name": "query", "arguments": {"query": "private"}}}),
 ]
@@ -154,12 +157,13 @@ SEARCHES: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize(("path", "body"), SEARCHES, ids=str)
 def test_audit_logs_queries_only_on_request(log: Path, path: str, body: Any) -> None:
+    method = "POST" if body else "GET"
     audit = Audit(str(log))
-    told(audit, "POST", path, body)
+    told(audit, method, path, body)
     assert lines(log) == []
     audit.close()
     audit = Audit(str(log), log_queries=True)
-    told(audit, "POST", path, body)
+    told(audit, method, path, body)
     told(audit, "GET", "/status")
     audit.close()
     (line,) = lines(log)

@@ -57,6 +57,7 @@ class Operation(Struct, frozen=True):
         slow: Whether it reads whole documents.
         apart: Whether it takes so much time that it has threads that searches do not need.
         everything: Whether it is refused to keys that are limited to some collections.
+        query: The arguments that may have its query, which only servers with `--log-queries` log.
         audit: If it changes the index: what it changes, with the names of arguments in braces, for the audit
             log. Changes wait in a queue, and are refused to keys that may only read.
         tool: The tool of MCP, if there is one.
@@ -75,6 +76,7 @@ class Operation(Struct, frozen=True):
     slow: bool = False
     apart: bool = False
     everything: bool = False
+    query: tuple[str, ...] = ()
     audit: str | None = None
     tool: Tool | None = None
     command: str | None = None
@@ -157,6 +159,9 @@ _AS_IN_SEARCH: dict[str, Any] = {
 _AS_TOKENS = {"tokens": _AS_IN_SEARCH["tokens"]}
 
 
+_QUERY = ("query", "searches")
+
+
 class GetArguments(asked.Reference):
     """Arguments of the tool `get`."""
 
@@ -170,6 +175,7 @@ TABLE = (
         operations.search,
         body={"query": "deploy path:ops/", "limit": 5, "facets": ["tag"]},
         given=asked.SearchBody,
+        query=_QUERY,
         missing=True,
         command="search",
         tool=Tool(
@@ -187,6 +193,7 @@ TABLE = (
         operations.vsearch,
         body={"query": "how do I go back to the last release"},
         given=asked.VectorSearchBody,
+        query=_QUERY,
         missing=True,
         models=True,
         command="vsearch",
@@ -204,6 +211,7 @@ TABLE = (
         operations.query,
         body={"query": "how do I ship a release", "collections": ["notes"]},
         given=asked.QueryBody,
+        query=_QUERY,
         missing=True,
         models=True,
         command="query",
@@ -222,6 +230,7 @@ TABLE = (
         "POST /recall",
         operations.recall,
         body={"prompt": "How are our backups restored?", "known": []},
+        query=("prompt",),
         models=True,
     ),
     Operation(
@@ -229,6 +238,7 @@ TABLE = (
         operations.pack,
         body={"query": "how do I ship a release? who approves it?", "tokens": 1000},
         given=asked.PackBody,
+        query=_QUERY,
         missing=True,
         models=True,
         command="pack",
@@ -288,6 +298,7 @@ TABLE = (
         "GET /documents/{path:path}/similar",
         operations.similar,
         "/documents/notes/ops/deploy.md/similar?unlinked=true",
+        query=("path",),
         missing=True,
         command="similar",
     ),

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cached_property
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from typing import Any
@@ -15,8 +16,7 @@ from typing import Any
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from qmd.api.arguments import SearchArguments
-from qmd.api.table import TABLE
+from qmd.api.table import TABLE, Operation
 from qmd.errors import StoreError
 from qmd.server.keys import key_of
 
@@ -39,16 +39,16 @@ Clock = Callable[[], float]
 #: Returns what a request to the pages would change, by its method, path and body; None if it only reads.
 Target = Callable[[str, str, bytes], str | None]
 
-#: What operations change, with their methods and patterns of paths; and the paths of searches.
-_CHANGES = [(row.method, compile_path(row.template)[0], row.audit) for row in TABLE if row.audit is not None]
-_SEARCHES = [row.path for row in TABLE if issubclass(row.arguments, SearchArguments)]
+#: Operations that change something or have a query, with the patterns of their paths; and by tool of MCP.
+_LOGGED = [(row, compile_path(row.template)[0]) for row in TABLE if row.writes or row.query]
+_TOOLS = {row.name: row.query for row in TABLE if row.tool is not None}
 
 
 class Audit:
     """Writes lines to rotating files that only the user can read.
 
     A line has `time`, `key` (its name, null without one), `action`, `target`, `outcome` and `status`. It has
-    no text of a document or a query. With `log_queries` searches have a line too, with their `query`.
+    no text of a document or a query. With `log_queries` operations with a query have a line too, with it.
 
     Refused requests go to a separate file, with `refused` in place of `audit` in its name. Anyone can cause
     them, so they must not push changes out of the log. The first request of a source, key and status in a
@@ -174,21 +174,32 @@ class _Request:
 
     def target(self) -> str | None:
         """Return what the request would change; None for a request that only reads."""
-        for method, pattern, changed in _CHANGES:
-            if method == self.method and (match := pattern.match(self.path)):
-                return changed.format_map(_Texts(match.groupdict(), self._field))
+        row, in_path = self._operation
+        if row is not None and row.audit is not None:
+            return row.audit.format_map(_Texts(in_path, self._field))
         target = None if self._pages is None else self._pages(self.method, self.path, self.body)
         return None if target is None else _text(target)
 
     def query(self) -> str | None:
-        """Return the text of a search, also of one over MCP; None for other requests."""
-        if self.method == "POST" and self.path in _SEARCHES:
-            return _text(self._field("query") or self._field("searches"))
+        """Return the text of a query, also of one over MCP; None for requests without one."""
+        row, in_path = self._operation
+        if row is not None:
+            found = (in_path.get(name) or self._field(name) for name in row.query)
+            return _text(next(filter(None, found), None)) if row.query else None
         if self._field("method") == "tools/call":
             match self._field("params"):
-                case {"arguments": {"query": query}} | {"arguments": {"searches": query}}:
-                    return _text(query)
+                case {"name": str(name), "arguments": {**given}}:
+                    found = (given.get(each) for each in _TOOLS.get(name, ()))
+                    return next(map(_text, filter(None, found)), None)
         return None
+
+    @cached_property
+    def _operation(self) -> tuple[Operation | None, dict[str, str]]:
+        """The row of the operation, unless there is nothing to log of it, and the arguments in its path."""
+        for row, pattern in _LOGGED:
+            if row.method == self.method and (match := pattern.match(self.path)):
+                return row, match.groupdict()
+        return None, {}
 
     def _field(self, name: str) -> Any:
         try:
