@@ -13,7 +13,6 @@ from qmd.api.reading import Request, fields_of
 from qmd.engine.embedding.batches import MAX_TEXTS
 from qmd.engine.packing.packs import MAX_SESSION, PackRequest
 from qmd.engine.requests import (
-    DEFAULT_LIMIT,
     DEFAULT_MAX_BYTES,
     FILTERS,
     MAX_QUERY,
@@ -22,7 +21,7 @@ from qmd.engine.requests import (
     PROMPT_TOKENS,
     SearchKind,
     SearchRequest,
-    similar_to,
+    of_document,
 )
 from qmd.errors import UsageError
 from qmd.ranking.calibration import RELATED
@@ -118,6 +117,13 @@ _FILTERS: dict[str, Any] = {
         ),
     ],
 }
+#: How filters are written in the address of a request. `path` is the document itself there.
+_IN_ADDRESS: dict[str, Any] = {
+    "tag": Annotated[Text, Meta(description="Only documents with this tag, or one below it.")],
+    "where": Annotated[Text, Meta(description="A condition on a field, such as status=draft.")],
+    "state": Annotated[Text, Meta(description="A state, or several with commas between them.")],
+    "filter": Annotated[Text, Meta(description="As in a query: tag:work -path:old/ [status:draft].")],
+}
 #: Options that clients write otherwise than the engine, or with narrower limits.
 _WRITTEN: dict[str, Any] = {
     "query": Query,
@@ -127,6 +133,17 @@ _WRITTEN: dict[str, Any] = {
     "facets": tuple[Name, ...],
     "timeout": Annotated[float, Meta(le=MAX_TIMEOUT)],
 }
+
+
+class SimilarArguments(SearchArguments):
+    """Base class of the arguments of a search for similar documents: in the address of a request."""
+
+    def values(self) -> dict[str, Any]:
+        values = super().values()
+        return {"query": values.pop("path"), **values}
+
+    def request(self) -> SearchRequest:
+        return of_document(super().request())
 
 
 class PackArguments(SearchArguments):
@@ -163,7 +180,7 @@ _OF_PACKS: dict[str, Any] = {
     "again": (Annotated[bool, Meta(description="Repeat what was given.")], False),
 }
 #: Options of a search that concern the form of hits, which a pack does not have.
-_OF_HITS = tuple("limit facets sort fold passages in_order context_lines scores explain full".split())
+OF_HITS = tuple("limit facets sort fold passages in_order context_lines scores explain full".split())
 
 
 def _search_arguments(
@@ -176,7 +193,11 @@ def _search_arguments(
     more: Sequence[str] = (),
 ) -> type[SearchArguments]:
     """Return the arguments of a kind of search, without some options, and with some of those of packs."""
+    filters = _FILTERS
     fields: list[Any] = [("query", Query | None, None) if kind == "query" else ("query", Query)]
+    if kind == "similar":
+        filters = {name: option for name, option in (_FILTERS | _IN_ADDRESS).items() if name != "path"}
+        fields = [("path", Annotated[str, Meta(description="A reference as for `/get`.")])]
     for item in fields_of(SearchRequest):
         if item.name not in NAMES[kind] or item.name in (*FILTERS, *without):
             continue
@@ -192,7 +213,7 @@ def _search_arguments(
         else:
             fields.append((item.name, option, item.default))
         if item.name == "min_score":
-            fields += [(filter_, option | None, None) for filter_, option in _FILTERS.items()]
+            fields += [(filter_, option | None, None) for filter_, option in filters.items()]
     fields += [(name, *_OF_PACKS[name]) for name in more]
     made = defstruct(name, fields, bases=(base,), kw_only=True, namespace={"__doc__": about})
     return cast(type[SearchArguments], made)
@@ -212,8 +233,15 @@ PackBody = _search_arguments(
     "The goal as `query`: a question, several, or a task. The answer has at most 4,000 tokens unless "
     "`tokens` says otherwise.",
     base=PackArguments,
-    without=_OF_HITS,
+    without=OF_HITS,
     more=("since", "session", "again"),
+)
+SimilarQuery = _search_arguments(
+    "similar",
+    "SimilarQuery",
+    "A document, or the lines or the section of one, and which similar documents to list.",
+    base=SimilarArguments,
+    without=("collections",),
 )
 #: The tool `query` also makes packs.
 QueryOrPack = _search_arguments(
@@ -328,28 +356,6 @@ class HistoryArguments(Request):
 
     path: DocumentPath
     limit: Annotated[int, Meta(ge=1, le=MAX_LIMIT, description="The most commits.")] = DEFAULT_COMMITS
-
-
-class SimilarArguments(Request, kw_only=True):
-    """A document, or the lines or the section of one, and which similar documents to list."""
-
-    path: Annotated[str, Meta(description="A reference as for `/get`.")]
-    limit: Annotated[int, Meta(ge=1, le=MAX_LIMIT, description="The most documents.")] = DEFAULT_LIMIT
-    min_score: Annotated[float, OPTIONS["min_score"]] = 0.0
-    unlinked: Annotated[bool, OPTIONS["unlinked"]] = False
-    collection: Annotated[Name, Meta(description="List only documents of this collection.")] | None = None
-    tag: Annotated[Text, Meta(description="Only documents with this tag, or one below it.")] | None = None
-    author: Annotated[Text, Meta(description="A word of a name, or all of it.")] | None = None
-    after: Annotated[Text, Meta(description="2024, 2024-06-30, 7d, last-week.")] | None = None
-    before: Annotated[Text, Meta(description="As after.")] | None = None
-    where: Annotated[Text, Meta(description="A condition on a field, such as status=draft.")] | None = None
-
-    def request(self) -> SearchRequest:
-        """Return the request for the engine."""
-        where = from_options({name: getattr(self, name, None) for name in FILTERS if name != "path"})
-        options = {name: getattr(self, name) for name in ("limit", "min_score", "unlinked")}
-        collections = () if self.collection is None else (self.collection,)
-        return similar_to(self.path, **options, collections=collections, where=where)
 
 
 class OutlineArguments(Request):

@@ -69,10 +69,7 @@ def similar(index: Index, body: asked.SimilarArguments, cancelled: Cancelled) ->
 
 
 def _search(
-    index: Index,
-    kind: SearchKind,
-    body: asked.SearchArguments | asked.SimilarArguments,
-    cancelled: Cancelled,
+    index: Index, kind: SearchKind, body: asked.SearchArguments, cancelled: Cancelled
 ) -> results.SearchResults:
     request = body.request()
     response, indexed_at = run(index, kind, request, cancelled)

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from inspect import cleandoc
 from json import dumps
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from msgspec import Struct, ValidationError, convert, json
 from msgspec.structs import FieldInfo, fields
@@ -111,7 +112,7 @@ def read(
             continue
         value = given[name]
         if texts:
-            value = _of_text(value, item.default)
+            value = _of_text(value, _types(item.type))
         try:
             arguments[item.name] = _convert(value, item.type)
         except ValidationError as error:
@@ -129,16 +130,24 @@ def read(
     return request(**arguments)
 
 
-def _of_text(text: str, default: Any) -> Any:
-    """Return a text as a value of the kind of a default; the text itself if it is none."""
-    match default:
-        case bool():
-            return {"true": True, "false": False}.get(text, text)
-        case int() if _DIGITS.fullmatch(text):
-            return int(text)
-        case float() if _DECIMAL.fullmatch(text):
-            return float(text)
+def _of_text(text: str, types: Sequence[Any]) -> Any:
+    """Return a text as a boolean or a number if it is one, and these types have it; otherwise the text."""
+    if bool in types:
+        return {"true": True, "false": False}.get(text, text)
+    if int in types and _DIGITS.fullmatch(text):
+        return int(text)
+    if float in types and _DECIMAL.fullmatch(text):
+        return float(text)
     return text
+
+
+def _types(kind: Any) -> Sequence[Any]:
+    """Return the types of a kind of value, without what describes them."""
+    if get_origin(kind) is Annotated:
+        return _types(get_args(kind)[0])
+    if get_origin(kind) in (Union, UnionType):
+        return [each for part in get_args(kind) for each in _types(part)]
+    return [kind]
 
 
 def _unpacked(value: Any, kind: Any) -> Any:

@@ -298,6 +298,7 @@ TABLE = (
         "GET /documents/{path:path}/similar",
         operations.similar,
         "/documents/notes/ops/deploy.md/similar?unlinked=true",
+        given=asked.SimilarQuery,
         query=("path",),
         missing=True,
         command="similar",

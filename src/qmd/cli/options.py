@@ -248,8 +248,7 @@ ranking_options = combined(
     ),
 )
 rerank_options = combined(flag("--no-rerank", help="Skip the reranker; faster."), ranking_options)
-#: How the results of a search are ordered, beyond their relevance.
-order_options = combined(
+recency_options = combined(
     flag(
         "--recent/--no-recent",
         help="Rank newer documents higher, by a half-life of 90 days or the configured one; or do not.",
@@ -257,16 +256,21 @@ order_options = combined(
     option(
         "--half-life TIME", _some_days, "Rank newer documents higher, by this half-life: 30d, 8w, 6m, 1y."
     ),
+)
+fold_option = flag(
+    "--fold/--no-fold",
+    help="Show documents with the same text as one result that names the others; or each.",
+)
+#: How the results of a search are ordered, beyond their relevance.
+order_options = combined(
+    recency_options,
     option(
         "--sort S",
         ("relevance", "date"),
         "Order the results by relevance or date; search then finds the newest of all matches.  "
         "[default: relevance]",
     ),
-    flag(
-        "--fold/--no-fold",
-        help="Show documents with the same text as one result that names the others; or each.",
-    ),
+    fold_option,
     flag("--no-marks", help="Search without your pins and marks."),
     option(
         "--scores S",
@@ -275,15 +279,16 @@ order_options = combined(
         "[default: the configured one]",
     ),
 )
+context_lines_option = option(
+    "--context-lines N",
+    whole(0, 100),
+    "Show N lines before and after the line that matches.  [default: about 300 characters]",
+)
 #: What is shown of each result.
 passage_options = combined(
     option("--passages N", whole(1, 10), "Show the N best passages of each document.  [default: 1]"),
     flag("--in-order", help="Show passages in the order of the document; otherwise the best is first."),
-    option(
-        "--context-lines N",
-        whole(0, 100),
-        "Show N lines before and after the line that matches.  [default: about 300 characters]",
-    ),
+    context_lines_option,
 )
 
 

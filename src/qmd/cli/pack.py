@@ -40,6 +40,7 @@ _VERIFY = "verify"
 @options.model_options
 @timeout_option
 @options.rerank_options
+@options.recency_options
 @options.flag("--no-marks", help="Search without your pins and marks.")
 @options.flag("--secrets", help="For people: show secrets, and what is kept from agents.")
 @options.mode_option

@@ -21,7 +21,9 @@ _LIMIT = 10
 @options.option(
     "--min-score F", options.decimal(0, 1), "Leave out documents with a score below F.  [default: 0]"
 )
+@options.fold_option
 @options.flag("--full", help="Show whole documents instead of snippets.")
+@options.context_lines_option
 @options.tokens_option
 @options.path_options
 @options.flag("--explain", help="Show how near each document is.")
@@ -41,6 +43,8 @@ def similar(session: Session, document: str, **arguments: Any) -> None:
       qmd similar notes/ops.md --unlinked -n 5
       qmd similar 'notes/ops.md#Backups' -c work --json
     """
-    request = options.search_request(document, arguments, arguments["limit"] or _LIMIT, scores="raw")
+    from qmd.engine.requests import of_document
+
+    request = of_document(options.search_request(document, arguments, arguments["limit"] or _LIMIT))
     response = session.index.run("similar", request, cancelled=session.cancelled)
     show_response(session, options.chosen_format(), "", response, arguments | {"facets": ()})

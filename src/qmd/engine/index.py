@@ -19,7 +19,7 @@ from qmd.engine.requests import (
     SimilarOptions,
     VectorSearchOptions,
     make_request,
-    similar_to,
+    of_document,
 )
 from qmd.engine.workspace import Workspace, open_workspace
 from qmd.types import Config, SearchResponse
@@ -209,7 +209,7 @@ class Index(_Methods):
         `reference` is anything that `get` takes; its lines or section are compared alone if it names them.
         Raises `DocumentNotFoundError`, else as `search`.
         """
-        return self._fitted("similar", make_request("similar", similar_to(reference), options))
+        return self._fitted("similar", of_document(make_request("similar", reference, options)))
 
     def _fitted(self, kind: str, request: SearchRequest) -> SearchResponse:
         """Run a search, and leave out what is beyond its number of tokens."""

@@ -267,9 +267,12 @@ def make_request(kind: SearchKind, query: str | SearchRequest, options: Mapping[
     return SearchRequest(query, **values, where=where)
 
 
-def similar_to(reference: str, **options: Any) -> SearchRequest:
-    """Return the request for the documents that are similar to one. Pins and marks are of other queries."""
-    return SearchRequest(reference, marks=False, scores="raw", **options)
+def of_document(request: SearchRequest) -> SearchRequest:
+    """Return the request for what is similar to the document that the query names.
+
+    Pins and marks are of other queries.
+    """
+    return replace(request, marks=False, scores="raw")
 
 
 def collections_of(config: Config, names: Sequence[str]) -> tuple[str, ...]:

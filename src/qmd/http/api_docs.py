@@ -55,8 +55,9 @@ def describe() -> Schema:
         {"properties": {"searches": {"type": "array"}}, "required": ["searches"]},
     ]
     for schema in components.values():
-        if "filter" in schema.get("properties", {}):
-            schema["properties"]["filter"]["anyOf"][0] = _reference("Filter")
+        either = schema.get("properties", {}).get("filter", {}).get("anyOf", [{}])
+        if either[0].get("type") == "object":  # in the address of a request it is a text
+            either[0] = _reference("Filter")
     components["Filter"] = filter_schema()
     paths: Schema = {}
     for row in operations:

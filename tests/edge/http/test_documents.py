@@ -116,3 +116,21 @@ def test_multi_get_skips_a_document_one_byte_over_the_limit(client: Client) -> N
     size = len(text.removeprefix("<!-- Context: Notes of 2025 -->\n\n").encode())
     assert "text/markdown" in str(client.post("/multi_get", pattern="plan.md", max_bytes=size))
     assert "SKIPPED" in str(client.post("/multi_get", pattern="plan.md", max_bytes=size - 1))
+
+
+def test_similar_takes_the_options_of_other_searches_in_its_address(client: Client) -> None:
+    address = "/documents/notes/meeting.md/similar?limit=50"
+
+    def found(more: str) -> list[dict[str, Any]]:
+        return list(client.ok("GET", address + more)["results"])
+
+    everything = [hit["file"] for hit in found("")]
+    assert everything
+    inside = [file for file in everything if not file.startswith("notes/2025/")]
+    assert [hit["file"] for hit in found("&filter=-path:2025/&state=current&current=true")] == inside
+    assert all("body" in hit and "explain" in hit for hit in found("&full=true&explain=true"))
+    cut = client.ok("GET", address + "&full=true&fold=true&tokens=400&context_lines=0")
+    assert "raise tokens" in cut["note"]
+    refused = client.ask("GET", address + "&fold=maybe")
+    assert refused.status == 400
+    assert "fold" in refused.text

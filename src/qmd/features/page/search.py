@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from qmd.api import operations
 from qmd.engine.index import Index
-from qmd.engine.requests import DEFAULT_SCORES, SearchKind, SearchRequest, similar_to
+from qmd.engine.requests import DEFAULT_SCORES, SearchKind, SearchRequest, of_document
 from qmd.features.page.filters import FACETS, Facet, facet
 from qmd.features.page.pages import read_address, safe
 from qmd.features.page.rendered import Find, marked
@@ -178,7 +178,7 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
 
 def related(index: Index, file: str, cancelled: Cancelled) -> tuple[list[str], list[Result]]:
     """Return what could not run, and the documents that are similar to one and not linked to it."""
-    request = similar_to(file, limit=RELATED_DOCUMENTS, unlinked=True)
+    request = of_document(SearchRequest(file, limit=RELATED_DOCUMENTS, unlinked=True))
     response = index.run("similar", request, cancelled=cancelled)
     # The scores of words alone are low.
     hits = [hit for hit in response.hits if hit.similar_to is None or hit.score >= LEAST_SIMILAR]
