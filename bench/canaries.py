@@ -68,6 +68,23 @@ def canaries(number: int, seed: int = 7) -> list[Canary]:
     return [_canary(rng, *makers[place % len(makers)]) for place in range(number)]
 
 
+def accounts(number: int, seed: int = 9) -> list[Canary]:
+    """Return canaries that are numbers of accounts, in several countries and ways to write them."""
+    rng = random.Random(seed)
+    made = [_account(rng) for _ in range(number)]
+    return [Canary("account number", each, _needles(each), shape=True) for each in made]
+
+
+def _account(rng: random.Random) -> str:
+    banks = (("DE", 18), ("NLABNA", 10), ("GBNWBK", 14), ("FR", 23), ("CH", 17), ("ES", 20))
+    bank, digits = rng.choice(banks)
+    number = bank[2:] + "".join(rng.choice(string.digits) for _ in range(digits))
+    value = int("".join(str(int(sign, 36)) for sign in f"{number}{bank[:2]}00"))
+    made = f"{bank[:2]}{98 - value % 97:02}{number}"
+    groups = [made[at : at + 4] for at in range(0, len(made), 4)]
+    return rng.choice((made, " ".join(groups), " ".join(groups), "-".join(groups), made.lower()))
+
+
 def _canary(
     rng: random.Random, kind: str, make: Callable[[random.Random], str | tuple[str, str, str]]
 ) -> Canary:

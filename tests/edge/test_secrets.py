@@ -19,7 +19,7 @@ from tests.repositories import Repository, needs_git
 from tests.users import MakeUser, User
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
-from canaries import Canary, canaries, leaks, plant
+from canaries import Canary, accounts, canaries, leaks, plant
 
 pytestmark = pytest.mark.slow
 HIDDEN = "zanzibar"
@@ -48,7 +48,7 @@ def planted(make_user: MakeUser) -> Iterator[Planted]:
     library, diary = user.home / "library", user.home / "diary"
     for folder in (library, diary):
         folder.mkdir()
-    made = canaries(120)
+    made = [*canaries(120), *accounts(24)]
     names = [f"library/{file.name}" for file in plant(library, made)]
     kept = f"---\nagents: false\n{HIDDEN}: 1\n---\n# {HIDDEN}\n\nThe backup server of {HIDDEN} is restored.\n"
     (library / f"{HIDDEN}.md").write_text(kept, encoding="utf-8")
@@ -56,6 +56,8 @@ def planted(make_user: MakeUser) -> Iterator[Planted]:
     user.ok("collection", "add", str(library), "--formats", "markdown,transcript")
     user.ok("collection", "add", str(diary))
     user.ok("collection", "agents", "diary", "off")
+    with (user.home / "config" / "qmd" / "index.yml").open("a", encoding="utf-8") as file:
+        file.write("agents:\n  mask: [iban]\n")
     agent = user.ok("keys", "add", "robot", "--agent").strip()
     person = user.ok("keys", "add", "person").strip()
     with server_of(user) as server:
@@ -310,7 +312,8 @@ def test_doctor_lists_places_of_secrets(planted: Planted) -> None:
 def test_archive_gives_no_secret(planted: Planted, tmp_path: Path) -> None:
     posts = tmp_path / "archive" / "ann" / "motions"
     posts.mkdir(parents=True)
-    made = [canary for canary in planted.canaries if canary.shape][:20]
+    shapes = [canary for canary in planted.canaries if canary.shape]
+    made = [*shapes[:20], *shapes[-8:]]
     for file in plant(posts, made):
         file.rename(file.with_suffix(".md"))
     with agents() as start:

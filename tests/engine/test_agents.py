@@ -209,3 +209,25 @@ def test_key_with_collections_does_not_count_kept_documents_of_others(index: qmd
     index.add_collection(str(notes(kept, "other")), "other")
     after = index.limited(["open"], agent=True).search("heron water", limit=None)
     assert [(hit.file, hit.score) for hit in after.hits] == [(hit.file, hit.score) for hit in before.hits]
+
+
+def test_numbers_of_accounts_are_masked_as_soon_as_the_configuration_says_so(
+    index: qmd.Index, notes: Notes
+) -> None:
+    number = "DE89 3704 0044 0532 0130 00"
+    text = f"---\naccount: {number}\n---\n# Rent\n\nPay the rent to {number}, monthly.\n"
+    index.add_collection(str(notes({"rent.md": text})), "notes")
+    agent = index.limited(agent=True)
+    asked = {
+        "get": lambda: agent.get("notes/rent.md"),
+        "search": lambda: agent.search("rent", full=True),
+        "values": lambda: agent.field_values("account"),
+        "pack": lambda: agent.pack("rent"),
+    }
+    assert all("0532" in repr(ask()) for ask in asked.values())
+    assert [len(agent.search(query).hits) for query in ("[account~0532]", "0532")] == [1, 1]
+    with open(index.locations.config, "a", encoding="utf-8") as file:
+        file.write("agents:\n  mask: [iban]\n")
+    assert not [name for name, ask in asked.items() if "0532" in repr(ask())]
+    assert not [*agent.search("[account~0532]").hits, *agent.search("0532").hits]
+    assert len(index.search("0532").hits) == 1

@@ -190,3 +190,74 @@ def test_shapes_of_keys_take_linear_time() -> None:
         for prefix, part, suffix in attacks(pattern):
             once, twice = (steps.count(prefix + part * n + suffix, search=True) for n in (20, 40))
             assert twice <= 2.5 * once + 200, (shape.kind, prefix, part, suffix, once, twice)
+
+
+#: Numbers of accounts: the examples of the registry, in several ways to write them.
+_ACCOUNTS = """
+DE89 3704 0044 0532 0130 00
+DE89370400440532013000
+de89 3704 0044 0532 0130 00
+GB29 NWBK 6016 1331 9268 19
+GB29 NWBK 601613 31926819
+FR14 2004 1010 0505 0001 3M02 606
+FR76 30006 00001 12345678901 89
+NL91-ABNA-0417-1643-00
+CH93.0076.2011.6238.5295.7
+NO93 8601 1117 947
+MT84 MALT 0110 0001 2345 MTLC AST0 01S
+BR97 0036 0305 0000 1000 9795 493P 1
+LC55 HEMM 0001 0001 0012 0012 0002 3015
+SE45 5000 0000 0583 9825 7466
+PL61 1090 1014 0000 0712 1981 2874
+"""
+_ACCOUNT_LINES = _ACCOUNTS.strip().split("\n")
+
+
+@pytest.mark.parametrize("number", _ACCOUNT_LINES)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        "Pay to {}, please.",
+        "IBAN:{}",
+        "| IBAN | {} |",
+        "**{}**",
+        "`{}`",
+        "（{}）",
+        '"\\n{}"',
+        "iban_{}",
+    ],
+)
+def test_numbers_of_accounts_are_masked_on_request_alone(text: str, number: str) -> None:
+    for written in (
+        number,
+        number.replace(" ", "\u00a0"),
+        number.replace(" ", "\n", 1),
+        number.replace(" ", "  "),
+        number.replace("-", "\\-"),
+        "\u200b".join(number),
+    ):
+        whole = text.replace("{}", written)
+        before, after = text.split("{}")
+        assert mask(whole) == whole
+        masked = mask(whole, find(whole, ("iban",)))
+        assert len(masked) == len(whole)
+        hidden = masked.removeprefix(before).removesuffix(after)
+        assert len(hidden) == len(written)
+        assert not any(sign.isdigit() for sign in hidden)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DE88 3704 0044 0532 0130 00",  # other check digits
+        "DE89 3704 0044 0532 0130 001",  # a digit more
+        "DE89 3704 0044 0532 0130",
+        "XX89 3704 0044 0532 0130 00",
+        "at 20 to 25 people each month we meet in the room",
+        "commit de8937040044053201300012345678",
+        "See RFC 2119 and ISO 13616, page 12 of 97.",
+    ],
+)
+def test_other_numbers_are_no_accounts(text: str) -> None:
+    assert find(text, ("iban",)) == []

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from qmd.cli import commands
 from qmd.cli.console import current
 from qmd.cli.record import Record
 from qmd.cli.terminal import can_ask, clean_name, note, shell_words
-from qmd.errors import SourceError
+from qmd.errors import ConfigError, SourceError
 from qmd.text.digest import sha256
 
 if TYPE_CHECKING:
@@ -202,9 +203,12 @@ class Session:
         """Return a text as the reader of the output may see it: for an agent, secrets are masked."""
         if not self.for_agent:
             return text
-        from qmd.text.secrets import mask
+        from qmd.engine.access.masking import masker_with
 
-        return mask(text)
+        masks: tuple[str, ...] = ()
+        with suppress(ConfigError):  # the message may be that it is broken
+            masks = self._index.config.masks if self._index else ()
+        return masker_with(masks).mask(text)
 
     def addressed(self, message: str) -> str:
         """Return a message whose commands name the index and the store that this command was given.

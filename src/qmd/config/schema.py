@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from qmd.config.contexts import normalise_prefix
 from qmd.config.paths import resolve_folder
@@ -23,7 +23,7 @@ from qmd.errors import UsageError
 from qmd.text import dates
 from qmd.text.predicates import field_name
 from qmd.text.similar import nearest
-from qmd.types import DEFAULT_PATTERN, Collection, Config, Hook, Models, UnknownKey
+from qmd.types import DEFAULT_PATTERN, Collection, Config, Hook, Mask, Models, UnknownKey
 from qmd.types.states import STATE_KEYS, StateRole
 
 #: tobi/qmd accepts all these spellings; the first that is present is used.
@@ -71,6 +71,7 @@ def read_config(root: Node | None, path: str, digest: str) -> Config:
         recency=_recency(top),
         fold=top.flag("fold", False),
         state=_state(top.section("state")),
+        masks=_masks(top.section("agents")),
         # Last, because a key is known once it has been read.
         unknown_keys=tuple(sorted(top.unknown_keys(), key=lambda key: key.line)),
     )
@@ -249,6 +250,19 @@ def _hook(section: _Section) -> Hook:
 def _state(section: _Section) -> dict[str, StateRole]:
     """Return more names of the fields that say the state of a document: `superseded_by: [ersetzt_durch]`."""
     return {field_name(name): role for key, role in STATE_KEYS.items() for name in _texts(section, key)}
+
+
+def _masks(section: _Section) -> tuple[Mask, ...]:
+    """Return what is masked for agents on request: `mask: [iban]`."""
+    for key, entry in section.entries.items():
+        if key != "mask":
+            # An error, because a misspelt `mask` would show what it was to hide.
+            section.fail(entry.value, f"{key} is unknown; the only key is 'mask'")
+    names = _texts(section, "mask")
+    for name in names:
+        if name not in CHOICES["mask"]:
+            section.fail(section.entries["mask"].value, f"mask must be {' or '.join(CHOICES['mask'])}")
+    return cast("tuple[Mask, ...]", tuple(sorted({*names})))
 
 
 def _weight(section: _Section) -> float:

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from msgspec import Struct
 
 from qmd.errors import ConfigError
-from qmd.types import MAX_WEIGHT, MIN_WEIGHT, Config, EmbedMode, Ranking, ScoreScale, Secret
+from qmd.types import MAX_WEIGHT, MIN_WEIGHT, Config, EmbedMode, Mask, Ranking, ScoreScale, Secret
 
 DEFAULT_LEASE_SECONDS, MAX_LEASE_SECONDS = 600, 3_600
 DEFAULT_BUSY_TIMEOUT_MS = 120_000
@@ -30,6 +30,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "scores": get_args(ScoreScale),
     "embed": get_args(EmbedMode),
     "remote": ("allow", "deny"),
+    "mask": get_args(Mask),
 }
 #: The values that keys of this name take, for messages.
 WEIGHT = f"weight must be a number from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}"

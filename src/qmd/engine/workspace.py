@@ -24,6 +24,7 @@ from qmd.store.opening import open_store
 from qmd.types import Config
 
 if TYPE_CHECKING:
+    from qmd.engine.access.masking import Masker
     from qmd.engine.access.project_trust import Trust
 
 
@@ -86,6 +87,13 @@ class Workspace(Struct, frozen=True):
         return self.permissions.visible(self.configuration.permitted())
 
     @property
+    def masker(self) -> Masker:
+        """What masks secrets, by the configuration as last read."""
+        from qmd.engine.access.masking import masker_of
+
+        return masker_of(self.configuration.written)
+
+    @property
     def cache_dir(self) -> str:
         """The folder of models and other files that can be made again."""
         return cache_dir(self.environ)
@@ -96,7 +104,8 @@ class Workspace(Struct, frozen=True):
             return replace(self, permissions=permissions)
         from qmd.engine.access.agent_store import AgentStore
 
-        return replace(self, permissions=permissions, store=cast("Store", AgentStore(self.store)))
+        store = cast("Store", AgentStore(self.store, lambda: self.masker))
+        return replace(self, permissions=permissions, store=store)
 
     def edited(self, written: Config) -> None:
         """Use the configuration that an edit has written, also in the store."""

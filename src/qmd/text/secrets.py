@@ -7,9 +7,10 @@ little, because keywords are looked up before any pattern runs.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import accumulate
 
+from qmd.text.account_numbers import account_numbers
 from qmd.text.regex import lazy
 from qmd.text.secret_names import NAMES, OTHER_NAMES, lower, named_secrets
 from qmd.text.secret_records import passwords_in_addresses, recorded_secrets
@@ -33,6 +34,10 @@ _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _WIDE = lazy("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]")
 
 
+#: What finds the secrets that count on request alone, by the name of the request.
+ON_REQUEST: Mapping[str, Callable[[str], Iterator[Secret]]] = {"iban": account_numbers}
+
+
 def mask(text: str, secrets: Sequence[Secret] | None = None) -> str:
     """Return a text of the same length and lines in which the secrets, by default all, cannot be read."""
     pieces: list[str] = []
@@ -49,20 +54,23 @@ def _hidden(secret: str, kind: str) -> str:
     return "\n".join([label.ljust(first, "."), *("." * length for length in others)])
 
 
-def find(text: str) -> list[Secret]:
-    """Return the secrets of a text, in order. None overlaps another one."""
+def find(text: str, more: Collection[str] = ()) -> list[Secret]:
+    """Return the secrets of a text, in order. None overlaps another one. `more` are names of `ON_REQUEST`."""
     if "\\" in text and _ESCAPE.search(text):
-        return _find_visible(text, [match.start() for match in _ESCAPE.finditer(text)])
+        return _find_visible(text, [match.start() for match in _ESCAPE.finditer(text)], more)
     plain = text
     if not text.isascii():
         if any(sign in text for sign in _INVISIBLE):
-            return _find_visible(text, [at for at, sign in enumerate(text) if sign in _INVISIBLE])
+            unseen = [at for at, sign in enumerate(text) if sign in _INVISIBLE]
+            return _find_visible(text, unseen, more)
         for sign, alike in _ALIKE:
             text = text.replace(sign, alike)
         if _WIDE.search(text):
             text = text.translate(_FULL_WIDTH)
         plain = _in_one_byte(text)
     found = [*_private_keys(plain), *keys_of_shape(plain), *passwords_in_addresses(plain), *_cards(plain)]
+    for name in more:
+        found += ON_REQUEST[name](plain)
     lowered = lower(plain)
     found += recorded_secrets(plain, lowered)
     found += named_secrets(plain, lowered, NAMES)
@@ -93,7 +101,7 @@ def _in_one_byte(text: str) -> str:
     return text.replace("?", "\0").encode("ascii", "replace").translate(_ONE_BYTE).decode("latin-1")
 
 
-def _find_visible(text: str, without: Sequence[int]) -> list[Secret]:
+def _find_visible(text: str, without: Sequence[int], more: Collection[str]) -> list[Secret]:
     """Return the secrets of a text without the characters at some places, which do not count."""
     pieces, starts, at = [], [], 0
     for place in [*without, len(text)]:
@@ -108,7 +116,8 @@ def _find_visible(text: str, without: Sequence[int]) -> list[Secret]:
         return starts[number] + seen - lengths[number]
 
     return [
-        Secret(place_of(start), place_of(end - 1) + 1, kind) for start, end, kind in find("".join(pieces))
+        Secret(place_of(start), place_of(end - 1) + 1, kind)
+        for start, end, kind in find("".join(pieces), more)
     ]
 
 
@@ -140,7 +149,7 @@ def _private_keys(text: str) -> Iterator[Secret]:
 
 
 _CARD = lazy(
-    r"(?<![\w.:/+-])(?:(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|6(?:011|5\d\d|4[4-9]\d|2\d\d)|35\d\d)"
+    r"(?:(?<![\w.:/+-])|(?<=\\[nrt]))(?:(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|6(?:011|5\d\d|4[4-9]\d|2\d\d)|35\d\d)"
     r"([ -]?)\d{4}\1\d{4}\1\d{4}|3[47]\d\d[ -]?\d{6}[ -]?\d{5}|3(?:0[0-5]|[68]\d)\d[ -]?\d{6}[ -]?\d{4})"
     r"(?![\w]|[.:/-]\d)"
 )

@@ -24,6 +24,9 @@ from qmd.types.configuration import (
     Hook as Hook,
 )
 from qmd.types.configuration import (
+    Mask as Mask,
+)
+from qmd.types.configuration import (
     Models as Models,
 )
 from qmd.types.configuration import (

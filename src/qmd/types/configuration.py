@@ -17,6 +17,8 @@ Ranking = Literal["contract", "tuned"]
 #: What scores mean: how likely a document answers the query, or the value that its rank comes from.
 ScoreScale = Literal["calibrated", "raw"]
 EmbedMode = Literal["auto", "manual"]
+#: What is masked for agents on request, besides secrets.
+Mask = Literal["iban"]
 
 
 class Secret(str):
@@ -100,6 +102,7 @@ class Config(Struct, frozen=True):
     fold: bool = False  #: Whether a search shows documents with the same text once
     #: More names of fields that say the state of a document, and what they say.
     state: Mapping[str, StateRole] = field(default_factory=dict)
+    masks: tuple[Mask, ...] = ()  #: What is masked for agents on request
     unknown_keys: tuple[UnknownKey, ...] = ()  #: Keys that qmd does not know
     #: Whether collections are missing because the caller may not see them. Results must then not depend on
     #: the missing collections, not even through statistics.

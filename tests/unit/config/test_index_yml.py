@@ -136,6 +136,11 @@ def test_absent_null_and_blank_values_are_the_default() -> None:
     assert config == Config(FILE, config.digest, {"a": Collection("a", "/a"), "b": Collection("b", "/b")})
 
 
+@pytest.mark.parametrize("text", ["agents: {mask: [iban, iban]}", "agents: {mask: iban}"])
+def test_masks_for_agents_are_a_text_or_a_list(text: str) -> None:
+    assert read(text).masks == ("iban",)
+
+
 def test_ignore_and_context_can_be_a_single_text() -> None:
     collection = read("collections: {a: {path: /a, ignore: 'x/**', context: Notes}}").collections["a"]
     assert (collection.ignore, collection.context) == (("x/**",), {"": "Notes"})

@@ -58,6 +58,9 @@ def test_broken_yaml_is_an_error_with_its_line(text: str, expected: str) -> None
             "6: collections.a.ignore[1] must be text",
         ),
         ("collections: {a: {path: x, ignore: ['']}}", "1: collections.a.ignore[0] is empty"),
+        ("agents: false\n", "1: agents must be a mapping"),
+        ("agents:\n  masks: [iban]\n", "2: agents.masks is unknown; the only key is 'mask'"),
+        ("agents:\n  mask:\n  - iban\n  - phone\n", "3: agents.mask must be iban"),
         (
             "collections: {a: {path: x, ignore: {b: c}}}",
             "1: collections.a.ignore must be a list of texts, or one text",

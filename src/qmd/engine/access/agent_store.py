@@ -12,14 +12,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from qmd.engine.access.kept import KeptDocuments
-from qmd.engine.access.masking import (
-    TEXTS,
-    masked_counts,
-    masked_documents,
-    masked_fields,
-    masked_links,
-    masked_names,
-)
 from qmd.engine.access.secret_filters import SecretFilters
 from qmd.engine.access.secret_words import SecretWords
 from qmd.store.values import CollectionStats, LexicalMatches, Scope
@@ -27,6 +19,7 @@ from qmd.text.predicates import Comparison, Value
 from qmd.types import Anchor, Document, FieldSummary, Link, ValueCount
 
 if TYPE_CHECKING:
+    from qmd.engine.access.masking import Masker
     from qmd.store.base import Store
     from qmd.store.values import ChunkMatch, Floats
     from qmd.text.query import LexicalQuery
@@ -36,19 +29,19 @@ _MASK = "[secret"
 
 
 class AgentStore:
-    """A store, read as an agent may."""
+    """A store, read as an agent may. `masker` returns what masks secrets at the moment."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, masker: Callable[[], Masker]) -> None:
         self.behind = store
         kept = KeptDocuments(store)
-        filters = SecretFilters(store)
+        filters = SecretFilters(store, masker)
 
         def narrowed(scope: Scope) -> Scope:
             return kept.without(filters.without_secrets(scope))
 
-        self.documents = _Documents(store, kept)
-        self.fields = _Fields(store, kept, narrowed)
-        self.lexical = _Lexical(store, narrowed)
+        self.documents = _Documents(store, kept, masker)
+        self.fields = _Fields(store, kept, masker, narrowed)
+        self.lexical = _Lexical(store, masker, narrowed)
         self.vectors = _Vectors(store, kept, narrowed)
         self.pending = _Pending(store, narrowed)
         self.collections = _Collections(store, kept)
@@ -90,8 +83,9 @@ class _View:
 class _Documents(_View):
     passed = "manifest apply prune refresh_statistics"
 
-    def __init__(self, store: Store, kept: KeptDocuments) -> None:
+    def __init__(self, store: Store, kept: KeptDocuments, masker: Callable[[], Masker]) -> None:
         super().__init__(store.documents)
+        self._masker = masker
         self._behind = store.documents
         self._kept = kept
 
@@ -101,7 +95,8 @@ class _Documents(_View):
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
         kept = self._kept.ids()
         texts = self._behind.texts([each for each in ids if each not in kept])
-        return {document: TEXTS.masked(text) for document, text in texts.items()}
+        masker = self._masker()
+        return {document: masker.text(text) for document, text in texts.items()}
 
     def find(self, collection: str, path: str) -> Document | None:
         document = self._behind.find(collection, path)
@@ -130,12 +125,19 @@ class _Documents(_View):
 
     def _shown(self, documents: Iterable[Document]) -> list[Document]:
         kept = self._kept.ids()
-        return masked_documents([each for each in documents if each.id not in kept])
+        return self._masker().documents([each for each in documents if each.id not in kept])
 
 
 class _Fields(_View):
-    def __init__(self, store: Store, kept: KeptDocuments, narrowed: Callable[[Scope], Scope]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        kept: KeptDocuments,
+        masker: Callable[[], Masker],
+        narrowed: Callable[[Scope], Scope],
+    ) -> None:
         super().__init__(store.fields)
+        self._masker = masker
         self._behind = store.fields
         self._kept = kept
         self._narrowed = narrowed
@@ -148,7 +150,7 @@ class _Fields(_View):
 
     def summaries(self, scope: Scope) -> list[FieldSummary]:
         found = self._behind.summaries(self._narrowed(scope))
-        names = masked_names([each.name for each in found])
+        names = self._masker().names([each.name for each in found])
         return [each for each, name in zip(found, names, strict=True) if each.name == name]
 
     def existing(self, collections: Sequence[str], names: Sequence[str]) -> frozenset[str]:
@@ -163,21 +165,24 @@ class _Fields(_View):
     ) -> dict[int, dict[str, tuple[Value, ...]]]:
         kept = self._kept.ids()
         found = self._behind.stated(collections, conditions)
-        return {document: masked_fields(fields) for document, fields in found.items() if document not in kept}
+        masker = self._masker()
+        return {document: masker.fields(fields) for document, fields in found.items() if document not in kept}
 
     def values(self, scope: Scope, field: str, limit: int) -> list[ValueCount]:
-        return masked_counts(field, self._behind.values(self._narrowed(scope), field, limit))
+        return self._masker().counts(field, self._behind.values(self._narrowed(scope), field, limit))
 
     def facet(self, documents: Sequence[int], field: str, limit: int) -> list[ValueCount]:
-        return masked_counts(field, self._behind.facet(self._visible(documents), field, limit))
+        return self._masker().counts(field, self._behind.facet(self._visible(documents), field, limit))
 
     def of(self, documents: Sequence[int]) -> dict[int, dict[str, tuple[Value, ...]]]:
         found = self._behind.of(self._visible(documents))
-        return {document: masked_fields(fields) for document, fields in found.items()}
+        masker = self._masker()
+        return {document: masker.fields(fields) for document, fields in found.items()}
 
     def links(self, documents: Sequence[int]) -> dict[int, list[Link]]:
         found = self._behind.links(self._visible(documents))
-        return {document: masked_links(links) for document, links in found.items()}
+        masker = self._masker()
+        return {document: masker.links(links) for document, links in found.items()}
 
     def anchors(self, documents: Sequence[int]) -> dict[int, list[Anchor]]:
         return self._behind.anchors(self._visible(documents))
@@ -188,7 +193,7 @@ class _Fields(_View):
     def targets(self, collection: str) -> list[tuple[int, str, tuple[str, ...]]]:
         kept = self._kept.ids()
         rows = [row for row in self._behind.targets(collection) if row[0] not in kept]
-        names = iter(masked_names([name for _, path, aliases in rows for name in (path, *aliases)]))
+        names = iter(self._masker().names([name for _, path, aliases in rows for name in (path, *aliases)]))
         return [(row, next(names), tuple([next(names) for _ in aliases])) for row, _, aliases in rows]
 
     def _visible(self, documents: Sequence[int]) -> list[int]:
@@ -197,9 +202,11 @@ class _Fields(_View):
 
 
 class _Lexical(_View):
-    def __init__(self, store: Store, narrowed: Callable[[Scope], Scope]) -> None:
+    def __init__(
+        self, store: Store, masker: Callable[[], Masker], narrowed: Callable[[Scope], Scope]
+    ) -> None:
         super().__init__(store.lexical)
-        self._words = SecretWords(store)
+        self._words = SecretWords(store, masker)
         self._narrowed = narrowed
 
     def search(

@@ -3,136 +3,148 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.text.digest import sha256
 from qmd.text.predicates import Value
 from qmd.text.secrets import Secret, find, mask
 from qmd.text.sessions import session_of
-from qmd.types import Commit, Document, Link, SourceText, ValueCount
+from qmd.types import Commit, Config, Document, Link, SourceText, ValueCount
 
 #: Texts whose secrets are remembered. Those of a clean text take no room.
 _REMEMBERED = 20_000
 #: Stands between values that are searched as one text. No secret goes on behind it.
 _APART = "\n;\n"
-_Made = TypeVar("_Made", bound=Struct)
 
 
-class SecretsOfTexts:
-    """Remembers which secrets texts have, by their hashes. Safe to share between threads."""
+class Masker:
+    """Masks the secrets of texts, and of values that come from documents. Safe to share between threads.
 
-    def __init__(self) -> None:
+    Args:
+        more: What is masked on request besides, of `qmd.types.MASKS`.
+    """
+
+    def __init__(self, more: Collection[str] = ()) -> None:
+        self._more = more
         self._found: OrderedDict[str, tuple[Secret, ...]] = OrderedDict()
         self._lock = Lock()
 
-    def of(self, text: str) -> tuple[Secret, ...]:
+    def find(self, text: str) -> list[Secret]:
         """Return the secrets of a text, in order."""
+        return find(text, self._more)
+
+    def mask(self, text: str) -> str:
+        """Return a text with the secrets masked."""
+        return mask(text, self.find(text))
+
+    def of_text(self, text: str) -> tuple[Secret, ...]:
+        """Return as `find`, and remember it by the hash of the text."""
         key = sha256(text.encode("utf-8", "surrogatepass"))
         with self._lock:
             if key in self._found:
                 self._found.move_to_end(key)
                 return self._found[key]
-        secrets = tuple(find(text))
+        secrets = tuple(self.find(text))
         with self._lock:
             self._found[key] = secrets
             if len(self._found) > _REMEMBERED:
                 self._found.popitem(last=False)
         return secrets
 
-    def masked(self, text: str) -> str:
-        secrets = self.of(text)
+    def text(self, text: str) -> str:
+        """Return as `mask`, for texts of documents, which are asked for again."""
+        secrets = self.of_text(text)
         return mask(text, secrets) if secrets else text
 
+    def names(self, names: Sequence[str]) -> list[str]:
+        """Return short texts, masked. All are searched at once."""
+        masked = self.mask(_APART.join(names))
+        at = 0
+        result = []
+        for name in names:
+            result.append(masked[at : at + len(name)])
+            at += len(name) + len(_APART)
+        return result
 
-#: Shared by all indexes of a process, because a text has the same secrets in each.
-TEXTS = SecretsOfTexts()
+    def documents(self, documents: Sequence[Document]) -> list[Document]:
+        """Return documents whose paths, titles and authors are masked."""
+        names = [name for each in documents for name in (each.path, each.title, each.author)]
+        masked = self.names(names)
+        if masked == names:
+            return list(documents)
+        return [
+            replace(each, path=masked[at], title=masked[at + 1], author=masked[at + 2])
+            for each, at in zip(documents, range(0, len(masked), 3), strict=True)
+        ]
 
+    def values(self, field: str, values: Sequence[Value]) -> tuple[Value, ...]:
+        """Return the values of a field, masked. Its name may say that they are secret."""
+        written = self.mask(_APART.join(f"{field}: {value}" for value in values)).split(_APART)
+        if len(written) != len(values):  # a value that has the separator itself
+            return tuple(self.mask(str(value)) for value in values)
+        after = len(field) + 2
+        return tuple(
+            value if text[after:] == str(value) else text[after:]
+            for value, text in zip(values, written, strict=True)
+        )
 
-def masked_names(names: Sequence[str]) -> list[str]:
-    """Return short texts, masked. All are searched at once."""
-    masked = mask(_APART.join(names))
-    at = 0
-    result = []
-    for name in names:
-        result.append(masked[at : at + len(name)])
-        at += len(name) + len(_APART)
-    return result
+    def fields(self, fields: Mapping[str, Sequence[Value]]) -> dict[str, tuple[Value, ...]]:
+        masked = {name: self.values(name, values) for name, values in fields.items()}
+        session = session_of(fields)
+        if session is not None and session.resume:
+            # It has the form of a token, and resumes the session.
+            masked["session"] = tuple(fields["session"])
+        return masked
 
+    def counts(self, field: str, counts: Sequence[ValueCount]) -> list[ValueCount]:
+        """Return the values of a field with their documents, masked. Values with the same mask are one."""
+        merged: dict[Value, int] = {}
+        for value, count in zip(self.values(field, [each.value for each in counts]), counts, strict=True):
+            merged[value] = merged.get(value, 0) + count.documents
+        return [ValueCount(value, documents) for value, documents in merged.items()]
 
-def masked_documents(documents: Sequence[Document]) -> list[Document]:
-    """Return documents whose paths, titles and authors are masked."""
-    names = [name for each in documents for name in (each.path, each.title, each.author)]
-    masked = masked_names(names)
-    if masked == names:
-        return list(documents)
-    return [
-        replace(each, path=masked[at], title=masked[at + 1], author=masked[at + 2])
-        for each, at in zip(documents, range(0, len(masked), 3), strict=True)
-    ]
+    def links(self, links: Sequence[Link]) -> list[Link]:
+        targets = self.names([part for link in links for part in (link.target, link.text)])
+        return [
+            link if (link.target, link.text) == (target, text) else replace(link, target=target, text=text)
+            for link, target, text in zip(links, targets[::2], targets[1::2], strict=True)
+        ]
 
+    def commits(self, commits: Sequence[Commit]) -> list[Commit]:
+        names = self.names([part for each in commits for part in (each.author, each.subject, each.path)])
+        return [
+            replace(each, author=author, subject=subject, path=path)
+            for each, author, subject, path in zip(commits, names[::3], names[1::3], names[2::3], strict=True)
+        ]
 
-def masked_values(field: str, values: Sequence[Value]) -> tuple[Value, ...]:
-    """Return the values of a field, masked. Its name may say that they are secret."""
-    written = mask(_APART.join(f"{field}: {value}" for value in values)).split(_APART)
-    if len(written) != len(values):  # a value that has the separator itself
-        return tuple(mask(str(value)) for value in values)
-    after = len(field) + 2
-    return tuple(
-        value if text[after:] == str(value) else text[after:]
-        for value, text in zip(values, written, strict=True)
-    )
+    def parts(self, value: Any) -> Any:
+        """Return a value of JSON whose strings are masked, but not the names of members."""
+        match value:
+            case str():
+                return self.mask(value)
+            case list():
+                return [self.parts(item) for item in value]
+            case dict():
+                return {name: self.parts(item) for name, item in value.items()}
+        return value
 
-
-def masked_fields(fields: Mapping[str, Sequence[Value]]) -> dict[str, tuple[Value, ...]]:
-    masked = {name: masked_values(name, values) for name, values in fields.items()}
-    session = session_of(fields)
-    if session is not None and session.resume:
-        masked["session"] = tuple(fields["session"])  # it has the form of a token, and resumes the session
-    return masked
-
-
-def masked_counts(field: str, counts: Sequence[ValueCount]) -> list[ValueCount]:
-    """Return the values of a field with their documents, masked. Values with the same mask are one."""
-    merged: dict[Value, int] = {}
-    for value, count in zip(masked_values(field, [each.value for each in counts]), counts, strict=True):
-        merged[value] = merged.get(value, 0) + count.documents
-    return [ValueCount(value, documents) for value, documents in merged.items()]
-
-
-def masked_links(links: Sequence[Link]) -> list[Link]:
-    targets = masked_names([part for link in links for part in (link.target, link.text)])
-    return [
-        link if (link.target, link.text) == (target, text) else replace(link, target=target, text=text)
-        for link, target, text in zip(links, targets[::2], targets[1::2], strict=True)
-    ]
-
-
-def masked_commits(commits: Sequence[Commit]) -> list[Commit]:
-    names = masked_names([part for each in commits for part in (each.author, each.subject, each.path)])
-    return [
-        replace(each, author=author, subject=subject, path=path)
-        for each, author, subject, path in zip(commits, names[::3], names[1::3], names[2::3], strict=True)
-    ]
-
-
-def masked_parts(value: Any) -> Any:
-    """Return a value of JSON whose strings are masked, but not the names of members."""
-    match value:
-        case str():
-            return mask(value)
-        case list():
-            return [masked_parts(item) for item in value]
-        case dict():
-            return {name: masked_parts(item) for name, item in value.items()}
-    return value
+    def source(self, source: SourceText) -> SourceText:
+        """Return what a file says, masked, without its fields and links."""
+        (title,) = self.names([source.title])
+        return replace(source, text=self.text(source.text), title=title, fields={}, links=())
 
 
-def masked_source(source: SourceText) -> SourceText:
-    """Return what a file says, masked, without its fields and links."""
-    (title,) = masked_names([source.title])
-    return replace(source, text=TEXTS.masked(source.text), title=title, fields={}, links=())
+@cache
+def masker_with(more: tuple[str, ...]) -> Masker:
+    """Return the one masker of this process for some settings: a text has the same secrets in each index."""
+    return Masker(more)
+
+
+def masker_of(config: Config) -> Masker:
+    """Return what masks secrets as a configuration says."""
+    return masker_with(config.masks)

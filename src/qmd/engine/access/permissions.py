@@ -49,9 +49,9 @@ class Permissions(Struct, frozen=True):
         if not self.contexts:
             config = only(config, ())
         elif self.agent:
-            from qmd.text.secrets import mask
+            from qmd.engine.access.masking import masker_of
 
-            config = mapped(config, mask)
+            config = mapped(config, masker_of(config).mask)
         collections = {
             name: item
             for name, item in config.collections.items()

@@ -92,8 +92,9 @@ class RestrictedIndex:
         marks = self._index.marks()
         if not self._permissions.agent:
             return marks
-        from qmd.text.secrets import mask
+        from qmd.engine.access.masking import masker_of
 
+        mask = masker_of(self._index.config).mask
         return [replace(mark, query=mask(mark.query)) for mark in marks if mark.indexed]
 
     def file_on_disk(self, reference: str) -> Any:

@@ -5,13 +5,12 @@ Else an agent could ask for `[password>m]` or `title:AKIA` until it knows all ch
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from qmd.engine.access.masking import masked_documents, masked_values
 from qmd.engine.requests import ALL
 from qmd.store.values import Scope
 from qmd.text.predicates import (
@@ -29,6 +28,7 @@ from qmd.text.predicates import (
 )
 
 if TYPE_CHECKING:
+    from qmd.engine.access.masking import Masker
     from qmd.store.base import Store
 
 #: Fields that come from the file, whose values are dates, numbers or names of the user's own.
@@ -41,8 +41,9 @@ _MOST_VALUES = 100_000
 class SecretFilters:
     """Replaces comparisons that a secret could satisfy."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, masker: Callable[[], Masker]) -> None:
         self._store = store
+        self._masker = masker
         self._lock = Lock()
         self._state: object = None
         self._named: dict[int, Mapping[str, Sequence[Value]]] = {}
@@ -77,24 +78,25 @@ class SecretFilters:
 
     def _by_value(self, comparison: Comparison, scope: Scope) -> Mapping[int, Mapping[str, Sequence[Value]]]:
         """Return the masked values of the documents that have a secret in the field of a comparison."""
-        field, fields = comparison.field, self._store.fields
+        field, fields, masker = comparison.field, self._store.fields, self._masker()
         values = [each.value for each in fields.values(scope, field, _MOST_VALUES)]
         secret = [
             Comparison(field, "eq", value)
-            for value, masked in zip(values, masked_values(field, values), strict=True)
+            for value, masked in zip(values, masker.values(field, values), strict=True)
             if masked != value
         ]
         if not secret:
             return {}
         ids = fields.newest(replace(scope, where=Or(tuple(secret))), ALL)
         return {
-            document: {field: masked_values(field, found.get(field, ()))}
+            document: {field: masker.values(field, found.get(field, ()))}
             for document, found in fields.of(ids).items()
         }
 
     def _by_name(self, scope: Scope) -> Mapping[int, Mapping[str, Sequence[Value]]]:
         """Return the masked names of the documents that have a secret in their path or title."""
-        state = tuple(self._store.collections.last_scans().items()), self._store.fields.count(scope)
+        masker = self._masker()
+        state = tuple(self._store.collections.last_scans().items()), self._store.fields.count(scope), masker
         with self._lock:
             if state != self._state:
                 documents = [*self._store.documents.listing()]
@@ -104,7 +106,7 @@ class SecretFilters:
                         "title": (shown.title,),
                         "file": (shown.path.rpartition("/")[2],),
                     }
-                    for document, shown in zip(documents, masked_documents(documents), strict=True)
+                    for document, shown in zip(documents, masker.documents(documents), strict=True)
                     if shown != document
                 }
                 self._state = state

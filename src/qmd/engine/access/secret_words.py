@@ -7,12 +7,11 @@ letters, and those that many documents have, are not looked after: they say too 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from qmd.engine.access.masking import TEXTS, masked_documents
 from qmd.ranking import bm25
 from qmd.store.records import longer_terms
 from qmd.store.values import LexicalMatch, LexicalMatches, Scope
@@ -21,6 +20,7 @@ from qmd.text.predicates import Among, Not, both
 from qmd.text.query import LexicalQuery, Term
 
 if TYPE_CHECKING:
+    from qmd.engine.access.masking import Masker
     from qmd.store.base import Store
 
 #: A word in more documents is no secret. For fewer, the documents are read.
@@ -34,8 +34,9 @@ _NOWHERE = "\ue000nowhere"
 class SecretWords:
     """Searches a store without the words of secrets."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, masker: Callable[[], Masker]) -> None:
         self._store = store
+        self._masker = masker
 
     def search(
         self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool, all_first: bool
@@ -127,11 +128,12 @@ class SecretWords:
 
     def _read(self, ids: Sequence[int], terms: Sequence[Term]) -> dict[int, bool]:
         """Return the documents in which one of some terms can be read."""
+        masker = self._masker()
         documents, texts = self._store.documents.by_id(ids), self._store.documents.texts(ids)
-        shown = {each.id: each for each in masked_documents([*documents.values()])}
+        shown = {each.id: each for each in masker.documents([*documents.values()])}
         read: dict[int, bool] = {}
         for document, text in texts.items():
-            masked = TEXTS.masked(text)
+            masked = masker.text(text)
             if masked == text and shown.get(document) == documents.get(document):
                 read[document] = True
             elif document in shown:

@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from qmd.engine.access.masking import TEXTS
 from qmd.engine.workspace import Workspace
 from qmd.store.values import OnStep
-from qmd.text.secrets import find
 
 #: Documents that are read at a time.
 _BATCH = 200
@@ -28,7 +26,7 @@ class SecretPlace(Struct, frozen=True):
 
 def places(workspace: Workspace, collections: Sequence[str], on_step: OnStep) -> Iterator[SecretPlace]:
     """Yield the places of the secrets of collections, by path and line."""
-    documents = workspace.store.documents
+    documents, masker = workspace.store.documents, workspace.masker
     for name in collections:
         on_step(f"reading the documents of {name}")
         listed = list(documents.listing(name))
@@ -37,6 +35,6 @@ def places(workspace: Workspace, collections: Sequence[str], on_step: OnStep) ->
             texts = documents.texts([document.id for document in batch])
             for document in batch:
                 text = texts.get(document.id, "")
-                found = [(0, secret.kind) for secret in find(document.path)]
-                found += [(text.count("\n", 0, start) + 1, kind) for start, _, kind in TEXTS.of(text)]
+                found = [(0, secret.kind) for secret in masker.find(document.path)]
+                found += [(text.count("\n", 0, start) + 1, kind) for start, _, kind in masker.of_text(text)]
                 yield from (SecretPlace(document.file, *place) for place in dict.fromkeys(found))

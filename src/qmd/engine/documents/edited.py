@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from qmd.engine.access.kept import KEPT
-from qmd.engine.access.masking import masked_source
 from qmd.engine.workspace import Workspace
 from qmd.errors import NotFoundError
 from qmd.sources.formats.registry import file_of
@@ -54,4 +53,4 @@ class Edited:
             return source
         if matches(KEPT, source.fields):
             raise NotFoundError(f"the file of {document.file} is not there any more")
-        return masked_source(source)
+        return self._workspace.masker.source(source)

@@ -102,9 +102,7 @@ def history(workspace: Workspace, document: Document, limit: int) -> list[Commit
     listed = [_commit(commit, path) for commit, path in islice(found, limit)]
     if not workspace.permissions.agent:
         return listed
-    from qmd.engine.access.masking import masked_commits
-
-    return masked_commits(listed)
+    return workspace.masker.commits(listed)
 
 
 def _history(workspace: Workspace, document: Document) -> History:
@@ -151,8 +149,7 @@ class Past:
             found, path = history.at(self._moment, self._written)
             commit, source = _commit(found, path), history.source(found, path)
             if self._workspace.permissions.agent:
-                from qmd.engine.access.masking import masked_commits, masked_source
-
-                (commit,), source = masked_commits([commit]), masked_source(source)
+                masker = self._workspace.masker
+                (commit,), source = masker.commits([commit]), masker.source(source)
             self._found[document.id] = commit, source
         return self._found[document.id]

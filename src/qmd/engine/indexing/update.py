@@ -15,7 +15,6 @@ from qmd.engine.workspace import Workspace, opened_in_child
 from qmd.errors import CollectionNotFoundError, ConfigError, QmdError, SourceError, StoreError
 from qmd.processes import call, run
 from qmd.sources import git
-from qmd.text.secrets import mask
 from qmd.types import Collection
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
@@ -91,6 +90,7 @@ class UpdateMethods(Part):
             report.error = report.error or step_error
             report.notices = [*notices, *report.notices]
             if workspace.permissions.agent:
+                mask = workspace.masker.mask
                 report.problems = [(mask(path), mask(reason)) for path, reason in report.problems]
                 report.notices = [*map(mask, report.notices)]
             reports.append(report)

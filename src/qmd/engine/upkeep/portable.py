@@ -185,6 +185,7 @@ def portable_part(config: Config, names: Iterable[str], folder: str = "") -> Con
         scores=config.scores,
         recency=config.recency,
         fold=config.fold,
+        masks=config.masks,
     )
 
 
@@ -197,6 +198,7 @@ def _yaml(config: Config) -> str:
         "scores": config.scores,
         "recency": config.recency,
         "fold": config.fold or None,
+        "agents": {"mask": list(config.masks)} if config.masks else None,
     }
     return yaml.safe_dump(_stated(values), allow_unicode=True, sort_keys=False)
 

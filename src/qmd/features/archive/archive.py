@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 
 from msgspec import Struct
@@ -11,13 +11,13 @@ from msgspec import Struct
 from qmd.config.index_yml import load
 from qmd.config.locations import Locations, locate
 from qmd.config.validate import nfc, require_file_name, require_unicode
+from qmd.engine.access.masking import Masker, masker_of
 from qmd.errors import NotFoundError, SourceError, UsageError
 from qmd.features.archive.cache import TextCache
 from qmd.features.archive.folder import Entry, Folder, find_name
 from qmd.features.archive.matching import Needle, Window, decode
 from qmd.features.archive.posts import Post, Section, in_sections, read_name
 from qmd.sources.paths import OnProblem, in_words, is_inside
-from qmd.text.secrets import mask
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
 VARIABLE = "QMD_ARCHIVE_DIR"
@@ -64,16 +64,17 @@ class Archive:
 
     Every call lists the folder again. Hidden files and files outside the folder are never listed, read or
     searched. The first search loads the texts into memory. `on_problem` is called for unreadable files. For
-    an `agent` the secrets in texts are masked.
+    agents a `masker` masks the secrets in texts.
     """
 
     def __init__(
-        self, path: str, on_problem: OnProblem = lambda path, reason: None, *, agent: bool = False
+        self, path: str, on_problem: OnProblem = lambda path, reason: None, *, masker: Masker | None = None
     ) -> None:
         require_file_name(path)
         self._folder = Folder(path, on_problem)
-        self._shown = mask if agent else str
-        self._cache = TextCache(on_problem, self._shown)
+        self.masker = masker
+        self.shown: Callable[[str], str] = masker.mask if masker else str
+        self._cache = TextCache(on_problem, self.shown)
 
     def authors(self) -> list[str]:
         """Return the authors' names, sorted. Raises `NotFoundError` if the folder does not exist."""
@@ -96,7 +97,7 @@ class Archive:
             raise NotFoundError(f"文件不存在：{path}")
         try:
             with open(file.absolute, "rb") as stream:
-                return PostText(file.path, self._shown(decode(stream.read())))
+                return PostText(file.path, self.shown(decode(stream.read())))
         except FileNotFoundError as error:
             raise NotFoundError(f"文件不存在：{file.path}") from error
         except OSError as error:
@@ -186,8 +187,10 @@ def open_archive(
     """
     variables = os.environ if environ is None else environ
     path = os.fspath(data) if data is not None else variables.get(VARIABLE, "").strip()
-    folder = os.path.expanduser(path) if path else _configured(locate(name, variables, os.getcwd()))
-    return Archive(folder, on_problem, agent=agent)
+    locations = locate(name, variables, os.getcwd()) if agent or not path else None
+    folder = os.path.expanduser(path) if path or locations is None else _configured(locations)
+    masker = masker_of(load(locations.config)) if agent and locations else None
+    return Archive(folder, on_problem, masker=masker)
 
 
 def _configured(locations: Locations) -> str:

@@ -48,7 +48,8 @@ def authors(session: Session, data: str | None) -> None:
       qmd archive authors
       qmd archive authors --data ~/afdian --json
     """
-    _show(session, _open(session, data).authors())
+    archive = _open(session, data)
+    _show(session, archive, archive.authors())
 
 
 @archive.command("posts")
@@ -62,7 +63,8 @@ def posts(session: Session, author: str, data: str | None) -> None:
       qmd archive posts q9adg
       qmd archive posts q9adg --json
     """
-    _show(session, _open(session, data).posts(author))
+    archive = _open(session, data)
+    _show(session, archive, archive.posts(author))
 
 
 @archive.command("read")
@@ -78,7 +80,8 @@ def read(session: Session, path: str | None, author: str | None, title: str | No
       qmd archive read 'q9adg/motions/2020-12-15_20_10_39_一个小打算.md'
       qmd archive read --author q9adg --title 打算
     """
-    _show(session, _open(session, data).read_or_find(path, author, title))
+    archive = _open(session, data)
+    _show(session, archive, archive.read_or_find(path, author, title))
 
 
 @archive.command("search")
@@ -95,7 +98,8 @@ def search(session: Session, text: tuple[str, ...], author: str | None, data: st
       qmd archive search 疫情
       qmd archive search '一个 小打算' --author q9adg --json
     """
-    _show(session, _open(session, data).search(query_text(text), author))
+    archive = _open(session, data)
+    _show(session, archive, archive.search(query_text(text), author))
 
 
 @archive.command("mcp")
@@ -146,11 +150,10 @@ def _open(session: Session, data: str | None, *, agent: bool = False) -> Archive
     )
 
 
-def _show(session: Session, result: list[str] | AuthorPosts | PostText | Matches) -> None:
+def _show(session: Session, archive: Archive, result: list[str] | AuthorPosts | PostText | Matches) -> None:
     """Print an answer, for people as the text that the MCP tools of the archive return."""
     from msgspec import to_builtins
 
-    from qmd.engine.access.masking import masked_parts
     from qmd.features.archive import rendering
     from qmd.features.archive.archive import AuthorPosts, Matches, PostText
 
@@ -166,9 +169,9 @@ def _show(session: Session, result: list[str] | AuthorPosts | PostText | Matches
         case _:
             value, text = [{"author": name} for name in result], rendering.authors(result)
     if chosen_format() == "json":
-        show_json(masked_parts(to_builtins(value)) if session.for_agent else value)
+        show_json(archive.masker.parts(to_builtins(value)) if archive.masker else value)
     else:
-        text = session.masked(text)
+        text = archive.shown(text)
         write_plain(text if text.endswith("\n") else text + "\n")
 
 

@@ -21,7 +21,6 @@ from qmd.features.archive.archive import Archive, PostText
 from qmd.mcp.sdk_compat import UNCHANGING, Context, ToolMethods, hide_internal_errors, send_as_is
 from qmd.mcp.tool import Result, Tool, by_name, failure, text
 from qmd.models.base import Cancelled
-from qmd.text.secrets import mask
 
 
 class _ListPosts(Request):
@@ -40,29 +39,30 @@ class _Search(Request):
 
 
 def _list_authors(archive: Archive, arguments: Nothing, cancelled: Cancelled) -> Result:
-    return _success(rendering.authors(archive.authors()))
+    return _success(archive, rendering.authors(archive.authors()))
 
 
 def _list_posts(archive: Archive, arguments: _ListPosts, cancelled: Cancelled) -> Result:
     posts = archive.posts(arguments.author)
     message = rendering.posts(posts)
-    return _success(message) if posts.sections else failure(message)
+    return _success(archive, message) if posts.sections else failure(message)
 
 
 def _read_post(archive: Archive, arguments: _ReadPost, cancelled: Cancelled) -> Result:
     post = archive.read_or_find(arguments.path, arguments.author, arguments.title)
-    return _success(rendering.post(post) if isinstance(post, PostText) else rendering.posts(post))
+    message = rendering.post(post) if isinstance(post, PostText) else rendering.posts(post)
+    return _success(archive, message)
 
 
 def _search(archive: Archive, arguments: _Search, cancelled: Cancelled) -> Result:
     matches = archive.search(arguments.query, arguments.author, cancelled=cancelled)
     message = rendering.matches(matches)
-    return _success(message) if matches.total else failure(message)
+    return _success(archive, message) if matches.total else failure(message)
 
 
-def _success(message: str) -> Result:
+def _success(archive: Archive, message: str) -> Result:
     # The texts are masked already, but not the names of authors and posts.
-    return {"content": [text(mask(message))]}
+    return {"content": [text(archive.shown(message))]}
 
 
 TOOLS: dict[str, Tool[Archive]] = by_name(
