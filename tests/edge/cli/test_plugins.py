@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,7 +16,8 @@ from tests.users import User
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
-EXAMPLE = ROOT / "examples" / "qmd-contacts"
+EXAMPLES = ROOT / "examples"
+EXAMPLE = EXAMPLES / "qmd-contacts"
 CONTACT = """\
 BEGIN:VCARD
 FN:Ann Café
@@ -39,12 +41,15 @@ def add_to_path(user: User, folder: Path) -> None:
     user.environ["PYTHONPATH"] = os.pathsep.join([str(folder), user.environ["PYTHONPATH"]])
 
 
-def test_example_plugin_can_be_installed_and_used(user: User, tmp_path: Path) -> None:
-    site = tmp_path / "site"
+def pip_install(user: User, package: Path, site: Path) -> None:
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "--target", str(site), str(EXAMPLE)], check=True, capture_output=True)
-    (user.notes / "ann.vcf").write_text(CONTACT, encoding="utf-8")
+    subprocess.run([*command, "--target", str(site), str(package)], check=True, capture_output=True)
     add_to_path(user, site)
+
+
+def test_example_plugin_can_be_installed_and_used(user: User, tmp_path: Path) -> None:
+    pip_install(user, EXAMPLE, tmp_path / "site")
+    (user.notes / "ann.vcf").write_text(CONTACT, encoding="utf-8")
     added = user.run("collection", "add", str(user.notes), "--name", "notes", "--formats", "contact,markdown")
     assert added.returncode == 0, added.stderr
     for query in ("harbour", "[format:contact]", "[email:ann@example.com] [birthday:1990-03-07]"):
@@ -53,6 +58,24 @@ def test_example_plugin_can_be_installed_and_used(user: User, tmp_path: Path) ->
         assert len(found.stdout.splitlines()) == 1
     assert user.run("get", "ann.vcf").stdout.startswith("# Ann Café\n\nemail: ann@example.com")
     assert "qmd.formats: 'vcf' of 'qmd-contacts 1.0'" in user.run("doctor").stdout
+
+
+def test_example_feature_adds_a_command_and_a_method(user: User, tmp_path: Path) -> None:
+    """The feature that CONTRIBUTING.md builds."""
+    pip_install(user, EXAMPLES / "qmd-reading-time", tmp_path / "site")
+    (user.notes / "long.md").write_text("many words " * 230, encoding="utf-8")
+    (user.notes / "长.md").write_text("数据库迁移指南。" * 200, encoding="utf-8")
+    (user.notes / "mine.md").write_text("---\nagents: false\n---\nfor people\n", encoding="utf-8")
+    added = user.run("collection", "add", str(user.notes), "--name", "notes")
+    assert added.returncode == 0, added.stderr
+    for name, minutes in (("deploy.md", 1), ("long.md", 2), ("长.md", 4), ("mine.md", 1)):
+        assert user.run("reading-time", name).stdout == f"{minutes} min\n"
+    assert json.loads(user.run("reading-time", "long.md", "--json").stdout)["minutes"] == 2
+    assert user.run("--agent", "reading-time", "long.md").stdout == "2 min\n"
+    for args in (("reading-time", "none.md"), ("--agent", "reading-time", "mine.md")):
+        missing = user.run(*args)
+        assert (missing.returncode, missing.stdout) == (1, "")
+        assert "Document not found" in missing.stderr
 
 
 @pytest.mark.parametrize("file", ["qmd_contacts.py", "pyproject.toml"])

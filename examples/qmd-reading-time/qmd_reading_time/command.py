@@ -1,0 +1,24 @@
+"""`reading-time`: say how long a document takes to read."""
+
+import click
+
+from qmd.cli.command import command
+from qmd.cli.options import chosen_format, json_option
+from qmd.cli.show import show_json
+from qmd.cli.terminal import write
+
+
+@command("reading-time")
+@click.argument("document", metavar="DOC")
+@json_option
+def reading_time(session, document):
+    """Say how many minutes a document takes to read.
+
+    Example:
+      qmd reading-time notes/plan.md
+    """
+    minutes = session.index.reading_time(document)
+    if chosen_format() == "json":
+        show_json({"document": document, "minutes": minutes})
+    else:
+        write(f"{minutes} min\n")
