@@ -14,8 +14,9 @@ from qmd.store.opening import open_store
 from qmd.store.values import DocumentChange, Scope
 from qmd.text import dates
 from qmd.text.extraction import stored_fields
-from qmd.text.predicates import Among, And, Comparison, Not, Or, Predicate, Value, Written, matches
+from qmd.text.predicates import Among, And, Comparison, Not, Or, Predicate, Written, matches
 from qmd.text.query import parse
+from qmd.text.values import Value
 from qmd.types import Collection, Config, Fingerprint, SourceText
 
 TEXTS = (

@@ -16,6 +16,7 @@ from qmd.text.dates import of_mtime
 from qmd.text.filters import from_options
 from qmd.text.predicates import Among, Comparison, Not
 from qmd.text.query import parse
+from qmd.text.values import shown
 from tests.store.material import (
     EMBEDDER,
     Opens,
@@ -285,3 +286,26 @@ def test_lexical_search_matches_aliases_like_titles(store: Store, oracle: Store)
         got, wanted = (each.lexical.search(parse(query), everything("a"), 9) for each in (store, oracle))
         assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
     assert lexical_rows(store, store.lexical.search(parse("übersicht"), everything("a"), 9))
+
+
+def test_values_are_kept_as_they_are_written(store: Store) -> None:
+    store.collections.sync(config("a", "b"))
+    heads = [
+        "version: 1.10\ncode: 007\ndue: 2024-3-7",
+        "version: 1.1\ncode: 7\ndue: 2024-03-07",
+        "version: 1.10",
+    ]
+    files = [changed(f"{number}.md", f"---\n{head}\n---\n") for number, head in enumerate(heads)]
+    store.documents.apply("a", files[:2], [])
+    store.documents.apply("a", files[2:], [])
+    documents = store.documents.by_id(store.fields.newest(everything(), 9))
+    found = {
+        document.path: {name: shown(values[0]) for name, values in store.fields.of([key])[key].items()}
+        for key, document in documents.items()
+    }
+    assert [found[f"{number}.md"]["version"] for number in range(3)] == ["1.10", "1.1", "1.10"]
+    assert [found[f"{number}.md"]["code"] for number in range(2)] == ["007", "7"]
+    assert [found[f"{number}.md"]["due"] for number in range(2)] == ["2024-3-7", "2024-03-07"]
+    # Equal values are one, however they are written.
+    for field, number in (("version", 3), ("code", 2), ("due", 2)):
+        assert [each.documents for each in store.fields.values(everything(), field, 9)] == [number]

@@ -10,13 +10,13 @@ from msgspec.structs import asdict, replace
 
 from qmd import types
 from qmd.engine.documents.fields import FieldValues
+from qmd.text.values import plain
 from qmd.types import LinkKind, Section, ValueCount
 
 
 def whole(count: ValueCount) -> ValueCount:
-    """Return a count whose value is an integer if it is a number without a fraction."""
-    value = count.value
-    return replace(count, value=int(value)) if isinstance(value, float) and value.is_integer() else count
+    """Return a count whose value is `plain`."""
+    return replace(count, value=plain(count.value))
 
 
 class FieldState(Struct, frozen=True):

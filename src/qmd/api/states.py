@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 
 from qmd.engine.documents.fields import FieldValues
 from qmd.engine.indexing.scan import ScanReport
-from qmd.text.predicates import shown_value
+from qmd.text.values import shown
 from qmd.text.wording import visible
 from qmd.types import ValueCount
 
@@ -247,8 +247,7 @@ def _field_line(field: FieldValues) -> str:
 
 
 def _counted(count: ValueCount) -> str:
-    value = count.value if isinstance(count.value, str) else shown_value(count.value)
-    return f"{_short(value)} {count.documents}"
+    return f"{_short(shown(count.value))} {count.documents}"
 
 
 def _short(text: str) -> str:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from qmd.cli.render.rows import plain, program_text
 from qmd.cli.session import Session
 from qmd.errors import QmdError
 from qmd.text.uris import SCHEME
+from qmd.text.values import shown
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -66,7 +66,7 @@ def _authors(index: Index, incomplete: str) -> Iterable[str]:
 
 
 def _values(index: Index, field: str) -> Iterable[str]:
-    return (program_text(plain(each.value)) for each in index.field_values(field, limit=1_000).values)
+    return (shown(each.value) for each in index.field_values(field, limit=1_000).values)
 
 
 def _tags(index: Index, incomplete: str) -> Iterable[str]:

@@ -13,7 +13,7 @@ from qmd.cli.command import command
 from qmd.cli.options import all_formats, chosen_format, collection_option, flag, limit_option
 from qmd.cli.render.cli import linked
 from qmd.cli.render.passage import labelled
-from qmd.cli.render.rows import Column, count_entry, plain, program_text
+from qmd.cli.render.rows import Column, count_entry, program_text
 from qmd.cli.render.view import address
 from qmd.cli.session import Session
 from qmd.cli.show import plain_view, show_listing, view_for
@@ -31,6 +31,7 @@ from qmd.cli.terminal import (
 )
 from qmd.cli.usage import fail
 from qmd.errors import FieldNotFoundError
+from qmd.text.values import plain, shown
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _most_frequent(counts: Iterable[ValueCount], space: int) -> str:
     """Return the first values with their numbers of documents, as many as fit; the first one always."""
     text = ""
     for count in counts:
-        value = cut(one_line(program_text(plain(count.value))), _WIDEST - 8)
+        value = cut(one_line(shown(count.value)), _WIDEST - 8)
         longer = f"{text}{', ' if text else ''}{value} {count.documents:,}"
         if text and width_of(longer) > space:
             break
@@ -127,7 +128,8 @@ def _list_values(session: Session, field: str, collections: tuple[str, ...], lim
         if field in session.index.config.collections:
             error.hint = f"it is a collection: qmd fields -c {shell_words(field)}"
         raise
-    rows = [count_entry(count) for count in found.values]
+    convert = shown if chosen_format() == "cli" else plain
+    rows = [{"value": convert(count.value), "documents": count.documents} for count in found.values]
     table = (Column("value", shown=program_text), Column("documents", right=True))
     show_listing("values", "value", table, rows)
     if len(rows) == limit < found.summary.values:

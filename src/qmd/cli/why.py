@@ -14,7 +14,6 @@ from qmd.cli import candidates, options
 from qmd.cli.command import OneOf, command
 from qmd.cli.render.explain import breakdown, unexpected
 from qmd.cli.render.passage import labelled
-from qmd.cli.render.rows import plain, program_text
 from qmd.cli.render.view import View, address
 from qmd.cli.session import Session
 from qmd.cli.show import show_json
@@ -32,6 +31,7 @@ from qmd.cli.terminal import (
     say,
     width_of,
 )
+from qmd.text.values import plain, shown
 from qmd.text.wording import plural
 from qmd.types.traces import VectorMatch
 
@@ -125,11 +125,11 @@ def _lines(explanation: Why) -> Iterator[str]:
 
 
 def _field_lines(fields: Mapping[str, Sequence[str | float | bool]]) -> Iterator[str]:
-    shown = {name: values for name, values in fields.items() if name not in _OF_THE_FILE}
-    widest = max((width_of(clean_name(name)) for name in shown), default=0)
+    of_text = {name: values for name, values in fields.items() if name not in _OF_THE_FILE}
+    widest = max((width_of(clean_name(name)) for name in of_text), default=0)
     view = View(terminal=is_terminal(sys.stdout), width=output_width())
-    for name, values in sorted(shown.items()):
-        texts = [one_line(program_text(plain(value))) for value in values[:_MAX_VALUES]]
+    for name, values in sorted(of_text.items()):
+        texts = [one_line(shown(value)) for value in values[:_MAX_VALUES]]
         more = f" and {len(values) - _MAX_VALUES} more" if len(values) > _MAX_VALUES else ""
         label = f"  {clean_name(name)}{' ' * (widest - width_of(clean_name(name)))}  "
         yield from labelled(label, ", ".join(texts) + more, view)

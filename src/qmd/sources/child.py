@@ -21,6 +21,7 @@ from qmd.sources.formats.base import DAMAGED, MAX_ANCHORS, TOO_LARGE, Unreadable
 from qmd.sources.read import RawBytes
 from qmd.system import limit_reading, limit_time
 from qmd.text.links import MAX_LINKS
+from qmd.text.values import Date, written
 from qmd.types import UTF_8, Decoding, Extracted, Link
 
 #: What no reader needs: programs, the network, changed files. They end reading with an error, also if the
@@ -146,7 +147,9 @@ def _values(values: Any) -> tuple[str | float | bool, ...]:
     """Return the values of a field; one value in place of a tuple is a common mistake."""
     listed = (values,) if isinstance(values, str | float | int) else values
     return tuple(
-        value if isinstance(value, float | int) else str(value) for value in listed if value is not None
+        written(value) if isinstance(value, float | int | Date) else str(value).replace("\0", " ")
+        for value in listed
+        if value is not None
     )
 
 

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
         VectorSet,
         Waste,
     )
-    from qmd.text.predicates import Comparison, Value
+    from qmd.text.predicates import Comparison
     from qmd.text.query import LexicalQuery
+    from qmd.text.values import Value
     from qmd.types import Anchor, Chunk, Config, Document, FieldSummary, Link, States, ValueCount
 
 

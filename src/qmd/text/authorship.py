@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 
 from qmd.text import dates
-from qmd.text.predicates import Value, shown_value
+from qmd.text.values import Value, shown
 
 #: In an archive of posts, the folder of an author's own posts. All other folders of the author are albums.
 MOTIONS = "motions"
@@ -32,7 +32,7 @@ def authors_of(paths: Iterable[str]) -> frozenset[str]:
 def stated(fields: Mapping[str, tuple[Value, ...]]) -> tuple[str, str]:
     """Return the first author and the date that the fields of a content state, each "" if there is none."""
     first = (fields.get(name, ("",))[0] for name in ("author", "date"))
-    author, date = (value if isinstance(value, str) else shown_value(value) for value in first)
+    author, date = map(shown, first)
     return author, date
 
 

@@ -9,15 +9,14 @@ from qmd.text import dates, front_matter, links
 from qmd.text.blocks import blocks
 from qmd.text.front_matter import FrontMatter
 from qmd.text.outline import heading_text, one_line
-from qmd.text.predicates import OF_FILE, Value, key_of
+from qmd.text.predicates import OF_FILE
 from qmd.text.regex import lazy
 from qmd.text.tokens import index_form
+from qmd.text.values import Value, key_of
 from qmd.types import Extracted
 
 #: The field `format` of Markdown documents.
 MARKDOWN = "markdown"
-#: The classes of values in a store.
-_STORED: frozenset[type] = frozenset({str, float, bool})
 _ORG_TITLE = lazy(r"^#\+title:[ \t]*+(\S[^\n]*+)", re.I | re.M)
 _ORG_HEADLINE = lazy(r"^\*++[ \t]++(\S[^\n]*+)", re.M)
 #: A line that may be above the title: of HTML, JSX, images, links, tags, directives, or `key: value`.
@@ -127,13 +126,13 @@ def file_title(path: str) -> str:
 def _unique(values: tuple[Value, ...]) -> tuple[Value, ...]:
     """Return the first of values that are equal when they are compared, so that each document counts once.
 
-    Numbers become floats.
+    Integers become floats.
     """
-    if len(values) == 1 and values[0].__class__ in _STORED:
+    if len(values) == 1 and values[0].__class__ is not int:
         return values
     first: dict[object, Value] = {}
     for value in values:
-        first.setdefault(key_of(value), value if isinstance(value, str | bool) else float(value))
+        first.setdefault(key_of(value), float(value) if value.__class__ is int else value)
     return tuple(first.values())
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from qmd.text.predicates import Comparison, Or, Predicate, fold
+from qmd.text.predicates import Comparison, Or, Predicate
 from qmd.text.regex import lazy
+from qmd.text.values import fold
 from qmd.types.states import STATE_NAMES
 
 #: Says which states there are.

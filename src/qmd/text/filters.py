@@ -29,7 +29,6 @@ from qmd.text.predicates import (
     Operator,
     Or,
     Predicate,
-    Value,
     Written,
     both,
     check_operands,
@@ -38,6 +37,7 @@ from qmd.text.predicates import (
 )
 from qmd.text.regex import lazy
 from qmd.text.similar import did_you_mean
+from qmd.text.values import Value
 
 MAX_DEPTH = 16
 MAX_NODES = 256

@@ -7,16 +7,16 @@ is named. Plain values follow YAML 1.2: `true` and `false` are booleans, `yes` i
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
-from qmd.text import blocks, dates
-from qmd.text.predicates import Value, field_name, fold
+from qmd.text import blocks
+from qmd.text.predicates import TAG, field_name
 from qmd.text.regex import lazy
+from qmd.text.values import Value, date_or_text, fold, number, shown
 
 MAX_CHARACTERS = 64_000
 MAX_KEYS = 200
@@ -26,7 +26,6 @@ MAX_KEY_LENGTH = 100
 #: Fields that front matter cannot set, because they describe the file.
 RESERVED = frozenset({"collection", "path", "file", "ext", "size", "format"})
 
-_NUMBER = lazy(r"[-+]?(?:\d{1,15}(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,2})?", re.ASCII)
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
 #: What most lines of front matter are: `key: text`, `key: [a, b]`, `key:`, or `- a`. Texts start with a
 #: letter or digit and have no `: `. It means the same in YAML, whose parser takes longer.
@@ -60,6 +59,8 @@ _TEXT_ENTRY = lazy(
 _COMMENT = lazy(r"[ \t]#")
 #: Fields that are also kept as they are written, unless they are a list.
 _STATED = ("title", "date")
+#: Fields whose values are names, also those that look like numbers, dates or booleans.
+_NAMES = frozenset({TAG, "alias", "author"})
 #: The name of a field, and values.
 _Entry: TypeAlias = tuple[str, tuple[Value, ...]]
 
@@ -120,8 +121,8 @@ def collect(entries: Iterable[_Entry], result: FrontMatter | None = None) -> Fro
         else:
             found[name] = values
     for name, values in found.items():
-        if name == "tag":
-            values = _tags(values)
+        if name in _NAMES:
+            values = _tags(values) if name == TAG else tuple(map(shown, values))
         result.fields[name] = _limited(name, values, result)
     return result
 
@@ -319,18 +320,15 @@ def scalar(text: str, *, plain: bool = True) -> Value | None:
     if plain:
         if (word := text.lower()) in _CONSTANTS:
             return _CONSTANTS[word]
-        if _NUMBER.fullmatch(text):
-            return float(text)
-    return (dates.canonical(text) or text) if text else None
+        if (found := number(text)) is not None:
+            return found
+    return date_or_text(text) if text else None
 
 
 def _tags(values: tuple[Value, ...]) -> tuple[Value, ...]:
     """Return tags without `#`. A text may hold several, with commas or spaces between them."""
     return tuple(
-        tag.strip("#/")
-        for value in values
-        for tag in _SEPARATORS.split(value if isinstance(value, str) else f"{value:g}")
-        if tag.strip("#/")
+        tag.strip("#/") for value in values for tag in _SEPARATORS.split(shown(value)) if tag.strip("#/")
     )
 
 

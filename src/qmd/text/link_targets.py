@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import Struct, field
 
-from qmd.text.predicates import fold
 from qmd.text.uris import split_fragment
+from qmd.text.values import fold
 
 _SUFFIXES = (".md", ".markdown")
 

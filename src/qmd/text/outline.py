@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from qmd.text.blocks import blocks, front_matter_end
-from qmd.text.predicates import fold
 from qmd.text.regex import lazy
 from qmd.text.tokens import compiled
+from qmd.text.values import fold
 from qmd.types import Section
 
 MAX_TITLE = 300  # characters; a longer heading is a paragraph without line breaks

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.json import encode
@@ -26,12 +25,9 @@ from qmd.text import dates
 from qmd.text.days import Days
 from qmd.text.globs import compile_globs
 from qmd.text.regex import lazy
+from qmd.text.values import Value, ValueType, fold, key_of, shown
 
-Value: TypeAlias = str | float | bool
 Fields: TypeAlias = Mapping[str, Sequence[Value]]
-ValueType = Literal["text", "number", "boolean", "date"]
-#: The types in the order in which they are listed and numbered.
-VALUE_TYPES: tuple[ValueType, ...] = get_args(ValueType)
 #: Fields that a store has of every document, whatever its content, with their types.
 OF_FILE: Mapping[str, ValueType] = {
     "collection": "text",
@@ -149,26 +145,10 @@ class Span(Struct, frozen=True):
         )
 
 
-def fold(text: str) -> str:
-    """Return a text without differences of case and Unicode composition."""
-    if text.isascii():
-        return text.lower()
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
-
-
 def field_name(name: str) -> str:
     """Return the name by which a field is stored. Names are compared without regard to case."""
     folded = fold(name.strip())
     return _SYNONYMS.get(folded, folded)
-
-
-def key_of(value: Value) -> tuple[ValueType, str | float]:
-    """Return the type of a stored value, and the key that it is compared by."""
-    if isinstance(value, bool):
-        return "boolean", float(value)
-    if isinstance(value, str):
-        return ("date", value) if dates.is_canonical(value) else ("text", fold(value))
-    return "number", float(value)
 
 
 def spans(comparison: Comparison) -> tuple[Span, ...]:
@@ -393,9 +373,7 @@ def _any_of(operands: Sequence[Predicate]) -> str | None:
 
 def shown_value(value: Operand) -> str:
     """Return a value as a filter writes it."""
-    if isinstance(value, str | Written):
-        text = str(value)
-        return encode(text).decode() if _NEEDS_QUOTES.search(text) else text
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f"{value:.15g}"
+    if not isinstance(value, str | Written):
+        return shown(value)
+    text = str(value)
+    return encode(text).decode() if _NEEDS_QUOTES.search(text) else text

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from qmd.text import dates, links
-from qmd.text.predicates import Comparison, Fields, Value, fold
+from qmd.text import links
+from qmd.text.predicates import Comparison, Fields
+from qmd.text.values import Value, date_of, fold, shown
 from qmd.types.states import CURRENT, REPLACED_BY, STATE_NAMES, WORDS, DocumentState, StateName, StateRole
 
 #: The states that a field `status` can name, by the words for them.
@@ -101,7 +102,7 @@ def claims(fields: Fields, names: Mapping[str, StateRole]) -> Claims:
         min(_dates(by_role.get("valid_from", ())), default=""),
         max(_dates(by_role.get("valid_until", ())), default=""),
         tuple(
-            f"{name}: {_text(value)}"
+            f"{name}: {shown(value)}"
             for name, values in fields.items()
             for value in values
             if _is_unclear(names.get(name), value)
@@ -111,7 +112,7 @@ def claims(fields: Fields, names: Mapping[str, StateRole]) -> Claims:
 
 def _says(value: Value) -> bool | None:
     """Return whether the value of a field says yes; None if it says neither yes nor no."""
-    text = fold(_text(value))
+    text = fold(shown(value))
     return True if text in _YES else False if text in _NO else None
 
 
@@ -121,26 +122,17 @@ def _is_unclear(role: StateRole | None, value: Value) -> bool:
         case "flag":
             return _says(value) is None
         case "valid_from" | "valid_until":
-            return isinstance(value, bool) or not dates.prefix(_text(value))
+            return isinstance(value, bool) or not date_of(value)
         case "supersedes" | "superseded_by":
             return isinstance(value, bool)
     return False
 
 
-def _text(value: Value) -> str:
-    """Return a value as it was written; a whole number with all of its digits."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return f"{value:.0f}" if value.is_integer() else f"{value:g}"
-    return value.strip()
-
-
 def _named_in(statuses: Iterable[Value]) -> Iterator[str]:
     for status in statuses:
-        written = next((words for words in REPLACED_BY if fold(_text(status)).startswith(words)), "")
+        written = next((words for words in REPLACED_BY if fold(shown(status)).startswith(words)), "")
         if written:
-            yield _text(status)[len(written) :]
+            yield shown(status)[len(written) :]
 
 
 def _references(values: Iterable[Value]) -> tuple[Reference, ...]:
@@ -149,7 +141,7 @@ def _references(values: Iterable[Value]) -> tuple[Reference, ...]:
     for value in values:
         if isinstance(value, bool):
             continue
-        text = _text(value)
+        text = shown(value)
         inline = links.find(text).links
         for link in inline:
             found.setdefault(Reference(link.target, link.kind in ("wikilink", "embed")))
@@ -159,4 +151,4 @@ def _references(values: Iterable[Value]) -> tuple[Reference, ...]:
 
 
 def _dates(values: Iterable[Value]) -> list[str]:
-    return [date for text in map(_text, values) if (date := dates.prefix(text))]
+    return [date for value in values if (date := date_of(value))]

@@ -275,6 +275,29 @@ def test_front_matter_of_each_kind_is_displayed_and_searched_alike(make_user: Ma
             assert "+++" not in shown.partition('class="prose')[2]
 
 
+def test_page_and_api_show_values_as_they_are_written(make_user: MakeUser) -> None:
+    user = make_user("web-values")
+    folder = user.home / "values"
+    folder.mkdir()
+    (folder / "note.md").write_text(
+        "---\nversion: 1.10\ntags: [1234567]\nauthor: 7654321\ndue: 2024-3-7\n---\nA kestrel.\n",
+        encoding="utf-8",
+    )
+    user.ok("collection", "add", str(folder), "--name", "notes")
+    with server_of(user) as server:
+        shown = (
+            page(server, "/read/notes/note.md").partition('class="properties"')[2].partition("</details>")[0]
+        )
+        for value in ("1.10", "1234567", "7654321", "2024-3-7"):
+            assert re.search(rf">\s*{value}\s*<", shown), value
+        results = page(server, "/?q=kestrel")
+        assert quote("kestrel tag:1234567", safe="") in results.replace("+", "%20")
+        assert quote('kestrel author:"7654321"', safe="") in results.replace("+", "%20")
+        found = {each["name"]: each["values"][0]["value"] for each in server.ok("GET", "/fields")["fields"]}
+        assert found["version"] == 1.1
+        assert (found["tag"], found["author"], found["due"]) == ("1234567", "7654321", "2024-03-07")
+
+
 def test_bar_shows_the_share_of_the_reranker_in_each_score(make_user: MakeUser) -> None:
     user = embed_library(make_user("web-bar"))
     with server_of(user, QMD_RANKING="contract") as server:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmd.text.predicates import Value, holds
+from qmd.text.predicates import holds
 from qmd.text.states import claims, conditions
+from qmd.text.values import Value
 from qmd.types.states import STATE_FIELDS, STATE_NAMES
 
 NOW = "2026-03-07T10:00:00"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from qmd.cli.render.passage import labelled
-from qmd.cli.render.rows import plain, program_text
 from qmd.cli.terminal import columns, one_line, width_of
+from qmd.text.values import shown
 from qmd.text.wording import plural
 from qmd.types.traces import (
     Adjustment,
@@ -139,7 +139,7 @@ def facets(response: SearchResponse, view: View) -> str:
 
 def values(counts: Iterable[ValueCount]) -> str:
     """Return values with their numbers of documents: `work 12, home 3`."""
-    return ", ".join(f"{one_line(program_text(plain(count.value)))} {count.documents:,}" for count in counts)
+    return ", ".join(f"{one_line(shown(count.value))} {count.documents:,}" for count in counts)
 
 
 def stages(found: Sequence[Stage]) -> str:

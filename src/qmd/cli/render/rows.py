@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from qmd.cli.record import Record
+from qmd.text.values import plain
 
 if TYPE_CHECKING:
     from qmd.cli.render.view import View
@@ -89,11 +90,6 @@ def program_text(value: Any) -> str:
 
             return json.dumps(value, ensure_ascii=False)
     return str(value)
-
-
-def plain(value: str | float | bool) -> str | float | bool:
-    """Return a value of a field as it is written: `2`, not `2.0`."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def count_entry(count: ValueCount) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from qmd.engine.access.kept import KeptDocuments
 from qmd.engine.access.secret_filters import SecretFilters
 from qmd.engine.access.secret_words import SecretWords
 from qmd.store.values import CollectionStats, LexicalMatches, Scope
-from qmd.text.predicates import Comparison, Value
+from qmd.text.predicates import Comparison
+from qmd.text.values import Value
 from qmd.types import Anchor, Document, FieldSummary, Link, ValueCount
 
 if TYPE_CHECKING:

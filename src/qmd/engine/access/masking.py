@@ -11,9 +11,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from qmd.text.digest import sha256
-from qmd.text.predicates import Value
 from qmd.text.secrets import Secret, find, mask
 from qmd.text.sessions import session_of
+from qmd.text.values import Value
 from qmd.types import Commit, Config, Document, Link, SourceText, ValueCount
 
 #: Texts whose secrets are remembered. Those of a clean text take no room.

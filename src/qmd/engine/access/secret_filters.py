@@ -20,12 +20,12 @@ from qmd.text.predicates import (
     Not,
     Or,
     Predicate,
-    Value,
     comparisons,
     describe,
     holds,
     replaced,
 )
+from qmd.text.values import Value
 
 if TYPE_CHECKING:
     from qmd.engine.access.masking import Masker

@@ -30,10 +30,10 @@ from qmd.text.predicates import (
     comparisons,
     describe,
     field_name,
-    fold,
     parts,
 )
 from qmd.text.similar import did_you_mean, nearest
+from qmd.text.values import fold, shown
 from qmd.types import Config, FieldSummary, ValueCount
 
 #: Fields for `--facets`, beside all fields.
@@ -124,7 +124,7 @@ class FieldMethods(Part):
         counts: dict[str, int] = {}
         written: dict[str, str] = {}
         for each in fields.values(scope, TAG, ALL):
-            name = str(each.value)
+            name = shown(each.value)
             counts[fold(name)] = each.documents
             while name:
                 written.setdefault(fold(name), name)
@@ -191,6 +191,6 @@ def _nearest_value(store: Store, scope: Scope, part: Predicate) -> str:
     if not isinstance(part.value, str | Written):
         return ""
     values = store.fields.values(Scope(scope.collections), part.field, 1_000)
-    names = {str(each.value).casefold(): str(each.value) for each in values}
+    names = {text.casefold(): text for text in (shown(each.value) for each in values)}
     close = nearest(str(part.value).casefold(), names)
     return "" if close is None else f" Did you mean {names[close]}?"

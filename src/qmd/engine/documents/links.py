@@ -12,6 +12,7 @@ from qmd.engine.requests import collections_of
 from qmd.store.base import Store
 from qmd.text.link_targets import LinkTargets, names_of, target_name
 from qmd.text.uris import split_fragment
+from qmd.text.values import shown
 from qmd.types import Document, Link, ResolvedLink
 
 #: Documents whose links are read at a time.
@@ -53,7 +54,7 @@ class Links:
 
     def backlinks(self, document: Document) -> list[ResolvedLink]:
         """Return the links of other documents to a document, in order of path and line."""
-        aliases = map(str, self._store.fields.of([document.id]).get(document.id, {}).get("alias", ()))
+        aliases = map(shown, self._store.fields.of([document.id]).get(document.id, {}).get("alias", ()))
         # Only links with one of its names can lead to a document.
         file_name = document.path.rpartition("/")[2]
         names = {target_name(name) for name in (file_name, *aliases)} | {file_name.casefold()}

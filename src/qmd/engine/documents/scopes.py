@@ -10,7 +10,8 @@ from qmd.engine.documents.states import states_of
 from qmd.errors import UsageError
 from qmd.store.base import Store
 from qmd.store.values import Scope
-from qmd.text.predicates import Among, Comparison, Not, Or, Predicate, describe, fold, replaced
+from qmd.text.predicates import Among, Comparison, Not, Or, Predicate, describe, replaced
+from qmd.text.values import fold
 from qmd.types import Config
 from qmd.types.states import STATE_NAMES
 

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from qmd.engine.documents.links import Links
 from qmd.store.base import Store
-from qmd.text.predicates import fold
 from qmd.text.states import Claims, Reference, claims, conditions
 from qmd.text.uris import is_uri, parse_uri, split_fragment
+from qmd.text.values import fold
 from qmd.types import Config, Document, ValueCount
 from qmd.types.states import CURRENT, STATE_NAMES, DocumentState
 

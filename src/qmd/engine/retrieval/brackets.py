@@ -8,8 +8,9 @@ from itertools import islice
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text.filters import Typed, read
-from qmd.text.predicates import BUILT_IN, comparisons, field_name, fold
+from qmd.text.predicates import BUILT_IN, comparisons, field_name
 from qmd.text.similar import nearest
+from qmd.text.values import fold
 from qmd.text.wording import plain
 from qmd.types import Config, Stage
 from qmd.types.states import STATE_NAMES

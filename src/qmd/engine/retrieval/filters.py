@@ -13,16 +13,7 @@ from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text import filters
 from qmd.text.date_filters import dates_said, with_days
-from qmd.text.predicates import (
-    RESOLVED,
-    Predicate,
-    both,
-    comparisons,
-    describe,
-    matches,
-    parts,
-    shown_value,
-)
+from qmd.text.predicates import RESOLVED, Predicate, both, comparisons, describe, matches, parts, shown_value
 from qmd.types import Config, Document, Stage, TypedSearch
 
 #: Reason of a search without results if its query has neither words nor filters.

@@ -22,7 +22,8 @@ from qmd.store.opening import open_store
 from qmd.store.sqlite.opening import belongs_to_us
 from qmd.store.values import DocumentChange, Embedded, Scope, VectorSet
 from qmd.text.extraction import MARKDOWN, extract
-from qmd.text.predicates import OF_FILE, Value
+from qmd.text.predicates import OF_FILE
+from qmd.text.values import Value
 from qmd.types import Anchor, Config, Document, Fingerprint, Link, SourceText
 
 #: Batch sizes: documents, texts with their vectors, cached answers of models.

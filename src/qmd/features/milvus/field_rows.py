@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -21,7 +21,7 @@ from qmd.features.milvus.state import State
 from qmd.store.records import LinkRow, link_rows
 from qmd.text.extraction import extract, stored_fields
 from qmd.text.link_targets import target_name
-from qmd.text.predicates import Value
+from qmd.text.values import Value, read_written, written
 from qmd.types import Anchor, Link
 
 DocumentFields = Mapping[str, tuple[Value, ...]]
@@ -112,7 +112,8 @@ class FieldRows(Struct):
         rows = self._client.among(FIELDS, "stamp", documents, ["stamp", "part", column], page=_PAGE)
         stored = _joined(rows, "stamp", column)
         for key, text in stored.items():
-            yield key, json.loads(text)
+            found = json.loads(text)
+            yield key, _each(read_written, found) if column == "fields" else found
         missing = {key: documents[key] for key in documents.keys() - stored}
         texts = read_texts(self._client, {row["content"] for row in missing.values()})
         for key, row in missing.items():
@@ -124,6 +125,7 @@ class FieldRows(Struct):
     ) -> Iterator[Row]:
         """Yield the rows of a document. Most documents have one."""
         key, packed = stamp(document), _pack(document, fields, links, anchors)
+        packed["fields"] = _each(written, packed["fields"])
         columns = {name: json.dumps(packed[name], separators=(",", ":")) for name in ("fields", "links")}
         names = sorted({number("name", target_name(link.target)) for link in links if link.kind != "url"})
         sizes = [len(text) / MAX_TEXT for text in columns.values()]
@@ -140,6 +142,10 @@ class FieldRows(Struct):
                 "writer": self._state.writer,
                 "at": int(time.time()),
             }
+
+
+def _each(change: Callable[[Value], Value], fields: Mapping[str, Sequence[Value]]) -> DocumentFields:
+    return {name: tuple(map(change, values)) for name, values in fields.items()}
 
 
 def _pack(

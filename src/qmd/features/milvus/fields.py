@@ -13,7 +13,8 @@ from qmd.features.milvus.scope_filter import COLUMNS
 from qmd.store import base
 from qmd.store.records import anchors_of, links_of
 from qmd.store.values import Scope
-from qmd.text.predicates import OF_FILE, VALUE_TYPES, Comparison, Value, ValueType, holds, key_of
+from qmd.text.predicates import OF_FILE, Comparison, holds
+from qmd.text.values import VALUE_TYPES, Value, ValueType, key_of
 from qmd.types import Anchor, FieldSummary, Link, ValueCount
 
 

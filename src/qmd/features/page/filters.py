@@ -10,6 +10,7 @@ from msgspec import Struct
 from qmd.text import filters
 from qmd.text.date_filters import with_days
 from qmd.text.predicates import Predicate, comparisons, shown_days
+from qmd.text.values import shown
 from qmd.types import ValueCount
 
 #: Fields that are counted beside the results, with the titles of their lists.
@@ -55,14 +56,14 @@ def facet(name: str, counts: Sequence[ValueCount], query: str, unknown: Sequence
     typed = {chip.written.casefold(): chip.without for chip in chips(query, unknown)}
     values = []
     for count in counts:
-        shown = f"{count.value:g}" if isinstance(count.value, float) else str(count.value)
-        if not shown:
+        text = shown(count.value)
+        if not text:
             continue
-        written = filter_for(name, shown)
+        written = filter_for(name, text)
         without = typed.get(written.casefold())
         with_it = f"{query} {written}".strip()
         values.append(
-            Value(shown, count.documents, with_it if without is None else without, without is not None)
+            Value(text, count.documents, with_it if without is None else without, without is not None)
         )
     return Facet(name, FACETS[name], tuple(values))
 

@@ -17,8 +17,8 @@ from starlette.staticfiles import NotModifiedResponse, StaticFiles
 
 from qmd.features.page import messages
 from qmd.text.dates import of_mtime
-from qmd.text.predicates import shown_value
 from qmd.text.uris import encode_path, to_uri
+from qmd.text.values import shown
 from qmd.text.wording import visible
 
 #: Nothing is loaded from elsewhere, and no script can turn text into HTML or code.
@@ -159,7 +159,7 @@ def _is_recent(time: str) -> bool:
 
 def _shown(value: str | float) -> str:
     """Return a value of a field as it is shown."""
-    return visible(value.removesuffix("T00:00:00")) if isinstance(value, str) else shown_value(value)
+    return visible(shown(value).removesuffix("T00:00:00"))
 
 
 def _stem(file: str) -> str:

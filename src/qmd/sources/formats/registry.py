@@ -27,8 +27,9 @@ from qmd.sources.formats.code import GRAMMARS, PACKAGES
 from qmd.text import dates, front_matter
 from qmd.text.links import MAX_LINKS
 from qmd.text.outline import one_line
-from qmd.text.predicates import Value, field_name
+from qmd.text.predicates import field_name
 from qmd.text.similar import did_you_mean
+from qmd.text.values import Date, Number, Value, read_written, shown
 from qmd.types import Collection, Extracted
 
 #: The name that stands for all formats.
@@ -349,7 +350,7 @@ def checked(found: Extracted, reader: Reader, path: str, key: str) -> Extracted 
     text.encode()  # fails if the text has lone surrogates
     collected = front_matter.collect(_values(found))
     fields = collected.fields
-    date = dates.read(str(fields.pop("date", ("",))[0]))
+    date = dates.read(shown(fields.pop("date", ("",))[0]))
     if date:
         fields["date"] = (date,)
     fields["format"] = (reader.format.name,)
@@ -361,6 +362,11 @@ def checked(found: Extracted, reader: Reader, path: str, key: str) -> Extracted 
 
 def _values(found: Extracted) -> Iterator[tuple[str, tuple[Value, ...]]]:
     for name, values in found.fields.items():
-        read = (front_matter.scalar(str(value), plain=not isinstance(value, str)) for value in values)
+        read = (
+            value
+            if isinstance(value, Number | Date)
+            else front_matter.scalar(shown(value), plain=not isinstance(value, str))
+            for value in map(read_written, values)
+        )
         if kept := tuple(value for value in read if value is not None):
             yield field_name(name), kept

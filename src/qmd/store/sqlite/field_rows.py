@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import apsw
 
 from qmd.store.records import link_rows, name_of
-from qmd.text.predicates import VALUE_TYPES, Value, ValueType, key_of
 from qmd.text.predicates import Fields as FieldValues
+from qmd.text.values import VALUE_TYPES, Date, Number, Value, ValueType, key_of
 
 if TYPE_CHECKING:
     from qmd.types import Anchor, Link
@@ -23,8 +23,11 @@ FIELD_SHIFT = 44
 _CACHED_VALUES = 20_000
 
 
-#: The name of a field, the class of a value, and the value: 1, 1.0 and True are equal, but differ in type.
+#: The name of a field, the class of a value, and the value, or its text: values that are equal may differ in
+#: their class, as 1.0 and True, or in how they are written.
 _Given: TypeAlias = tuple[str, type, Value]
+#: The classes of values that are stored as they are written.
+_WRITTEN: frozenset[type] = frozenset({Number, Date})
 #: A row of `field_values` without its id.
 _Row: TypeAlias = tuple[int, ValueType, str | float, str | float]
 
@@ -56,7 +59,9 @@ class FieldWriter:
         for name, values in fields.items():
             first = 1
             for value in values:
-                self._documents[name, value.__class__, value].append(2 * document + first)
+                kind = value.__class__
+                given: _Given = (name, kind, str(value) if kind in _WRITTEN else value)
+                self._documents[given].append(2 * document + first)
                 first = 0
         self._links.extend(
             (document, number, line, kind, target, name_of(kind, target))
@@ -86,8 +91,8 @@ class FieldWriter:
         """Get the numbers of values. Those that are new are stored."""
         rows: dict[_Given, _Row] = {}
         for given in values:
-            name, _, value = given
-            kind, key = key_of(value)
+            name, made, value = given
+            kind, key = key_of(made(value))
             rows[given] = self._name(name), kind, key, value if isinstance(value, str) else key
         distinct = [*dict.fromkeys(rows.values())]
         found = self._db.executemany(

@@ -14,7 +14,8 @@ from qmd.store.sqlite.database import LISTED, Part, listed
 from qmd.store.sqlite.field_rows import FIELD_SHIFT, TYPE_SHIFT
 from qmd.store.sqlite.scope_filter import DocumentFilter, collection_ids, condition, within
 from qmd.store.values import Scope
-from qmd.text.predicates import VALUE_TYPES, Comparison, Value, ValueType
+from qmd.text.predicates import Comparison
+from qmd.text.values import VALUE_TYPES, Value, typed
 from qmd.types import Anchor, FieldSummary, Link, ValueCount
 
 _FACET_COLUMNS = {**COLUMNS, "year": "substr({d}.date, 1, 4)"}
@@ -93,7 +94,7 @@ class Fields(Part, base.Fields):
             )
             found: dict[int, dict[str, list[Value]]] = {}
             for document, name, kind, value in rows:
-                found.setdefault(document, {}).setdefault(name, []).append(_typed(kind, value))
+                found.setdefault(document, {}).setdefault(name, []).append(typed(value, kind))
         return {key: {name: tuple(values) for name, values in each.items()} for key, each in found.items()}
 
     def values(self, scope: Scope, field: str, limit: int) -> list[ValueCount]:
@@ -131,7 +132,7 @@ class Fields(Part, base.Fields):
                 f"WHERE df.document_id IN {LISTED} ORDER BY df.document_id, n.name, df.first DESC, v.id",
                 ids,
             ):
-                found[document].setdefault(name, []).append(_typed(kind, value))
+                found[document].setdefault(name, []).append(typed(value, kind))
         return {key: {name: tuple(values) for name, values in each.items()} for key, each in found.items()}
 
     def links(self, documents: Sequence[int]) -> dict[int, list[Link]]:
@@ -203,8 +204,4 @@ def _value_counts(
         "ON v.id = c.value_id GROUP BY v.type, v.key ORDER BY 3 DESC, v.key LIMIT ?",
         (*values, low, low + (1 << FIELD_SHIFT) - 1, limit),
     )
-    return [ValueCount(_typed(kind, value), documents) for kind, value, documents in rows]
-
-
-def _typed(kind: ValueType, value: Any) -> Value:
-    return bool(value) if kind == "boolean" else float(value) if kind == "number" else str(value)
+    return [ValueCount(typed(value, kind), documents) for kind, value, documents in rows]

@@ -1,0 +1,135 @@
+"""Values of fields: texts, numbers, booleans and dates; how they are compared, and how they are written.
+
+Most are plain `str`, `float` and `bool`, dates `str` in their canonical form. A number or date that is
+written in another way, such as `007`, `1.10` or `2024-3-7`, keeps its text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from typing import Literal, Self, TypeAlias, get_args
+
+from qmd.text import dates
+from qmd.text.regex import lazy
+
+Value: TypeAlias = str | float | bool
+ValueType = Literal["text", "number", "boolean", "date"]
+#: The types in the order in which they are listed and numbered.
+VALUE_TYPES: tuple[ValueType, ...] = get_args(ValueType)
+#: Begins a value that is stored or sent as it is written. No text has this character.
+_WRITTEN = "\0"
+_NUMBER = lazy(r"[-+]?(?:\d{1,15}(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,2})?", re.ASCII)
+
+
+class Number(float):
+    """A number that is not written as `shown` would show it."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> Self:
+        self = super().__new__(cls, text)
+        self.text = text
+        return self
+
+    def __getnewargs__(self) -> tuple[str]:  # type: ignore[override]
+        return (self.text,)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Date(str):
+    """A date in its canonical form that is not written so."""
+
+    text: str
+
+    def __new__(cls, text: str) -> Self:
+        self = super().__new__(cls, dates.canonical(text) or text)
+        self.text = text
+        return self
+
+    def __getnewargs__(self) -> tuple[str]:
+        return (self.text,)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def fold(text: str) -> str:
+    """Return a text without differences of case and Unicode composition."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+def number(text: str) -> float | None:
+    """Return the number that a text writes; None if it writes none."""
+    if _NUMBER.fullmatch(text) is None:
+        return None
+    value = float(text)
+    return value if shown(value) == text else Number(text)
+
+
+def date_or_text(text: str) -> str:
+    """Return the full date that a text writes, or the text."""
+    canonical = dates.canonical(text)
+    return text if canonical is None or canonical == text else Date(text)
+
+
+def key_of(value: Value) -> tuple[ValueType, str | float]:
+    """Return the type of a value, and the key that it is compared by."""
+    if isinstance(value, bool):
+        return "boolean", float(value)
+    if isinstance(value, str):
+        return ("date", str.__str__(value)) if dates.is_canonical(value) else ("text", fold(value))
+    return "number", float(value)
+
+
+def shown(value: Value) -> str:
+    """Return a value as it is written, else in the shortest way: `2`, not `2.0`."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.15g}" if value.__class__ is float else str(value)
+
+
+def plain(value: Value) -> Value:
+    """Return a value for programs: dates in their canonical form, whole numbers as integers."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else float(value)
+    return value
+
+
+def date_of(value: Value) -> str | None:
+    """Return a value as a date, or the beginning of one, like `dates.prefix`; None if it is neither."""
+    return dates.prefix(str.__str__(value) if isinstance(value, str) else shown(value))
+
+
+def written(value: Value) -> Value:
+    """Return a value in the basic types of JSON, so that `read_written` returns the same value."""
+    return f"{_WRITTEN}{value.text}" if isinstance(value, Number | Date) else value
+
+
+def read_written(value: Value) -> Value:
+    """Return the value that `written` was given."""
+    if not isinstance(value, str) or not value.startswith(_WRITTEN):
+        return value
+    found = number(value[1:])
+    return date_or_text(value[1:]) if found is None else found
+
+
+def typed(value: Value, kind: ValueType) -> Value:
+    """Return a value of a type, given in a basic type or as it is written."""
+    return _READ[kind](value)
+
+
+_READ: dict[ValueType, Callable[..., Value]] = {
+    "text": str,
+    "number": lambda value: Number(value) if isinstance(value, str) else float(value),
+    "boolean": bool,
+    "date": lambda value: value if dates.is_canonical(value) else date_or_text(value),
+}
