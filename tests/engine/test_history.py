@@ -358,3 +358,41 @@ def test_nothing_that_a_clone_names_is_run(
         subprocess.run(["git", *words], cwd=repository.folder, capture_output=True, check=False)
         assert marker.exists(), words
         marker.unlink()
+
+
+@pytest.mark.parametrize("name", ["draft.md", "notes/draft.md", "qmd://notes/draft.md", "draft.md:1"])
+def test_get_as_of_takes_a_former_name(library: qmd.Index, name: str) -> None:
+    page = library.get(name, as_of="2024-06-01")
+    assert (page.document.path, page.text) == ("plan.md", SECOND)
+    with pytest.raises(qmd.DocumentNotFoundError):
+        library.get(name)
+
+
+def test_get_as_of_refuses_a_name_that_no_file_had(library: qmd.Index) -> None:
+    with pytest.raises(qmd.DocumentNotFoundError):
+        library.get("never.md", as_of="2024-06-01")
+
+
+def test_former_name_of_a_hidden_document_is_unknown(library: qmd.Index, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    library.add_collection(str(tmp_path / "other"), "other")
+    with pytest.raises(qmd.DocumentNotFoundError):
+        library.limited(["other"]).get("notes/draft.md", as_of="2024-06-01")
+
+
+def test_history_begins_with_changes_that_are_not_committed(
+    library: qmd.Index, repository: Repository
+) -> None:
+    committed = library.history("plan.md")
+    assert all(each.commit for each in committed)
+    (repository.folder / "notes" / "plan.md").write_text(f"{THIRD}More.\n", encoding="utf-8")
+    changed, *others = library.history("plan.md")
+    assert (changed.commit, changed.short, changed.subject, changed.path) == (
+        "",
+        "",
+        "(not committed)",
+        "plan.md",
+    )
+    assert others == committed
+    (repository.folder / "notes" / "plan.md").write_bytes(THIRD.replace("\n", "\r\n").encode())
+    assert library.history("plan.md") == committed

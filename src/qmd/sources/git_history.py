@@ -24,6 +24,10 @@ _LOG = (
     *("log", "--follow", "-z", "--numstat", "--no-color", "--no-show-signature", "--no-ext-diff"),
     *("--no-textconv", "--encoding=UTF-8", "--format=%x00%H%x00%h%x00%ct%x00%an%x00%s%x00"),
 )
+_RENAMES = (
+    *("log", "-z", "--find-renames", "--diff-filter=R", "--name-status", "--no-color", "--no-ext-diff"),
+    *("--no-show-signature", "--no-textconv", "--format="),
+)
 # Missing objects of a partial clone are not fetched, because a transport runs programs too.
 _OFFLINE = {
     "GIT_ALLOW_PROTOCOL": "none",
@@ -70,6 +74,21 @@ def commits(clone: Clone, path: str, most: int | None = None) -> Iterator[FileCo
     """
     limit = () if most is None else (f"--max-count={most}",)
     return _parsed(_git(clone, MAX_LIST, *_LOG, *limit, "--", path), path)
+
+
+def renames(clone: Clone, folder: str) -> list[tuple[str, str]]:
+    """Return the old and the new paths of renamed files in a folder, relative to the top, from the first on.
+
+    Raises `SourceError` if git cannot be run or fails.
+    """
+    log = _git(clone, MAX_LIST, *_RENAMES, "--", folder)
+    parts = iter(log.split(b"\0"))
+    found = [
+        (os.fsdecode(next(parts)), os.fsdecode(next(parts)))
+        for part in parts
+        if part.strip().startswith(b"R")
+    ]
+    return found[::-1]
 
 
 def content(clone: Clone, commit: FileCommit) -> bytes:

@@ -61,11 +61,11 @@ class Document(Struct, frozen=True):
 
 
 class Commit(Struct, frozen=True):
-    """A commit that changed the file of a document."""
+    """A commit that changed the file of a document, or changes that are not committed, without a hash."""
 
-    commit: str  #: The hash, in hexadecimal
+    commit: str  #: The hash, in hexadecimal; "" for changes that are not committed
     short: str  #: The beginning of the hash by which git finds it
-    date: str  #: The time of the commit in the time zone of this process, in ISO 8601
+    date: str  #: The time of the commit, or of the file, in the time zone of this process, in ISO 8601
     author: str
     subject: str  #: The first line of the message
     path: str  #: The path of the file in the collection then
@@ -73,7 +73,7 @@ class Commit(Struct, frozen=True):
     removed: int | None = None  #: The number of lines that were removed
 
 
-class Section(Struct, frozen=True):
+class Section(Struct, frozen=True, omit_defaults=True):
     """A heading, its level from 1, and the lines of its section with all subsections, both included.
 
     `id` is the anchor that the heading states, as in `## Setup {#install}`; "" if it states none.

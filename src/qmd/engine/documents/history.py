@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from itertools import islice
 from tempfile import TemporaryDirectory
@@ -13,11 +14,13 @@ from qmd.engine.workspace import Workspace
 from qmd.errors import NotFoundError, SourceError
 from qmd.sources.clone import Clone, work_tree
 from qmd.sources.formats.registry import Readers, file_of
-from qmd.sources.git_history import FileCommit, commits, content
+from qmd.sources.git_history import FileCommit, commits, content, renames
 from qmd.sources.paths import absolute_path, is_inside
+from qmd.sources.read import MAX_BYTES
 from qmd.sources.reading import read_documents
 from qmd.sources.rules import Rules
 from qmd.text.date_filters import end_of, no_date
+from qmd.text.uris import is_uri, parse_uri, split_location
 from qmd.types import Collection, Commit, Document, Fingerprint, SourceFile, SourceText
 
 
@@ -64,6 +67,22 @@ class History:
         if not found:
             raise NotFoundError(f"git has no commit of {self._document.file}", "commit the file first")
 
+    def uncommitted(self) -> Commit | None:
+        """Return the changes of the file since its last commit, without a hash; None if there are none."""
+        file, (last, path) = absolute_path(self._collection.path, self._inner), next(self.commits(1))
+        try:
+            state = os.stat(file)
+            with open(file, "rb") as stream:
+                present = stream.read(MAX_BYTES + 1)
+        except OSError:
+            return None  # there is no file that could have changes
+        with suppress(NotFoundError, SourceError):
+            # git may keep other line ends than the file has.
+            if content(self._clone, last).replace(b"\r\n", b"\n") == present.replace(b"\r\n", b"\n"):
+                return None
+        changed = datetime.fromtimestamp(int(state.st_mtime)).astimezone()
+        return Commit("", "", changed.isoformat(), "", "(not committed)", path)
+
     def at(self, moment: datetime, written: str) -> tuple[FileCommit, str]:
         """Return the last commit up to a moment, `written` by the user, and the path of the file then.
 
@@ -100,9 +119,36 @@ def history(workspace: Workspace, document: Document, limit: int) -> list[Commit
     """Return the last commits of a document, newest first. Raises as `Index.history`."""
     found = _history(workspace, document).commits(limit)
     listed = [_commit(commit, path) for commit, path in islice(found, limit)]
+    if (uncommitted := _history(workspace, document).uncommitted()) is not None:
+        listed = [uncommitted, *listed][:limit]
     if not workspace.permissions.agent:
         return listed
     return workspace.masker.commits(listed)
+
+
+def renamed(workspace: Workspace, reference: str) -> Document | None:
+    """Return the document whose file had the name `reference` before; None if git knows of none.
+
+    Args:
+        workspace: The index.
+        reference: `collection/path` or a URI, or a path in any collection.
+    """
+    path, _, _ = split_location(parse_uri(reference) if is_uri(reference) else reference.strip())
+    for collection in workspace.config.collections.values():
+        root = os.path.realpath(collection.path)
+        top = work_tree(root)
+        if top is None:
+            continue
+        folder = os.path.relpath(root, top)
+        own = {os.path.normpath(os.path.join(folder, path.removeprefix(f"{collection.name}/")))}
+        for old, new in renames(Clone(top), folder):
+            if os.path.normpath(old) in own:
+                own.add(os.path.normpath(new))
+                inside = unicodedata.normalize("NFC", os.path.relpath(new, folder).replace(os.sep, "/"))
+                document = workspace.store.documents.find(collection.name, inside)
+                if document is not None:
+                    return document
+    return None
 
 
 def _history(workspace: Workspace, document: Document) -> History:

@@ -101,10 +101,16 @@ class DocumentMethods(Part):
         _check_lines(from_line, max_lines)
         library = self._library
         if as_of is not None:
-            from qmd.engine.documents.history import Past
+            from qmd.engine.documents.history import Past, renamed
 
             library = Library(self._workspace.store, self._workspace.config, Past(self._workspace, as_of))
-        document, start, count = library.place(reference)
+        try:
+            document, start, count = library.place(reference)
+        except DocumentNotFoundError:
+            former = renamed(self._workspace, reference) if as_of is not None else None
+            if former is None:
+                raise
+            document, start, count = former, None, None
         page = library.page(document, start or from_line, max_lines, count)
         if tokens is None:
             return page
