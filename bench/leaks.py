@@ -7,7 +7,7 @@ over MCP by stdin and HTTP, hooks, packs, and every endpoint with a key for an a
 whole secret, and by its beginning. An answer that shows any part of a canary is a leak; a document that the
 words of its secret alone find is one too. False alarms are passages of the clean texts that are touched,
 for people to look at. The cost is that of a search for agents beside the same search for people, with and
-without remembered texts.
+without remembered texts, and of a filter by one of 20,000 tags.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from qmd.text.secrets import find
 
 #: Characters of a passage, as hits show them, and of a note around a canary.
 _PASSAGE, _NOTE = 300, 2_000
-#: Queries whose time is taken.
-_TIMED = 60
+#: Queries whose time is taken, and notes with other tags for filters, 50 each.
+_TIMED, _TAGGED = 60, 400
 _LIMIT = 10
 #: Answers that use models are asked for one canary of so many.
 _SLOW = 5
@@ -58,8 +58,13 @@ def main() -> None:
     planted = canaries(options.canaries)
     (options.work / "notes").mkdir(parents=True)
     files = plant(options.work / "notes", planted, [each for each in notes if not find(each)])
+    (options.work / "tagged").mkdir()
+    for number in range(_TAGGED):
+        tags = ", ".join(f"topic-{number}-{each}" for each in range(50))
+        (options.work / "tagged" / f"{number}.md").write_text(f"---\ntags: [{tags}]\n---\n# Note {number}\n")
     environ = _environ(options.work)
     _run(environ, "collection", "add", str(options.work / "notes"), "--formats", "markdown,transcript")
+    _run(environ, "collection", "add", str(options.work / "tagged"))
     if not options.words_only:
         _run(environ, "embed")
     result = {
@@ -264,11 +269,16 @@ def _cost(environ: dict[str, str], planted: Sequence[Canary]) -> list[dict[str, 
     with qmd.open_index(environ=environ) as index:
         agent = index.limited(agent=True)
         queries = [f"note {number} backup server {canary.kind}" for number, canary in enumerate(planted)]
-        for kind in ("search", "query"):
+        filters = [f"note tag:topic-{number}-7" for number in range(_TAGGED)]
+        for row, kind, asked in (
+            ("search", "search", queries),
+            ("search, filter by tag", "search", filters),
+            ("query", "query", queries),
+        ):
             if kind == "query" and not index.status().has_vector_index:
                 continue
             times: dict[str, list[float]] = {"people": [], "agents, warm": [], "agents, cold": []}
-            for query in queries[:_TIMED]:
+            for query in asked[:_TIMED]:
                 request = qmd.SearchRequest(query, limit=_LIMIT)
                 for seen in (index, agent):  # so that no answer of a model is new
                     seen.run(kind, request)
@@ -282,7 +292,7 @@ def _cost(environ: dict[str, str], planted: Sequence[Canary]) -> list[dict[str, 
                 more = [after - before for before, after in zip(times["people"], times[name], strict=True)]
                 ratio = round(median(times[name]) / median(times["people"]), 2)
                 rows.append(
-                    {"search": kind, "texts": name, "more ms, median": round(median(more), 2)}
+                    {"search": row, "texts": name, "more ms, median": round(median(more), 2)}
                     | {"more ms, p95": round(percentile(more, 95), 2), "ratio": ratio}
                 )
     return rows

@@ -114,6 +114,26 @@ def test_words_of_secrets_count_like_words_that_no_document_has(
     assert [(hit.file, hit.score) for hit in by_secret] == [(hit.file, hit.score) for hit in by_nothing]
 
 
+def test_filter_by_a_mask_finds_the_documents_that_show_it(agent: qmd.Index) -> None:
+    (shown,) = agent.field_values("machine").values
+    assert KEY not in str(shown.value)
+    assert [hit.file for hit in agent.search(f'[machine:"{shown.value}"]').hits] == ["notes/server.md"]
+
+
+def test_filter_by_a_tag_finds_documents_beside_tags_that_are_secrets(
+    agent: qmd.Index, whole: qmd.Index, notes: Notes
+) -> None:
+    notes({"tagged.md": f"---\ntags: [ops, {KEY}, team/{KEY}]\n---\n# Tagged\n\nA note.\n"})
+    whole.update()
+
+    def found(filter_: str) -> list[str]:
+        return [hit.file for hit in agent.search(filter_).hits]
+
+    assert found("tag:ops") == found("tag:team") == ["notes/tagged.md"]
+    assert found(f"tag:{KEY}") == found(f"tag:team/{KEY}") == []
+    assert len(whole.search(f"tag:{KEY}").hits) == 1
+
+
 @pytest.mark.parametrize("filter_", ["[password:hunter2xyz]", "[machine~AKIA]", "title:ghp_abcd"])
 def test_excluding_filter_leaves_out_nothing_by_a_secret(filter_: str, agent: qmd.Index) -> None:
     everything = {document.file for document in agent.documents()}

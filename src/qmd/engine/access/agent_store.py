@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from qmd.engine.access.kept import KeptDocuments
-from qmd.engine.access.secret_filters import SecretFilters
+from qmd.engine.access.secret_filters import MASK, SecretFilters
 from qmd.engine.access.secret_words import SecretWords
 from qmd.store.values import CollectionStats, LexicalMatches, Scope
 from qmd.text.predicates import Comparison
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from qmd.store.base import Store
     from qmd.store.values import ChunkMatch, Floats
     from qmd.text.query import LexicalQuery
-
-#: The beginning of a mask, by which a reference to a masked path is known.
-_MASK = "[secret"
 
 
 class AgentStore:
@@ -102,12 +99,12 @@ class _Documents(_View):
     def find(self, collection: str, path: str) -> Document | None:
         document = self._behind.find(collection, path)
         shown = self._shown([document] if document else [])
-        if not shown and _MASK in path:
+        if not shown and MASK in path:
             shown = list(self.listing(collection))
         return next((each for each in shown if each.path == path), None)
 
     def ending_with(self, suffix: str) -> list[Document]:
-        found = self.listing() if _MASK in suffix else self._shown(self._behind.ending_with(suffix))
+        found = self.listing() if MASK in suffix else self._shown(self._behind.ending_with(suffix))
         return [each for each in found if f"/{each.file}".endswith(f"/{suffix.lstrip('/')}")]
 
     def path_contains(self, text: str) -> Iterator[Document]:

@@ -25,7 +25,7 @@ from qmd.text.predicates import (
     holds,
     replaced,
 )
-from qmd.text.values import Value
+from qmd.text.values import Value, fold
 
 if TYPE_CHECKING:
     from qmd.engine.access.masking import Masker
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 #: Fields that come from the file, whose values are dates, numbers or names of the user's own.
 _NO_SECRETS = frozenset({"collection", "date", "modified", "size", "ext", "format", "link"})
 _NAMES = frozenset({"path", "title", "file"})
+#: The beginning of a mask, by which what names one is known.
+MASK = "[secret"
 #: Values of a field that are looked at.
 _MOST_VALUES = 100_000
 
@@ -77,9 +79,16 @@ class SecretFilters:
         return replace(scope, where=replaced(where, safe))
 
     def _by_value(self, comparison: Comparison, scope: Scope) -> Mapping[int, Mapping[str, Sequence[Value]]]:
-        """Return the masked values of the documents that have a secret in the field of a comparison."""
+        """Return the masked values of the documents that have a secret in the field of a comparison.
+
+        If it asks for a value, only secrets that are this value matter, unless it is a mask.
+        """
         field, fields, masker = comparison.field, self._store.fields, self._masker()
-        values = [each.value for each in fields.values(scope, field, _MOST_VALUES)]
+        equal = comparison.operator == "eq" and MASK not in fold(str(comparison.value))
+        asked = replace(scope, where=comparison) if equal else scope
+        values = [each.value for each in fields.values(asked, field, _MOST_VALUES)]
+        if equal:
+            values = [value for value in values if holds(comparison, value)]
         secret = [
             Comparison(field, "eq", value)
             for value, masked in zip(values, masker.values(field, values), strict=True)
