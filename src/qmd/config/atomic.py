@@ -88,11 +88,15 @@ def create_beside(path: str, mode: int = 0o600) -> tuple[int, str]:
 
 
 def abandoned(path: str, before: float) -> list[str]:
-    """Return the files of `create_beside` that killed processes left, if they are older than `before`."""
+    """Return the files of `create_beside` that killed processes left, if they are older than `before`.
+
+    A name with a time in it stands for those of all times.
+    """
     folder, name = os.path.split(os.path.realpath(path))
     if not os.path.isdir(folder):
         return []
-    temporary = re.compile(re.escape(name) + r"\.([0-9]+|[0-9a-f]{16})\.tmp")  # once by process id
+    pattern = re.sub(r"[0-9]{8}\\-[0-9]{6}", "[0-9]{8}-[0-9]{6}", re.escape(name))
+    temporary = re.compile(pattern + r"\.([0-9]+|[0-9a-f]{16})\.tmp")  # once by process id
     names = sorted(filter(temporary.fullmatch, os.listdir(folder)))
     paths = [os.path.join(folder, name) for name in names]
     return [path for path in paths if os.stat(path).st_mtime < before]

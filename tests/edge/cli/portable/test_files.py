@@ -176,6 +176,17 @@ def test_killed_backup_encrypt_leaves_no_plain_text(owner: User, tmp_path: Path)
     assert [path.name for path in tmp_path.iterdir()] == [target.name]
 
 
+def test_backup_deletes_what_killed_backups_of_other_times_left(owner: User, tmp_path: Path) -> None:
+    old = tmp_path / "qmd-index-20240102-030405.sqlite.0123456789abcdef.tmp"
+    other = tmp_path / "qmd-work-20240102-030405.sqlite.0123456789abcdef.tmp"
+    for path in (old, other):
+        path.write_bytes(b"SQLite format 3\0")
+        os.utime(path, (1, 1))
+    assert owner.run("backup", str(tmp_path)).returncode == 0
+    assert not old.exists()
+    assert other.exists()
+
+
 def test_backup_recipient_is_decrypted_with_an_identity(owner: User, guest: User, tmp_path: Path) -> None:
     identity = pyrage.x25519.Identity.generate()
     keys = guest.home / "keys.txt"
