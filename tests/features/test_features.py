@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 import qmd
-from qmd.features import COMMANDS, FEATURES
+from qmd.features import COMMANDS, FEATURES, FORMATS
+from qmd.features.formats.code import GRAMMARS
 from tests.clients import server_of
+from tests.files import pdf
 from tests.users import MakeUser, User
 
 pytestmark = pytest.mark.slow
@@ -25,7 +27,15 @@ def feature(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def without(feature: str, make_user: MakeUser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
     """A user of a program without the feature, who has an index."""
-    source = tmp_path_factory.mktemp("src")
+    user = make_user(f"without-{feature}")
+    lack(user, feature, tmp_path_factory.mktemp("src"))
+    added = user.run("collection", "add", str(user.notes), "--name", "notes")
+    assert added.returncode == 0, added.stderr
+    yield user
+
+
+def lack(user: User, feature: str, source: Path) -> None:
+    """Take a feature away from a user's program."""
     shutil.copytree(
         Path(qmd.__file__).parent,
         source / "qmd",
@@ -33,11 +43,7 @@ def without(feature: str, make_user: MakeUser, tmp_path_factory: pytest.TempPath
             {"__pycache__", feature} if folder.endswith("features") else {"__pycache__"}
         ),
     )
-    user = make_user(f"without-{feature}")
     user.environ["PYTHONPATH"] = os.pathsep.join([str(source), user.environ["PYTHONPATH"]])
-    added = user.run("collection", "add", str(user.notes), "--name", "notes")
-    assert added.returncode == 0, added.stderr
-    yield user
 
 
 def commands_of(feature: str) -> list[str]:
@@ -81,6 +87,31 @@ def test_servers_work_without_a_feature(feature: str, without: User) -> None:
             assert page.status == 200, page
 
 
+def test_files_of_all_formats_are_read_or_say_what_is_missing(feature: str, without: User) -> None:
+    pytest.importorskip("pypdfium2")
+    folder = without.home / "papers"
+    folder.mkdir()
+    (folder / "a.pdf").write_bytes(pdf("The heron waits."))
+    (folder / "b.txt").write_text("The ibis waits.", encoding="utf-8")
+    added = without.run("collection", "add", str(folder), "--name", "papers", "--formats", "all")
+    assert added.returncode == 0, added.stderr
+    assert "b.txt" in without.run("search", "ibis").stdout
+    assert ("a.pdf" in without.run("search", "heron").stdout) is (feature != "formats")
+    told = "cannot read a.pdf: 'pdf' belongs to the feature 'formats', which this installation lacks"
+    assert (told in added.stderr) is (feature == "formats")
+
+
+def test_documents_of_a_missing_format_stay(make_user: MakeUser, tmp_path: Path) -> None:
+    pytest.importorskip("pypdfium2")
+    user = make_user("with-formats")
+    (user.notes / "a.pdf").write_bytes(pdf("The heron waits."))
+    assert user.run("collection", "add", str(user.notes), "--formats", "all").returncode == 0
+    lack(user, "formats", tmp_path)
+    assert user.run("update").returncode == 0
+    assert "a.pdf" in user.run("search", "heron").stdout
+    assert "heron" in user.run("get", "notes/a.pdf").stdout
+
+
 def test_asking_for_a_missing_feature_says_what_is_missing(feature: str, without: User) -> None:
     asked = [(name, "x") for name in commands_of(feature)]
     asked += [("--store", f"{scheme}://x", "status") for scheme in FEATURES[feature].get("qmd.stores", {})]
@@ -96,3 +127,11 @@ def test_features_have_a_row_for_each_command() -> None:
     assert {name for feature in FEATURES for name in commands_of(feature)} == {*COMMANDS}
     folders = {entry.name for entry in Path(qmd.__file__).with_name("features").iterdir() if entry.is_dir()}
     assert folders - {"__pycache__"} == {*FEATURES}
+
+
+def test_formats_of_features_have_one_row_for_each_suffix() -> None:
+    suffixes = [suffix for row in FORMATS.values() for suffix in row[1].split()]
+    assert len(suffixes) == len({*suffixes})
+    code = FORMATS["code"]
+    assert code[1].split() == [*GRAMMARS]
+    assert {*code[-1].split()} == {"tree_sitter", *(package for package, _, _ in GRAMMARS.values())}

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from qmd.features.formats import asciidoc, org, rst
 from qmd.features.page import markdown
-from qmd.sources.formats import asciidoc, org, rst
 from qmd.sources.read import RawBytes
 from qmd.text import budget, cutting, extraction, front_matter, outline
 from qmd.text.blocks import fences

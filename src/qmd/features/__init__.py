@@ -10,6 +10,34 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
+_BINARY, _OFFICE = "isolated binary", "application/vnd.openxmlformats-officedocument."
+#: The formats of features: module, suffixes, and what else `qmd.sources.formats.registry.Row` has: the media
+#: type of the files, what holds for them, the extra, and its packages.
+FORMATS: Mapping[str, tuple[str, str, str, str, str, str]] = {
+    "rst": ("rst", "rst rest", "text/x-rst", "", "", ""),
+    "asciidoc": ("asciidoc", "adoc asciidoc asc", "text/asciidoc", "", "", ""),
+    "org": ("org", "org", "text/org", "", "", ""),
+    "notebook": ("notebook", "ipynb", "application/x-ipynb+json", "isolated", "", ""),
+    "mail": ("mail", "eml", "message/rfc822", "isolated", "", ""),
+    "mailbox": ("mailbox", "mbox", "application/mbox", "isolated container", "", ""),
+    "pdf": ("pdf", "pdf", "application/pdf", _BINARY, "formats", "pypdfium2"),
+    "docx": ("docx", "docx docm", f"{_OFFICE}wordprocessingml.document", _BINARY, "formats", "docx"),
+    "odt": ("odt", "odt", "application/vnd.oasis.opendocument.text", _BINARY, "formats", "odfdo"),
+    "rtf": ("rtf", "rtf", "application/rtf", _BINARY, "formats", "striprtf"),
+    "pptx": ("pptx", "pptx pptm", f"{_OFFICE}presentationml.presentation", _BINARY, "formats", "pptx"),
+    "xlsx": (
+        *("spreadsheet", "xlsx xlsm xlsb xls ods", f"{_OFFICE}spreadsheetml.sheet"),
+        *(_BINARY, "formats", "python_calamine"),
+    ),
+    "html": ("html", "html htm xhtml", "text/html", "isolated", "formats", "html_to_markdown"),
+    "epub": ("epub", "epub", "application/epub+zip", _BINARY, "formats", "html_to_markdown"),
+    "code": (
+        *("code", "py pyi js mjs cjs jsx ts mts cts tsx go rs java c h cc cpp cxx hpp hh cs", "text/plain"),
+        *("isolated", "code"),
+        "tree_sitter tree_sitter_python tree_sitter_javascript tree_sitter_typescript tree_sitter_go "
+        "tree_sitter_rust tree_sitter_java tree_sitter_c tree_sitter_cpp tree_sitter_c_sharp",
+    ),
+}
 #: By feature and group of `qmd.plugins`: the parts by name, as `module:attribute`, "" for the package itself.
 FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     # An archive of authors' posts, read as plain files without an index.
@@ -28,6 +56,10 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "qmd.commands": {"bench": "command:bench"},
         "qmd.exports": {"Benchmark": "benchmarking:Benchmark", "Evaluation": "modes:Evaluation"},
         "qmd.parts": {"evaluate": "benchmarking:EvaluationMethods"},
+    },
+    # Files beside Markdown and plain text: PDF, Office, mail, notebooks, source code.
+    "formats": {
+        "qmd.formats": {suffix: row[0] for row in FORMATS.values() for suffix in row[1].split()},
     },
     # The collections of tobi/qmd.
     "migration": {"qmd.commands": {"migrate": "command:migrate"}},
@@ -63,3 +95,10 @@ def commands() -> Iterator[tuple[str, str, str, str, str, str]]:
     for feature, name, target in rows("qmd.commands"):
         if is_here(feature):
             yield name, target, *COMMANDS[name]
+
+
+def format_rows() -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield the formats of features, also of missing ones: name, target, and the rest of the row."""
+    targets = {suffix: target for _, suffix, target in rows("qmd.formats")}
+    for name, (_, suffixes, *others) in FORMATS.items():
+        yield name, targets[suffixes.split()[0]], (suffixes, *others)

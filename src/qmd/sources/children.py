@@ -141,7 +141,7 @@ class _Child:
         timer.start()
         try:
             request = Request(
-                raw.path, reader.target, reader.folder, encoding, len(raw.data), len(raw.beside), seconds
+                raw.path, reader.row.module, reader.folder, encoding, len(raw.data), len(raw.beside), seconds
             )
             with suppress(BrokenPipeError):
                 self._process.stdin.write(json.encode(request) + b"\n")

@@ -7,7 +7,9 @@ from functools import cache
 from importlib.util import find_spec
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from qmd import features
 from qmd.errors import PluginError, SourceError, UsageError
 from qmd.plugins import Table, package_of
 from qmd.sources.formats import markdown
@@ -23,7 +25,6 @@ from qmd.sources.formats.base import (
     extracted,
     failure,
 )
-from qmd.sources.formats.code import GRAMMARS, PACKAGES
 from qmd.text import dates, front_matter
 from qmd.text.links import MAX_LINKS
 from qmd.text.outline import one_line
@@ -40,7 +41,7 @@ class Row(Struct, frozen=True):
     """A format and its files.
 
     Attributes:
-        module: The format as `module` or `module:attribute`; of the built-in ones, a name in this package.
+        module: The format as `module` or `module:attribute`.
         suffixes: The suffixes of its files, in lower case.
         source_type: The media type of its files; "" if it is not known.
         extra: The extra of the distribution that it needs, if any.
@@ -72,28 +73,14 @@ class Row(Struct, frozen=True):
         return "" if installed(self.packages) else self.extra
 
 
-def _binary(module: str, suffixes: str, source_type: str, package: str) -> Row:
-    return Row(
-        module, tuple(suffixes.split()), source_type, "formats", (package,), isolated=True, binary=True
-    )
-
-
 _MODULES = "qmd.sources.formats."
-_OFFICE = "application/vnd.openxmlformats-officedocument."
-#: The built-in formats by name.
-BUILTIN: dict[str, Row] = {
-    "markdown": Row("markdown", ("md", "markdown", "mdx", "qmd", "rmd"), "text/markdown"),
-    "text": Row("text", ("txt", "text", "log"), "text/plain"),
-    "rst": Row("rst", ("rst", "rest"), "text/x-rst"),
-    "asciidoc": Row("asciidoc", ("adoc", "asciidoc", "asc"), "text/asciidoc"),
-    "org": Row("org", ("org",), "text/org"),
-    "notebook": Row("notebook", ("ipynb",), "application/x-ipynb+json", isolated=True),
-    "mail": Row("mail", ("eml",), "message/rfc822", isolated=True),
-    "mailbox": Row("mailbox", ("mbox",), "application/mbox", isolated=True, container=True),
-    "transcript": Row("transcript", ("jsonl",), "application/jsonl", isolated=True),
-    "transcript-json": Row("transcript", ("json",), "application/json", isolated=True, named=True),
+_CORE: dict[str, Row] = {
+    "markdown": Row(f"{_MODULES}markdown", ("md", "markdown", "mdx", "qmd", "rmd"), "text/markdown"),
+    "text": Row(f"{_MODULES}text", ("txt", "text", "log"), "text/plain"),
+    "transcript": Row(f"{_MODULES}transcript", ("jsonl",), "application/jsonl", isolated=True),
+    "transcript-json": Row(f"{_MODULES}transcript", ("json",), "application/json", isolated=True, named=True),
     "opencode": Row(
-        "opencode",
+        f"{_MODULES}opencode",
         ("db",),
         "application/vnd.sqlite3",
         isolated=True,
@@ -102,25 +89,21 @@ BUILTIN: dict[str, Row] = {
         beside="-wal",
         max_bytes=256 << 20,
     ),
-    "pdf": _binary("pdf", "pdf", "application/pdf", "pypdfium2"),
-    "docx": _binary("docx", "docx docm", f"{_OFFICE}wordprocessingml.document", "docx"),
-    "odt": _binary("odt", "odt", "application/vnd.oasis.opendocument.text", "odfdo"),
-    "rtf": _binary("rtf", "rtf", "application/rtf", "striprtf"),
-    "pptx": _binary("pptx", "pptx pptm", f"{_OFFICE}presentationml.presentation", "pptx"),
-    "xlsx": _binary(
-        "spreadsheet", "xlsx xlsm xlsb xls ods", f"{_OFFICE}spreadsheetml.sheet", "python_calamine"
-    ),
-    "html": Row(
-        "html", ("html", "htm", "xhtml"), "text/html", "formats", ("html_to_markdown",), isolated=True
-    ),
-    "epub": _binary("epub", "epub", "application/epub+zip", "html_to_markdown"),
-    "code": Row("code", tuple(GRAMMARS), "text/plain", "code", PACKAGES, isolated=True),
 }
+
+
+def _row(target: str, suffixes: str, source_type: str, traits: str, extra: str, packages: str) -> Row:
+    """Return the row of a feature's format. Its traits are names of fields that are true."""
+    flags = dict.fromkeys(traits.split(), True)
+    row = Row(target, tuple(suffixes.split()), source_type, extra, tuple(packages.split()))
+    return replace(row, **flags)
+
+
+#: The built-in formats by name, also those of missing features.
+BUILTIN = _CORE | {name: _row(target, *row) for name, target, row in features.format_rows()}
 #: By suffix, in lower case.
 FORMATS = Table(
-    "qmd.formats",
-    {suffix: _MODULES + row.module for row in BUILTIN.values() for suffix in row.suffixes},
-    Format,
+    "qmd.formats", {suffix: row.module for row in _CORE.values() for suffix in row.suffixes}, Format
 )
 #: The suffixes that `ALL` does not stand for.
 _NAMED = frozenset(suffix for row in BUILTIN.values() if row.named for suffix in row.suffixes)
@@ -143,11 +126,6 @@ class Reader(Struct, frozen=True):
     row: Row
     package: str = ""
     folder: str = ""
-
-    @property
-    def target(self) -> str:
-        """The format as a child process finds it: `module` or `module:attribute`."""
-        return self.row.module if self.package else _MODULES + self.row.module
 
     @property
     def failure(self) -> str:
@@ -180,7 +158,7 @@ class Readers:
         """Return the reader of a file; that of Markdown if no format has its suffix.
 
         Raises:
-            PluginError: If the package that has the format is broken.
+            PluginError: If the package that has the format is broken, or its feature is missing.
         """
         ending = suffix(path)
         found = self._found.get(ending)
@@ -263,11 +241,14 @@ def check_names(formats: Sequence[str]) -> None:
 
 
 def suffixes(formats: Sequence[str]) -> frozenset[str]:
-    """Return the suffixes of the files of formats. Raises `UsageError` if a name is no format."""
+    """Return the suffixes of the files of formats. Raises `UsageError` if a name is no format.
+
+    Those of missing features are among them, so that their files are told and their documents stay.
+    """
     check_names(formats)
     found = frozenset(suffix for name in formats if name != ALL for suffix in _suffixes_of(name))
     if ALL in formats:
-        found |= frozenset(FORMATS.names()) - _NAMED
+        found |= (_BY_SUFFIX.keys() | FORMATS.names()) - _NAMED
     return found
 
 
@@ -283,7 +264,8 @@ def is_unknown(ending: str) -> bool:
     from mimetypes import guess_type
 
     kind = (guess_type(f"x.{ending}")[0] or "").partition("/")[0]
-    return bool(ending) and ending not in FORMATS.names() and kind not in ("image", "audio", "video", "font")
+    is_read = ending in _BY_SUFFIX or ending in FORMATS.names()
+    return bool(ending) and not is_read and kind not in ("image", "audio", "video", "font")
 
 
 def suffix(path: str) -> str:

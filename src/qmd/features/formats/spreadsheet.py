@@ -6,7 +6,7 @@ import io
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-from qmd.sources.formats.archive import OLE, open_zip
+from qmd.features.formats.archive import OLE, open_zip
 from qmd.sources.formats.base import DAMAGED, ENCRYPTED, TOO_LARGE, RawFile, Unreadable
 from qmd.sources.formats.writing import Writer, table
 from qmd.text.outline import one_line

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from email import message_from_bytes, policy
 from hashlib import sha256
 
-from qmd.sources.formats import mail
+from qmd.features.formats import mail
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
 from qmd.types import Extracted
 

@@ -12,43 +12,12 @@ from qmd.engine.requests import SearchRequest
 from qmd.errors import UsageError
 from qmd.types import Anchor
 from tests.conftest import Notes
-from tests.files import CLAUDE, CODEX, MAILS, NOTEBOOK, epub, lines, pdf
+from tests.files import MAILS, NOTEBOOK, epub, pdf
 
 
 def found(index: qmd.Index, query: str) -> tuple[str, Anchor | None]:
     hit = index.search(query).hits[0]
     return hit.path, hit.anchor
-
-
-def test_collection_without_formats_reads_files_as_markdown(index: qmd.Index, notes: Notes) -> None:
-    folder = notes({"a.md": "alpha", "b.txt": "beta", "c.org": "* Gamma", "d.ipynb": json.dumps(NOTEBOOK)})
-    assert index.add_collection(str(folder)).added == 1
-    report = index.add_collection(str(folder), "wide", pattern="**/*.{md,txt,ipynb}")
-    assert report.added == 3
-    assert index.get("wide/d.ipynb").text == json.dumps(NOTEBOOK)
-    assert index.get("wide/d.ipynb").anchor is None
-
-
-def test_collection_reads_only_its_formats(index: qmd.Index, notes: Notes) -> None:
-    folder = notes({"a.md": "alpha", "b.txt": "beta", "c.org": "* Gamma", "d.rst": "Delta\n====="})
-    report = index.add_collection(str(folder), formats=["text", "org"])
-    assert report.added == 2
-    assert [document.path for document in index.documents()] == ["b.txt", "c.org"]
-    assert index.config.collections["notes"].formats == ("text", "org")
-    assert index.status().collections[0].pattern == "formats: text, org"
-
-
-def test_pattern_takes_precedence_over_formats(index: qmd.Index, notes: Notes) -> None:
-    folder = notes({"a.org": "* Alpha", "sub/b.org": "* Beta"})
-    index.add_collection(str(folder), pattern="*.org", formats=["org"])
-    assert [(document.path, document.title) for document in index.documents()] == [("a.org", "Alpha")]
-
-
-def test_add_collection_refuses_an_unknown_format_with_suggestions(index: qmd.Index, notes: Notes) -> None:
-    with pytest.raises(UsageError, match="no format 'pdff'") as caught:
-        index.add_collection(str(notes({"a.md": "a"})), formats=["pdff"])
-    assert "did you mean 'pdf'" in str(caught.value.hint)
-    assert not index.config.collections
 
 
 def test_headings_of_text_formats_are_sections(index: qmd.Index, notes: Notes) -> None:
@@ -109,26 +78,6 @@ def test_mailbox_messages_are_documents(index: qmd.Index, notes: Notes) -> None:
     (folder / "box.mbox").unlink()
     (report,) = index.update(allow_empty=True)
     assert report.removed == 2
-
-
-def test_transcripts_have_messages_as_anchors_and_shortened_outputs(index: qmd.Index, notes: Notes) -> None:
-    folder = notes({"a.jsonl": lines(CLAUDE), "b.jsonl": lines(CODEX), "c.jsonl": '{"x": 1}\n'})
-    report = index.add_collection(str(folder), formats=["transcript"])
-    assert report.problems == [
-        ("c.jsonl", "cannot read c.jsonl: no transcript of a coding agent"),
-    ]
-    path, anchor = found(index, "feather")
-    assert (path, anchor and (anchor.kind, anchor.value)) == ("a.jsonl", ("message", 2))
-    assert "x" * 1_000 in index.get("a.jsonl").text
-    assert "x" * 1_001 not in index.get("a.jsonl").text
-    assert index.get("a.jsonl:m1").text == "## User\n\nWhy does the kestrel fail?\n"
-    assert [document.title for document in index.documents()] == [
-        "Why does the kestrel fail?",
-        "Fix the gannet",
-    ]
-    assert index.search("[project:/work/other] [agent:codex]").hits[0].path == "b.jsonl"
-    why = index.why("a.jsonl", "search", SearchRequest("feather"))
-    assert "left out: the end of 1 inputs or outputs of tools" in why.notes
 
 
 def test_pdf_pages_are_anchors(index: qmd.Index, notes: Notes) -> None:

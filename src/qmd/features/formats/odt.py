@@ -6,7 +6,7 @@ import io
 import re
 from typing import Any
 
-from qmd.sources.formats.archive import open_zip, read_member
+from qmd.features.formats.archive import open_zip, read_member
 from qmd.sources.formats.base import DAMAGED, ENCRYPTED, RawFile, Unreadable
 from qmd.sources.formats.writing import Writer, properties
 from qmd.text.outline import one_line

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from qmd.sources.formats.archive import open_zip
+from qmd.features.formats.archive import open_zip
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
 from qmd.sources.formats.writing import Writer, core_properties, table
 from qmd.text.outline import one_line

@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 from urllib.parse import unquote
 from zipfile import ZipFile
 
-from qmd.sources.formats.archive import open_zip, read_member
+from qmd.features.formats.archive import open_zip, read_member
+from qmd.features.formats.html import to_markdown
 from qmd.sources.formats.base import DAMAGED, ENCRYPTED, RawFile, Unreadable
-from qmd.sources.formats.html import to_markdown
 from qmd.sources.formats.writing import Writer
 from qmd.text.outline import one_line
 from qmd.types import Extracted

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
+from qmd.features.formats.pdf_page import Page, read_page
 from qmd.sources.formats.base import DAMAGED, ENCRYPTED, SCAN, TOO_LARGE, RawFile, Unreadable
-from qmd.sources.formats.pdf_page import Page, read_page
 from qmd.sources.formats.writing import Fields, Writer, properties
 from qmd.text.outline import one_line
 from qmd.types import Extracted

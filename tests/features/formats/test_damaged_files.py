@@ -13,7 +13,7 @@ import pytest
 from tests.files import CLAUDE, MAILS, NOTEBOOK, epub, lines, pdf
 
 pytestmark = pytest.mark.slow
-SCRIPT = Path(__file__).resolve().parents[2] / "bench" / "fuzz_formats.py"
+SCRIPT = Path(__file__).resolve().parents[3] / "bench" / "fuzz_formats.py"
 
 
 def test_format_readers_refuse_damaged_files_with_a_reason(tmp_path: Path) -> None:

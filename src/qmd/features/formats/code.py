@@ -28,8 +28,6 @@ GRAMMARS = {
     **dict.fromkeys(("cc", "cpp", "cxx", "hpp", "hh"), ("tree_sitter_cpp", "language", "cpp")),
     "cs": ("tree_sitter_c_sharp", "language", "csharp"),
 }
-#: The packages that must be installed.
-PACKAGES = ("tree_sitter", *dict.fromkeys(package for package, _, _ in GRAMMARS.values()))
 #: Nodes that are sections, and those that contain sections.
 _FUNCTIONS = frozenset(
     "function_definition function_declaration generator_function_declaration method_definition "

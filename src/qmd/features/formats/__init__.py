@@ -1,0 +1,1 @@
+"""Formats of files beside Markdown and plain text: each module reads one; see `qmd.sources.formats.base`."""
