@@ -31,7 +31,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from qmd.models.e5.centring import is_chinese
+from qmd.models.e5.common import is_chinese
 from qmd.models.e5.embedder import E5Embedder, load_embedder
 
 SUFFIXES = {".md", ".txt", ".rs"}

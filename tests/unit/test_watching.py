@@ -7,8 +7,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmd.engine.watching.debounce import Debounce
-from qmd.engine.watching.filesystems import mount_type, network_type
+from qmd.engine.watching.notify import mount_type, network_type
+from qmd.engine.watching.tree import Debounce
 
 MOUNTS = r"""
 22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw

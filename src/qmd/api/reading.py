@@ -8,9 +8,9 @@ from functools import cache
 from inspect import cleandoc
 from json import dumps
 from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
 
-from msgspec import Struct, ValidationError, convert, json
+from msgspec import Struct, ValidationError, convert, defstruct, json
 from msgspec.structs import FieldInfo, fields
 
 from qmd.errors import UsageError
@@ -280,3 +280,27 @@ def _plain(schema: Any) -> Any:
         case {"enum": list(), **rest} if "type" not in rest:
             return {"type": "string", **plain}
     return plain
+
+
+def camel(name: str) -> str:
+    """Return a name in camelCase."""
+    first, *others = name.split("_")
+    return first + "".join(part.title() for part in others)
+
+
+def in_camel_case(request: type[R], names: Sequence[str] = (), **types: Any) -> type[R]:
+    """Return arguments as MCP clients write them, in camelCase, and `tokens` as `maxTokens`.
+
+    Only those in `names` if there are any. `types` are other types, such as with another description.
+    """
+    known = {item.name: item for item in fields_of(request)}
+    fields = [
+        (name, types.get(name, item.type), *(() if item.required else (item.default,)))
+        for name, item in ((name, known[name]) for name in names or known)
+    ]
+
+    def renamed(name: str) -> str:
+        return "maxTokens" if name == "tokens" else camel(name)
+
+    made = defstruct(request.__name__, fields, bases=request.__bases__, rename=renamed, kw_only=True)
+    return cast(type[R], made)

@@ -14,8 +14,7 @@ from msgspec import Meta, Struct
 
 from qmd.api import arguments as asked
 from qmd.api import operations, results, states
-from qmd.api.camel_case import in_camel_case
-from qmd.api.reading import Request
+from qmd.api.reading import Request, in_camel_case
 from qmd.errors import UsageError
 
 _PARAMETER = re.compile(r"\{(\w+)(?::path)?\}")

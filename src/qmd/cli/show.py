@@ -13,8 +13,7 @@ from qmd.cli.render.view import Disk, Highlights, View
 from qmd.cli.session import Session
 from qmd.cli.terminal import columns, has_colours, is_terminal, output_width, say, write, write_plain
 from qmd.errors import QueryError
-from qmd.text.editors import DEFAULT_EDITOR, NO_EDITOR, editor_address, is_editor
-from qmd.text.uris import encode_path
+from qmd.text.uris import DEFAULT_EDITOR, NO_EDITOR, editor_address, encode_path, is_editor
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:

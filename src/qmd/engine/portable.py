@@ -21,7 +21,7 @@ from qmd.engine.upkeep.portable import portable_part
 from qmd.engine.workspace import Configuration, Workspace
 from qmd.store.sqlite.encryption import Key, needs_passphrase, no_key
 from qmd.store.sqlite.portable import PortableStore
-from qmd.text.editors import NO_EDITOR
+from qmd.text.uris import NO_EDITOR
 from qmd.types import Config
 
 

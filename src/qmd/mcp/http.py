@@ -20,8 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from qmd.api import operations
 from qmd.api.arguments import QueryBody
-from qmd.api.camel_case import in_camel_case
-from qmd.api.reading import decode_object, read
+from qmd.api.reading import decode_object, in_camel_case, read
 from qmd.api.results import SearchResults
 from qmd.engine.documents.fitting import Limit, fit_response
 from qmd.engine.index import Index

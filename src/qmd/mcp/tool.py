@@ -8,8 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from qmd.api.camel_case import camel
-from qmd.api.reading import Request, Schema, schemas
+from qmd.api.reading import Request, Schema, camel, schemas
 from qmd.api.table import Tool as Description
 from qmd.models.base import Cancelled
 

@@ -9,7 +9,7 @@ from msgspec import Struct, json, to_builtins
 
 from qmd.api import operations
 from qmd.api.arguments import MultiGetBody, Nothing, PackArguments, SearchArguments
-from qmd.api.camel_case import camel
+from qmd.api.reading import camel
 from qmd.api.results import Document, SearchResults
 from qmd.api.table import TABLE, GetArguments, Operation
 from qmd.api.texts import READ_LINES, heading, hit_line, passage, quotation_text, skipped_text

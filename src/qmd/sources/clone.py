@@ -1,4 +1,7 @@
-"""A clone of git whose files are all its own: nothing in a folder may lead into another repository."""
+"""A clone of git whose files are all its own: nothing in a folder may lead into another repository.
+
+Git runs in it without executing programs that files in the clone name.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ from collections.abc import Iterator
 from itertools import chain, product
 
 from qmd.errors import SourceError
-from qmd.processes import read
+from qmd.processes import read, run
 from qmd.sources.paths import in_words, is_inside
+from qmd.types import Collection
 
 # A clone may contain a folder that looks like a bare repository, with a `config` that names programs. git
 # must not use it. File system monitors and hooks are programs too.
@@ -33,6 +37,8 @@ _READ = ("HEAD", "packed-refs", "refs", "reftable", "objects", "shallow")
 _ALTERNATES = ("alternates", "http-alternates")
 #: The bytes of a file with a path that are read, and the seconds that git has for a setting.
 _MAX_PATH, _TIMEOUT = 4096, 30
+#: The time limit of a `git pull`, in seconds.
+PULL_TIMEOUT = 300
 
 
 class Clone:
@@ -182,3 +188,38 @@ def _bytes(path: str) -> bytes:
 
 def _refused(reason: str, hint: str | None = None) -> SourceError:
     return SourceError(f"the repository of git is not read: {reason}", hint)
+
+
+def pull(collection: Collection) -> str | None:
+    """Run `git pull --ff-only` if the collection is in a clone, and return the last line of git's output.
+
+    None if the collection is in no clone. Raises `SourceError` if git fails.
+    """
+    top = work_tree(collection.path)
+    if top is None:
+        return None
+    output, failure = _git(Clone(top), "pull", "--ff-only")
+    if failure is not None:
+        raise SourceError(
+            f"collection '{collection.name}': git pull failed: {failure}",
+            f"run 'git pull' in {top} to see why; the folder was indexed without the pull",
+        )
+    return output
+
+
+def _git(clone: Clone, *arguments: str) -> tuple[str, str | None]:
+    """Run git in a clone. Return the last line of its output and the reason if it failed."""
+    # Imported on use, because it would cost every command in a project some milliseconds.
+    from subprocess import TimeoutExpired
+
+    words, environ = clone.command(*arguments)
+    try:
+        done = run(words, environ=environ, timeout=PULL_TIMEOUT)
+    except OSError as error:
+        return "", f"git cannot be run: {error.strerror}"
+    except TimeoutExpired:
+        return "", f"it took more than {PULL_TIMEOUT} seconds"
+    output, errors = done.stdout.strip(), done.stderr.strip()
+    if done.returncode != 0:
+        return "", (errors or output or "git gave no reason").splitlines()[-1]
+    return (output or "up to date").splitlines()[-1], None

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from qmd.text.blocks import fences
-from qmd.text.closings import Closings
+from qmd.text.blocks import Closings, fences
 from qmd.text.containers import IndentedCode
 from qmd.types import Link, LinkKind
 

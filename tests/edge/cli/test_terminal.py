@@ -18,7 +18,7 @@ from qmd.cli.render.rows import Column, Listing
 from qmd.cli.render.view import View
 from qmd.cli.sizes import duration, human_size, time_left
 from qmd.cli.terminal import columns, width_of
-from qmd.text.editors import editor_address
+from qmd.text.uris import editor_address
 from qmd.text.wording import plural
 from tests.users import FILES, User
 

@@ -14,7 +14,7 @@ from qmd.engine.requests import collections_of
 from qmd.engine.workspace import Workspace, opened_in_child
 from qmd.errors import CollectionNotFoundError, ConfigError, QmdError, SourceError, StoreError
 from qmd.processes import call, run
-from qmd.sources import git
+from qmd.sources import clone
 from qmd.types import Collection
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
@@ -73,7 +73,7 @@ class UpdateMethods(Part):
             steps: list[_Step] = [_run_update_command] if commands else []
             notices = [unpulled[collection.name]] if collection.name in unpulled else []
             if pull and not notices:
-                steps.append(git.pull)
+                steps.append(clone.pull)
             step_error = None
             try:
                 for step in steps:

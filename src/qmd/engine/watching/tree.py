@@ -8,10 +8,8 @@ import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
-from qmd.engine.watching.debounce import Debounce
 from qmd.engine.watching.election import WatchedCollection
-from qmd.engine.watching.filesystems import network_type
-from qmd.engine.watching.notify import Event, Notifier
+from qmd.engine.watching.notify import Event, Notifier, network_type
 from qmd.errors import QmdError
 from qmd.sources.formats.registry import beside
 from qmd.sources.paths import is_inside
@@ -19,6 +17,40 @@ from qmd.sources.rules import Rules
 from qmd.sources.walk import folders
 from qmd.types import Collection
 from qmd.types.sessions import TRANSCRIPTS
+
+
+class Debounce:
+    """Waits until there was no change for `quiet` seconds, but at most `longest` seconds from the first.
+
+    Times are seconds from any start.
+    """
+
+    def __init__(self, quiet: float, longest: float) -> None:
+        self.quiet = quiet
+        self.longest = longest
+        self._first: float | None = None
+        self._due = 0.0
+
+    def touch(self, now: float) -> None:
+        """Note a change."""
+        if self._first is None:
+            self._first = now
+        self._due = min(now + self.quiet, self._first + self.longest)
+
+    def delay(self, until: float) -> None:
+        """Note that work is left, which is not to be done before a time."""
+        self._first = until if self._first is None else self._first
+        self._due = max(self._due, until)
+
+    def clear(self) -> None:
+        """Note that the changes are dealt with."""
+        self._first = None
+
+    @property
+    def due(self) -> float | None:
+        """The time to deal with the changes; None if there are none."""
+        return None if self._first is None else self._due
+
 
 #: Everything in a collection.
 EVERYTHING = ""

@@ -13,10 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.engine.indexing.scan import OnChange, ScanReport
-from qmd.engine.watching.debounce import Debounce
 from qmd.engine.watching.election import Election, WatchState, find_watcher
 from qmd.engine.watching.notify import Notifier, open_notifier
-from qmd.engine.watching.tree import EVERYTHING, Tree
+from qmd.engine.watching.tree import EVERYTHING, Debounce, Tree
 from qmd.errors import AlreadyRunningError, OutdatedError, QmdError
 from qmd.types import Collection
 from qmd.types.cancelling import CancelledError

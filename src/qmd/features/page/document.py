@@ -29,8 +29,7 @@ from qmd.features.page.search import highlighter
 from qmd.text import front_matter
 from qmd.text.anchors import LINE, anchor_at
 from qmd.text.dates import of_mtime
-from qmd.text.editors import DEFAULT_EDITOR, NO_EDITOR, editor_address, is_editor
-from qmd.text.uris import encode_path, is_uri, parse_uri
+from qmd.text.uris import DEFAULT_EDITOR, NO_EDITOR, editor_address, encode_path, is_editor, is_uri, parse_uri
 from qmd.types import Anchor, Document, ResolvedLink
 
 #: The time for a page on a slow machine; its budget is spent before on others.

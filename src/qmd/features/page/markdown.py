@@ -28,7 +28,7 @@ from pygments.util import ClassNotFound
 
 from qmd.features.page import formulas, html_tags
 from qmd.features.page.budget import CODE, FORMULA, PER_TEX, SECONDS, Budget
-from qmd.features.page.media import media, sized
+from qmd.features.page.embeds import media, sized
 from qmd.features.page.rendered import LINES, Heading, Rendered
 from qmd.features.page.syntax import INLINE_IMAGE, SCHEME, block_anchor, is_safe, parser
 

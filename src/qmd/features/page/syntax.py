@@ -17,10 +17,9 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.dollarmath.index import math_block_dollar
 from mdit_py_plugins.footnote import footnote_plugin
 
+from qmd.features.page.embeds import media
 from qmd.features.page.html_tags import BLOCKS
-from qmd.features.page.media import media
-from qmd.text.blocks import RAW, RAW_END
-from qmd.text.closings import Closings
+from qmd.text.blocks import RAW, RAW_END, Closings
 from qmd.text.links import AFTER_URL, HTML_TAG, TAG, URL, WIKI, tag_name
 
 #: The scheme of an address.

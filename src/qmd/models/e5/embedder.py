@@ -127,7 +127,7 @@ class E5Embedder:
 
     def probes(self, texts: Sequence[str]) -> list[Probe]:
         """Embed queries, and return the probe of each."""
-        from qmd.models.e5.centring import centred
+        from qmd.models.e5.common import centred
 
         return [centred(text, vector) for text, vector in zip(texts, self.embed_queries(texts), strict=True)]
 
