@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from threading import Timer
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from qmd.errors import QmdError
@@ -123,7 +124,6 @@ def read(words: Sequence[str], *, environ: Mapping[str, str], timeout: float, mo
     """
     from subprocess import DEVNULL, PIPE, Popen
     from tempfile import TemporaryFile
-    from threading import Timer
 
     with (
         TemporaryFile() as errors,

@@ -14,6 +14,7 @@ from msgspec import Struct, ValidationError, convert, defstruct, json
 from msgspec.structs import FieldInfo, fields
 
 from qmd.errors import UsageError
+from qmd.text.synonyms import meant
 
 Schema = dict[str, Any]
 #: An error shows at most this many characters of a wrong value, and describes this many wrong arguments.
@@ -188,8 +189,6 @@ def _error(value: Any, kind: Any) -> str:
 
 
 def _suggestion(name: str, names: Sequence[str]) -> str:
-    from qmd.text.synonyms import meant
-
     right = meant(name, names)
     return f" (did you mean {right}?)" if right else ""
 

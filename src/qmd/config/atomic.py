@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from qmd.errors import BusyError, ConfigError
+from qmd.system import set_mode
 
 LOCK_TIMEOUT_S = 30.0
 #: A temporary file is in use for seconds; older ones belong to killed processes.
@@ -52,9 +53,6 @@ def replace_file(path: str, data: bytes, *, private: bool = False) -> None:
     If `private` is set, only the user may read the file; otherwise the permissions stay. Raises `ConfigError`
     if the file cannot be replaced; the old file stays.
     """
-    # Imported on use, because commands that only read change no file.
-    from qmd.system import set_mode
-
     try:
         mode = 0o600 if private else None
         with suppress(FileNotFoundError):

@@ -21,6 +21,7 @@ from qmd.engine.models.provider import ModelProvider
 from qmd.engine.opening import beside_foreign, read_store_url, unknown_keys
 from qmd.store.base import Store
 from qmd.store.opening import open_store
+from qmd.system import lower_priority
 from qmd.types import Config
 
 if TYPE_CHECKING:
@@ -151,8 +152,6 @@ def open_workspace(
 def opened_in_child(locations: Locations, environ: Mapping[str, str], nice: int) -> Iterator[Workspace]:
     """Open an index in a process that another one has started. `nice` lowers its priority."""
     import signal
-
-    from qmd.system import lower_priority
 
     lower_priority(nice)
     # Ctrl-C goes to all processes of a terminal; the first process ends the others.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -63,8 +64,6 @@ def parse_address(spec: str) -> Address:
 
 
 def _is_loopback(host: str) -> bool:
-    from ipaddress import ip_address
-
     try:
         return ip_address(host).is_loopback
     except ValueError:

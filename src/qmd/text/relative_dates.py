@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from qmd.text.dates import MAX_DAYS
 from qmd.text.regex import lazy
+from qmd.text.similar import did_you_mean
 
 #: Relative dates as users are told of them, and as a shell completes them.
 WORDS = (
@@ -131,8 +132,6 @@ def nearest_word(text: str) -> str:
 
     Of a week that a year does not have, say which it has.
     """
-    from qmd.text.similar import did_you_mean
-
     if week := _WEEK.fullmatch(_folded(text)):
         year = max(1, int(week["year"]))
         # The 28th of December is always in the last week.

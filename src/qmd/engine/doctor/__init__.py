@@ -15,6 +15,7 @@ from qmd.engine.access.project_trust import Trust
 from qmd.engine.doctor import agents, configuration, index_file, models, program
 from qmd.engine.doctor.finding import Finding, attempt
 from qmd.engine.doctor.secrets import SecretPlace, places
+from qmd.engine.doctor.stale import stale
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.opening import beside_foreign, find_locations
 from qmd.engine.parts import Part
@@ -99,8 +100,6 @@ class DoctorMethods(Part):
 
     def stale(self) -> tuple[Finding, ...]:
         """Find what is out of date: expired documents, links to superseded ones, and contradictions."""
-        from qmd.engine.doctor.stale import stale
-
         return tuple(stale(self._workspace.store, self._workspace.config))
 
     def secrets(

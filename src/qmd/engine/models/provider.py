@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from qmd.config.settings import Settings
 from qmd.errors import ModelError
+from qmd.store.values import VectorSet
 from qmd.system import trim_memory
 from qmd.text.digest import sha256
 
 if TYPE_CHECKING:
     from qmd.models.base import Embedder, Expander, Reranker
     from qmd.models.catalog import Role
-    from qmd.store.values import VectorSet
 
 
 #: Changes if other text is put around chunks.
@@ -162,7 +162,6 @@ class ModelProvider:
     def vector_set(self) -> VectorSet:
         """The vector set of the configured embedder."""
         from qmd.models.registry import stable_name
-        from qmd.store.values import VectorSet
 
         source = stable_name(self._settings.embed_model, "embed")
         return VectorSet(self.fingerprint, self.embedder.name, self.embedder.fingerprint, source)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from qmd.engine.embedding.active_vectors import ActiveVectors, select
+from qmd.engine.embedding.batches import is_running
 from qmd.engine.models import egress
 from qmd.engine.retrieval.expansion import expand
 from qmd.engine.retrieval.filters import nothing_to_search
@@ -153,8 +154,6 @@ def note_pending(search: Search, hits: Sequence[Hit], *, hybrid: bool) -> None:
     pending = search.store.pending.count(fingerprint, scope) if scope.collections else 0
     if not pending:
         return
-    from qmd.engine.embedding.batches import is_running
-
     without = f"{plural(pending, 'document')} {'has' if pending == 1 else 'have'} no vectors"
     if search.models.portable:
         search.skip("embedding", f"{without} in this index file")

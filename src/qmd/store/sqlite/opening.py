@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 import apsw
 from msgspec import Struct
 
-from qmd.config.paths import PROJECT_FOLDER
+from qmd.config.paths import PROJECT_FOLDER, cache_dir
 from qmd.errors import BusyError, ConfigError, ForeignIndexError, OutdatedError, StoreError
 from qmd.store.sqlite.schema import (
     APPLICATION_ID,
@@ -276,7 +276,6 @@ def require_known_version(connection: apsw.Connection, path: str) -> int:
 def older_holder(path: str) -> str | None:
     """Return the process of an older version that holds an index and writes it; None if there is none."""
     from qmd.config.holders import older
-    from qmd.config.paths import cache_dir
 
     try:
         cache = cache_dir(os.environ)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import apsw
 
 from qmd.store import base
+from qmd.store.sqlite import integrity, postings, titles
 from qmd.store.sqlite.blocks import Audit, audit, rebuild
 from qmd.store.sqlite.database import Part
 from qmd.store.sqlite.documents import drop_documents, drop_unused_texts
@@ -62,8 +63,6 @@ class Upkeep(Part, base.Upkeep):
 
     def _index_again(self, on_step: OnStep) -> None:
         """Index the words of all documents again, if those in the full-text index are others."""
-        from qmd.store.sqlite import postings, titles
-
         with self._database.snapshot() as db:
             differ = postings.differ(db, on_step)
         if differ:
@@ -72,8 +71,6 @@ class Upkeep(Part, base.Upkeep):
                 titles.renew(db, everything=True)
 
     def faults(self, on_step: OnStep) -> list[Fault]:
-        from qmd.store.sqlite import integrity
-
         with self._database.snapshot() as db:
             # Without it Ctrl-C would have no effect before the end.
             db.set_progress_handler(lambda: False, _INSTRUCTIONS)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import apsw
+import numpy as np
 
 from qmd.store import base
 from qmd.store.sqlite.blocks import block_versions, rebuild
@@ -16,7 +17,6 @@ from qmd.store.sqlite.scope_filter import within
 from qmd.store.values import Scope, VectorSet
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 #: Chunks whose tokens are counted together, and populations whose counts are cached between searches.
@@ -122,8 +122,6 @@ class VectorSets(Part, base.VectorSets):
 
     def _frequencies_within(self, embedder: str, scope: Scope) -> _Frequencies:
         """Return (chunks, chunks by token) of a scope's collections. Cached until their blocks change."""
-        import numpy as np
-
         with self._database.snapshot() as db:
             blocks = sorted(block_versions(self._database, embedder, scope))
             key = (embedder, scope.collections, self._database.identity())
