@@ -1,17 +1,20 @@
-"""The rule that makes the command of a session, for arbitrary fields; and logs of SQLite."""
+"""The rule that makes the command of a session, for arbitrary fields; and the database of OpenCode."""
 
 from __future__ import annotations
 
 import shlex
-import sqlite3
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmd.sources.formats.wal import applied
+from qmd.sources.formats import opencode
+from qmd.sources.formats.base import Unreadable
+from qmd.sources.read import RawBytes
 from qmd.text.sessions import AGENTS, session_of
-from tests.transcripts import SES, UUID
+from qmd.types import Extracted
+from tests.transcripts import SES, UUID, OpenCode
 
 _TEXT = st.text(max_size=60) | st.sampled_from([UUID, SES, "/work/my shop", "/w/it's", "C:\\w", "/w;true"])
 
@@ -40,41 +43,39 @@ def test_documents_of_other_formats_have_no_session(fields: dict[str, tuple[str,
     assert session_of({**fields, "format": ("markdown",)}) is None
 
 
-def _rows(data: bytes, log: bytes) -> int:
-    with sqlite3.connect(":memory:") as db:
-        db.deserialize(applied(data, log))
-        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        tables = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-        return int(db.execute("SELECT count(*) FROM t").fetchone()[0]) if tables else -1
+def _keys(data: bytes, log: bytes) -> list[str]:
+    found = opencode.extract_all(RawBytes("a.db", data, beside=log))
+    return [key for key, content in found if isinstance(content, Extracted)]
 
 
 def test_log_of_a_database_adds_the_transactions_that_it_has_committed(tmp_path: Path) -> None:
-    file = tmp_path / "a.db"
-    db = sqlite3.connect(file)
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA wal_autocheckpoint = 0")
-    db.execute("CREATE TABLE t (x)")
-    for number in range(100):
-        db.execute("INSERT INTO t VALUES (?)", (f"{number} " * 200,))
-        db.commit()
-    data, log = file.read_bytes(), (tmp_path / "a.db-wal").read_bytes()
-    assert _rows(data, log) == 100
-    assert _rows(data, log[:-1]) == 99
-    assert 0 < _rows(data, log[: len(log) // 2]) < 100
-    assert _rows(data, b"") == _rows(data, b"\0" * 100) == -1
+    file = tmp_path / "opencode.db"
+    base = OpenCode(file)
+    keys = [f"ses_{number:012}" for number in range(50)]
+    for key in keys:
+        base.session(key)
+        base.say([({"role": "user"}, [{"type": "text", "text": "A linnet. " * 200}])], key)
+    data, log = file.read_bytes(), file.with_name("opencode.db-wal").read_bytes()
+    assert _keys(data, log) == keys
+    assert _keys(data, log[:-1]) == keys[:-1]
+    half = _keys(data, log[: len(log) // 2])
+    assert 0 < len(half) < 50
     changed = bytearray(log)
     changed[len(log) // 2] ^= 1
-    assert 0 < _rows(data, bytes(changed)) < 100
+    assert _keys(data, bytes(changed)) == half
+    for other in (b"", b"\0" * 100, b"\x37\x7f\x06\x82" + b"\xff" * 5_000):
+        with pytest.raises(Unreadable, match="no transcript"):
+            _keys(data, other)
     # Frames of before the last checkpoint are still in the file, but do not count.
-    db.execute("PRAGMA wal_checkpoint")
-    db.execute("DELETE FROM t WHERE rowid > 50")
-    db.commit()
-    assert _rows(file.read_bytes(), (tmp_path / "a.db-wal").read_bytes()) == 50
-    db.close()
+    base.db.execute("PRAGMA wal_checkpoint")
+    base.db.execute("DELETE FROM session WHERE id > ?", (keys[9],))
+    base.db.commit()
+    assert _keys(file.read_bytes(), file.with_name("opencode.db-wal").read_bytes()) == keys[:10]
+    base.db.close()
 
 
-@given(st.binary(min_size=20, max_size=200), st.binary(max_size=200))
-def test_bytes_that_are_no_log_change_nothing_but_the_version(data: bytes, log: bytes) -> None:
-    found = applied(data, log)
-    assert found[:18] == data[:18]
-    assert found[20:] == data[20:]
+@given(st.binary(max_size=200), st.binary(max_size=200))
+def test_bytes_that_are_no_database_are_refused(data: bytes, log: bytes) -> None:
+    for start in (b"", b"SQLite format 3\0"):
+        with pytest.raises(Unreadable):
+            _keys(start + data, log)

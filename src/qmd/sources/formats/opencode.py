@@ -1,19 +1,20 @@
 """The database of OpenCode (`opencode.db`): each session is a document, `opencode.db#ses_...`.
 
-The file is read as bytes, with the changes in its write-ahead log, into a database in memory.
+The file and its write-ahead log are in memory, where SQLite reads them.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Any
 
-from qmd.sources.formats import transcript, wal
+import apsw
+
+from qmd.sources.formats import transcript
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
 from qmd.types import Extracted
 
@@ -25,18 +26,79 @@ media_type = transcript.media_type
 _MAX_SESSIONS, _MAX_VALUE = 100_000, 20_000_000
 _MAGIC = b"SQLite format 3\0"
 _KEY = re.compile(r"\w{1,100}", re.ASCII)
-#: Sessions of sub-agents have a parent.
+#: Texts are decoded here, because they may not be UTF-8. Sessions of sub-agents have a parent.
 _SESSIONS = """
-    SELECT id, substr(title, 1, 1000), substr(directory, 1, 10000), time_created, time_updated
+    SELECT CAST(id AS BLOB), CAST(substr(title, 1, 1000) AS BLOB), CAST(substr(directory, 1, 10000) AS BLOB),
+        time_created, time_updated
     FROM session WHERE parent_id IS NULL
     ORDER BY time_created, id LIMIT ?
 """
 #: A value that is too large is left out.
-_DATA = f"CASE WHEN length(data) <= {_MAX_VALUE} THEN data END"
-_MESSAGES = f"SELECT id, {_DATA} FROM message WHERE session_id = ? ORDER BY time_created, id"
-_PARTS = f"SELECT message_id, {_DATA} FROM part WHERE session_id = ? ORDER BY message_id, id"
+_DATA = f"CASE WHEN length(data) <= {_MAX_VALUE} THEN CAST(data AS BLOB) END"
+_MESSAGES = f"SELECT CAST(id AS BLOB), {_DATA} FROM message WHERE session_id = ? ORDER BY time_created, id"
+_PARTS = f"SELECT CAST(message_id AS BLOB), {_DATA} FROM part WHERE session_id = ? ORDER BY message_id, id"
 #: Version 2 keeps a message with its parts.
-_WHOLE = f"SELECT type, {_DATA} FROM session_message WHERE session_id = ? ORDER BY seq"
+_WHOLE = f"SELECT CAST(type AS BLOB), {_DATA} FROM session_message WHERE session_id = ? ORDER BY seq"
+
+
+class _File:
+    """A file in memory that is only read."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802 - the names are those of SQLite
+        return self._data[offset : offset + amount]
+
+    def xFileSize(self) -> int:  # noqa: N802
+        return len(self._data)
+
+    def xFileControl(self, *_: int) -> bool:  # noqa: N802
+        return False
+
+    def nothing(self, *_: int) -> int:
+        """Do nothing: nobody else has the file."""
+        return 0
+
+    xLock = xUnlock = xCheckReservedLock = xSectorSize = xDeviceCharacteristics = xClose = nothing  # noqa: N815
+
+
+class _Memory(apsw.VFS):
+    """A file and its write-ahead log for SQLite, which reads them without locks and writes nothing."""
+
+    def __init__(self, file: RawFile) -> None:
+        self.name = f"memory {id(file)}"
+        super().__init__(self.name, "")
+        self._file = file
+
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> Any:  # noqa: N802
+        is_log = flags[0] & apsw.SQLITE_OPEN_WAL
+        flags[1] = apsw.SQLITE_OPEN_READONLY
+        return _File(self._file.beside if is_log else self._file.data)
+
+    def xAccess(self, pathname: str, flags: int) -> bool:  # noqa: N802
+        return pathname.endswith("-wal") and bool(self._file.beside)
+
+    def xFullPathname(self, name: str) -> str:  # noqa: N802
+        return name
+
+
+@contextmanager
+def _opened(file: RawFile) -> Iterator[apsw.Connection]:
+    memory = _Memory(file)
+    try:
+        with closing(apsw.Connection("file", apsw.SQLITE_OPEN_READONLY, memory.name)) as db:
+            # A stored value is not larger than its file.
+            db.limit(apsw.SQLITE_LIMIT_LENGTH, len(file.data) + len(file.beside))
+            # Views and triggers of a hostile file run nothing that is not part of SQLite. Alone, SQLite keeps
+            # the index of the log in memory. Sorting would write a file, which this process may not.
+            db.execute("PRAGMA trusted_schema = OFF; PRAGMA locking_mode = EXCLUSIVE")
+            db.execute("PRAGMA query_only = ON; PRAGMA temp_store = MEMORY")
+            yield db
+    except apsw.Error as error:
+        raise Unreadable(DAMAGED, str(error)) from error
+    finally:
+        memory.unregister()
 
 
 def extract(file: RawFile) -> Extracted:
@@ -48,46 +110,36 @@ def extract(file: RawFile) -> Extracted:
 
 
 def extract_all(file: RawFile) -> Iterator[tuple[str, Extracted | Unreadable]]:
-    data = wal.applied(file.data, file.beside)
-    if not data.startswith(_MAGIC):
+    if not file.data.startswith(_MAGIC):
         raise Unreadable(DAMAGED, "not a database of SQLite")
-    with closing(sqlite3.connect(":memory:")) as db:
-        db.deserialize(data)
-        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, len(data))  # a stored value is not larger than its file
-        del data
-        db.text_factory = lambda value: value.decode(errors="replace")
-        # Views and triggers of a hostile file run nothing that is not part of SQLite.
-        db.execute("PRAGMA trusted_schema = OFF")
-        db.execute("PRAGMA query_only = ON")
-        # Sorting what is not small would write a file, which this process may not.
-        db.execute("PRAGMA temp_store = MEMORY")
-        try:
-            tables = {row[0] for row in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-            if not {"session", "message", "part"} <= tables:
-                raise Unreadable(transcript.OTHER)
-            for key, title, folder, created, updated in db.execute(_SESSIONS, (_MAX_SESSIONS,)):
-                if not isinstance(key, str) or not _KEY.fullmatch(key):
-                    continue
-                time = {"created": created, "updated": updated}
-                info = {"id": key, "title": title, "directory": folder, "time": time}
-                try:
-                    messages = _messages(db, key)
-                    if not messages and "session_message" in tables:
-                        messages = _whole_messages(db, key)
-                    found = transcript.render([{"info": info, "messages": messages}])
-                except sqlite3.Error as error:
-                    yield key, Unreadable(DAMAGED, str(error))
-                    continue
-                except Unreadable as error:
-                    yield key, error
-                    continue
-                if found.text:
-                    yield key, found
-        except sqlite3.Error as error:
-            raise Unreadable(DAMAGED, str(error)) from error
+    with _opened(file) as db:
+        tables = {
+            row[0] for row in db.execute("SELECT CAST(name AS BLOB) FROM sqlite_schema WHERE type = 'table'")
+        }
+        if not {b"session", b"message", b"part"} <= tables:
+            raise Unreadable(transcript.OTHER)
+        for values in db.execute(_SESSIONS, (_MAX_SESSIONS,)):
+            key, title, folder, created, updated = map(_text, values)
+            if not isinstance(key, str) or not _KEY.fullmatch(key):
+                continue
+            time = {"created": created, "updated": updated}
+            info = {"id": key, "title": title, "directory": folder, "time": time}
+            try:
+                messages = _messages(db, key)
+                if not messages and b"session_message" in tables:
+                    messages = _whole_messages(db, key)
+                found = transcript.render([{"info": info, "messages": messages}])
+            except apsw.Error as error:
+                yield key, Unreadable(DAMAGED, str(error))
+                continue
+            except Unreadable as error:
+                yield key, error
+                continue
+            if found.text:
+                yield key, found
 
 
-def _messages(db: sqlite3.Connection, session: str) -> list[dict[str, Any]]:
+def _messages(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
     """Return the messages of a session as `opencode export` prints them."""
     parts = defaultdict(list)
     for message, data in db.execute(_PARTS, (session,)):
@@ -98,18 +150,22 @@ def _messages(db: sqlite3.Connection, session: str) -> list[dict[str, Any]]:
     ]
 
 
-def _whole_messages(db: sqlite3.Connection, session: str) -> list[dict[str, Any]]:
+def _whole_messages(db: apsw.Connection, session: str) -> list[dict[str, Any]]:
     messages = []
     for role, data in db.execute(_WHOLE, (session,)):
         message = _object(data)
-        parts = [{"type": "text", "text": message.get("text")}] if role == "user" else message.get("content")
-        messages.append({"info": {**message, "role": role}, "parts": parts})
+        parts = [{"type": "text", "text": message.get("text")}] if role == b"user" else message.get("content")
+        messages.append({"info": {**message, "role": _text(role)}, "parts": parts})
     return messages
 
 
 def _object(data: Any) -> dict[str, Any]:
     try:
-        value = json.loads(data)
+        value = json.loads(_text(data))
     except (TypeError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> Any:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
