@@ -8,9 +8,8 @@ from importlib.resources import files
 
 import pytest
 
-from qmd.features.page.chinese import CHINESE, ENGINE
 from qmd.features.page.filters import FACETS, chips, facet, filter_for
-from qmd.features.page.messages import choose
+from qmd.features.page.messages import CHINESE, ENGINE, choose
 from qmd.features.page.search import plain_snippet
 from qmd.text.query import as_prose, as_typed
 from qmd.types import ValueCount

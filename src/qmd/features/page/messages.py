@@ -5,13 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from qmd.features.page.chinese import CHINESE, ENGINE
+from msgspec.json import decode
 
 #: Takes an English text with `{name}` for values, and the values.
 Translate = Callable[..., str]
 
+_TEXTS = decode(Path(__file__).with_name("chinese.json").read_bytes(), type=dict[str, dict[str, str]])
+#: The texts of the page in Chinese.
+CHINESE: Mapping[str, str] = _TEXTS["page"]
+#: Messages of the engine in Chinese, which come with their values in them.
+ENGINE: Mapping[str, str] = _TEXTS["engine"]
 #: A value in one of these that `re.escape` has escaped.
 _VALUE = re.compile(r"\\\{(\w+)\\\}")
 
