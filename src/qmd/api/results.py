@@ -6,22 +6,21 @@ Values of the engine are sent as they are where their fields are those of the an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_type_hints
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
 from qmd import types
 from qmd.api.listings import Commit, whole
 from qmd.api.texts import address, heading, hit_line
+from qmd.engine.documents.notes import kinds, kinds_of_hits
 from qmd.engine.documents.pages import Page
 from qmd.engine.requests import SearchRequest
 from qmd.text.snippet import numbered
 from qmd.text.uris import to_uri
 from qmd.text.wording import visible
-from qmd.types import StageStatus, ValueCount
+from qmd.types import StageStatus, ValueCount, notes
 from qmd.types.citations import Standing
-from qmd.types.sessions import AgentSession
-from qmd.types.states import DocumentState
 
 
 class Anchor(Struct, frozen=True):
@@ -39,6 +38,11 @@ class Passage(Struct, frozen=True):
     score: float
     text: str
 
+    @classmethod
+    def of(cls, passage: types.Snippet) -> Self:
+        """Return the passage as it is sent."""
+        return cls(passage.line, passage.section, passage.score, _numbered(passage))
+
 
 class SourcePassage(Struct, frozen=True):
     """The passage of the document asked about that a result is similar to."""
@@ -48,20 +52,13 @@ class SourcePassage(Struct, frozen=True):
     text: str
 
     @classmethod
-    def of(cls, passage: types.Snippet | None) -> Self | None:
-        """Return the passage as it is sent; None if there is none."""
-        return None if passage is None else cls(passage.line, passage.section, _numbered(passage))
+    def of(cls, passage: types.Snippet) -> Self:
+        """Return the passage as it is sent."""
+        return cls(passage.line, passage.section, _numbered(passage))
 
 
-class Hit(Struct, frozen=True, omit_defaults=True):
-    """One document, best first. `explain` has the scores of each step if the request asks for them.
-
-    `address` is what `get` takes to read on from the passage. `anchor` is the place in a source file that has
-    places, such as page 12 of a PDF. `state` is there unless the document is current: superseded, by which
-    document, expired and so on. `pinned` is true if the user pinned it to the query. `also` names folded
-    documents with the same text. `session` is the session of a coding agent whose transcript it is. `body`
-    is the whole text.
-    """
+class _Place(Struct, frozen=True, omit_defaults=True):
+    """Where a hit is found."""
 
     docid: str
     file: str
@@ -73,12 +70,42 @@ class Hit(Struct, frozen=True, omit_defaults=True):
     snippet: str
     address: str
     anchor: Anchor | None = None
-    state: DocumentState | None = None
-    pinned: bool = False
-    also: tuple[str, ...] = ()
-    session: AgentSession | None = None
-    passages: tuple[Passage, ...] = ()
-    similar_to: SourcePassage | None = None
+
+
+def _field(kind: type[notes.Note]) -> tuple[str, Any, Any]:
+    """Return the name, the type and the default of the field for a kind of note."""
+    data = get_type_hints(vars(kind)["data"].fget)["return"] if "data" in vars(kind) else kind
+    data = SourcePassage if data is types.Snippet else data
+    return kind.key, data if kind.nothing is not None else data | None, kind.nothing
+
+
+def _data(note: notes.Note) -> Any:
+    """Return the value of the field for a note."""
+    return SourcePassage.of(note.data) if isinstance(note.data, types.Snippet) else note.data
+
+
+if TYPE_CHECKING:
+    _NotedHit = _Place
+else:
+    _KINDS = notes.shown(kinds_of_hits(), "hit")
+    _FIELDS = [
+        *(_field(kind) for kind in _KINDS if not kind.quotes),
+        ("passages", tuple[Passage, ...], ()),
+        *(_field(kind) for kind in _KINDS if kind.quotes),
+    ]
+    _NotedHit = defstruct("_NotedHit", _FIELDS, bases=(_Place,), frozen=True, omit_defaults=True)
+
+
+class Hit(_NotedHit, frozen=True, omit_defaults=True):
+    """One document, best first. `explain` has the scores of each step if the request asks for them.
+
+    `address` is what `get` takes to read on from the passage. `anchor` is the place in a source file that has
+    places, such as page 12 of a PDF. `state` is there unless the document is current: superseded, by which
+    document, expired and so on. `pinned` is true if the user pinned it to the query. `also` names folded
+    documents with the same text. `session` is the session of a coding agent whose transcript it is. `body`
+    is the whole text.
+    """
+
     explain: dict[str, Any] | UnsetType = UNSET
     body: str | UnsetType = UNSET
 
@@ -96,15 +123,8 @@ class Hit(Struct, frozen=True, omit_defaults=True):
             snippet=_numbered(hit.snippet),
             address=address(hit),
             anchor=_anchor(hit.anchor),
-            state=_state(hit.state),
-            pinned=hit.pinned,
-            also=hit.also,
-            session=hit.session,
-            passages=tuple(
-                Passage(each.line, each.section, each.score, _numbered(each))
-                for each in (hit.passages if passages else ())
-            ),
-            similar_to=SourcePassage.of(hit.similar_to),
+            **{note.key: _data(note) for note in hit.notes},
+            **({"passages": tuple(map(Passage.of, hit.passages))} if passages else {}),
             explain=UNSET if hit.explain is None else dict(hit.explain),
             body=UNSET if hit.body is None else hit.body,
         )
@@ -166,10 +186,6 @@ def _anchor(anchor: types.Anchor | None) -> Anchor | None:
     return None if anchor is None else Anchor(anchor.kind, anchor.value)
 
 
-def _state(state: DocumentState) -> DocumentState | None:
-    return None if state.is_current else state
-
-
 class PackResult(Struct, frozen=True):
     """A pack: its passages in reading order by document.
 
@@ -204,7 +220,26 @@ class PackResult(Struct, frozen=True):
         )
 
 
-class Document(Struct, frozen=True, omit_defaults=True):
+class _Text(Struct, frozen=True, omit_defaults=True):
+    """The text of a document."""
+
+    uri: str
+    name: str
+    title: str
+    mimeType: str  # noqa: N815 - as MCP clients expect it; HTTP has the same name
+    text: str
+    sourceType: str | None = None  # noqa: N815
+    anchor: Anchor | None = None
+
+
+if TYPE_CHECKING:
+    _NotedText = _Text
+else:
+    _FIELDS = [*map(_field, notes.shown(kinds(), "document"))]
+    _NotedText = defstruct("_NotedText", _FIELDS, bases=(_Text,), frozen=True, omit_defaults=True)
+
+
+class Document(_NotedText, frozen=True, omit_defaults=True):
     """A document, with the fields of an MCP resource.
 
     `sourceType` is the media type of the file if the text was extracted from a format other than Markdown,
@@ -214,15 +249,6 @@ class Document(Struct, frozen=True, omit_defaults=True):
     date.
     """
 
-    uri: str
-    name: str
-    title: str
-    mimeType: str  # noqa: N815 - as MCP clients expect it; HTTP has the same name
-    text: str
-    sourceType: str | None = None  # noqa: N815
-    anchor: Anchor | None = None
-    session: AgentSession | None = None
-    state: DocumentState | None = None
     commit: Commit | None = None
 
     @classmethod
@@ -235,8 +261,9 @@ class Document(Struct, frozen=True, omit_defaults=True):
         text = numbered(page.text.removesuffix("\n"), page.first_line) if line_numbers else page.text
         if page.context:
             text = f"<!-- Context: {page.context} -->\n\n{text}"
-        if page.state.sinks:
-            text = f"<!-- State: {_in_comment(page.state.line)} -->\n\n{text}"
+        for note in page.notes:
+            if note.warns:
+                text = f"<!-- {note.key.capitalize()}: {_in_comment(note.line)} -->\n\n{text}"
         if page.unread_since:
             text = f"<!-- Text of before: the file could not be read since {page.unread_since} -->\n\n{text}"
         if named:
@@ -252,8 +279,7 @@ class Document(Struct, frozen=True, omit_defaults=True):
             text=text,
             sourceType=None if page.source_type in ("", "text/markdown") else page.source_type,
             anchor=_anchor(page.anchor),
-            session=page.session,
-            state=_state(page.state),
+            **{note.key: _data(note) for note in page.notes},
             commit=None if page.commit is None else Commit.of(page.commit),
         )
 

@@ -15,6 +15,7 @@ from msgspec import Meta, Struct
 from qmd.api import arguments as asked
 from qmd.api import operations, results, states
 from qmd.api.reading import Request, in_camel_case
+from qmd.engine.documents.notes import kinds_of_hits
 from qmd.errors import UsageError
 
 _PARAMETER = re.compile(r"\{(\w+)(?::path)?\}")
@@ -141,7 +142,10 @@ _SEARCHED = ("query", "limit", "min_score", "collection", "author", "after", "be
 _UNLISTED = ("session",)
 _ONLY_QUERY = ("collections", "intent", "candidate_limit", "rerank", "pack", "again", *_UNLISTED)
 _QUERIED = ("query", "searches", *_SEARCHED[1:], *_ONLY_QUERY)
-_HIDDEN = tuple("content facets pinned also state session passages similar_to explain body note".split())
+_HIDDEN = (
+    *("content", "facets", "passages", "explain", "body", "note"),
+    *(kind.key for kind in kinds_of_hits()),
+)
 _AS = Meta(description="As in search.")
 #: A text in schemas, because Gemini and OpenAI refuse objects without properties. Objects are accepted, too.
 _TEXT = Meta(extra_json_schema={"type": "string"})

@@ -9,7 +9,7 @@ from qmd.errors import DocumentNotFoundError, QmdError
 from qmd.text.snippet import numbered
 from qmd.text.wording import plural, visible
 from qmd.types.citations import CitationCheck
-from qmd.types.sessions import in_line
+from qmd.types.notes import shown
 
 #: The lines that an agent should ask for to read around a hit.
 READ_LINES = 20
@@ -25,10 +25,7 @@ def heading(response: types.SearchResponse) -> str:
 def hit_line(hit: types.Hit) -> str:
     """Return a result of a search in one line, with its section unless that is the title."""
     section = f" ({visible(hit.section)})" if hit.section not in ("", hit.title) else ""
-    notes = " [pinned]" if hit.pinned else ""
-    notes += f" [{visible(hit.state.line)}]" if not hit.state.is_current else ""
-    notes += f" [also {', '.join(map(visible, hit.also))}]" if hit.also else ""
-    notes += f" [{in_line(hit.session)}]" if hit.session else ""
+    notes = "".join(f" [{visible(note.said)}]" for note in shown(hit.notes, "list"))
     place = f":{hit.anchor.address}" if hit.anchor else ""
     return f"{hit.docid} {hit.percent}% {visible(hit.file)}{place} - {visible(hit.title)}{section}{notes}"
 

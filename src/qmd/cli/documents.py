@@ -84,8 +84,9 @@ def get(
         session.note(f"as of {in_one_line(page.commit)}")
     format_name = options.chosen_format()
     view = view_for(session, arguments)
-    if format_name == "cli" and not view.terminal and not page.state.is_current:
-        session.note(f"{page.document.file} is {page.state.line}")
+    for note in page.notes if format_name == "cli" and not view.terminal else ():
+        if note.sentence:
+            session.note(f"{page.document.file} {note.sentence}")
     if page.unread_since:
         since = page.unread_since
         session.note(f"{page.document.file} could not be read since {since}: this is its text of before")

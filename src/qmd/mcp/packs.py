@@ -46,6 +46,6 @@ def _passage(passage: PackedPassage) -> dict[str, Any]:
         return {**named, "snippet": markdown.again(passage)}
     also = {"also": passage.also} if passage.also else {}
     date: dict[str, Any] = {"date": passage.date} if passage.date else {}
-    date |= {"state": to_builtins(passage.state)} if passage.state is not None else {}
+    date |= {note.key: to_builtins(note) for note in passage.notes if not note.apart}
     score = round(passage.score, 2)
     return {**named, "section": passage.section, **date, "score": score, **also, "snippet": passage.text}

@@ -60,6 +60,9 @@ from qmd.types.content import (
     LinkKind as LinkKind,
 )
 from qmd.types.content import (
+    Snippet as Snippet,
+)
+from qmd.types.content import (
     SourceText as SourceText,
 )
 from qmd.types.documents import (
@@ -112,9 +115,6 @@ from qmd.types.search import (
 )
 from qmd.types.search import (
     SearchType as SearchType,
-)
-from qmd.types.search import (
-    Snippet as Snippet,
 )
 from qmd.types.search import (
     SortOrder as SortOrder,

@@ -35,6 +35,16 @@ class Anchor(Struct, frozen=True):
         return f"{self.kind[0]}{self.value}"
 
 
+class Snippet(Struct, frozen=True):
+    """A passage of a document for a query."""
+
+    text: str  #: The passage as in the file
+    first_line: int  #: The line number of the passage's first line in the file
+    line: int  #: The line number of the first line with a match
+    section: str = ""  #: The headings above the line, as `Operations > Backups`
+    score: float = 0.0  #: How well it matches compared with the document's other passages, 0..1
+
+
 class Extracted(Struct, frozen=True):
     """The content of a source file.
 

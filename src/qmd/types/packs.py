@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from qmd.types.notes import Note
 from qmd.types.search import Stage
 from qmd.types.sessions import AgentSession
 from qmd.types.states import DocumentState
@@ -26,6 +27,12 @@ class PackedPassage(Struct, frozen=True, omit_defaults=True, kw_only=True):
     again: bool = False  #: Whether the session was given it before, so that the text is not repeated
     session: AgentSession | None = None  #: The session of a coding agent whose transcript it is from
     text: str = ""
+
+    @property
+    def notes(self) -> list[Note]:
+        """What there is to say of its document."""
+        values = (getattr(self, name) for name in self.__struct_fields__)
+        return [value for value in values if isinstance(value, Note)]
 
     @property
     def address(self) -> str:

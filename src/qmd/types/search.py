@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from qmd.types.content import Anchor
+from qmd.types.content import Anchor, Snippet
 from qmd.types.documents import Chunk
 from qmd.types.lists import ValueCount
+from qmd.types.notes import Copies, Note, Pin, Source, first
 from qmd.types.sessions import AgentSession
 from qmd.types.states import CURRENT, DocumentState
 from qmd.types.traces import Signal, Trace, explained
@@ -60,16 +61,6 @@ class Ranked(Struct, frozen=True):
     also: tuple[str, ...] = ()  #: The display paths of other documents with the same text
 
 
-class Snippet(Struct, frozen=True):
-    """A passage of a document for a query."""
-
-    text: str  #: The passage as in the file
-    first_line: int  #: The line number of the passage's first line in the file
-    line: int  #: The line number of the first line with a match
-    section: str = ""  #: The headings above the line, as `Operations > Backups`
-    score: float = 0.0  #: How well it matches compared with the document's other passages, 0..1
-
-
 class Hit(Struct, frozen=True):
     """One document of a search result.
 
@@ -90,13 +81,36 @@ class Hit(Struct, frozen=True):
     passages: tuple[Snippet, ...] = ()  #: As many passages as the request asks for; the snippet is the best
     anchor: Anchor | None = None  #: The place in the source file, if lines of the text are not lines of it
     date: str = ""  #: The date of the document, as in `Document`
-    state: DocumentState = CURRENT  #: Whether it is still the present word: superseded, expired and so on
     body: str | None = None
     traces: tuple[Trace, ...] = ()  #: How its score came about, if the request asks for that
-    pinned: bool = False  #: Whether the user pinned it for this query
-    also: tuple[str, ...] = ()  #: The display paths of other documents with the same text
-    similar_to: Snippet | None = None  #: The passage of the document asked about that it is similar to
-    session: AgentSession | None = None  #: The session of a coding agent whose transcript it is
+    notes: tuple[Note, ...] = ()  #: What there is to say of it beside its text
+
+    @property
+    def state(self) -> DocumentState:
+        """Whether it is still the present word: superseded, expired and so on."""
+        return first(self.notes, DocumentState) or CURRENT
+
+    @property
+    def session(self) -> AgentSession | None:
+        """The session of a coding agent whose transcript it is."""
+        return first(self.notes, AgentSession)
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the user pinned it for this query."""
+        return first(self.notes, Pin) is not None
+
+    @property
+    def also(self) -> tuple[str, ...]:
+        """The display paths of other documents with the same text."""
+        copies = first(self.notes, Copies)
+        return () if copies is None else copies.files
+
+    @property
+    def similar_to(self) -> Snippet | None:
+        """The passage of the document asked about that it is similar to."""
+        source = first(self.notes, Source)
+        return None if source is None else source.passage
 
     @property
     def explain(self) -> Mapping[str, Any] | None:

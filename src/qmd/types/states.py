@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias, get_args
 
-from msgspec import Struct
+from msgspec.structs import replace
+
+from qmd.types.notes import Note, Row
 
 StateName = Literal["current", "draft", "done", "upcoming", "archived", "deprecated", "expired", "superseded"]
 #: From the one that says least against a document to the one that says most.
@@ -88,8 +90,10 @@ STATE_FIELDS: Mapping[str, StateRole] = {
 }
 
 
-class DocumentState(Struct, frozen=True, omit_defaults=True):
+class DocumentState(Note, frozen=True, omit_defaults=True):
     """The state of a document, with what replaces it or the day that it depends on, if they are known."""
+
+    key = "state"
 
     name: StateName
     by: str = ""  #: The display path of the document that replaces it
@@ -125,6 +129,21 @@ class DocumentState(Struct, frozen=True, omit_defaults=True):
     def line(self) -> str:
         """The state in a few words: `superseded by notes/new.md`."""
         return self.pattern.format(by=self.by, date=self.date)
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        return (("State", self.line, "name"),)
+
+    @property
+    def sentence(self) -> str:
+        return f"is {self.line}"
+
+    @property
+    def warns(self) -> bool:
+        return self.sinks
+
+    def inert(self, address: Callable[[str], str], text: Callable[[str], str]) -> DocumentState:
+        return replace(self, by=address(self.by))
 
 
 CURRENT = DocumentState("current")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import subprocess
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients import server_of
 from tests.packages import install
 from tests.users import User
 
@@ -76,6 +79,45 @@ def test_example_feature_adds_a_command_and_a_method(user: User, tmp_path: Path)
         missing = user.run(*args)
         assert (missing.returncode, missing.stdout) == (1, "")
         assert "Document not found" in missing.stderr
+
+
+def test_example_feature_adds_a_note_to_hits_on_every_face(user: User, tmp_path: Path) -> None:
+    pip_install(user, EXAMPLES / "qmd-reading-time", tmp_path / "site")
+    (user.notes / "long.md").write_text("many heron words " * 230, encoding="utf-8")
+    (user.notes / "short.md").write_text("a heron\n", encoding="utf-8")
+    assert user.run("collection", "add", str(user.notes), "--name", "notes").returncode == 0
+
+    def shown(form: str, *args: str) -> str:
+        return user.run(*(args or ("search", "heron")), "--format", form).stdout
+
+    hits = {hit["file"]: hit.get("reading_time") for hit in json.loads(shown("json"))}
+    assert hits == {"qmd://notes/long.md": {"minutes": 3}, "qmd://notes/short.md": None}
+    assert json.loads(shown("json", "get", "long.md"))["reading_time"] == {"minutes": 3}
+    assert shown("cli").count("Reading time: 3 min\n") == 1
+    assert shown("cli", "multi-get", "long.md,short.md").count("Reading time: 3 min\n") == 1
+    assert sorted(row["reading_time"] for row in csv.DictReader(io.StringIO(shown("csv")))) == ["", "3 min"]
+    assert shown("xml").count(' reading_time="3 min"') == 1
+    assert shown("md").count("**reading_time:** 3 min") == 1
+    assert shown("files").count(',"3 min"\n') == 1
+    with server_of(user, "--transport", "http") as server:
+        found = server.ok("POST", "/search", {"query": "heron"})
+        assert [hit.get("reading_time") for hit in found["results"]].count({"minutes": 3}) == 1
+        assert found["content"].count(" [3 min]") == 1
+        told = server.ok("POST", "/get", {"file": "long.md"})
+        assert told["document"]["reading_time"] == {"minutes": 3}
+        assert "ReadingTime" in server.ok("GET", "/openapi.json")["components"]["schemas"]
+        assert server.ask("GET", "/?q=heron").text.count("3 min") == 1
+        assert "3 min" in server.ask("GET", "/read/notes/long.md").text
+
+
+def test_broken_note_of_a_plugin_is_a_step_that_did_not_run(user: User, tmp_path: Path) -> None:
+    add_to_path(user, install(tmp_path / "site", "torn", "qmd.notes", {"title": ":note"}, "1 / 0"))
+    assert user.run("collection", "add", str(user.notes), "--name", "notes").returncode == 0
+    found = user.run("search", "deploy")
+    assert found.returncode == 0
+    assert "the package 'torn 1.0' is broken (qmd.notes: title): ZeroDivisionError" in found.stderr
+    assert user.run("get", "deploy.md").returncode == 0
+    assert "the package 'torn 1.0' is broken" in user.run("doctor").stdout
 
 
 @pytest.mark.parametrize("file", ["qmd_contacts.py", "pyproject.toml"])

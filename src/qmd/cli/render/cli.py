@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from qmd.cli.render.passage import labelled, passage
@@ -23,9 +23,8 @@ from qmd.cli.terminal import (
 
 if TYPE_CHECKING:
     from qmd.engine.documents.pages import Page, Skipped
-    from qmd.types import Anchor, Document, Hit, Snippet
-    from qmd.types.sessions import AgentSession
-    from qmd.types.states import DocumentState
+    from qmd.types import Anchor, Document, Hit
+    from qmd.types.notes import Note
 
 #: Percentages above which a score is green or yellow.
 _GOOD, _FAIR = 70, 40
@@ -58,18 +57,15 @@ def heading(page: Page, view: View) -> str:
 
 
 def _hit(hit: Hit, view: View) -> str:
-    also = ", ".join(clean_name(file, terminal=view.terminal) for file in hit.also)
+    remarks = "".join(f", {note.remark}" for note in hit.notes if note.remark)
     colour = GREEN if hit.percent > _GOOD else YELLOW if hit.percent > _FAIR else DIM
     lines = [
         _location(hit, view, line=hit.line, show_line=True, anchor=hit.anchor),
         *labelled("Title: ", view.shown(one_line(hit.title, terminal=False)), view, BOLD),
         *_section(hit, view),
         *_context(hit.context, view),
-        *_state(hit.state, view),
-        *_similar_to(hit.similar_to, view),
-        *_session(hit.session, view),
-        *(labelled("Also: ", also, view) if also else []),
-        f"Score: {view.styled(f'{hit.percent}%', colour)}{', pinned to this query' if hit.pinned else ''}",
+        *_notes(hit.notes, view),
+        f"Score: {view.styled(f'{hit.percent}%', colour)}{remarks}",
     ]
     if view.explain and hit.traces:
         from qmd.cli.render.explain import breakdown
@@ -88,14 +84,6 @@ def _section(hit: Hit, view: View) -> list[str]:
     return labelled("Section: ", view.shown(one_line(section, terminal=False)), view, DIM) if section else []
 
 
-def _similar_to(passage: Snippet | None, view: View) -> list[str]:
-    """Return the passage of the document asked about that a hit is similar to: its line and headings."""
-    if passage is None:
-        return []
-    section = view.shown(one_line(passage.section, terminal=False))
-    return labelled("Similar to: ", f"line {passage.line}{section and ', '}{section}", view, DIM)
-
-
 def _context(context: str | None, view: View) -> list[str]:
     # From general to specific, one per line.
     lines = (line for line in (context or "").split("\n") if line.strip())
@@ -108,28 +96,24 @@ def _context(context: str | None, view: View) -> list[str]:
 
 
 def _about(page: Page, view: View) -> list[str]:
-    """Return the lines about a document: its context, its state, and the session that it is of."""
-    return [
-        *_context(page.context, view),
-        *_state(page.state, view),
-        *_session(page.session, view),
-    ]
+    """Return the lines about a document: its context, and its notes."""
+    return [*_context(page.context, view), *_notes(page.notes, view)]
 
 
-def _session(session: AgentSession | None, view: View) -> list[str]:
-    """Return the lines that say which session it is, and what resumes it: a line of its own, to be copied."""
-    if session is None:
-        return []
-    about = ", ".join(filter(None, (session.agent, session.day, session.project)))
-    lines = labelled("Session: ", view.shown(one_line(about, terminal=False)), view)
-    return (
-        [*lines, f"Resume: {clean_name(session.resume, terminal=view.terminal)}"] if session.resume else lines
-    )
+def _notes(notes: Sequence[Note], view: View) -> list[str]:
+    """Return the lines of notes. A command is a line of its own, to be copied."""
+    from qmd.types.notes import shown  # help does without it
 
-
-def _state(state: DocumentState, view: View) -> list[str]:
-    line = clean_name(state.line, terminal=view.terminal)
-    return [] if state.is_current else labelled("State: ", line, view)
+    lines: list[str] = []
+    for heading, text, form in (row for note in shown(notes, "people") for row in note.rows):
+        if form == "command":
+            lines.append(f"{heading}: {clean_name(text, terminal=view.terminal)}")
+        elif form == "name":
+            lines += labelled(f"{heading}: ", clean_name(text, terminal=view.terminal), view)
+        else:
+            codes = (DIM,) if form == "aside" else ()
+            lines += labelled(f"{heading}: ", view.shown(one_line(text, terminal=False)), view, *codes)
+    return lines
 
 
 def _location(

@@ -12,8 +12,7 @@ from qmd.cli.render.view import View, address, skipped_because
 if TYPE_CHECKING:
     from qmd.engine.documents.pages import Page, Skipped
     from qmd.types import Anchor, Hit, Snippet
-    from qmd.types.sessions import AgentSession
-    from qmd.types.states import DocumentState
+    from qmd.types.notes import Note
 
 
 class Entry(Struct, frozen=True):
@@ -33,17 +32,9 @@ class Entry(Struct, frozen=True):
     total_lines: int | None = None
     score: float = 0.0
     section: str | None = None
-    pinned: bool = False
-    state: DocumentState | None = None
-    also: tuple[str, ...] = ()
     passages: tuple[Snippet, ...] = ()
-    similar_to: Snippet | None = None
     explain: Mapping[str, Any] | None = None
-    session: AgentSession | None = None
-
-    @property
-    def state_line(self) -> str | None:
-        return None if self.state is None else self.state.line
+    notes: tuple[Note, ...] = ()
 
     @property
     def skipped(self) -> bool:
@@ -62,13 +53,9 @@ def hit_entry(hit: Hit, view: View) -> Entry:
         hit.anchor,
         score=hit.score,
         section=hit.section or None,
-        pinned=hit.pinned,
-        state=_state(hit.state),
-        also=tuple(map(address, hit.also)),
         passages=hit.passages if len(hit.passages) > 1 and not view.full else (),
-        similar_to=hit.similar_to,
         explain=hit.explain if view.explain else None,
-        session=hit.session,
+        notes=tuple(note.addressed(address) for note in hit.notes),
     )
 
 
@@ -86,13 +73,8 @@ def page_entry(item: Page | Skipped, view: View) -> Entry:
         item.first_line,
         item.anchor,
         item.total_lines,
-        state=_state(item.state),
-        session=item.session,
+        notes=item.notes,
     )
-
-
-def _state(state: DocumentState) -> DocumentState | None:
-    return None if state.is_current else state
 
 
 def with_note(entries: list[Entry], view: View) -> list[Entry]:

@@ -14,6 +14,7 @@ from qmd.cli.render.entries import Entry, hit_entry, page_entry, with_note
 from qmd.cli.render.rows import Listing, Writer, program_text
 from qmd.cli.render.view import View
 from qmd.cli.terminal import one_line
+from qmd.types.notes import OF_SEARCHES, TOGETHER, shown
 
 if TYPE_CHECKING:
     from qmd.engine.documents.pages import Page, Skipped
@@ -42,6 +43,7 @@ def json_hits(hits: Sequence[Hit], view: View) -> list[dict[str, Any]]:
 def _json_hit(entry: Entry) -> dict[str, Any]:
     if entry.content == "note":
         return {"note": entry.text}
+    notes = shown(entry.notes, "hit")
     return _without_none(
         docid=entry.docid,
         score=round(entry.score, 2),
@@ -51,13 +53,10 @@ def _json_hit(entry: Entry) -> dict[str, Any]:
         title=entry.title,
         section=entry.section,
         context=entry.context,
-        state=entry.state,
-        pinned=entry.pinned or None,
-        also=list(entry.also) or None,
-        session=entry.session,
+        **{note.key: note.data for note in notes if not note.quotes},
         **{entry.content: entry.text},
         passages=[*map(_json_passage, entry.passages)] or None,
-        similar_to=_json_source(entry.similar_to),
+        **{note.key: _json_quoted(note.data) for note in notes if note.quotes},
         explain=_rounded(entry.explain),
     )
 
@@ -67,9 +66,7 @@ def _json_passage(passage: Snippet) -> dict[str, Any]:
     return _without_none(line=passage.line, section=section, score=score, text=passage.text)
 
 
-def _json_source(passage: Snippet | None) -> dict[str, Any] | None:
-    if passage is None:
-        return None
+def _json_quoted(passage: Snippet) -> dict[str, Any]:
     return _without_none(line=passage.line, section=passage.section or None, text=passage.text)
 
 
@@ -91,8 +88,7 @@ def _json_page(entry: Entry) -> dict[str, Any]:
         line=entry.line,
         anchor=_json_anchor(entry.anchor),
         total_lines=entry.total_lines,
-        state=entry.state,
-        session=entry.session,
+        **{note.key: note.data for note in shown(entry.notes, "hit")},
         **{entry.content: entry.text},
     )
 
@@ -140,10 +136,13 @@ def _csv_pages(entries: Sequence[Entry]) -> str:
 
 def _csvwith_note(heading: Sequence[str], rows: Sequence[Sequence[Any]], entries: Sequence[Entry]) -> str:
     """Add columns that are only there if they have values, because programs may count columns."""
-    names = ["pinned", "also"] * any(entry.pinned or entry.also for entry in entries)
-    names += ["state_line"] * any(entry.state for entry in entries)
-    more = [[getattr(entry, name) for name in names] for entry in entries]
-    first = (*heading, *(name.removesuffix("_line") for name in names))
+    found = [{note.key: note.cell for note in entry.notes} for entry in entries]
+    had = {key for cells in found for key in cells}
+    had |= {*TOGETHER} if had.intersection(TOGETHER) else set()
+    kinds = {type(note): None for entry in entries for note in entry.notes} | dict.fromkeys(OF_SEARCHES)
+    columns = [kind for kind in shown([*kinds], "columns") if kind.key in had]
+    more = [[cells.get(kind.key, kind.nothing) for kind in columns] for cells in found]
+    first = (*heading, *(kind.key for kind in columns))
     return _csv([first, *((*row, *added) for row, added in zip(rows, more, strict=True))])
 
 
@@ -187,12 +186,10 @@ def _files(entries: Sequence[Entry], *, scores: bool) -> str:
         if entry.context:
             # Always quoted, and without line breaks, because each line is one document.
             cells.append(_quoted(one_line(entry.context, terminal=False)))
-        cells += ["[SKIPPED]"] * entry.skipped + ["[PINNED]"] * entry.pinned
-        if entry.state_line:
-            cells.append(_quoted(one_line(entry.state_line, terminal=False)))
-        if entry.also:
-            files = ", ".join(one_line(file, terminal=False) for file in entry.also)
-            cells.append(_quoted(f"also: {files}"))
+        cells += ["[SKIPPED]"] * entry.skipped
+        for note in shown(entry.notes, "attributes"):
+            line = one_line(": ".join(filter(None, (note.label, note.line))), terminal=False)
+            cells.append(_quoted(line) if note.line else f"[{note.key.upper()}]")
         lines.append(",".join(cells) + "\n")
     return "".join(lines)
 
@@ -211,12 +208,8 @@ def _markdown(entries: Sequence[Entry]) -> str:
             continue
         place = entry.anchor and f"{entry.anchor.kind} {entry.anchor.value}"
         values = {"file": entry.file, "docid": entry.docid, "place": place, "section": entry.section}
-        values |= {
-            "context": entry.context,
-            "state": entry.state_line,
-            "pinned": "yes" if entry.pinned else None,
-        }
-        values |= {"also": ", ".join(entry.also)}
+        values |= {"context": entry.context}
+        values |= {note.key: note.line or "yes" for note in shown(entry.notes, "markdown")}
         fields = [f"**{name}:** {one_line(text, terminal=False)}" for name, text in values.items() if text]
         text = f"*{entry.text}*" if entry.skipped else entry.text.rstrip("\n")
         title = f"# {one_line(entry.title, terminal=False)}"
@@ -253,9 +246,7 @@ def _xml(root: str, entries: Sequence[Entry]) -> str:
         attributes |= {
             "anchor": None if entry.anchor is None else entry.anchor.address,
             "skipped": "true" if entry.skipped else None,
-            "pinned": "true" if entry.pinned else None,
-            "state": entry.state_line,
-            "also": ", ".join(entry.also) or None,
+            **{note.key: note.line or "true" for note in shown(entry.notes, "attributes")},
         }
         elements.append(_element("file", attributes, f"\n{entry.text}\n") + "\n")
     return _xml_document(root, elements)

@@ -261,10 +261,10 @@ def _shown(item: Hit | Page | Skipped) -> tuple[object, ...]:
     match item:
         case Hit():
             passages = [(each.line, each.section, each.text) for each in _passages(item)]
-            names = (item.docid, item.file, item.title, item.score, item.context, item.date, item.also)
-            return (*names, item.state, passages, item.body)
+            names = (item.docid, item.file, item.title, item.score, item.context, item.date)
+            return (*names, item.notes, passages, item.body)
         case Page():
             document = item.document
-            described = document.docid, document.file, document.title, item.state
+            described = document.docid, document.file, document.title, item.notes
             return (*described, item.context, item.first_line, item.text)
     return item.document.file, item.bytes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from math import inf
 from typing import Protocol, Unpack
 from urllib.parse import unquote
@@ -17,10 +16,10 @@ from qmd.engine.documents import files
 from qmd.engine.documents.fields import check_fields, explain_empty, filtered
 from qmd.engine.documents.fitting import Limit, as_json, fit_page, fit_pages, most_bytes
 from qmd.engine.documents.links import Links
+from qmd.engine.documents.notes import notes_of
 from qmd.engine.documents.pages import Page, Pages, Skipped
 from qmd.engine.documents.references import Location, References
-from qmd.engine.documents.sessions import sessions_of
-from qmd.engine.documents.stated import states_in, unread_since
+from qmd.engine.documents.stated import unread_since
 from qmd.engine.parts import Part
 from qmd.engine.requests import ALL, DEFAULT_MAX_BYTES, FilterOptions, collections_of, unknown_collection
 from qmd.errors import DocumentNotFoundError, NotFoundError, QmdError, UsageError
@@ -36,7 +35,6 @@ from qmd.text.similar import did_you_mean
 from qmd.text.uris import is_uri, split_fragment, split_listing, split_location
 from qmd.types import Anchor, Author, Commit, Config, Document, Section, SourceText
 from qmd.types.cancelling import Cancelled
-from qmd.types.states import CURRENT
 
 
 class DocumentMethods(Part):
@@ -291,7 +289,6 @@ class Library(References):
         super().__init__(store, config)
         self._version = version
         self._sections: dict[int, tuple[Section, ...]] = {}
-        self._states = cache(lambda: states_in(store, config))
 
     def place(self, reference: str) -> Location:
         """Return the document of a reference, and the lines that it names. Raises as `Index.get`."""
@@ -411,8 +408,7 @@ class Library(References):
                 for low, high in fences(text)
                 if high > before and low < before + len(part)
             ),
-            session=sessions_of(self._store, [document]).get(document.id),
-            state=CURRENT if (states := self._states()) is None else states.of(document.id),
+            notes=notes_of(self._store, self._config, [document])[document.id],
             commit=commit,
             unread_since="" if commit is not None else unread_since(self._store, document),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from qmd.types import Anchor, Commit, Document
+from qmd.types.notes import Note, first
 from qmd.types.sessions import AgentSession
 from qmd.types.states import CURRENT, DocumentState
 
@@ -24,12 +25,21 @@ class Page(Struct, frozen=True):
     media_type: str = "text/markdown"  #: The media type of the text
     anchors: tuple[Anchor, ...] = ()  #: The places in the source file, by the lines of the whole document
     fences: tuple[tuple[int, int], ...] = ()  #: The spans of code in the text
-    session: AgentSession | None = None  #: The session of a coding agent whose transcript it is
+    notes: tuple[Note, ...] = ()  #: What there is to say of it beside its text
     note: str = ""  #: What was left out of the text to stay within a number of tokens
-    state: DocumentState = CURRENT  #: Whether the document is still the present word
     commit: Commit | None = None  #: The commit that the text is from, if it is that of a date
     #: Since when the file could not be read, if its text is that of before
     unread_since: str = ""
+
+    @property
+    def state(self) -> DocumentState:
+        """Whether the document is still the present word."""
+        return first(self.notes, DocumentState) or CURRENT
+
+    @property
+    def session(self) -> AgentSession | None:
+        """The session of a coding agent whose transcript it is."""
+        return first(self.notes, AgentSession)
 
     @property
     def whole(self) -> bool:

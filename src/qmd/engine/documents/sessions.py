@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from qmd.engine.documents.notes import Kind
 from qmd.store.base import Store
-from qmd.types import Document
+from qmd.types import Config, Document
 from qmd.types.sessions import AgentSession
 
 
-def sessions_of(store: Store, documents: Iterable[Document]) -> dict[int, AgentSession]:
+def _sessions_of(store: Store, config: Config, documents: Iterable[Document]) -> dict[int, AgentSession]:
     """Return the sessions of documents by id, without documents that are no transcripts."""
     ids = [document.id for document in documents if _may_be_one(document.path)]
     if not ids:
@@ -23,3 +24,6 @@ def sessions_of(store: Store, documents: Iterable[Document]) -> dict[int, AgentS
 def _may_be_one(path: str) -> bool:
     """Return whether a path is that of a file, or in a file, that a format of transcripts reads."""
     return path.lower().endswith((".jsonl", ".json")) or ".db#" in path.lower()
+
+
+SESSION = Kind(AgentSession, _sessions_of)

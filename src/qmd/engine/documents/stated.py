@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from qmd.engine.documents.notes import Kind
 from qmd.store.base import Store
 from qmd.types import Config, Document, Hit
+from qmd.types.states import CURRENT, DocumentState
 
 if TYPE_CHECKING:
     from qmd.engine.documents.states import States
@@ -22,6 +24,18 @@ def states_in(store: Store, config: Config) -> States | None:
     from qmd.engine.documents.states import states_of
 
     return states_of(store, config)
+
+
+def _states_of(store: Store, config: Config, documents: Sequence[Document]) -> dict[int, DocumentState]:
+    """Return the states of documents by id, without those that are current."""
+    states = states_in(store, config)
+    if states is None:
+        return {}
+    found = {document.id: states.of(document.id) for document in documents}
+    return {identity: state for identity, state in found.items() if state is not CURRENT}
+
+
+STATE = Kind(DocumentState, _states_of)
 
 
 def unread_since(store: Store, document: Document | Hit) -> str:

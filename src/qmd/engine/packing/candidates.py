@@ -11,8 +11,7 @@ from qmd.store.base import Store
 from qmd.text.blocks import front_matter_end
 from qmd.text.paragraphs import paragraphs
 from qmd.types import Anchor, Document, Hit, Snippet
-from qmd.types.sessions import AgentSession
-from qmd.types.states import DocumentState
+from qmd.types.notes import Note
 
 #: Documents with a lower score are no candidates. At this one no evidence of the measured sets is lost.
 LEAST = 0.1
@@ -36,8 +35,7 @@ class Source(Struct):
     anchors: Sequence[Anchor]
     scores: list[float]
     body: int
-    state: DocumentState
-    session: AgentSession | None = None
+    notes: tuple[Note, ...]
     relevance: dict[int, list[float]] = field(default_factory=dict)
 
     def add(self, question: int, hit: Hit, skip: Callable[[str], bool]) -> None:
@@ -99,8 +97,7 @@ def sources(
         new = {
             hit.file: store.documents.find(hit.collection, hit.path) for hit in hits if hit.file not in read
         }
-        states = {hit.file: hit.state for hit in hits}
-        hit_sessions = {hit.file: hit.session for hit in hits}
+        notes = {hit.file: hit.notes for hit in hits}
         ids = [document.id for document in new.values() if document is not None]
         texts, anchors = store.documents.texts(ids), store.fields.anchors(ids)
         for file, document in new.items():
@@ -113,8 +110,7 @@ def sources(
                     anchors.get(document.id, ()),
                     [0.0] * len(found),
                     front_matter_end(text),
-                    states[file],
-                    hit_sessions.get(file),
+                    notes[file],
                 )
         for hit in hits:
             if hit.file in read:

@@ -13,7 +13,6 @@ from qmd.text.inert import inert
 from qmd.text.regex import lazy
 from qmd.text.wording import plural, visible
 from qmd.types import Pack, PackedPassage, Stage
-from qmd.types.sessions import in_line
 
 #: Characters of the goal that the heading shows, and of the section of a passage.
 _GOAL, _SECTION = 120, 120
@@ -75,10 +74,10 @@ def header(passage: PackedPassage) -> str:
     """Return the line above a passage."""
     section = visible(passage.section)
     parts = [visible(passage.address), passage.hash, passage.date, section[:_SECTION]]
-    parts += [f"[{visible(passage.state.line)}]"] if passage.state is not None else []
+    parts += [f"[{visible(note.line)}]" for note in passage.notes if not note.apart]
     also = f" (also {', '.join(map(visible, passage.also))})" if passage.also else ""
-    session = f" [{in_line(passage.session)}]" if passage.session else ""
-    return inert(f"[{passage.number}] {' '.join(filter(None, parts))}{also}{session}")
+    apart = "".join(f" [{visible(note.line)}]" for note in passage.notes if note.apart)
+    return inert(f"[{passage.number}] {' '.join(filter(None, parts))}{also}{apart}")
 
 
 def escaped(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from itertools import pairwise
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,6 +27,7 @@ from qmd.text.questions import questions
 from qmd.text.regex import lazy
 from qmd.text.shingles import contained, shingles
 from qmd.types import Config, Pack, PackedPassage, SearchResponse, Section
+from qmd.types.notes import OF_SEARCHES
 
 #: The documents whose paragraphs are candidates for each question.
 DOCUMENTS = 30
@@ -274,7 +276,7 @@ def _weighed(paragraph: _Paragraph, source: Source) -> choice.Paragraph:
     text = source.text[paragraph.start : paragraph.end]
     address = _address(source, paragraph.start, paragraph.end)
     frame = budget.count(f"[10] {address} {'0' * HASH} {source.document.date[:10]}") + _FENCE
-    frame += 0 if source.state.is_current else budget.count(source.state.line)
+    frame += sum(budget.count(note.line) for note in _notes(source).values() if not note.apart)
     price = 0 if paragraph.unchanged else budget.count(address) + _AGAIN if paragraph.again else None
     return choice.Paragraph(
         document=paragraph.source,
@@ -332,8 +334,6 @@ def _passage(
 ) -> PackedPassage:
     text = source.text[first.start : last.end]
     lines = _lines(source.text, first.start, last.end)
-    state = None if source.state.is_current else source.state
-    session = source.session
     return PackedPassage(
         number=number,
         file=inert_address(source.document.file),
@@ -343,13 +343,19 @@ def _passage(
         hash=passage_hash(markdown.escaped(text))[:HASH],
         section=inert(_section(outline, lines[0]) or _section(outline, lines[1])),
         date=source.document.date[:10],
-        state=state and replace(state, by=inert_address(state.by)),
         score=max(source.scores),
         also=tuple(map(inert_address, also)),
         again=first.again,
-        session=session and replace(session, project=inert(session.project)),
         text="" if first.again else inert(text),
+        **_notes(source),
     )
+
+
+def _notes(source: Source) -> dict[str, Any]:
+    """Return what there is to say of a document that its passages have room for, by key."""
+    names = PackedPassage.__struct_fields__
+    found = (note for note in source.notes if note.key in names and not isinstance(note, OF_SEARCHES))
+    return {note.key: note.inert(inert_address, inert) for note in found}
 
 
 def _section(outline: Sequence[Section], line: int) -> str:

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
 from qmd.config.contexts import context_for
-from qmd.engine.documents.sessions import sessions_of
+from qmd.engine.documents.notes import broken_kinds, notes_of
 from qmd.engine.retrieval.passages import choose_passages
 from qmd.engine.retrieval.search import Search
 from qmd.store.values import LEFT_OUT
 from qmd.text.anchors import anchor_at
 from qmd.text.highlight import Highlighter
 from qmd.types import Hit, Ranked, Snippet
-from qmd.types.states import CURRENT
-
-if TYPE_CHECKING:
-    from qmd.engine.documents.states import States
+from qmd.types.notes import Copies, Note, Pin, Source
 
 
 def make_hits(
-    search: Search,
-    highlighter: Highlighter,
-    ranked: Sequence[Ranked],
-    states: States | None,
-    source: str = "",
+    search: Search, highlighter: Highlighter, ranked: Sequence[Ranked], source: str = ""
 ) -> tuple[Hit, ...]:
     """Return the hits of ranked documents in order, without documents that were removed meanwhile.
 
@@ -36,7 +28,9 @@ def make_hits(
     ids = [item.document for item in ranked]
     documents, texts = store.documents.by_id(ids), store.documents.texts(ids)
     anchors = store.fields.anchors(ids)
-    sessions = sessions_of(store, documents.values())
+    notes = notes_of(store, search.config, [*documents.values()])
+    for error in broken_kinds():
+        search.skip("notes", error.in_one_line())
     hits: list[Hit] = []
     for item in ranked:
         document, text = documents.get(item.document), texts.get(item.document)
@@ -62,23 +56,22 @@ def make_hits(
                 passages=passages,
                 anchor=anchor_at(anchors.get(document.id, ()), best.line),
                 date=document.date,
-                state=CURRENT if states is None else states.of(document.id),
                 body=(text or best.text) if request.full else None,
                 traces=item.traces if request.explain else (),
-                pinned=item.pinned,
-                also=item.also,
-                similar_to=_source_passage(search, highlighter, item, source),
-                session=sessions.get(document.id),
+                notes=(*notes[document.id], *_notes(search, highlighter, item, source)),
             )
         )
     return tuple(hits)
 
 
-def _source_passage(search: Search, highlighter: Highlighter, item: Ranked, source: str) -> Snippet | None:
-    """Return the passage of the document asked about that a document is similar to, if any."""
-    if item.near is None:
-        return None
-    return _passages(search, highlighter, replace(item, chunk=item.near), source)[0]
+def _notes(search: Search, highlighter: Highlighter, item: Ranked, source: str) -> Iterator[Note]:
+    """Yield what the search has to say of a document."""
+    if item.pinned:
+        yield Pin()
+    if item.also:
+        yield Copies(item.also)
+    if item.near is not None:
+        yield Source(_passages(search, highlighter, replace(item, chunk=item.near), source)[0])
 
 
 def _passages(search: Search, highlighter: Highlighter, item: Ranked, text: str) -> tuple[Snippet, ...]:

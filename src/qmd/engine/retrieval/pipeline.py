@@ -114,7 +114,7 @@ class Pipeline:
             shown = adjuster.cut(ranked)
         else:
             search.skip("lexical" if plan.words else "vector", NO_TERMS)
-        hits = make_hits(search, found.highlighter, shown, states, found.source)
+        hits = make_hits(search, found.highlighter, shown, found.source)
         if search.vectors is not None:
             from qmd.engine.retrieval.retrievers import note_pending
 

@@ -31,6 +31,7 @@ from qmd.text.anchors import LINE, anchor_at
 from qmd.text.dates import of_mtime
 from qmd.text.uris import DEFAULT_EDITOR, NO_EDITOR, editor_address, encode_path, is_editor, is_uri, parse_uri
 from qmd.types import Anchor, Document, ResolvedLink
+from qmd.types.notes import Note, shown
 
 #: The time for a page on a slow machine; its budget is spent before on others.
 MAX_SECONDS = 10.0
@@ -77,6 +78,10 @@ class View(Struct, frozen=True):
     original: str | None
     anchor: Anchor | None
     indexed_at: str | None
+
+    @property
+    def notes(self) -> list[Note]:
+        return shown(self.page.notes, "page")
 
     @property
     def first_line(self) -> int:

@@ -26,8 +26,7 @@ from qmd.text.outline import heading_text
 from qmd.text.query import as_typed, parse
 from qmd.text.wording import plain, visible
 from qmd.types import Hit, SearchResponse, SortOrder
-from qmd.types.sessions import AgentSession
-from qmd.types.states import DocumentState
+from qmd.types.notes import Note, shown
 from qmd.types.traces import ContractBlend, Fusion, KeywordMatch, Trace, TunedBlend, VectorMatch
 
 Mode = Literal["words", "meaning", "both"]
@@ -96,14 +95,13 @@ class Result(Struct, frozen=True):
     crumbs: tuple[str, ...]
     section: Markup
     date: str
-    state: DocumentState
     tags: tuple[str, ...]
     snippet: Markup
     line: int
     place: tuple[str, int] | None  #: The kind and number of the page, slide or cell
     percent: int
     parts: tuple[Part, ...]
-    session: AgentSession | None = None
+    notes: tuple[Note, ...]
 
 
 class Results(Struct, frozen=True):
@@ -157,14 +155,14 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
     fields = index.fields_of([hit.file for hit in hits])
     unknown = response.unknown_fields
     find = highlighter(query, unknown)
-    shown = tuple(_result(hit, asked, fields.get(hit.file, {}), find) for hit in hits)
+    results = tuple(_result(hit, asked, fields.get(hit.file, {}), find) for hit in hits)
     # Words that are not complete yet say little about what is related, and nothing about an answer.
     related = _related(index, asked, response, hits) if facets else len(hits)
     return Results(
         asked,
         _mode(response, mode),
-        shown[:related],
-        shown[related:],
+        results[:related],
+        results[related:],
         tuple(
             facet(name, counts, asked.query, unknown) for name, counts in response.facets.items() if counts
         ),
@@ -208,14 +206,13 @@ def _result(hit: Hit, asked: Asked, fields: Mapping[str, tuple[Any, ...]], find:
         crumbs=tuple(visible(part) for part in place.split("/")),
         section=safe(marked(plain(section), find)),
         date=hit.date[:10],
-        state=hit.state,
         tags=tuple(visible(str(tag)) for tag in fields.get("tag", ())[:_MAX_TAGS]),
         snippet=safe(marked(plain_snippet(hit.snippet.text, hit.snippet.first_line, hit.title), find)),
         line=line,
         place=(hit.anchor.kind, hit.anchor.value) if hit.anchor and hit.anchor.kind != LINE else None,
         percent=hit.percent,
         parts=tuple(_parts(hit.traces)),
-        session=hit.session,
+        notes=tuple(shown(hit.notes, "page")),
     )
 
 
