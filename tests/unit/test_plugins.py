@@ -133,6 +133,15 @@ def test_format_plugin_gives_text_fields_and_links(
     assert [finding.message for finding in index.doctor() if finding.level == "problem"] == []
 
 
+def test_format_plugin_says_the_media_type_of_its_files(
+    index: qmd.Index, notes: Notes, installed: Install
+) -> None:
+    installed("cards", "qmd.formats", {"card": ""}, f"{FORMAT}\nsource_type = 'text/vcard'\n")
+    index.add_collection(str(notes({"a.card": "blue\npelicans\n"})), pattern="**/*")
+    page = index.get("a.card")
+    assert (page.media_type, page.source_type) == ("text/plain", "text/vcard")
+
+
 def test_changed_format_plugin_reads_its_files_again(
     index: qmd.Index, notes: Notes, installed: Install, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,7 +100,8 @@ class RawFile(Protocol):
 class Format(Protocol):
     """A source format: a module or an object.
 
-    A format of files that contain several documents also has a method `extract_all`, see `Container`.
+    A format of files that contain several documents also has a method `extract_all`, see `Container`. One
+    of another package may have a `source_type`, the media type of its files.
 
     Attributes:
         name: The value of the field `format` of its documents.

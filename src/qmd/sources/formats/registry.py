@@ -191,7 +191,12 @@ class Readers:
             return _AS_MARKDOWN
         if entry is None:
             return Reader(part, BUILTIN[name])
-        row = Row(f"{entry.module}:{entry.attr or ''}", isolated=True, container=isinstance(part, Container))
+        row = Row(
+            f"{entry.module}:{entry.attr or ''}",
+            source_type=str(getattr(part, "source_type", "")),
+            isolated=True,
+            container=isinstance(part, Container),
+        )
         return Reader(part, row, package_of(entry), str(entry.dist.locate_file("")) if entry.dist else "")
 
     def _selects(self, name: str) -> bool:
