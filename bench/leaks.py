@@ -30,10 +30,10 @@ from urllib.parse import quote
 
 from common import SOURCE, median, percentile, read_collection, say, table, write_json  # isort: skip
 from canaries import Canary, canaries, leaks, plant
-from qmd.engine.access import masking
+from qmd.features.secrets import masker
+from qmd.features.secrets.detection import find
 from qmd.text import tokens
 from qmd.text.query import parse
-from qmd.text.secrets import find
 
 #: Characters of a passage, as hits show them, and of a note around a canary.
 _PASSAGE, _NOTE = 300, 2_000
@@ -284,7 +284,7 @@ def _cost(environ: dict[str, str], planted: Sequence[Canary]) -> list[dict[str, 
                     seen.run(kind, request)
                 for name, seen in (("people", index), ("agents, cold", agent), ("agents, warm", agent)):
                     if name == "agents, cold":
-                        masking.masker_with.cache_clear()
+                        masker.masker_with.cache_clear()
                     start = time.process_time()
                     seen.run(kind, request)
                     times[name].append(1_000 * (time.process_time() - start))

@@ -1,10 +1,10 @@
-"""Make src/qmd/text/secret_shapes.tsv from the rules of gitleaks (https://github.com/gitleaks/gitleaks, MIT).
+"""Make features/secrets/shapes.tsv from the rules of gitleaks (https://github.com/gitleaks/gitleaks, MIT).
 
     python tools/make_secrets.py CHECKOUT/config/gitleaks.toml COMMIT
 
 Only rules about keys of a known shape are taken: those that begin with a name, such as `airtable = ...`, are
-covered by the names of `qmd.text.secret_names`, which also judges values. Patterns are rewritten for Python,
-and end at the end of a word, because keys in prose are followed by other signs than in source code.
+covered by the names of `qmd.features.secrets.names`, which also judges values. Patterns are rewritten for
+Python, and end at the end of a word, because keys in prose are followed by other signs than in source code.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-OUT = Path(__file__).parents[1] / "src/qmd/text/secret_shapes.tsv"
+OUT = Path(__file__).parents[1] / "src/qmd/features/secrets/shapes.tsv"
 #: The beginning of rules for names, and the end of most rules.
 NAMED = r"[\w.-]{0,50}?"
 END = re.compile(
     r"""\(\?:\[(?:\\x60|`|'|"|\\s|;|\^|\\w|-|a-zA-Z0-9\+/)+\](?:\|\\\\\[nr\])?(?:\|\$|\|\\z)+(?:\|\\b)?\)$"""
 )
-#: Rules that are not for texts, or that `qmd.text.secrets` has its own way for.
+#: Rules that are not for texts, or that `qmd.features.secrets.detection` has its own way for.
 SKIPPED = {
     "curl-auth-header",
     "curl-auth-user",

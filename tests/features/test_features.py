@@ -123,6 +123,44 @@ def test_asking_for_a_missing_feature_says_what_is_missing(feature: str, without
         assert len(hints) <= 1
 
 
+@pytest.mark.parametrize("feature", ["secrets"], indirect=True)
+def test_agents_get_nothing_without_masks(without: User) -> None:
+    missing = "the feature 'secrets', which this installation lacks"
+    for args in (
+        ("--agent", "search", "performance"),
+        ("--agent", "get", "notes/deploy.md"),
+        ("--agent", "ls", "notes/nowhere"),
+        ("pack", "performance"),
+        ("doctor", "--secrets"),
+    ):
+        refused = without.run(*args)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert missing in refused.stderr.splitlines()[0]
+        assert len(refused.stderr.splitlines()) == 2
+    assert without.ok("pack", "--secrets", "performance")
+    hook = without.run(
+        "hook", "run", "prompt", stdin=b'{"prompt": "What of performance?", "session_id": "1"}'
+    )
+    assert (hook.returncode, hook.stdout) == (0, "")
+    person, agent = (
+        without.ok("keys", "add", "ann").strip(),
+        without.ok("keys", "add", "bot", "--agent").strip(),
+    )
+    with server_of(without, "--transport", "http") as server:
+        asked = {"name": "search", "arguments": {"query": "performance"}}
+        answer = server.mcp("tools/call", **asked, key=person).json["result"]
+        assert answer["isError"]
+        assert missing in answer["content"][0]["text"]
+        for key, path, body in (
+            (agent, "/search", {"query": "performance"}),
+            (agent, "/get", {"file": "notes/deploy.md"}),
+            (person, "/pack", {"query": "performance"}),
+            (person, "/recall", {"prompt": "performance"}),
+        ):
+            assert missing in server.ask("POST", path, body, key=key).detail(503)
+        assert server.ask("POST", "/search", {"query": "performance"}, key=person).json["results"]
+
+
 def test_features_have_a_row_for_each_command() -> None:
     assert {name for feature in FEATURES for name in commands_of(feature)} == {*COMMANDS}
     folders = {entry.name for entry in Path(qmd.__file__).with_name("features").iterdir() if entry.is_dir()}

@@ -11,7 +11,7 @@ from qmd.cli import commands
 from qmd.cli.console import current
 from qmd.cli.record import Record
 from qmd.cli.terminal import can_ask, clean_name, note, shell_words
-from qmd.errors import ConfigError, SourceError
+from qmd.errors import ConfigError, PluginError, SourceError
 from qmd.text.digest import sha256
 
 if TYPE_CHECKING:
@@ -203,12 +203,15 @@ class Session:
         """Return a text as the reader of the output may see it: for an agent, secrets are masked."""
         if not self.for_agent:
             return text
-        from qmd.engine.access.masking import masker_with
+        from qmd.engine.access.masks import masker
 
         masks: tuple[str, ...] = ()
         with suppress(ConfigError):  # the message may be that it is broken
             masks = self._index.config.masks if self._index else ()
-        return masker_with(masks).mask(text)
+        try:
+            return masker(masks).mask(text)
+        except PluginError as error:  # an agent gets nothing but this
+            return text if text in (error.message, error.hint) else error.message
 
     def addressed(self, message: str) -> str:
         """Return a message whose commands name the index and the store that this command was given.

@@ -102,7 +102,7 @@ else:
             "qmd.engine.upkeep.status.StatusMethods": "indexed_at status",
             "qmd.engine.upkeep.models.ModelMethods": "model_loaded models pull pullable release_models",
             "qmd.engine.upkeep.copying.CopyMethods": "copy_store",
-            "qmd.engine.doctor.DoctorMethods": "doctor secrets stale",
+            "qmd.engine.doctor.DoctorMethods": "doctor stale",
             "qmd.engine.upkeep.cleanup.CleanupMethods": "cleanup",
             "qmd.engine.upkeep.backup.BackupMethods": "backup",
             "qmd.engine.upkeep.portable.ExportMethods": "export",

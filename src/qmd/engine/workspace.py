@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from qmd.config.locations import Locations
 from qmd.config.paths import cache_dir, check_project
 from qmd.config.settings import Settings, busy_timeout_ms, resolve
 from qmd.config.validate import require_file_name
+from qmd.engine.access.masks import masker_of, store_for_agents
 from qmd.engine.access.permissions import Permissions
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.opening import beside_foreign, read_store_url, unknown_keys
@@ -25,7 +26,7 @@ from qmd.system import lower_priority
 from qmd.types import Config
 
 if TYPE_CHECKING:
-    from qmd.engine.access.masking import Masker
+    from qmd.engine.access.masks import Masker
     from qmd.engine.access.project_trust import Trust
 
 
@@ -90,8 +91,6 @@ class Workspace(Struct, frozen=True):
     @property
     def masker(self) -> Masker:
         """What masks secrets, by the configuration as last read."""
-        from qmd.engine.access.masking import masker_of
-
         return masker_of(self.configuration.written)
 
     @property
@@ -103,9 +102,7 @@ class Workspace(Struct, frozen=True):
         """Return the workspace of a caller with these permissions."""
         if not permissions.agent or self.permissions.agent:
             return replace(self, permissions=permissions)
-        from qmd.engine.access.agent_store import AgentStore
-
-        store = cast("Store", AgentStore(self.store, lambda: self.masker))
+        store = store_for_agents(self.store, lambda: self.masker)
         return replace(self, permissions=permissions, store=store)
 
     def edited(self, written: Config) -> None:

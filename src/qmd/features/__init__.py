@@ -63,6 +63,11 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
     # The collections of tobi/qmd.
     "migration": {"qmd.commands": {"migrate": "command:migrate"}},
+    # Masks for agents in place of secrets.
+    "secrets": {
+        "qmd.agents": {"masks": "agent_store"},
+        "qmd.parts": {"secrets": "places:SecretMethods"},
+    },
     # The page in the browser.
     "page": {"qmd.pages": {"page": ""}},
     # The store for several machines.

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from qmd.features.evaluation.benchmarking import EvaluationMethods
     from qmd.features.evaluation.modes import Evaluation as Evaluation
 
-    class Methods(EvaluationMethods):
+    from qmd.features.secrets.places import SecretMethods
+
+    class Methods(EvaluationMethods, SecretMethods):
         """The methods of `Index` that features have."""
 # isort: on
 

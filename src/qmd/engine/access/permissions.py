@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.config.contexts import mapped, only
+from qmd.engine.access.masks import masker_of
 from qmd.errors import ConfigError, ForbiddenError
 from qmd.types import Config
 
@@ -49,8 +50,6 @@ class Permissions(Struct, frozen=True):
         if not self.contexts:
             config = only(config, ())
         elif self.agent:
-            from qmd.engine.access.masking import masker_of
-
             config = mapped(config, masker_of(config).mask)
         collections = {
             name: item

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from msgspec.structs import replace
 
+from qmd.engine.access.masks import masker_of
 from qmd.engine.access.permissions import Permissions
 from qmd.engine.access.rules import Rule
 from qmd.engine.places import context_target
@@ -46,7 +47,7 @@ _MEMBERS = {
     Rule(changes=True, action="fetch models, which everyone's searches use"): "pull",
     Rule(changes=True, action="pin or mark documents"): "mark pin unmark unpin",
     Rule(action="list the pins and marks of everyone"): "marks marks_digest",
-    Rule(action="examine the index"): "doctor secrets",
+    Rule(action="examine the index"): "doctor",
     Rule(action="ask about files on disk"): "absence why",
 }
 RULES = {name: rule for rule, names in _MEMBERS.items() for name in names.split()}
@@ -92,8 +93,6 @@ class RestrictedIndex:
         marks = self._index.marks()
         if not self._permissions.agent:
             return marks
-        from qmd.engine.access.masking import masker_of
-
         mask = masker_of(self._index.config).mask
         return [replace(mark, query=mask(mark.query)) for mark in marks if mark.indexed]
 

@@ -6,7 +6,7 @@ The doctor changes nothing. If a check fails, only the checks that depend on it 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from qmd.config.locations import Locations
 from qmd.config.paths import cache_dir
@@ -14,12 +14,10 @@ from qmd.config.settings import resolve
 from qmd.engine.access.project_trust import Trust
 from qmd.engine.doctor import agents, configuration, index_file, models, program
 from qmd.engine.doctor.finding import Finding, attempt
-from qmd.engine.doctor.secrets import SecretPlace, places
 from qmd.engine.doctor.stale import stale
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.opening import beside_foreign, find_locations
 from qmd.engine.parts import Part
-from qmd.engine.requests import collections_of
 from qmd.errors import ForbiddenError
 from qmd.store.values import OnStep
 
@@ -101,15 +99,3 @@ class DoctorMethods(Part):
     def stale(self) -> tuple[Finding, ...]:
         """Find what is out of date: expired documents, links to superseded ones, and contradictions."""
         return tuple(stale(self._workspace.store, self._workspace.config))
-
-    def secrets(
-        self, collections: Sequence[str] = (), *, on_step: OnStep = lambda _: None
-    ) -> list[SecretPlace]:
-        """List the places of the secrets that agents see masked, by path and line.
-
-        `collections` are names; all, if none is named. `on_step` is called before each collection. Raises
-        `CollectionNotFoundError`.
-        """
-        config = self._workspace.config
-        names = collections_of(config, collections) if collections else tuple(config.collections)
-        return list(places(self._workspace, names, on_step))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from qmd.config.index_yml import load
 from qmd.config.locations import Locations, locate
 from qmd.config.validate import nfc, require_file_name, require_unicode
-from qmd.engine.access.masking import Masker, masker_of
+from qmd.engine.access.masks import masker_of
 from qmd.errors import NotFoundError, SourceError, UsageError
 from qmd.features.archive.cache import TextCache
 from qmd.features.archive.folder import Entry, Folder, find_name
@@ -19,6 +20,9 @@ from qmd.features.archive.matching import Needle, Window, decode
 from qmd.features.archive.posts import Post, Section, in_sections, read_name
 from qmd.sources.paths import OnProblem, in_words, is_inside
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
+
+if TYPE_CHECKING:
+    from qmd.engine.access.masks import Masker
 
 VARIABLE = "QMD_ARCHIVE_DIR"
 #: Matches that a search shows.

@@ -28,7 +28,7 @@ from qmd.text.predicates import (
 from qmd.text.values import Value, fold
 
 if TYPE_CHECKING:
-    from qmd.engine.access.masking import Masker
+    from qmd.features.secrets.masker import Masker
     from qmd.store.base import Store
 
 #: Fields that come from the file, whose values are dates, numbers or names of the user's own.

@@ -18,7 +18,7 @@ from tests.clients import Server, server_of
 from tests.repositories import Repository, needs_git
 from tests.users import MakeUser, User
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+sys.path.insert(0, str(Path(__file__).parents[3] / "bench"))
 from canaries import Canary, accounts, canaries, leaks, plant
 
 pytestmark = pytest.mark.slow

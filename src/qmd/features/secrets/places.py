@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from qmd.engine.access.rules import Rule
+from qmd.engine.parts import Part
+from qmd.engine.requests import collections_of
 from qmd.engine.workspace import Workspace
+from qmd.features.secrets.masker import masker_with
 from qmd.store.values import OnStep
 
 #: Documents that are read at a time.
@@ -24,9 +28,9 @@ class SecretPlace(Struct, frozen=True):
     kind: str
 
 
-def places(workspace: Workspace, collections: Sequence[str], on_step: OnStep) -> Iterator[SecretPlace]:
+def _places(workspace: Workspace, collections: Sequence[str], on_step: OnStep) -> Iterator[SecretPlace]:
     """Yield the places of the secrets of collections, by path and line."""
-    documents, masker = workspace.store.documents, workspace.masker
+    documents, masker = workspace.store.documents, masker_with(workspace.config.masks)
     for name in collections:
         on_step(f"reading the documents of {name}")
         listed = list(documents.listing(name))
@@ -38,3 +42,21 @@ def places(workspace: Workspace, collections: Sequence[str], on_step: OnStep) ->
                 found = [(0, secret.kind) for secret in masker.find(document.path)]
                 found += [(text.count("\n", 0, start) + 1, kind) for start, _, kind in masker.of_text(text)]
                 yield from (SecretPlace(document.file, *place) for place in dict.fromkeys(found))
+
+
+class SecretMethods(Part):
+    """The method of `Index` that says where secrets are."""
+
+    _rules: Mapping[str, Rule] = {"secrets": Rule(action="examine the index")}
+
+    def secrets(
+        self, collections: Sequence[str] = (), *, on_step: OnStep = lambda _: None
+    ) -> list[SecretPlace]:
+        """List the places of the secrets that agents see masked, by path and line.
+
+        `collections` are names; all, if none is named. `on_step` is called before each collection. Raises
+        `CollectionNotFoundError`.
+        """
+        config = self._workspace.config
+        names = collections_of(config, collections) if collections else tuple(config.collections)
+        return list(_places(self._workspace, names, on_step))

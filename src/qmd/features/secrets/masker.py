@@ -10,11 +10,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from qmd.features.secrets.detection import Secret, find, mask
 from qmd.text.digest import sha256
-from qmd.text.secrets import Secret, find, mask
 from qmd.text.sessions import session_of
 from qmd.text.values import Value
-from qmd.types import Commit, Config, Document, Link, SourceText, ValueCount
+from qmd.types import Commit, Document, Link, SourceText, ValueCount
 
 #: Texts whose secrets are remembered. Those of a clean text take no room.
 _REMEMBERED = 20_000
@@ -143,8 +143,3 @@ class Masker:
 def masker_with(more: tuple[str, ...]) -> Masker:
     """Return the one masker of this process for some settings: a text has the same secrets in each index."""
     return Masker(more)
-
-
-def masker_of(config: Config) -> Masker:
-    """Return what masks secrets as a configuration says."""
-    return masker_with(config.masks)

@@ -10,12 +10,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import accumulate
 
-from qmd.text.account_numbers import account_numbers
+from qmd.features.secrets.accounts import account_numbers
+from qmd.features.secrets.names import NAMES, OTHER_NAMES, lower, named_secrets
+from qmd.features.secrets.records import passwords_in_addresses, recorded_secrets
+from qmd.features.secrets.shapes import keys_of_shape
+from qmd.features.secrets.values import Secret as Secret
 from qmd.text.regex import lazy
-from qmd.text.secret_names import NAMES, OTHER_NAMES, lower, named_secrets
-from qmd.text.secret_records import passwords_in_addresses, recorded_secrets
-from qmd.text.secret_shapes import keys_of_shape
-from qmd.text.secret_values import Secret as Secret
 
 #: The most characters of a private key.
 _PRIVATE = 40_000

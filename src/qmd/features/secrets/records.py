@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from qmd.features.secrets.values import Secret, is_code, is_filler, is_random
 from qmd.text.regex import lazy
-from qmd.text.secret_values import Secret, is_code, is_filler, is_random
 
 #: Values that describe a secret, or stand for none.
 _WORDS_FOR = frozenset(

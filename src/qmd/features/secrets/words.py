@@ -20,7 +20,7 @@ from qmd.text.predicates import Among, Not, both
 from qmd.text.query import LexicalQuery, Term
 
 if TYPE_CHECKING:
-    from qmd.engine.access.masking import Masker
+    from qmd.features.secrets.masker import Masker
     from qmd.store.base import Store
 
 #: A word in more documents is no secret. For fewer, the documents are read.

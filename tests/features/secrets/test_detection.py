@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+sys.path.insert(0, str(Path(__file__).parents[3] / "bench"))
 from canaries import canaries, leaks, plant
-from qmd.text.secret_shapes import _shapes
-from qmd.text.secrets import find, mask
+from qmd.features.secrets.detection import find, mask
+from qmd.features.secrets.shapes import _shapes
 from tests.regexes import Steps, attacks
 
 #: Words that secrets, names and code are made of.
@@ -158,9 +158,7 @@ _FOR_TOKEN = (
     "kX9_vR2-mQ7tZ4pL8wN3",
     "Zx81kqRocket77Launch",
 )
-FORMS = (
-    Path(__file__).with_name("secret_forms.txt").read_text(encoding="utf-8").rstrip("\n").split("\n--\n")[1:]
-)
+FORMS = Path(__file__).with_name("forms.txt").read_text(encoding="utf-8").rstrip("\n").split("\n--\n")[1:]
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from qmd.features.secrets.grids import columns
+from qmd.features.secrets.records import is_value
+from qmd.features.secrets.values import Secret, is_code, is_generated, is_like_password, is_random
 from qmd.text.regex import lazy
-from qmd.text.secret_grids import columns
-from qmd.text.secret_records import is_value
-from qmd.text.secret_values import Secret, is_code, is_generated, is_like_password, is_random
 
 #: What is looked for in the lower case of a text, and in texts of other scripts.
 NAMES = (

@@ -1,4 +1,4 @@
-"""Find keys that are known by their shape, as in `secret_shapes.tsv`.
+"""Find keys that are known by their shape, as in `shapes.tsv`.
 
 The table is made from the rules of gitleaks by `tools/make_secrets.py`. Only long words are looked at.
 """
@@ -13,8 +13,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from qmd.features.secrets.values import Secret, is_filler, is_random
 from qmd.text.regex import lazy
-from qmd.text.secret_values import Secret, is_filler, is_random
 
 #: Words with fewer characters are no key by their shape alone.
 _LEAST = 15
@@ -36,7 +36,7 @@ _ByKeyword: TypeAlias = Sequence[tuple[str, Sequence[_Shape]]]
 def _shapes() -> tuple[_ByKeyword, _ByKeyword]:
     """Return the shapes by a keyword that each has in lower case: by longer keywords, and by short ones."""
     by_keyword: dict[str, list[_Shape]] = {}
-    rows = (Path(__file__).with_name("secret_shapes.tsv")).read_text(encoding="utf-8").splitlines()
+    rows = (Path(__file__).with_name("shapes.tsv")).read_text(encoding="utf-8").splitlines()
     for kind, keywords, pattern in (row.split("\t") for row in rows if not row.startswith("#")):
         for keyword in keywords.split():
             by_keyword.setdefault(keyword, []).append(_Shape(kind, lazy(pattern)))

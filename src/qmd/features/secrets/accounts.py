@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from qmd.features.secrets.values import Secret
 from qmd.text.regex import lazy
-from qmd.text.secret_values import Secret
 
 #: The countries by the length of their numbers: those of the registry of ISO 13616, and others that use them.
 _COUNTRIES = {

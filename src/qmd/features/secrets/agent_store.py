@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from qmd.engine.access.kept import KeptDocuments
-from qmd.engine.access.secret_filters import MASK, SecretFilters
-from qmd.engine.access.secret_words import SecretWords
+from qmd.features.secrets.filters import MASK, SecretFilters
+from qmd.features.secrets.masker import Masker
+from qmd.features.secrets.masker import masker_with as masker_with
+from qmd.features.secrets.words import SecretWords
 from qmd.store.values import CollectionStats, LexicalMatches, Scope
 from qmd.text.predicates import Comparison
 from qmd.text.values import Value
 from qmd.types import Anchor, Document, FieldSummary, Link, ValueCount
 
 if TYPE_CHECKING:
-    from qmd.engine.access.masking import Masker
     from qmd.store.base import Store
     from qmd.store.values import ChunkMatch, Floats
     from qmd.text.query import LexicalQuery
