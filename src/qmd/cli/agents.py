@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import click
 
+from qmd.agents import having
 from qmd.cli.command import Group, OneOf
 from qmd.cli.options import Decorated, combined, flag
 from qmd.cli.session import Session
@@ -15,9 +16,7 @@ from qmd.cli.terminal import say, write
 from qmd.cli.usage import fail
 from qmd.processes import python
 
-#: As in `qmd.config.agents`, which the help does not import.
-TARGETS = ("claude", "codex", "cursor", "opencode")
-CLIENTS = ("claude", "claude-desktop", "codex", "cursor", "opencode", "vscode")
+TARGETS, CLIENTS = having("skills"), having("mcp")
 
 DONE = {
     "installed": "Installed {}",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
+from qmd.agents import having, title
 from qmd.cli import candidates
 from qmd.cli.command import Command, Group, typed
 from qmd.cli.indexing import collections_above, show_report
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from qmd.types import Collection
 
 ALIASES = {"rm": "remove", "mv": "rename", "info": "show", "set-update": "update-cmd"}
+*_AGENTS, _LAST = (title(name) for name in having("sessions"))
 #: Labels and texts.
 Rows: TypeAlias = "Sequence[tuple[str, str]]"
 #: The columns of a listing.
@@ -55,7 +57,7 @@ adding_options = combined(
     ),
     option("--ignore GLOB", None, "Do not index the files that match (may be repeated).", multiple=True),
     option("--encoding E", None, "The encoding of files that are not UTF-8, such as gb18030."),
-    flag("--sessions", help="Add the sessions of Claude Code, Codex, Gemini CLI and OpenCode that are here."),
+    flag("--sessions", help=f"Add the sessions of {', '.join(_AGENTS)} and {_LAST} that are here."),
 )
 
 

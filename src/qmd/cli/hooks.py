@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from qmd.agents import having
 from qmd.cli.agents import DONE, place_options, program
 from qmd.cli.command import Group, OneOf
 from qmd.cli.hook_run import run
@@ -18,8 +19,7 @@ from qmd.cli.terminal import say
 if TYPE_CHECKING:
     from qmd.config.hook_settings import Done
 
-#: As in `qmd.config.agents`, which the help does not import.
-TARGETS = ("claude", "codex", "gemini", "opencode")
+TARGETS = having("hooks")
 
 target_option = click.option(
     "--target",

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from qmd.agents import having, title
 from qmd.errors import ConfigError, UsageError
 
 Entry: TypeAlias = dict[str, Any]
@@ -100,7 +101,7 @@ _CLAUDE_EVENTS = {"session": "SessionStart", "prompt": "UserPromptSubmit", "comp
 #: Of several files of settings the first that exists is used, or else the first.
 AGENTS: dict[str, Agent] = {
     "claude": Agent(
-        "Claude Code",
+        title("claude"),
         "{claude}/skills",
         ".claude/skills",
         ("{claude_settings}/.claude.json",),
@@ -117,9 +118,11 @@ AGENTS: dict[str, Agent] = {
             ),
         ),
     ),
-    "claude-desktop": Agent("Claude Desktop", settings=("{application}/Claude/claude_desktop_config.json",)),
+    "claude-desktop": Agent(
+        title("claude-desktop"), settings=("{application}/Claude/claude_desktop_config.json",)
+    ),
     "codex": Agent(
-        "Codex",
+        title("codex"),
         "{home}/.agents/skills",
         ".agents/skills",
         ("{codex}/config.toml",),
@@ -139,14 +142,14 @@ AGENTS: dict[str, Agent] = {
         ),
     ),
     "cursor": Agent(
-        "Cursor",
+        title("cursor"),
         "{home}/.cursor/skills",
         ".cursor/skills",
         ("{home}/.cursor/mcp.json",),
         (".cursor/mcp.json",),
     ),
     "gemini": Agent(
-        "Gemini CLI",
+        title("gemini"),
         # https://geminicli.com/docs/hooks/reference
         hooks=Hooks(
             "0.61",
@@ -165,7 +168,7 @@ AGENTS: dict[str, Agent] = {
         ),
     ),
     "opencode": Agent(
-        "OpenCode",
+        title("opencode"),
         "{config}/opencode/skills",
         ".opencode/skills",
         ("{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc"),
@@ -191,7 +194,7 @@ AGENTS: dict[str, Agent] = {
         ),
     ),
     "vscode": Agent(
-        "VS Code",
+        title("vscode"),
         settings=("{application}/Code/User/mcp.json",),
         project_settings=(".vscode/mcp.json",),
         section="servers",
@@ -199,7 +202,7 @@ AGENTS: dict[str, Agent] = {
     ),
 }
 
-HOOKED = tuple(name for name, agent in AGENTS.items() if agent.hooks is not None)
+HOOKED = having("hooks")
 
 
 def skills_folder(name: str, environ: Mapping[str, str], project: str | None = None) -> str:

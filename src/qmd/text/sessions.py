@@ -8,6 +8,7 @@ from shlex import join
 
 from msgspec import Struct
 
+from qmd.agents import title
 from qmd.text.regex import lazy
 from qmd.text.wording import plain
 from qmd.types.sessions import AgentSession
@@ -35,10 +36,10 @@ class Agent(Struct, frozen=True):
 
 #: By the value of the field `agent` of transcripts.
 AGENTS: Mapping[str, Agent] = {
-    "claude-code": Agent("Claude Code", ("claude", "--resume")),
-    "codex": Agent("Codex", ("codex", "resume")),
-    "gemini": Agent("Gemini CLI", ("gemini", "--resume")),
-    "opencode": Agent("OpenCode", ("opencode", "--session"), _SES.fullmatch),
+    "claude-code": Agent(title("claude"), ("claude", "--resume")),
+    "codex": Agent(title("codex"), ("codex", "resume")),
+    "gemini": Agent(title("gemini"), ("gemini", "--resume")),
+    "opencode": Agent(title("opencode"), ("opencode", "--session"), _SES.fullmatch),
 }
 _ABSOLUTE = lazy(r"/|[A-Za-z]:[/\\]", re.ASCII)
 

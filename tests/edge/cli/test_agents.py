@@ -15,6 +15,7 @@ import click
 import pytest
 import yaml
 
+from qmd.agents import having
 from qmd.cli.agents import CLIENTS, TARGETS
 from qmd.cli.app import app
 from qmd.config import skill
@@ -111,6 +112,8 @@ def test_skill_is_short() -> None:
 def test_install_options_offer_all_agents_of_the_table() -> None:
     assert set(TARGETS) == {name for name, agent in AGENTS.items() if agent.skills}
     assert set(CLIENTS) == {name for name, agent in AGENTS.items() if agent.settings}
+    assert set(having("hooks")) == {name for name, agent in AGENTS.items() if agent.hooks}
+    assert set(having("sessions")) == {name for name, agent in AGENTS.items() if agent.sessions}
 
 
 PLACES = {
