@@ -15,7 +15,7 @@ class QmdError(Exception):
 
     Args:
         message: what happened, in one line.
-        hint: what the user can do about it, in one line.
+        hint: a remedy for the user, in one line.
     """
 
     exit_code: ClassVar[int] = 1

@@ -1,8 +1,8 @@
-"""How qmd was installed, and the commands that add to that installation."""
+"""The installation of qmd, and the commands that add to it."""
 
 from __future__ import annotations
 
-# What is slow to import is imported on use: most commands name no extra.
+# Slow modules are imported on use: most commands name no extra.
 import os
 import shlex
 import shutil
@@ -18,7 +18,7 @@ _NAME = "qmd-python"
 
 
 class _Origin(NamedTuple):
-    """Where the distribution came from.
+    """The origin of the distribution.
 
     Attributes:
         name: Its name or path, before the extras.
@@ -39,7 +39,7 @@ class _Origin(NamedTuple):
 
 
 def install_command(extra: str) -> str:
-    """Return the command that adds an extra to this installation, by what made it and from where."""
+    """Return the command that adds an extra to this installation, by its installer and its origin."""
     origin = _origin()
     if not origin.is_there:
         return shlex.join([*_adding(), *_needs(extra)])
@@ -52,7 +52,7 @@ def package_command(name: str) -> str:
 
 
 def _origin() -> _Origin:
-    """Return where this installation came from, as its installer has recorded it."""
+    """Return the origin of this installation, as its installer has recorded it."""
     import json
     from importlib.metadata import PackageNotFoundError, distribution
 
@@ -74,7 +74,7 @@ def _origin() -> _Origin:
 
 
 def _tool(origin: _Origin, extra: str) -> list[str] | None:
-    """Return the command of a tool that makes the environment anew, with what it has; None without one."""
+    """Return the command of a tool that makes the environment anew, with its packages; None without one."""
     import tomllib
 
     receipt = Path(sys.prefix, "uv-receipt.toml")

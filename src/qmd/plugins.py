@@ -80,7 +80,7 @@ class Table:
 
 
 def resolve(target: str) -> Any:
-    """Return what `module` or `module:attribute` names."""
+    """Return the object that `module` or `module:attribute` names."""
     module, _, attributes = target.partition(":")
     return reduce(getattr, filter(None, attributes.split(".")), import_module(module))
 

@@ -26,7 +26,7 @@ class Call(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What a program has written, and its exit code. `late` says that it was killed at the time limit."""
+    """The output of a program, and its exit code. `late` says that it was killed at the time limit."""
 
     code: int
     written: bytes
@@ -70,7 +70,7 @@ def start(
 
 
 def call(function: Callable[..., None], *arguments: Any) -> Call:
-    """Call `function(*arguments, sender)` in another process; what it sends by `sender` is to be read.
+    """Call `function(*arguments, sender)` in another process; its messages by `sender` are to be read.
 
     If the process dies, also before it has its arguments, reading raises `EOFError`.
     """
@@ -146,7 +146,7 @@ def read(words: Sequence[str], *, environ: Mapping[str, str], timeout: float, mo
 
 
 def _answer() -> None:
-    """Do what `call` asks for, in its process."""
+    """Do the work of `call`, in its process."""
     import pickle
     from multiprocessing.connection import Connection
 

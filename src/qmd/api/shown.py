@@ -1,4 +1,4 @@
-"""What the page shows of documents and of the index."""
+"""The parts of documents and of the index that the page shows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Reading(Struct, frozen=True):
 
 
 class Overview(Struct, frozen=True):
-    """What there is to search: the collections with their documents, recent documents, and tags."""
+    """An overview of an index: the collections with their documents, recent documents, and tags."""
 
     collections: Mapping[str, int]
     recent: Sequence[types.Document]

@@ -123,7 +123,7 @@ class Operation(Struct, frozen=True):
 
     @property
     def needs_body(self) -> bool:
-        """Whether the body may not be missing, because some of the arguments are needed."""
+        """True if the body may not be missing, because some of the arguments are needed."""
         try:
             self.arguments()
         except (TypeError, UsageError):

@@ -31,7 +31,7 @@ def hit_line(hit: types.Hit) -> str:
 
 
 def address(hit: types.Hit) -> str:
-    """Return what `get` takes to read a hit's passage and what follows it: `notes/a.md:12:20`."""
+    """Return the reference of a hit's passage and of the text after it, for `get`: `notes/a.md:12:20`."""
     return f"{hit.file}:{hit.snippet.first_line}:{READ_LINES}"
 
 
@@ -43,7 +43,7 @@ def passage(hit: types.Hit) -> str:
 
 
 def quotation_text(check: CitationCheck) -> str:
-    """Return in a line whether and where a quotation stands in a document."""
+    """Return in a line if a quotation stands in a document, and its place."""
     place = check.address if check.standing == "holds" else ""
     details = check.difference or ", ".join(check.candidates) or place
     return f"{check.message}: {details}" if details else check.message

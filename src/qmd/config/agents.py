@@ -1,4 +1,4 @@
-"""Where the programs of AI agents keep their skills and the settings of their MCP servers."""
+"""The programs of AI agents, with the places of their skills and of the settings of their MCP servers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _joined(words: Sequence[str]) -> Entry:
 
 
 class Hooks(Struct, frozen=True):
-    """How an agent runs programs at events of a session.
+    """The programs that an agent runs at events of a session.
 
     Attributes:
         version: The version of the agent whose documentation this follows.
@@ -58,7 +58,7 @@ class Sessions(Struct, frozen=True):
         folder: The folder, with a base in braces (`_bases`).
         pattern: The glob of the files.
         formats: The formats that read them.
-        ignore: Globs of what is left out: the transcripts of sub-agents, and folders of other files.
+        ignore: Globs of files that are left out: the transcripts of sub-agents, and folders of other files.
         needs: A glob of files without which there are no sessions in the folder.
     """
 
@@ -71,7 +71,7 @@ class Sessions(Struct, frozen=True):
 
     @property
     def exists(self) -> bool:
-        """Whether the folder, if its path is absolute, has sessions or will have them."""
+        """True if the folder, if its path is absolute, has sessions or will have them."""
         needed = not self.needs or any(iglob(self.needs, root_dir=self.folder))
         return os.path.isdir(self.folder) and needed
 
@@ -252,7 +252,7 @@ def hooks_of(name: str) -> Hooks:
 
 
 def session_folders(environ: Mapping[str, str]) -> list[tuple[str, Sessions]]:
-    """Return where agents keep transcripts: the name of the agent, and the folder with its path."""
+    """Return the folders of transcripts: the name of the agent, and the folder with its path."""
     bases = _bases(environ)
     return [
         (agent.title, replace(each, folder=os.path.normpath(each.folder.format_map(bases))))

@@ -45,7 +45,7 @@ def older(cache_dir: str | None, index: str, version: int) -> str | None:
 
 
 def _read(path: str) -> dict[str, Any] | None:
-    """Return what a process that holds a file says in it; None if no process holds it."""
+    """Return the content of a file that a process holds; None if no process holds it."""
     data = read_held(path)
     if data is None:
         return None

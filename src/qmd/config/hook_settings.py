@@ -37,7 +37,7 @@ class Installed(Struct, frozen=True):
 
 
 class Done(Struct, frozen=True):
-    """What was done to a file: "installed", "updated", "unchanged", "removed" or "absent", and its backup."""
+    """The change of a file: "installed", "updated", "unchanged", "removed" or "absent", and its backup."""
 
     what: str
     path: str
@@ -58,7 +58,7 @@ def install(
 
     Args:
         target: an agent of `qmd.config.agents.HOOKED`.
-        environ: the environment variables, which say where settings are.
+        environ: the environment variables, which name the places of settings.
         project: the folder of the project whose settings are changed; None for the user's.
         words: the words that start qmd.
         options: the options that name the index.

@@ -1,4 +1,4 @@
-"""The files of an index, and what replaces them."""
+"""The files of an index, and their replacements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from qmd.config.validate import validate_index_name
 
 
 class Locations(Struct, frozen=True):
-    """The locations of an index: the index file, the configuration file, and what replaces them."""
+    """The locations of an index: the index file, the configuration file, and their replacements."""
 
     index: str
     config: str

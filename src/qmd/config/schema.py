@@ -253,7 +253,7 @@ def _state(section: _Section) -> dict[str, StateRole]:
 
 
 def _masks(section: _Section) -> tuple[Mask, ...]:
-    """Return what is masked for agents on request: `mask: [iban]`."""
+    """Return the kinds of values that are masked for agents on request: `mask: [iban]`."""
     for key, entry in section.entries.items():
         if key != "mask":
             # An error, because a misspelt `mask` would show what it was to hide.

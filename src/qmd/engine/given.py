@@ -1,4 +1,4 @@
-"""What sessions of agents have been given: the hashes of passages, so that none is given twice.
+"""The passages that sessions of agents have been given, by their hashes, so that none is given twice.
 
 A server remembers in memory. Hooks and the command line, which end after each call, remember in small files.
 """

@@ -283,7 +283,7 @@ class Index(_Methods):
 
         Args:
             goal: One question or several, or a task.
-            since: The id or the text of an earlier pack: give only what is new or changed since.
+            since: The id or the text of an earlier pack: give only new or changed passages since.
             session: A name. Passages that it was given before are only named.
             again: Whether such passages are repeated.
             options: Those of `query`; `tokens` are 4,000 unless given.

@@ -1,4 +1,4 @@
-"""What hooks put in front of an agent: passages that answer a prompt, or nothing; and a briefing."""
+"""The texts that hooks put before an agent: passages that answer a prompt, or nothing; and a briefing."""
 
 from __future__ import annotations
 
@@ -96,10 +96,10 @@ def recall(
     """Return the passages that answer a prompt; none if the best score is below the threshold.
 
     Args:
-        store: Where the texts of the documents are.
+        store: The store of the documents.
         config: The configuration, with the settings of hooks.
         run: Runs the search.
-        prompt: What the user has typed.
+        prompt: The text that the user has typed.
         threshold: The least calibrated score, 0..1; None for that of the configuration.
         tokens: The most tokens of the text.
         known: The hashes of passages that the session has been given already.
@@ -254,7 +254,7 @@ def reminder(places: Iterable[str]) -> str:
 
 
 def briefing(index: Briefed, since: datetime | None, *, tokens: int = BRIEFING) -> str:
-    """Return what an agent should know as a session starts: collections, changes and pinned documents.
+    """Return the briefing of an agent as a session starts: collections, changes and pinned documents.
 
     Args:
         index: The index.

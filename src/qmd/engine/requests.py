@@ -30,7 +30,7 @@ DEFAULT_SCORES: ScoreScale = "calibrated"
 ALL = 100_000
 #: Files above this many bytes are skipped by `multi_get`.
 DEFAULT_MAX_BYTES = 10 * 1024
-#: The most tokens of what a hook gives an agent for a prompt.
+#: The most tokens of the passages that a hook gives an agent for a prompt.
 PROMPT_TOKENS = 600
 MAX_QUERY = 10_000
 MAX_SEARCHES = 10
@@ -268,7 +268,7 @@ def make_request(kind: SearchKind, query: str | SearchRequest, options: Mapping[
 
 
 def of_document(request: SearchRequest) -> SearchRequest:
-    """Return the request for what is similar to the document that the query names.
+    """Return the request for documents that are similar to the one that the query names.
 
     Pins and marks are of other queries.
     """

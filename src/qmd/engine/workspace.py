@@ -60,7 +60,7 @@ class Configuration:
 
     @property
     def trust(self) -> Trust:
-        """What the file of a project asks for, and what the user has approved."""
+        """The requests of a project's file, and those that the user has approved."""
         from qmd.engine.access.project_trust import Trust
 
         return Trust(self._locations.project, self.written, self._environ)
@@ -71,7 +71,7 @@ class Configuration:
 
 
 class Workspace(Struct, frozen=True):
-    """The files, store, settings and models of an open index, and what the caller may do with them."""
+    """The files, store, settings and models of an open index, and the permissions of the caller."""
 
     locations: Locations  #: The files of the index
     environ: Mapping[str, str]
@@ -90,7 +90,7 @@ class Workspace(Struct, frozen=True):
 
     @property
     def masker(self) -> Masker:
-        """What masks secrets, by the configuration as last read."""
+        """The masks of secrets, by the configuration as last read."""
         return masker_of(self.configuration.written)
 
     @property

@@ -1,4 +1,4 @@
-"""The table of features: what hangs on the core and could be taken away, and what each adds to it.
+"""The table of features, which hang on the core and could be taken away, with the parts that each adds.
 
 A feature is a folder with all its floors: pure functions, parts of the engine, operations, commands, pages.
 The core imports none of them. It finds their parts here, for the tables of `qmd.plugins`.

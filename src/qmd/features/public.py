@@ -1,4 +1,4 @@
-"""What features add to the public names of `qmd` and to the methods of `Index`, imported on use."""
+"""The public names of `qmd` and the methods of `Index` that features add, imported on use."""
 
 from __future__ import annotations
 

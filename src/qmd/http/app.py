@@ -37,7 +37,7 @@ class Commands(Protocol):
     """Runs commands of other processes of the user."""
 
     def answer(self, index: Index, body: bytes, cancelled: Cancelled) -> bytes:
-        """Return what a command writes and its exit code, as `qmd.cli.client` reads it."""
+        """Return the output of a command and its exit code, as `qmd.cli.client` reads it."""
 
 
 #: Seconds for calls of the index that are in progress when the server shuts down.

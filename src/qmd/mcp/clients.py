@@ -32,7 +32,7 @@ class Client(Struct, frozen=True):
     resources: bool = True
 
     def seen(self, result: Result) -> str:
-        """Return what the model reads of a result, so that its tokens are counted.
+        """Return the part of a result that the model reads, so that its tokens are counted.
 
         For an unknown client that is the costlier part. A result without structured content counts as JSON,
         because some clients show it so.

@@ -72,7 +72,7 @@ def _query(reader: Reader, arguments: PackArguments, cancelled: Cancelled) -> Re
 
 
 def _passages(hits: Sequence[Hit]) -> str:
-    """Return the passage of each hit below what `get` takes to read on."""
+    """Return the passage of each hit below the reference to read on."""
     return "\n\n".join([f"To read on, give get an address ({READ_LINES} lines):", *map(passage, hits)])
 
 
@@ -116,7 +116,7 @@ def _first(lines: Sequence[str], most: int) -> list[str]:
 
 
 def _quoted(index: Index, arguments: GetArguments, quote: str) -> Result:
-    """Return whether and where a quotation stands in a document, and the lines of that place."""
+    """Return if a quotation stands in a document, its place, and the lines there."""
     indexed_at = index.indexed_at()
     first, count = arguments.from_line, arguments.max_lines
     lines = "" if first is None else f":{first}" if count is None else f":{first}:{count}"

@@ -4,7 +4,7 @@ The scale has two named places. Below `RELATED` nothing is about the subject of 
 on a document probably answers it. Documents between are related.
 
 The estimate is a logistic regression on signals of the document itself, not of the others that a search has
-found: where many documents are about a subject, none of them is far ahead. Only their number
+found: if many documents are about a subject, none of them is far ahead. Only their number
 counts, because the nearest of many unrelated texts is nearer than that of few.
 
 `bench/calibration.py` fits constants on first hits that answer questions, and on those of questions about

@@ -173,7 +173,7 @@ class _Request:
         self._pages = pages
 
     def target(self) -> str | None:
-        """Return what the request would change; None for a request that only reads."""
+        """Return the change that the request asks for; None for a request that only reads."""
         row, in_path = self._operation
         if row is not None and row.audit is not None:
             return row.audit.format_map(_Texts(in_path, self._field))

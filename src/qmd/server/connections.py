@@ -102,7 +102,7 @@ class Connection(H11Protocol):
             self._record_progress()
 
     def pause_writing(self) -> None:
-        """Stop the answer until the client has read some of it, and bound what all answers hold."""
+        """Stop the answer until the client has read some of it, and bound the memory of all answers."""
         super().pause_writing()
         self._record_progress()
         self._limit_unread()

@@ -112,7 +112,7 @@ def find_strange(cache_dir: str, index: str) -> int | None:
 
 
 def of_other_version(pid: int | None) -> str:
-    """Return what a server is called that `find_strange` has found."""
+    """Return the name of a server that `find_strange` has found."""
     return f"one of another version of qmd (process {pid})" if pid else "one of another version of qmd"
 
 
@@ -124,7 +124,7 @@ def how_to_stop(pid: int | None) -> str:
 
 
 def goes_on(server: Advertisement) -> str:
-    """Return what to do about a server that does not answer."""
+    """Return a hint about a server that does not answer."""
     return (
         f"let it go on with 'kill -CONT {server.pid}' if it was stopped (Ctrl-Z), or end it with "
         f"'qmd server stop', or with 'kill -9 {server.pid}'; searches work without it"

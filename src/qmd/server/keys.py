@@ -149,7 +149,7 @@ class Keys:
                 **others,
             } if _DIGEST.fullmatch(digest) and all(isinstance(name, str) for name in collections or ()):
                 visible = None if collections is None else tuple(collections)
-                # What is not "false" is a restriction.
+                # Anything but "false" is a restriction.
                 agent = others.get("agent", False) is not False
                 return Key(name, digest, visible, read_only, agent, created)
         raise self._invalid(f"the entry of the key '{name}' is not valid")

@@ -135,7 +135,7 @@ class _Server(uvicorn.Server):
         self._ready()
 
     async def main_loop(self) -> None:
-        # uvicorn wakes up ten times a second, which is most of what an idle server costs.
+        # uvicorn wakes up ten times a second, which is most of the cost of an idle server.
         counter = 0
         while not await self.on_tick(counter):
             counter += _CHECK_TICKS

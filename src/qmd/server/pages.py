@@ -1,4 +1,4 @@
-"""What serves people a page in the browser: a feature, or a package, that has a row `page` in `qmd.pages`."""
+"""The page in the browser, of a feature or a package that has a row `page` in `qmd.pages`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Pages(Protocol):
         """Return the key of the session of a request; None if it has none."""
 
     def target(self, method: str, path: str, body: bytes) -> str | None:
-        """Return what a request would change, for the audit log; None if it only reads."""
+        """Return the change that a request asks for, for the audit log; None if it only reads."""
 
     async def refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that has no session."""
@@ -48,7 +48,7 @@ class PageMaker(Protocol):
     """Makes the pages of a server."""
 
     def missing(self) -> str:
-        """Return what the pages need that is not installed, and how to install it; "" if it is all there."""
+        """Return the packages of the pages that are missing, and how to install them; "" if all are there."""
 
     def open_pages(self, host: IndexHost, keys: Keys | None) -> Pages:
         """Return the pages of a server. `keys` are None if it takes none."""
@@ -58,7 +58,7 @@ _PAGES = Table("qmd.pages", {}, PageMaker)
 
 
 def page_maker() -> PageMaker:
-    """Return what makes the pages. Raises `QmdError` if there is none, or it lacks something."""
+    """Return the maker of the pages. Raises `QmdError` if there is none, or it lacks something."""
     maker: PageMaker | None = _PAGES.load("page")
     missing = "this installation has no page" if maker is None else maker.missing()
     if maker is None or missing:

@@ -1,4 +1,4 @@
-"""Which user of this machine has opened a connection to the server.
+"""The user of this machine who has opened a connection to the server.
 
 Linux tells it of one connection (sock_diag(7)), and lists all in a file (proc(5)), for programs that may not
 ask. macOS lists those of the own user to `lsof`, which it always has. Other systems are not asked, and every
@@ -21,12 +21,12 @@ from qmd.system import user_id
 
 #: The entry of the state of a request's ASGI scope for the peer of its connection.
 PEER = "qmd.peer"
-#: What another user is told.
+#: The message for another user.
 REFUSAL = (
     "This server answers the user who runs it, and this connection is not known to be of that user. "
     "Send a key ('qmd keys add NAME' makes one), or let the server be started with --trust-local-users"
 )
-#: Of netlink: its family of addresses, what answers questions about sockets, their type, and what asks.
+#: Of netlink: its family of addresses, the protocol about sockets, their type, and the question.
 _NETLINK, _SOCK_DIAG, _BY_FAMILY, _REQUEST = 16, 4, 20, 1
 _TCP, _LISTENS, _ANY = 6, 10, 0xFFFFFFFF
 #: The state, both ports, the user and the inode in an answer.
@@ -52,12 +52,12 @@ class Peer:
 
     @property
     def known(self) -> bool:
-        """Whether the user was looked up."""
+        """True if the user was looked up."""
         return "is_own_user" in self.__dict__
 
     @cached_property
     def is_own_user(self) -> bool:
-        """Whether the connection is one of the user of this process, or of root, who may do everything."""
+        """True if the connection is one of the user of this process, or of root, who may do everything."""
         if self._client is None or self._server is None:  # it has ended
             return False
         if sys.platform == "linux":

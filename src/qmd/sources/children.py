@@ -54,7 +54,7 @@ class Children:
         return self
 
     def __exit__(self, *error: object) -> None:
-        # If the scan was interrupted, nothing more begins, and what is being read ends.
+        # If the scan was interrupted, nothing more begins, and the file being read is the last.
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._end_children()
         self._threads.shutdown()
@@ -125,7 +125,7 @@ class _Child:
 
     @property
     def alive(self) -> bool:
-        """Whether the process can read another file."""
+        """True if the process can read another file."""
         return self._process.poll() is None
 
     def read(self, raw: RawBytes, reader: registry.Reader, encoding: str | None) -> tuple[Answer, Decoding]:

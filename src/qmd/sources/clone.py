@@ -32,7 +32,7 @@ _INHERITED = {
     *("GIT_INDEX_FILE", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE", "GIT_ATTR_SOURCE"),
     *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH"),
 }
-#: What git reads of a repository. Links in its other folders, such as `hooks`, lead to no text.
+#: The parts of a repository that git reads. Links in its other folders, such as `hooks`, lead to no text.
 _READ = ("HEAD", "packed-refs", "refs", "reftable", "objects", "shallow")
 #: Files with the folders of other objects.
 _ALTERNATES = ("alternates", "http-alternates")
@@ -115,7 +115,7 @@ class Clone:
 def work_tree(folder: str) -> str | None:
     """Return the top folder of the clone that contains `folder`; None if it is in no clone.
 
-    The top folder is the nearest one with a `.git`. What that is, `Clone` checks.
+    The top folder is the nearest one with a `.git`, which `Clone` checks.
     """
     top = os.path.realpath(folder)
     while not _is_repository(os.path.join(top, ".git")):

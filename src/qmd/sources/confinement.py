@@ -1,4 +1,4 @@
-"""What the process that reads files may ask of the system: on Linux, a list of system calls.
+"""The calls of the system that the process may use which reads files: on Linux, a list.
 
 `python -m qmd.sources.confinement` prints whether the system has the list.
 """

@@ -39,7 +39,7 @@ _ALONE = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
 _DECLARED = ("ascii", "big5", "cp", "euc", "gb", "hz", "iso", "koi8", "mac", "shift", "tis", "utf-8")
 #: Charsets that are ASCII with escape sequences, so that their bytes are valid UTF-8.
 _ESCAPED = ("hz", "iso2022")
-#: What browsers read for a declared charset: the larger one that programs really write.
+#: The charset that browsers read for a declared one: the larger one that programs really write.
 _LARGER = {
     "ascii": "cp1252",
     "big5": "big5hkscs",

@@ -16,7 +16,7 @@ from qmd.types import Collection
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-#: Of Windows: links, and the points where other folders are mounted.
+#: Of Windows: links, and the mount points of other folders.
 _REPARSE_POINT = 0x400
 #: Longer paths could not be opened by other programs, such as an editor.
 _MAX_PATH = 4095
@@ -25,7 +25,7 @@ _MAX_PATH = 4095
 class Root:
     """The folder of a collection, in which files and folders are opened without following a link.
 
-    If a folder in it is exchanged for a link, what is there cannot be opened, so a scan never leaves the
+    If a folder in it is exchanged for a link, its files cannot be opened, so a scan never leaves the
     collection. The path of the root itself may have links. It is closed with its last user.
 
     Attributes:
@@ -95,7 +95,7 @@ class Root:
         return os.stat(name, dir_fd=parent.descriptor, follow_symlinks=False)
 
     def _open_by_path(self, absolute: str, flags: int) -> int:
-        """Open a file where names cannot be opened one at a time; refuse links, and exchanged files.
+        """Open a file on a system that cannot open names one at a time; refuse links, and exchanged files.
 
         A folder on the way that is exchanged for a link and back between the checks is not noticed.
         """

@@ -66,7 +66,7 @@ def walk_within(
     """Return the files of a collection that are at `paths` or in these folders, as `walk` lists them.
 
     The paths are relative to the collection, in NFC, and need not exist. None if there are links on the way
-    or among the files, because what a link stands for depends on the whole collection. Raises as `walk`.
+    or among the files, because the target of a link depends on the whole collection. Raises as `walk`.
     """
     walker = _Walker(collection, on_problem, root or Root(collection))
     walker.unseen = unseen or {}

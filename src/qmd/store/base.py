@@ -69,7 +69,7 @@ class Collections(Protocol):
         """Drop a collection with its documents and return the number of documents."""
 
     def finish_scan(self, collection: str, root: str = "") -> None:
-        """Record that a collection was scanned, with what the next scan needs to know as a text."""
+        """Record that a collection was scanned, with the record for the next scan as a text."""
 
     def last_root(self, collection: str) -> str | None:
         """Return the text of a collection's last scan, or None if it had none."""

@@ -103,7 +103,7 @@ class StoredCollections(base.Collections):
     def config_copy(self, path: str, digest: str) -> Config | None:
         stored, packed = self._config()
         copy = _unpack(packed, path) if stored == digest and packed is not None else None
-        # This version may know what an earlier one did not.
+        # This version may know more than an earlier one.
         return None if copy is None or copy.unknown_keys else copy
 
     def last_scans(self) -> Mapping[str, str | None]:

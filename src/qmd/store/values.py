@@ -26,7 +26,7 @@ OnStep = Callable[[str], None]
 OnPages = Callable[[int, int], None]
 
 WasteKind = Literal["answers", "documents", "texts", "vectors", "slots", "segments", "pages"]
-#: What is shown in place of a text that a portable file does not contain. Its text in the store is "", which
+#: The text shown in place of one that a portable file does not contain. Its text in the store is "", which
 #: no other document has, because empty files are not indexed.
 LEFT_OUT = "the texts of documents were left out of this index file"
 

@@ -1,4 +1,4 @@
-"""What the operating systems do differently: the functions of `posix`, or of `windows`, under the same names.
+"""The differences of operating systems: the functions of `posix`, or of `windows`, under the same names.
 
 Nothing else imports modules that only one of them has. `windows` is checked for types, and by the same tests
 as `posix` with a stand-in for its locks, but has not run on Windows.

@@ -1,4 +1,4 @@
-"""Windows, by what Python's own library has for it. `posix` has the same functions, and describes them."""
+"""Windows, by Python's own library. `posix` has the same functions, and describes them."""
 
 from __future__ import annotations
 

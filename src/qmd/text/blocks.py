@@ -21,7 +21,7 @@ _TICKS = lazy(r"`++")
 
 
 class Closings:
-    """The places of marks in a text. What was searched once is remembered."""
+    """The places of marks in a text. Each is searched for once."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -61,7 +61,7 @@ _MAX_HTML = 2000  # the maximum length of a heading in HTML, in characters
 #: The most columns that a fence is indented, and the most characters that it has, if its end is looked for
 #: without the lists and quotes around it.
 _MAX_ALIGNED, _MAX_FENCE = 12, 100_000
-#: What ends a comment, by its beginning: of HTML, MDX, Hugo, Jekyll and Obsidian. If it is not closed, the
+#: The end of a comment, by its beginning: of HTML, MDX, Hugo, Jekyll and Obsidian. If it is not closed, the
 #: first extends to the end of the text, as in HTML, and the others are no comments.
 _COMMENTS: Mapping[str, str] = {
     "<!--": "-->",
@@ -84,7 +84,7 @@ _NESTED = rf"{_ATX}|{_CODE}|{_HTML}"
 #: The beginnings of blocks, without their names.
 _ANY_CODE = re.sub(r"\?P<\w+>", "?:", _CODE)
 _ANY = re.sub(r"\?P<\w+>", "?:", _NESTED)
-#: What is before a block in a list or a quote, or in HTML that is indented.
+#: Signs before a block in a list or a quote, or in HTML that is indented.
 _PREFIX = (
     r"(?P<nested>(?:[ ]{0,3}+(?:>|(?:[-*+]|\d{1,9}+[.)])(?=[ \t])|\t)|[ ]{4})"
     r"(?:[ \t]++|>|(?:[-*+]|\d{1,9}+[.)])(?=[ \t]))*+)"
@@ -99,13 +99,13 @@ _ALL_LINES = (lazy(_ALL), lazy(rf"\n{_ALL}"))
 _CODE_LINES = (lazy(_ONLY_CODE), lazy(rf"\n{_ONLY_CODE}"))
 _NESTED_BLOCK = lazy(_NESTED)
 _MAY_BE_VERBATIM = lazy(_VERBATIM)
-#: The beginning of a script or a style sheet, and what ends it, in the line where it is.
+#: The beginning of a script or a style sheet, and its end, in the same line.
 RAW = lazy(_RAW % "")
 RAW_END = lazy(r"</(?:script|style)>", re.I)
 _VERBATIM_END = lazy(r"</(?:script|style|pre|textarea)>", re.I)
 _HTML_END = lazy(r"</h[1-6]\s*+>", re.I)
 _CLOSING_MARKS = r"(?P<marks>%s{3,}+)[ \t]*+(?=\n|\Z)"
-#: The end of a fence, in a next line or where a line begins in its container.
+#: The end of a fence, at the beginning of a line in its container.
 _FENCE_ENDS = {mark: lazy(r"\n[ ]{0,3}+" + _CLOSING_MARKS % mark) for mark in "`~"}
 _NESTED_ENDS = {mark: lazy(_CLOSING_MARKS % mark) for mark in "`~"}
 #: A line that begins or ends a fence, also in lists and quotes.
@@ -119,7 +119,7 @@ _CLOSING = {
     "+++": lazy(r"\n\+\+\+[ \t]*+(?:\n|\Z)"),
 }
 _OBJECT = lazy(r"\{\s*+\"")
-#: What follows an object that is front matter: a body. Other objects are data, such as lines of JSON.
+#: The text after an object that is front matter: a body. Other objects are data, such as lines of JSON.
 _AFTER_OBJECT = lazy(r"[ \t]*+\n(?=\s*+[^\s{])")
 #: A longer object is no front matter.
 _MAX_OBJECT = 64_000

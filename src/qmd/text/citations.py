@@ -74,7 +74,7 @@ class Citation(Struct, frozen=True):
 
     @property
     def certain(self) -> bool:
-        """Whether it is meant as a citation even if it leads nowhere."""
+        """True if it is meant as a citation even if it leads nowhere."""
         if self.suffix in _MEDIA and not self.place:
             return False
         match self.form:
@@ -89,7 +89,7 @@ class Citation(Struct, frozen=True):
 
     @property
     def possible(self) -> bool:
-        """Whether it may be meant as a citation, if a quotation belongs to it."""
+        """True if it may be meant as a citation, if a quotation belongs to it."""
         return self.certain or self.form == "docid" or self.suffix in _DOCUMENTS
 
     @property
@@ -102,12 +102,12 @@ class Citation(Struct, frozen=True):
 
     @property
     def lines_only(self) -> bool:
-        """Whether the place is a line of the text: `:12`, `:12-14`, `#L12`."""
+        """True if the place is a line of the text: `:12`, `:12-14`, `#L12`."""
         return bool(self.place[1:2].isdigit() and self.place[0] == ":") or bool(_LINES.match(self.place))
 
 
 def citations(text: str) -> list[Citation]:
-    """Return what looks like citations in a text, in order, outside of fenced code."""
+    """Return the likely citations of a text, in order, outside of fenced code."""
     found: list[Citation] = []
     at = 0
     for low, high in [*fences(text), (len(text), len(text))]:

@@ -24,7 +24,7 @@ _ITEM = lazy(r"(?:[-*+]|(?P<number>\d{1,9}+)[.)])(?=[ \t\n]|\Z)|(?P<note>\[\^[^\
 #: The numbers of items that interrupt a paragraph.
 _FIRST = (None, "1")
 _RULE = lazy(r"([-*_])[ \t]*+(?:\1[ \t]*+){2,}+(?=\n|\Z)")
-#: What begins a block by itself, so that it is neither a paragraph nor goes on with one.
+#: The beginning of a block by itself, so that it is neither a paragraph nor goes on with one.
 _NO_PARAGRAPH = lazy(r"\#{1,6}+(?=[ \t\n]|\Z)|`{3,}+(?=[^`\n]*+(?:\n|\Z))|~{3}")
 
 

@@ -1,4 +1,4 @@
-"""Where a text can be cut: after lines and sentences, but not inside code fences and rows of tables."""
+"""The places at which a text can be cut: after lines and sentences, but not in fences and rows of tables."""
 
 from __future__ import annotations
 

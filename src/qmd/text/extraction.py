@@ -169,7 +169,7 @@ def searched_terms(title: str, fields: Mapping[str, tuple[Value, ...]], path: st
 
 def _searched_names(title: str, fields: Mapping[str, tuple[Value, ...]], path: str) -> list[tuple[str, str]]:
     """Return the names by which a document is searched, with their terms."""
-    # The store keeps the first of aliases that differ in case alone, and what is searched follows from it.
+    # The store keeps the first of aliases that differ in case alone, and searches follow from it.
     aliases = _unique(fields.get("alias", ()))
     names = [title, *sorted(alias for alias in aliases if isinstance(alias, str))]
     forms = [*map(index_form, names)]

@@ -27,7 +27,7 @@ MAX_KEY_LENGTH = 100
 RESERVED = frozenset({"collection", "path", "file", "ext", "size", "format"})
 
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
-#: What most lines of front matter are: `key: text`, `key: [a, b]`, `key:`, or `- a`. Texts start with a
+#: Most lines of front matter: `key: text`, `key: [a, b]`, `key:`, or `- a`. Texts start with a
 #: letter or digit and have no `: `. It means the same in YAML, whose parser takes longer.
 _WORD = r"\w[\w ./+\-]*+"
 _TEXT = r"\w(?:[\w ./+\-,?=&%~()!'\"*@$;|]++|:(?=[\w/]))*+"
@@ -66,7 +66,7 @@ _Entry: TypeAlias = tuple[str, tuple[Value, ...]]
 
 
 class FrontMatter(Struct):
-    """Fields by name, and what was left out, a sentence each.
+    """Fields by name, and the omissions, a sentence each.
 
     `stated` has the title and the date as they are written, and `body` is where the text goes on. `room` is
     how many nodes may still be read.

@@ -1,7 +1,7 @@
 """Globs with `**`, `*`, `?`, `[...]` and `{a,b}`, compiled so that matching takes linear time.
 
-What stands between two stars has a fixed length, and what stands between two `**` a fixed number of folders.
-So the first place where it matches is as good as any later one, and atomic groups keep to it.
+The part between two stars has a fixed length, and that between two `**` a fixed number of folders.
+So its first match is as good as any later one, and atomic groups keep to it.
 """
 
 from __future__ import annotations

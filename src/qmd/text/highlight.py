@@ -103,7 +103,7 @@ class Highlighter:
 
     @property
     def has_letters(self) -> bool:
-        """Whether the query has words of letters, which are matched without case."""
+        """True if the query has words of letters, which are matched without case."""
         return bool(self._spaced)
 
     def glance(self, texts: Sequence[str], *, unaccented: int) -> list[dict[str, float]]:

@@ -44,7 +44,7 @@ class LinkTargets(Struct):
 
         Args:
             documents: All documents of a collection.
-            names: What `names_of` returns for the targets that are going to be resolved; None for any.
+            names: The names from `names_of` for the targets that are going to be resolved; None for any.
         """
         targets = cls()
         wanted = None if names is None else {*names, *(name + end for name in names for end in _SUFFIXES)}

@@ -23,7 +23,7 @@ _TAG = rf"#(?<![^\s(（：、，。；]#)([{_TAG_CHARACTERS}]{{1,200}}+)"
 _CODE = r"`(?!`)[^`\n]*+`(?!`)(?:(?:[^`\\\[<%:#]++|:(?!//))*+`(?!`)[^`\n]*+`(?!`))*+"
 #: Where a token or code can begin. Each alternative starts with a literal character, so that `re` scans fast.
 _START = re.compile(rf"\[|<(?=[!A-Za-z])|%%|:(?=//)|{_TAG}|{_CODE}|``*+")
-#: What may be a tag; `tag_name` tells whether it is.
+#: A likely tag; `tag_name` tells whether it is one.
 TAG = re.compile(_TAG)
 #: A tag of HTML: `/` if it ends an element, its name and its attributes. No empty line is inside.
 HTML_TAG = re.compile(
@@ -52,7 +52,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,30}:")
 
 
 class Inline(Struct, frozen=True):
-    """The links and tags of a text, in order, and what was left out."""
+    """The links and tags of a text, in order, and the omissions."""
 
     links: tuple[Link, ...]
     tags: tuple[str, ...]
@@ -70,7 +70,7 @@ def find(text: str, start: int = 0) -> Inline:
 
     Args:
         text: The whole text. Its front matter may contain wikilinks.
-        start: Where its body starts.
+        start: The start of its body.
     """
     # Most texts have none. Single characters are found much faster than longer marks.
     has_link = text.find("]", start) >= 0 or text.find("[[", 0, start) >= 0 or "://" in text
@@ -124,7 +124,7 @@ def _tokens(
 ) -> Iterator[tuple[re.Match[str], bool]]:
     """Yield links and tags of a span, outside code, comments and HTML, and whether `!` is before them.
 
-    The pattern of the match tells what it is; that of a tag is `_START`.
+    The pattern of the match tells its kind; that of a tag is `_START`.
     """
     at = low
     search = _START.search

@@ -133,7 +133,7 @@ def _is_called(section: Section, heading: str) -> bool:
 
 @lru_cache(maxsize=10_000)
 def _names(heading: str) -> frozenset[str]:
-    """Return what a heading is called, folded: its text, and its anchors."""
+    """Return the names of a heading, folded: its text, and its anchors."""
     name = fold(heading)
     return frozenset((name, *anchors(name)))
 

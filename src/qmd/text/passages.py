@@ -4,7 +4,7 @@ A text is divided into windows of about 55 tokens that end with a paragraph, a l
 weight of a window is the sum of the weights of the query's terms in it. A term's weight is its idf in the
 collection plus its idf among the windows of the document: in a long document, the words that all documents
 have may still tell its passages apart, and the words that it has everywhere do not. The share of a window is
-of the whole query, so that it is low where only a stray word matches, as across languages.
+of the whole query, so that it is low if only a stray word matches, as across languages.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _search_blocks(
     found: list[_Matched] = []
     done = 0
     for low, high in runs:
-        # Windows depend on where the division starts, but after a few of them hardly any more.
+        # Windows depend on the start of the division, but after a few of them hardly any more.
         divided = divide(text, max(span[0], low - _LEAD), min(span[1], high + _LEAD))
         windows = [(start, end) for start, end in divided if low < end and start < high and start >= done]
         if windows:

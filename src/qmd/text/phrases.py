@@ -1,4 +1,4 @@
-"""Find the terms of a query that are several words, which match only where the words are adjacent."""
+"""Find the terms of a query that are several words, which match only if the words are adjacent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Phrases:
 
     Attributes:
         weights: The weight of each phrase by its name.
-        quoted: The names of what the user has quoted, with single tokens.
+        quoted: The names of terms that the user has quoted, with single tokens.
     """
 
     def __init__(self, terms: Sequence[Term], idf: Mapping[tuple[str, ...], float]) -> None:
@@ -40,7 +40,7 @@ class Phrases:
                 self.weights.update(dict.fromkeys(phrases, max(idf.get(term.tokens, 1.0), 1e-6)))
 
     def find(self, text: str, matches: Sequence[Match]) -> list[Match]:
-        """Return where the phrases are in a text, given the matches of their tokens in order."""
+        """Return the places of the phrases in a text, given the matches of their tokens in order."""
         if not self.weights:
             return []
         pieces, starts, length = [" "], list[int](), 1

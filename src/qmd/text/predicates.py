@@ -118,7 +118,7 @@ class Not(Struct, frozen=True, tag=True):
 
 
 class Among(Struct, frozen=True, tag=True):
-    """Holds for the documents with these ids: what is left of a condition on links once they are resolved."""
+    """Holds for the documents with these ids: the rest of a condition on links once they are resolved."""
 
     documents: tuple[int, ...]
     written: str
@@ -187,7 +187,7 @@ def spans(comparison: Comparison) -> tuple[Span, ...]:
 def on_file(comparison: Comparison) -> Comparison | None:
     """Return a comparison of `date` for documents whose date is the time of the file; None if it is the same.
 
-    The time of a file is in UTC, where the days of a relative date begin at another time.
+    The time of a file is in UTC, and the days of a relative date begin at another time.
     """
     dated = comparison.field == "date" and isinstance(comparison.value, Written) and comparison.value.utc
     return Comparison("modified", comparison.operator, comparison.value) if dated else None
@@ -301,7 +301,7 @@ def comparisons(predicate: Predicate) -> Iterator[Comparison]:
 
 
 def replaced(predicate: Predicate, replace: Callable[[Comparison], Predicate]) -> Predicate:
-    """Return a predicate with each comparison replaced by what `replace` returns for it."""
+    """Return a predicate with each comparison replaced by the result of `replace`."""
     match predicate:
         case Comparison():
             return replace(predicate)

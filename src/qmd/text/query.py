@@ -82,7 +82,7 @@ class Term(Struct, frozen=True):
 
     @property
     def is_single(self) -> bool:
-        """Whether only one token matches."""
+        """True if only one token matches."""
         return len(self.tokens) == 1 and not self.prefix
 
     def covered(self, words: Sequence[str]) -> set[int]:
@@ -216,7 +216,7 @@ def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
 
 
 def _spellings(words: Sequence[str], parts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Return other spellings of joined words: together, and apart where letters and digits meet.
+    """Return other spellings of joined words: together, and apart between letters and digits.
 
     So `GPT4` also finds `GPT-4` and `GPT 4`, and the other way round.
     """
@@ -315,7 +315,7 @@ _ADVICE = {
 
 
 def foreign_operators(text: str) -> list[str]:
-    """Return for each operator of other search engines in a query what to write, once.
+    """Return the replacement of each operator of other search engines in a query, once.
 
     In a text of capitals alone they are words.
     """

@@ -1,6 +1,6 @@
 """Divide a goal into the questions that it asks.
 
-A goal is only divided where its writer has done so: after question marks and semicolons, at the ends of
+A goal is only divided as by its writer: after question marks and semicolons, at the ends of
 lines, and at an "and" before a question word. Whatever has no word to look for stays with what is before it.
 """
 

@@ -54,7 +54,7 @@ _DEPTH = 8
 _NEAR = 200
 #: What a block quote says of its source, before the citation: a dash or a bracket, and up to three words.
 _SOURCE = lazy(r"(?<![ \t])[ \t]*+(?:—|–|--?[ \t]|[(\[（])[ \t]*+(?:[^\s—–(\[（]++[ \t]++){0,3}[`*_<(\[]*+\Z")
-#: The most characters of a line after a block quote that says where it is from.
+#: The most characters of a line after a block quote that names its source.
 _SHORT = 150
 
 
@@ -67,7 +67,7 @@ class Quotation(Struct, frozen=True):
 
 
 class Reference(Struct, frozen=True, order=True):
-    """A place where a citation stands: itself, or the mark of a footnote with it."""
+    """The place of a citation: itself, or the mark of a footnote with it."""
 
     start: int
     end: int
@@ -114,7 +114,7 @@ class _Block(Struct):
 
 
 class _Draft:
-    """A text with the places of its citations, its blocks, and where its sentences end."""
+    """A text with the places of its citations, its blocks, and the ends of its sentences."""
 
     def __init__(self, text: str, citations: Sequence[Citation], doubtful: Collection[int]) -> None:
         self.text = text
@@ -178,7 +178,7 @@ class _Draft:
         last = block.start + written.rfind("\n") + 1
         found = self.all.after(last, block.end)
         if found is not None:
-            # What says where it is from is no part of it.
+            # The introduction of its source is no part of it.
             inner = _QUOTE_LINE.match(self.text[last : found.start])
             rows[-1] = _SOURCE.sub("", inner["inner"] if inner else "")
         elif self.all.after(block.start, block.end) is not None:
@@ -228,7 +228,7 @@ def assigned(
 
 
 def _references(text: str, citations: Sequence[Citation]) -> list[Reference]:
-    """Return where citations stand, with the marks of notes that contain them."""
+    """Return the places of citations, with the marks of notes that contain them."""
     own = [Reference(each.start, each.end, number) for number, each in enumerate(citations)]
     notes: dict[str, int] = {}
     defined: set[int] = set()

@@ -1,4 +1,4 @@
-"""Where a passage stands in a text: as cited, elsewhere, changed, or nowhere.
+"""The standing of a passage in a text: as cited, elsewhere, changed, or nowhere.
 
 Exact places are found in linear time. If there is none, the places that share the rarest words are compared
 word by word, a bounded number of them.
@@ -30,18 +30,18 @@ _AROUND, _SHOWN = 4, 600
 _LISTED = 20
 #: The most places of its first part at which a quotation with an ellipsis may begin.
 _BEGUN = 1_000
-#: Places where a passage stands inside of lines, before it is looked for no further.
+#: Places of a passage inside of lines, before it is looked for no further.
 _MOST_TRIED = 10_000
 
 
 def stands(words: Words, quote: str, cited: Lines | None = None, *, from_start: bool = True) -> Verdict:
-    """Tell where a quotation stands in a text.
+    """Return the standing of a quotation in a text.
 
     Args:
         words: The text.
         quote: The quotation. An ellipsis in it joins parts in order.
         cited: The first and the last line that are cited; None for the whole text.
-        from_start: Whether a quotation of several lines stands at the single line where it begins.
+        from_start: Whether a quotation of several lines stands at the single line of its beginning.
     """
     first, others = None, dict[Lines, Place]()
     spans = [(0, len(words))] if cited is None else [words.words_of(*cited), (0, len(words))]
@@ -76,7 +76,7 @@ def _is_cited(lines: Lines, cited: Lines | None, from_start: bool) -> bool:
 
 
 def _spacing(text: str, quote: str) -> str:
-    """Tell what else than words differs between a quotation and the text where it stands."""
+    """Tell the differences, other than words, between a quotation and the text at its place."""
     ours = Words(quote)
     if ours.slice(0, len(ours)) == text:
         return ""

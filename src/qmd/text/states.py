@@ -1,4 +1,4 @@
-"""What the fields of a document say of its state: pure, of one document after the other.
+"""The state of a document by its fields: pure, of one document after the other.
 
 Values of another type than a field should have say nothing, and of several dates the most favourable counts.
 """
@@ -32,7 +32,7 @@ class Reference(Struct, frozen=True):
 
 
 class Claims(Struct, frozen=True):
-    """What a document says of itself, and of the documents that it replaces."""
+    """The statement of a document on itself, and on the documents that it replaces."""
 
     status: StateName = "current"
     supersedes: tuple[Reference, ...] = ()
@@ -46,7 +46,7 @@ class Claims(Struct, frozen=True):
 
         Args:
             by: The display path of the document that replaces it; "" if there is none.
-            now: The time where the user is, as `2026-03-07T10:00:00`.
+            now: The local time of the user, as `2026-03-07T10:00:00`.
         """
         if by or self.superseded_by or self.status == "superseded":
             return DocumentState("superseded", by)

@@ -1,4 +1,4 @@
-"""Names that people and agents guess for options, arguments and fields, by what they mean."""
+"""Names that people and agents guess for options, arguments and fields, by their meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The units of numbers: what directly follows or precedes a number and changes what it says."""
+"""The units of numbers, which directly follow or precede a number and change its value."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Protocol
 
-#: What stands directly before or after a number and belongs to it, besides signs of currencies.
+#: Signs directly before or after a number that belong to it, besides those of currencies.
 _BEFORE, _AFTER = "<>≤≥~≈±", "%‰‱°′″"
 #: Between two numbers, without spaces, it makes one thing of them: a range, a time, a ratio.
 _JOINS = frozenset("- ~ 〜 : / ×".split())
@@ -69,7 +69,7 @@ def unit_after(words: Words, last: int) -> str:
 
 
 def unit_before(words: Words, first: int) -> str:
-    """Return what stands before a number and belongs to it: a currency, a comparison, or another number."""
+    """Return the text before a number that belongs to it: a currency, a comparison, or another number."""
     mark, before = words.before[first], words.folded[first - 1] if first else ""
     if mark:
         sign = mark[-1]

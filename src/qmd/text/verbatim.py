@@ -33,7 +33,7 @@ _WORD = lazy(
     r"|\[\^[^\[\]\s]{1,50}\]:?"
     rf"|</?(?:{_TAGS})(?:\s[^<>\n]{{0,300}})?/?>"
 )
-#: What begins a line in Markdown: block quotes, headings, bullets.
+#: The beginnings of lines in Markdown: block quotes, headings, bullets.
 _LINE_START = lazy(r"(?<=\n)[ \t]*+(?:>[ \t]?)*+(?:#{1,6}[ \t]++|[-*+][ \t]++)?(?=[^\n])")
 _EMPHASIS = lazy(r"`+|\*{1,3}|_{1,3}|~~|==")
 _ESCAPE = lazy(r"\\(?=[!-/:-@\[-`{-~])")
@@ -51,9 +51,9 @@ _NEGATIONS = frozenset(
     "don't doesn't didn't isn't aren't wasn't weren't won't can't couldn't shouldn't mustn't wouldn't "
     "不 没 沒 未 无 無 非 勿 莫".split()
 )
-#: Negations that follow what they negate, in scripts without spaces.
+#: Negations that follow their object, in scripts without spaces.
 _AFTERWARDS = ("ない", "なか", "ません", "지않", "지못")
-#: Words compared to find what differs where the same words stand, and the least number of such places.
+#: Words compared to find a difference beside equal words, and the least number of such places.
 _MOST_COMPARED, _LEAST_PLACES = 200_000, 20
 
 
@@ -138,7 +138,7 @@ class Words:
         return found
 
     def find(self, words: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[int]:
-        """Yield the places before `stop` where words follow one another, from the place `start` on."""
+        """Yield the places before `stop` at which words follow one another, from the place `start` on."""
         joined, places = self._joined
         wanted = "\n" + "\n".join(words) + "\n"
         end = len(joined) if stop is None or stop >= len(places) else places[stop] + len(wanted)
@@ -171,7 +171,7 @@ class Words:
 
 
 class Place(tuple[int, int]):
-    """The words of a text from the first to before the end, where a quotation stands."""
+    """The words of a text from the first to before the end, the place of a quotation."""
 
     fault: str
 
@@ -217,7 +217,7 @@ def _kept(text: str, match: re.Match[str]) -> str:
 
 
 def exact_places(words: Words, quote: Words, start: int = 0, stop: int | None = None) -> Iterator[Place]:
-    """Yield the places where the words of a quotation stand, and what is different at each: "" if nothing."""
+    """Yield the places of the words of a quotation, and the difference at each: "" if there is none."""
     for number, first in enumerate(words.find(quote.folded, start, stop)):
         if number >= _LEAST_PLACES and number * len(quote) >= _MOST_COMPARED:
             return
@@ -225,7 +225,7 @@ def exact_places(words: Words, quote: Words, start: int = 0, stop: int | None = 
 
 
 def _fault(words: Words, quote: Words, first: int) -> str:
-    """Tell what differs between a quotation and the same words at a place."""
+    """Tell the difference between a quotation and the same words at a place."""
     last = first + len(quote) - 1
     for at in range(len(quote)):
         here = words.written(first + at)

@@ -14,10 +14,10 @@ DEFAULT_PATTERN = "**/*.md"
 MIN_WEIGHT, MAX_WEIGHT = 0.01, 100.0
 
 Ranking = Literal["contract", "tuned"]
-#: What scores mean: how likely a document answers the query, or the value that its rank comes from.
+#: The meaning of scores: how likely a document answers the query, or the value that its rank comes from.
 ScoreScale = Literal["calibrated", "raw"]
 EmbedMode = Literal["auto", "manual"]
-#: What is masked for agents on request, besides secrets.
+#: Values that are masked for agents on request, besides secrets.
 Mask = Literal["iban"]
 
 

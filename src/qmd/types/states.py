@@ -18,7 +18,7 @@ SINKING: frozenset[StateName] = frozenset({"deprecated", "expired", "superseded"
 #: The states of documents that come lower than others.
 LOWERED: frozenset[StateName] = SINKING | {"draft"}
 
-#: What a field says of the state of its document.
+#: The meaning of a field for the state of its document.
 StateRole: TypeAlias = Literal[
     "status", "flag", "not_flag", "supersedes", "superseded_by", "valid_from", "valid_until"
 ]
@@ -48,7 +48,7 @@ WORDS: Mapping[StateName, str] = {
         "sustituido, substituído, sostituito, 已取代, 被取代, 已替代, 置き換え済み, 대체됨"
     ),
 }
-#: Before what replaces a document, in a value of `status`.
+#: Words before the replacement of a document, in a value of `status`.
 REPLACED_BY = (
     *(
         "superseded by ",
@@ -67,7 +67,7 @@ REPLACED_BY = (
         "sostituito da ",
     ),
 )
-#: The keys of `state` in `index.yml`, which are also names of fields, and what these fields say.
+#: The keys of `state` in `index.yml`, which are also names of fields, and their meaning.
 STATE_KEYS: Mapping[str, StateRole] = {
     "status": "status",
     "supersedes": "supersedes",
@@ -105,12 +105,12 @@ class DocumentState(Note, frozen=True, omit_defaults=True):
 
     @property
     def sinks(self) -> bool:
-        """Whether the document comes below what replaces it, or lower than others."""
+        """True if the document comes below its replacement, or lower than others."""
         return self.name in SINKING
 
     @property
     def is_lowered(self) -> bool:
-        """Whether the document comes lower than others."""
+        """True if the document comes lower than others."""
         return self.name in LOWERED
 
     @property

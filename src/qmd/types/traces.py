@@ -1,4 +1,4 @@
-"""Traces: what each step of a search contributed to the place of a document."""
+"""Traces: the contribution of each step of a search to the place of a document."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from qmd.types.configuration import Ranking
 
 #: Whether a document has all words of a query, some of them, or only longer words.
 Tier = Literal["all", "any", "longer"]
-#: What is measured of a document: its BM25 score relative to the highest possible one, whether it has all
+#: The measurements of a document: its BM25 score relative to the highest possible one, whether it has all
 #: words of the query (1 or 0), the cosine of its best chunk, the same without the part that all texts share,
 #: the reranker's score, the share of the query's idf in the best window that it read, and how well its name
 #: matches.
@@ -70,7 +70,7 @@ class ContractBlend(Struct, frozen=True, tag="contract"):
 
 
 class TunedBlend(Struct, frozen=True, tag="tuned"):
-    """The parts that are added up, and `most`, what they could add up to."""
+    """The parts that are added up, and `most`, their highest sum."""
 
     rerank: float
     fused: float
@@ -85,7 +85,7 @@ class TunedBlend(Struct, frozen=True, tag="tuned"):
 
 
 class Likelihood(Struct, frozen=True, tag="likelihood"):
-    """What a calibrated score is estimated from: the signals of the document, and those of unrelated ones.
+    """The grounds of a calibrated score: the signals of the document, and those of unrelated ones.
 
     `raw` is the score of the ranking, and `background` are the values of documents about other subjects.
     """

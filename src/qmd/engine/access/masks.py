@@ -26,7 +26,7 @@ if TYPE_CHECKING:
             """Return commits with the secrets of their authors, subjects and paths masked."""
 
         def source(self, source: SourceText) -> SourceText:
-            """Return what a file says, masked, without its fields and links."""
+            """Return the text of a file, masked, without its fields and links."""
 
 
 #: `masks` is what agents need: a module with `masker_with` and `AgentStore`.
@@ -43,7 +43,7 @@ def masker(more: tuple[str, ...] = ()) -> Masker:
 
 
 def masker_of(config: Config) -> Masker:
-    """Return what masks secrets as a configuration says. Raises as `masker`."""
+    """Return the masks of secrets that a configuration asks for. Raises as `masker`."""
     return masker(config.masks)
 
 

@@ -89,7 +89,7 @@ class Trust:
 
     @property
     def approves_all(self) -> bool:
-        """Whether everything is approved for this run, or because the configuration is the user's own."""
+        """True if everything is approved for this run, or because the configuration is the user's own."""
         return self.project is None or self._environ.get(VARIABLE, "").strip() == "1"
 
     def unpulled(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a member of `Index` asks of a caller whose permissions are restricted."""
+"""The rule of a member of `Index` for callers whose permissions are restricted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of what agents run: hooks, and MCP servers."""
+"""Checks of the programs that agents run: hooks, and MCP servers."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _servers(client: str, environ: Mapping[str, str], project: str | None) -> It
 
 
 def _gone(program: str, environ: Mapping[str, str]) -> str:
-    """Return what is not there any more of a program: it, or what runs it; "" if all is there."""
+    """Return the missing part of a program: it, or its interpreter; "" if all is there."""
     found = shutil.which(program, path=environ.get("PATH"))
     if found is None:
         return f"{program} is not there any more"

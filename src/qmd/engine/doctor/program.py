@@ -38,7 +38,7 @@ def versions() -> Iterator[Finding]:
 
 
 def readers() -> Iterator[Finding]:
-    """Report what holds the processes that read other formats than text."""
+    """Report the confinement of processes that read other formats than text."""
     confined = start(python("qmd.sources.confinement")).wait() == 0
     if confined:
         yield ok("readers", "the system lets the processes that read PDF and other files do nothing but read")
@@ -61,7 +61,7 @@ def variables(environ: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def plugins() -> Iterator[Finding]:
-    """Load what other packages add, and warn of names that are taken."""
+    """Load the parts of other packages, and warn of names that are taken."""
     for table in TABLES.values():
         yield from _plugins(table)
 

@@ -1,4 +1,4 @@
-"""Find what is out of date: documents that have expired, links to superseded ones, and contradictions."""
+"""Find outdated documents: documents that have expired, links to superseded ones, and contradictions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qmd.types.states import DocumentState
 
 #: Findings of each kind; more are counted.
 _MOST = 200
-#: What to do, by the kind of a finding.
+#: The advice, by the kind of a finding.
 _HINTS = {
     "expired": "bring it up to date, or name what replaces it in superseded_by",
     "link": "link to what replaces it",

@@ -82,7 +82,7 @@ class CitationMethods(Part):
             targets.append(target)
         pairs, uncited = assigned(text, [target.citation for target in targets], doubtful)
         quotations = by_citation(pairs)
-        # What a quotation cites is not cited here.
+        # Citations inside of a quotation are those of its source.
         doubtful |= {
             number
             for number, target in enumerate(targets)
@@ -105,7 +105,7 @@ class CitationMethods(Part):
         return CitationReport(tuple(sorted(checks, key=lambda check: check.start)), uncited)
 
     def quote_check(self, reference: str, quote: str) -> CitationCheck:
-        """Tell whether and where a quotation stands in a document, or in the lines that a reference names.
+        """Tell if a quotation stands in a document, or in the lines that a reference names, and its place.
 
         Raises as `get`.
         """
@@ -141,7 +141,7 @@ class _Reader(Library):
 
 
 class _Judge:
-    """Tells what became of citations. Words are divided once if citations of a text follow one another."""
+    """Tells the standing of citations. Words are divided once if citations of a text follow one another."""
 
     def __init__(self, library: Library, text: str) -> None:
         self._library = library
@@ -176,7 +176,7 @@ class _Judge:
         return self._words[1], self._library.anchors(document)
 
     def _of_quote(self, target: Target, quote: str, words: Words, anchors: Sequence[Anchor]) -> Verdict:
-        """Return what became of a quotation. Equal ones are looked for once."""
+        """Return the standing of a quotation. Equal ones are looked for once."""
         assert target.document is not None
         key = target.document.id, target.cited, target.standing, quote
         if key not in self._verdicts:
@@ -218,7 +218,7 @@ class _Judge:
     def _replacement(
         self, target: Target, verdicts: Sequence[Verdict], words: Words, anchors: Sequence[Anchor]
     ) -> str | None:
-        """Return a citation with the place where its quotations stand; None if not all of them do."""
+        """Return a citation with the place of its quotations; None if not all of them stand there."""
         found = [
             verdict.lines for verdict in verdicts if verdict.standing in ("holds", "moved") and verdict.lines
         ]
@@ -253,7 +253,7 @@ def _of_place(target: Target, words: Words) -> Verdict:
 
 
 def _of_quote(target: Target, quote: str, words: Words, anchors: Sequence[Anchor], title: str) -> Verdict:
-    """Tell where a quotation stands, in the lines that its citation names."""
+    """Return the place of a quotation in the lines that its citation names."""
     # Pages that are not there have no lines, so that a quotation on another page has moved.
     cited = (0, 0) if target.standing != "holds" else target.cited
     verdict = stands(words, quote, cited)
@@ -289,7 +289,7 @@ def address_of(document: Document, lines: Lines, anchors: Sequence[Anchor]) -> s
 
 
 def _message(verdict: Verdict, quote: str | None, address: str | None) -> str:
-    """Say in a sentence what became of a citation."""
+    """Say the standing of a citation in a sentence."""
     match verdict.standing:
         case "holds" if quote is None:
             return "it is there; nothing is quoted"

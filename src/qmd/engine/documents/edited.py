@@ -25,7 +25,7 @@ class Edited:
         self._read: dict[int, SourceText | None] = {}
 
     def of(self, document: Document) -> tuple[None, SourceText | None]:
-        """Return no commit, and what the file of a document says now; None if it has not changed.
+        """Return no commit, and the present text of a document's file; None if it has not changed.
 
         Raises:
             NotFoundError: If the file is not there any more, or is kept from agents now.

@@ -38,14 +38,14 @@ class Limit(Struct, frozen=True):
 
 
 class Kind(Struct, Generic[T], frozen=True):
-    """How the items of an answer are named and cut.
+    """The names and cuts of the items of an answer.
 
     Attributes:
         noun: The word for an item.
         cuts: Yields the numbers of characters to which the text of an item can be cut, ascending: the best
             places, then others, which are taken if the answer cannot go on otherwise.
         cut: Returns an item with so many characters of its text.
-        rest: Says what follows a text of so many characters: `more of notes/a.md from line 12`.
+        rest: Names the rest after so many characters: `more of notes/a.md from line 12`.
         least: How many items an answer must have, if only their beginnings.
     """
 
@@ -71,7 +71,7 @@ def fit(
         kind: How items are named and cut.
         items: The items of the whole answer, in order.
         limit: The limit.
-        make: Makes an answer of items and a note that says what was left out, "" if that is nothing.
+        make: Makes an answer of items and a note of the omissions, "" if there are none.
         text: Returns the text of an answer as it is printed.
         beyond: How many items are left out in any case.
 
@@ -253,7 +253,7 @@ def fit_page(page: Page, limit: Limit, make: Callable[[Page], A], text: Callable
 
 
 def as_json(items: Sequence[Hit | Page | Skipped], note: str) -> str:
-    """Return as JSON what items show: all but their ranking and the parts of their paths."""
+    """Return as JSON the shown part of items: all but their ranking and the parts of their paths."""
     return json.encode(([*map(_shown, items)], note)).decode()
 
 

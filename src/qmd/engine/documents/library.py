@@ -85,7 +85,7 @@ class DocumentMethods(Part):
                 arguments. Case is ignored if no path or title matches exactly.
             from_line: The first line to return, from 1.
             max_lines: The largest number of lines to return.
-            tokens: The largest number of tokens of the text and its names. `note` says what was left out.
+            tokens: The largest number of tokens of the text and its names. `note` names the omissions.
             as_of: A date, also a relative one: return the text at the end of that day, from git.
 
         Raises:
@@ -146,7 +146,7 @@ class DocumentMethods(Part):
             cancelled: Called before each document; the call ends if it returns true.
             max_total: The largest size of all texts in bytes. From the first document beyond it on,
                 documents are only listed in `left_out`.
-            tokens: The largest number of tokens of all texts and names. `note` says what was left out.
+            tokens: The largest number of tokens of all texts and names. `note` names the omissions.
             filters: Return only documents that pass these; see `search`.
 
         Raises:

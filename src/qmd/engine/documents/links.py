@@ -20,7 +20,7 @@ _BATCH = 1_000
 
 
 class _Collection(Struct, frozen=True):
-    """The documents of a collection as (id, path, aliases), and what their links lead to."""
+    """The documents of a collection as (id, path, aliases), and the targets of their links."""
 
     name: str
     rows: Sequence[tuple[int, str, tuple[str, ...]]]

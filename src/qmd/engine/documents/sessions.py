@@ -1,4 +1,4 @@
-"""Which documents are transcripts of coding agents, and of which session."""
+"""The sessions of documents that are transcripts of coding agents."""
 
 from __future__ import annotations
 

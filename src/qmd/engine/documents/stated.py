@@ -1,4 +1,4 @@
-"""Whether any document says something of its state, or is of a file that could not be read any more."""
+"""The states of documents if any states one, and files that could not be read any more."""
 
 from __future__ import annotations
 

@@ -22,10 +22,10 @@ from qmd.types.states import CURRENT, STATE_NAMES, DocumentState
 
 
 class States(Struct, frozen=True):
-    """What documents say of their states, and what replaces which, among the collections that are visible.
+    """The states that documents state, and their replacements, among the collections that are visible.
 
     Attributes:
-        said: What each document says that says anything.
+        said: The statement of each document that has one.
         next: The document that replaces another, by id. There are no cycles.
         files: The display paths of documents that are in `next`.
         sink: Whether any document sinks below others.

@@ -19,7 +19,7 @@ _MOST_SIMILAR = 10
 
 
 class Target(Struct, frozen=True):
-    """A citation with what it names, or why it names nothing.
+    """A citation with its target, or the reason why it has none.
 
     Attributes:
         citation: The citation.

@@ -1,4 +1,4 @@
-"""What other processes have asked the one that embeds to embed too.
+"""Requests of other processes to the one that embeds, to embed their collections too.
 
 Each leaves a file beside the index before it looks at the lock for the last time, and the one that embeds
 looks at the files after it has given the lock back. So one of both has seen the other.
@@ -56,7 +56,7 @@ class Asked:
         return tuple(names)
 
     def answered(self) -> bool:
-        """Forget what `read` has returned; return whether that was anything."""
+        """Forget the collections that `read` has returned; return whether there were any."""
         read, self._read = self._read, []
         for path in read:
             with suppress(FileNotFoundError):

@@ -82,7 +82,7 @@ OnProgress = Callable[[EmbedProgress], None]
 
 
 class Tally:
-    """Counts and reports the progress, and estimates what is left, of texts with these `sizes` in bytes."""
+    """Counts and reports the progress, and estimates the rest, of texts with these `sizes` in bytes."""
 
     def __init__(self, sizes: Sequence[int], on_progress: OnProgress | None = None) -> None:
         self._on_progress = on_progress

@@ -163,7 +163,7 @@ class _Run:
             store.pending.release(prefix)
             if force:
                 store.vector_sets.drop(self._scope(()), models.fingerprint)
-            # What others asked for is forgotten before the last look.
+            # The requests of others are forgotten before the last look.
             while self._round(self._scope(self.asked.read()), prefix) | self.asked.answered():
                 pass
             report = self._tally.report(models.vector_set.name, self._lost)
@@ -185,7 +185,7 @@ class _Run:
         return active_vectors.embeddable(complete, self._workspace.models, present) if present else Scope(())
 
     def _round(self, scope: Scope, prefix: str) -> bool:
-        """Embed what is missing; return whether that was anything."""
+        """Make the missing vectors; return whether there were any."""
         workspace, tally = self._workspace, self._tally
         store, models = workspace.store, workspace.models
         vectors = models.vector_set

@@ -166,7 +166,7 @@ class Explainer(Struct, frozen=True):
         )
 
     def _omitted(self, document: Document, fields: Fields) -> list[str]:
-        """Return what was left out when the fields and links of a Markdown document were extracted."""
+        """Return the omissions when the fields and links of a Markdown document were extracted."""
         if "markdown" not in fields.get("format", ()):
             return []  # the text of another format does not contain its fields
         text = self.store.documents.texts([document.id]).get(document.id, "")
@@ -253,7 +253,7 @@ def _standing(search: _Search, query: str, response: SearchResponse, document: D
 
 
 def _left_out(standing: Standing, search: _Search, response: SearchResponse, lacking: bool) -> list[str]:
-    """Describe what a hybrid search did not take into account for the document, and why."""
+    """Describe the steps of a hybrid search that the document did not take, and why."""
     notes = []
     if lacking:
         notes.append("it has no vectors yet, so only its words count: run 'qmd embed'")

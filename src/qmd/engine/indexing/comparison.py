@@ -30,7 +30,7 @@ class Comparison:
     Attributes:
         root: The folder of the collection.
         readers: The readers of its files.
-        last: What the last scan has left.
+        last: The record of the last scan.
         indexed: The state of the file of each document by path.
         unchanged: The number of documents that the walk has found unchanged.
         files: The other files.
@@ -229,7 +229,7 @@ class Comparison:
         )
 
     def record(self) -> ScanRecord:
-        """Return what the next scan needs to know."""
+        """Return the record for the next scan."""
         return replace(self._folder, formats=self._present_formats, unread=self.unread.packed())
 
 

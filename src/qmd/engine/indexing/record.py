@@ -28,7 +28,7 @@ class UnreadFiles(Struct, frozen=True):
 
 
 class ScanRecord(Struct, frozen=True, array_like=True):
-    """What a scan leaves for the next one. Without a path, there was no scan.
+    """The record that a scan leaves for the next one. Without a path, there was no scan.
 
     Fields are stored by position, and versions since the first read that, so new ones come last.
     """

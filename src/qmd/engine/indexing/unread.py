@@ -129,7 +129,7 @@ class Unread:
         self.kept[path] = self._before.kept.get(path) or now("seconds")
 
     def packed(self) -> UnreadFiles:
-        """Return what the next scan needs, as short as possible."""
+        """Return the record for the next scan, as short as possible."""
         files: dict[str, str] = {}
         kept = dict(list(self._files.items())[:_MOST])
         for path, (state, reason) in kept.items():
@@ -141,7 +141,7 @@ class Unread:
         return UnreadFiles(files, cut, self.waiting, dict(most), stays, tries)
 
     def _state(self, file: SourceFile) -> str:
-        """Return what identifies the state of a file, its reader and the limits of reading."""
+        """Return the identity of the state of a file, its reader and the limits of reading."""
         identity = self._readers.identity(file.path)
         limits = children.SECONDS, children.PROCESSOR, children.PROCESSOR_PER_MB, children.MEMORY, MAX_TEXT
         size, changed = file.fingerprint.size, file.fingerprint.mtime_ns
@@ -208,5 +208,5 @@ def _waiting(counts: Mapping[str, int]) -> str:
 
 
 def _mark(text: str) -> str:
-    """Return what stands for a path or a state, in four characters."""
+    """Return a digest of a path or a state, in four characters."""
     return b64encode(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=3).digest()).decode()

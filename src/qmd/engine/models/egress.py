@@ -1,4 +1,4 @@
-"""Which text may be sent to models on other machines, and the notice given before the first transfer."""
+"""The texts that may be sent to models on other machines, and the notice before the first transfer."""
 
 from __future__ import annotations
 

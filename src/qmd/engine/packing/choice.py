@@ -21,11 +21,11 @@ class Paragraph(Struct, frozen=True):
     Attributes:
         document: The place of its document in the list of those found.
         place: Its place in the document. Neighbours are shown as one passage.
-        tokens: What its text costs.
-        frame: What the lines around a passage cost, if no neighbour is shown.
+        tokens: The cost of its text.
+        frame: The cost of the lines around a passage, if no neighbour is shown.
         relevance: How relevant it is to each question of the goal, 0..1.
         shingles: The runs of words of its text.
-        price: What it takes of the room, in place of its cost, if its text is not shown.
+        price: The room that it takes, in place of its cost, if its text is not shown.
     """
 
     document: int
@@ -38,7 +38,7 @@ class Paragraph(Struct, frozen=True):
 
 
 class Choice(Struct):
-    """What was chosen of a list of paragraphs, by their numbers in the list, the best first.
+    """The choice from a list of paragraphs, by their numbers in the list, the best first.
 
     `copies` has the chosen one that each near copy resembles most, and `left_out` those without room. Of near
     copies in `own` only what they alone say was chosen.

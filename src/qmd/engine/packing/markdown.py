@@ -37,7 +37,7 @@ def render(pack: Pack) -> str:
 
 
 def remarks(pack: Pack) -> Iterator[str]:
-    """Yield what there is to say after the passages: what was not found, and what was left out."""
+    """Yield the lines after the passages: the words not found, and the omissions."""
     if pack.missing:
         yield f"In no document: {inert(', '.join(map(visible, pack.missing)))}."
     for question in pack.unanswered:

@@ -38,7 +38,7 @@ _WORDS, _COPIES = 50, 5
 #: Paragraphs with less relevance are not worth naming when they are left out.
 _RELEVANT = 0.1
 _HEADINGS = lazy(r"(?:\s*#{1,6}[ \t][^\n]*(?:\n|\Z))+")
-#: What the fence around a passage costs, and a line that names a passage given before.
+#: The cost of the fence around a passage, and a line that names a passage given before.
 _FENCE, _AGAIN = 6, 6
 
 Run = Callable[[SearchRequest], SearchResponse]
@@ -46,7 +46,7 @@ Renderer = Callable[[Pack], str]
 
 
 class Known(Struct, frozen=True):
-    """What the reader of a pack has already.
+    """The passages that the reader of a pack has already.
 
     Attributes:
         given: The addresses of paragraphs that the session was given, by hash; they are named in a line.
@@ -60,7 +60,7 @@ class Known(Struct, frozen=True):
 
 
 class Packed(Struct, frozen=True):
-    """A pack, and what is known of its paragraphs, by their hashes.
+    """A pack, and its paragraphs by their hashes.
 
     Attributes:
         pack: The pack.

@@ -1,4 +1,4 @@
-"""Packs for sessions: what the reader has already is not given again."""
+"""Packs for sessions: passages that the reader has already are not given again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PackRequest(Struct, frozen=True):
 
     Attributes:
         search: The goal as a hybrid search, with its filters and the most tokens of the pack as it is shown.
-        since: The id or the text of an earlier pack: give only what is new or changed since.
+        since: The id or the text of an earlier pack: give only new or changed passages since.
         session: A name; passages that it was given before are named in a line.
         again: Whether such passages are repeated.
     """
@@ -49,7 +49,7 @@ def make_pack(
     given: Given,
     render: Renderer = markdown.render,
 ) -> Pack:
-    """Return the pack for a request, and remember what it gives.
+    """Return the pack for a request, and remember its passages.
 
     Raises `UsageError` for values out of range, `NotFoundError` if the id of an earlier pack is not known,
     and as a hybrid search.

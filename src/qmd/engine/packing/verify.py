@@ -1,4 +1,4 @@
-"""Tell what became of the passages of a pack: whether each holds, has moved, has changed or is gone."""
+"""Tell the standing of the passages of a pack: if each holds, has moved, has changed or is gone."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _READ = 20
 
 
 class PassageCheck(Struct, frozen=True):
-    """What became of a passage: where it stands now, or how the nearest text differs."""
+    """The standing of a passage: its place now, or the difference from the nearest text."""
 
     number: int
     address: str

@@ -33,13 +33,13 @@ MAX_COPIES = 20
 
 
 class Guidance(Struct, frozen=True):
-    """What the user said about a query: pinned documents in order, and marks, by display path."""
+    """The user's word on a query: pinned documents in order, and marks, by display path."""
 
     pinned: tuple[str, ...] = ()
     marks: Mapping[str, Mark] = field(default_factory=dict)
 
 
-#: Returns what the user said about a query, and a stage if there is anything to tell about that.
+#: Returns the user's word on a query, and a stage if there is anything to tell about that.
 Guide = Callable[[str], tuple[Guidance, Stage | None]]
 
 
@@ -56,7 +56,7 @@ class Adjuster(Struct, frozen=True):
 
     @property
     def fold(self) -> bool:
-        """Whether documents with the same text are one hit."""
+        """True if documents with the same text are one hit."""
         return self.config.fold if self.request.fold is None else self.request.fold
 
     @property
@@ -65,7 +65,7 @@ class Adjuster(Struct, frozen=True):
 
     @property
     def weighs(self) -> bool:
-        """Whether a factor may differ from 1."""
+        """True if a factor may differ from 1."""
         collections = self._collections
         return (
             bool(self.guidance.marks)
@@ -76,7 +76,7 @@ class Adjuster(Struct, frozen=True):
 
     @property
     def sinks(self) -> bool:
-        """Whether documents may sink because of their state."""
+        """True if documents may sink because of their state."""
         return self.states is not None and self.states.sink
 
     @property
@@ -248,7 +248,7 @@ def succeeded(
             trace = traces.Succession(documents[item.document].file, own.score)
             placed[document] = replace(own, score=item.score, traces=(*own.traces, trace))
         placed.setdefault(item.document, item)
-    # Sorting is stable: what replaces a document stays above it.
+    # Sorting is stable: the replacement of a document stays above it.
     lowered = (superseded(item) if item.document in successors else item for item in placed.values())
     return sorted(lowered, key=lambda item: -item.score)
 

@@ -28,7 +28,7 @@ class Filtered(Struct, frozen=True):
 
     Attributes:
         unknown: Fields in brackets that no document has. These brackets are text.
-        stages: What the user should know of brackets that are text, and of relative dates.
+        stages: Notes on brackets that are text, and on relative dates.
     """
 
     request: SearchRequest
@@ -105,7 +105,7 @@ def filtered_out(store: Store, scope: Scope, document: Document) -> str | None:
 
 
 def nothing_to_search(store: Store, config: Config, collections: Sequence[str]) -> QmdError | None:
-    """Return an error that says why there is no document to search, and what to do; None if there is one."""
+    """Return an error that says why there is no document to search, with a hint; None if there is one."""
     if not config.collections:
         return NotFoundError("there are no collections yet", "add one with 'qmd collection add PATH'")
     if not collections:

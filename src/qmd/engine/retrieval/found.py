@@ -1,4 +1,4 @@
-"""What the retrievers of a search have found."""
+"""The results of the retrievers of a search."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Found(Struct, dict=True):
 
     Attributes:
         text: The query.
-        intent: What the user wants to know.
+        intent: The aim of the user, in words.
         words: The matches of the first subquery by words; None if there was none.
         lexical: A list of (document, BM25) for each subquery by words.
         dense: A list of (document, cosine) for each subquery by meaning.
         vectors: The vectors that were searched; None if none were.
-        probe: What was searched with for the first subquery.
+        probe: The vector of the first subquery.
         chunks: The best chunk of each document.
         source: The text of the document that others are similar to.
     """

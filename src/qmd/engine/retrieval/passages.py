@@ -80,7 +80,7 @@ def choose_passages(
 
 
 def _first_of_equals(text: str, window: Window) -> Window:
-    """Return the first window with the same text under the same headings, as where pages are repeated."""
+    """Return the first window with the same text under the same headings, as pages may be repeated."""
     length = len(text[window.start : window.end].rstrip())
     if length < _REPEATED:
         return window
@@ -121,7 +121,7 @@ def _best_first(text: str, by_words: Sequence[Window], ranked: Ranked) -> list[W
 
 
 def _words(window: Window) -> float:
-    """Return the mean part of the query in a window and around it, where its subject may be named."""
+    """Return the mean part of the query in a window and around it, because its subject may be named there."""
     return (window.share + window.around) / 2
 
 

@@ -158,7 +158,7 @@ def _advice(plan: Plan, request: SearchRequest) -> Iterator[Stage]:
 
 
 def _retrieve(search: Search) -> Found:
-    """Return what the retrievers of the plan find."""
+    """Return the results of the retrievers of the plan."""
     if not search.plan.meaning:
         return _search_words(search)
     from qmd.engine.retrieval.retrievers import retrieve

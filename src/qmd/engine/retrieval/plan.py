@@ -19,7 +19,7 @@ LIST_LENGTH = 100
 
 
 class Plan(Struct, frozen=True):
-    """What a kind of search does; `pipeline` has the steps in order.
+    """The plan of a kind of search; `pipeline` has the steps in order.
 
     Attributes:
         words: Whether it searches by words (BM25).
@@ -35,12 +35,12 @@ class Plan(Struct, frozen=True):
 
     @property
     def hybrid(self) -> bool:
-        """Whether lists of both kinds are fused and reranked, and typed searches are possible."""
+        """True if lists of both kinds are fused and reranked, and typed searches are possible."""
         return self.words and self.meaning
 
     @property
     def complete(self) -> bool:
-        """Whether the list may have all matches: by meaning, every document is a match."""
+        """True if the list may have all matches: by meaning, every document is a match."""
         return not self.meaning
 
 

@@ -25,7 +25,7 @@ from qmd.types import Hit
 if TYPE_CHECKING:
     from qmd.models.base import Probe
 
-#: What was searched with for each subquery, and the matches of each.
+#: The vector of each subquery, and the matches of each.
 _Dense = tuple[list["Probe"], list[list[ChunkMatch]]]
 
 

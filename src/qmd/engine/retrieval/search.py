@@ -1,4 +1,4 @@
-"""A search that runs: what it works on, and the outcome of each stage."""
+"""A search that runs: its input, and the outcome of each stage."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _left_out(search: Search, document: Document) -> Set[int]:
 
 
 def _source(search: Search, document: Document, first: int, last: int | None) -> _Source | None:
-    """Return what to search with; None if there are no vectors of the document."""
+    """Return the vectors to search with; None if there are none of the document."""
     configured = ""
     with suppress(ModelError):  # no model is needed
         configured = search.models.fingerprint

@@ -65,7 +65,7 @@ class CleanupReport(Struct, frozen=True):
 
 
 class CleanupMethods(Part):
-    """Delete what an index does not use."""
+    """Delete unused data of an index."""
 
     def cleanup(self, *, dry_run: bool = False, on_step: OnStep = lambda _: None) -> CleanupReport:
         """Remove unused data, each kind in a transaction; `dry_run` only counts it. See `CleanupReport`."""

@@ -16,7 +16,7 @@ class ModelMethods(Part):
 
     @property
     def model_loaded(self) -> bool:
-        """Whether the embedder is in memory."""
+        """True if the embedder is in memory."""
         return self._workspace.models.loaded
 
     def release_models(self) -> None:

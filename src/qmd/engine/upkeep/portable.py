@@ -156,7 +156,7 @@ def _vectors(workspace: Workspace, config: Config) -> VectorSet | None:
 
 
 def portable_part(config: Config, names: Iterable[str], folder: str = "") -> Config:
-    """Return what a portable file has of a configuration, with the folders of collections below `folder`.
+    """Return the configuration for a portable file, with the folders of collections below `folder`.
 
     It names no folder, command, model or server of a machine.
     """

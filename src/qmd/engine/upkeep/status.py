@@ -78,7 +78,7 @@ class Status(Struct, frozen=True):
 
     @property
     def watching(self) -> Literal["events", "polling", "off"]:
-        """How changes are noticed: `events`, `polling`, or `off`."""
+        """The way in which changes are noticed: `events`, `polling`, or `off`."""
         if self.watcher is None:
             return "off"
         return "polling" if self.watcher.polled else "events"

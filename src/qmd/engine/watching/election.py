@@ -21,7 +21,7 @@ from qmd.system import write_start
 
 
 class WatchedCollection(Struct, frozen=True):
-    """How the changes of a collection are noticed.
+    """The way in which the changes of a collection are noticed.
 
     Attributes:
         mode: `events` of the system, `polling`, or `missing` if its folder does not exist.
@@ -62,11 +62,11 @@ class WatchState(Struct, frozen=True):
 
     @property
     def polled(self) -> bool:
-        """Whether at least one collection is polled."""
+        """True if at least one collection is polled."""
         return any(collection.mode == "polling" for collection in self.collections.values())
 
     def only(self, names: Container[str]) -> WatchState:
-        """Return what a reader may know who sees only these collections."""
+        """Return the part for a reader who sees only these collections."""
         visible = {name: value for name, value in self.collections.items() if name in names}
         return replace(self, embedding="", collections=visible)
 

@@ -102,12 +102,12 @@ class Tree:
 
     @property
     def missing(self) -> bool:
-        """Whether the folder of the collection does not exist."""
+        """True if the folder of the collection does not exist."""
         return self._identity is None
 
     @property
     def polled(self) -> bool:
-        """Whether changes are found by scans only."""
+        """True if changes are found by scans only."""
         return self._polled
 
     def state(self) -> WatchedCollection:

@@ -142,7 +142,7 @@ class Watcher:
 
     @property
     def stopped(self) -> bool:
-        """Whether `stop` was called."""
+        """True if `stop` was called."""
         return self._stopped.is_set()
 
     @property

@@ -42,7 +42,7 @@ _MADE_UP = re.compile(
     r"|.*\.(docx?|pptx?|xlsx?|dvi|tex|indd|qxd|rtf|odt|html?)\Z",
     re.I,
 )
-#: What would be the mark of a heading, code or a comment in Markdown; and a line that would underline one.
+#: Signs that would mark a heading, code or a comment in Markdown; and a line that would underline one.
 _MARK = re.compile(
     r"([ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(?=#{1,6}(?:[ \t]|$)|`{3}|~{3}|<!--|<[hH][1-6])"
 )
@@ -53,7 +53,7 @@ _EDGE, _EDGE_LINES, _EDGE_CHARACTERS = 0.15, 2, 100
 #: The most annotations of a page that are looked at.
 _MAX_ANNOTATIONS = 2_000
 _PASSWORD = 1 << 13
-#: What pdfium returns for a hyphen at the end of a line, and the soft hyphen.
+#: The character of pdfium for a hyphen at the end of a line, and the soft hyphen.
 _HYPHEN = re.compile("[\ufffe\u00ad][ \t]*\n[ \t]*|[\ufffe\u00ad]")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]+")
 #: The number that pdfium writers append to the parts of a field's name.
@@ -75,7 +75,7 @@ class Page(Struct, frozen=True):
 
     @property
     def blank(self) -> bool:
-        """Whether the page has no text and no values."""
+        """True if the page has no text and no values."""
         return not (self.lines or self.values)
 
 

@@ -27,7 +27,7 @@ from qmd.types import Collection, Config
 #: stays as it is here. `conflict`: another collection here has the same folder and pattern.
 Action: TypeAlias = Literal["shared", "added", "same", "differs", "conflict"]
 
-#: What two definitions of a collection are compared by, and what messages call it.
+#: The parts by which two definitions of a collection are compared, with their names in messages.
 _COMPARED = {
     "path": "path",
     "pattern": "pattern",
@@ -38,14 +38,14 @@ _COMPARED = {
 
 
 class MigratedCollection(Struct, frozen=True):
-    """A collection of tobi/qmd, and what became of it.
+    """A collection of tobi/qmd, and its outcome.
 
     Attributes:
         name: Its name.
         path: Its folder.
         pattern: Its pattern.
-        action: What was done, or is to be done.
-        differences: What differs from the collection of this name here, a phrase each.
+        action: The step that was done, or is to be done.
+        differences: The differences from the collection of this name here, a phrase each.
         update: Its update command there; None if there is none.
         update_added: Whether the command was, or is to be, taken over.
         contexts: The addresses of the contexts that were taken over.
@@ -71,7 +71,7 @@ class Migration(Struct, frozen=True):
         shared: Whether both programs read the same `index.yml`.
         changed: Whether something was, or with a dry run would be, written to `target`.
         collections: The collections of tobi/qmd.
-        notes: What else differs, a line each.
+        notes: Other differences, a line each.
     """
 
     index: str | None
@@ -122,11 +122,11 @@ def migrate(
 
     Args:
         name: The name of the index to migrate to, as with `--index`.
-        index: The index file of tobi/qmd; by default where it has the index of this name.
+        index: The index file of tobi/qmd; by default its index of this name.
         config: The `index.yml` of tobi/qmd; by default the one beside a named index file, else the one that
             both programs use.
         environ: Environment variables; by default those of the process.
-        dry_run: Only report what would be done.
+        dry_run: Only report the steps.
         with_commands: Also take over update commands, which `qmd update` runs in a shell.
 
     Raises:
@@ -178,7 +178,7 @@ class _Plan:
         return bool(self.collections or self.contexts or self.commands)
 
     def add(self, old: Collection) -> MigratedCollection:
-        """Plan to take a collection over, or what is missing of it."""
+        """Plan to take a collection over, or the missing part of it."""
         result = MigratedCollection(old.name, old.path, old.selection, "shared", update=old.update)
         if self._shared:
             return result
@@ -253,7 +253,7 @@ def _files(locations: Locations, index: str | None, config: str | None) -> tuple
 
 
 def _notes(written: Config, old: TobiIndex, shared: bool) -> list[str]:
-    """Say what else an `index.yml` contains, and what its index has besides."""
+    """Say the rest that an `index.yml` contains, and that its index has besides."""
     notes = [
         f"the {role} model '{model}' is used here too, if it can be had: see 'qmd models'"
         if shared

@@ -27,7 +27,7 @@ _COLLECTIONS = (
 
 
 class TobiIndex(Struct, frozen=True):
-    """What the index of tobi/qmd has of its configuration: copies of the collections, and a context."""
+    """The configuration in an index of tobi/qmd: copies of the collections, and a context."""
 
     collections: Mapping[str, Collection]
     global_context: str | None

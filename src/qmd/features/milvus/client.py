@@ -58,7 +58,7 @@ class Client:
 
     @property
     def is_absent(self) -> bool:
-        """Whether the file does not exist yet, so that connecting would create it."""
+        """True if the file does not exist yet, so that connecting would create it."""
         file = self._address.file
         return self._client is None and file is not None and not lite.exists(file)
 

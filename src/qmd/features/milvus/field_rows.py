@@ -99,7 +99,7 @@ class FieldRows(Struct):
         patterns = [like("%", json.dumps(name) + ":", "%") for name in names]
         if not collections or not patterns:
             return {}
-        # A name may be cut in two where a long text is.
+        # A name may be cut in two inside of a long text.
         found = " or ".join(["part > 0", *(f"fields like {pattern}" for pattern in patterns)])
         where = f"collection in {literal(collections)} and ({found})"
         rows = self._client.all(FIELDS, where, ["document", "stamp"], reading="fresh")

@@ -73,12 +73,12 @@ class _QueryTerm(Struct):
 
     @property
     def needs_text(self) -> bool:
-        """Whether matches have to be verified in the texts of documents."""
+        """True if matches have to be verified in the texts of documents."""
         return len(self.dimensions) > 1 or self.is_ambiguous
 
     @property
     def is_possible(self) -> bool:
-        """Whether every token is in the index."""
+        """True if every token is in the index."""
         return all(self.dimensions)
 
     def condition(self) -> str:

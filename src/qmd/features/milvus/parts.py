@@ -1,4 +1,4 @@
-"""What the parts of a store in Milvus have in common: the tables that several of them use."""
+"""The tables that several parts of a store in Milvus use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qmd.features.milvus.token_stats import TokenStats
 
 
 class Shared:
-    """The client of a store, and what reads and writes the tables that several parts use."""
+    """The client of a store, and the readers and writers of the tables that several parts use."""
 
     def __init__(self, client: Client) -> None:
         self.client = client

@@ -17,7 +17,7 @@ PACKAGES = ("jinja2", "latex2mathml", "markdown_it", "mdit_py_plugins", "nh3", "
 
 
 def missing() -> str:
-    """Return what to install; "" if all packages are there."""
+    """Return the extra to install; "" if all packages are there."""
     if all(find_spec(name) is not None for name in PACKAGES):
         return ""
     return f"the page needs the extra 'web': {install_command('web')}"

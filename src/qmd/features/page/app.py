@@ -90,7 +90,7 @@ class Web:
         return _first_part(path) in _PUBLIC
 
     def target(self, method: str, path: str, body: bytes) -> str | None:
-        """Return what a form would change: the action and the values of some fields."""
+        """Return the change that a form asks for: the action and the values of some fields."""
         first, _, action = path.strip("/").partition("/")
         if method != "POST" or first != "upkeep":
             return None
@@ -134,7 +134,7 @@ class Web:
         )
 
     def _page(self, request: Request, template: str, /, **values: Any) -> Response:
-        """Return a page; see `pages.page` for what is not a value of the template."""
+        """Return a page; see `pages.page` for the arguments that are no values of the template."""
         key = key_of(request.scope)
         common: dict[str, Any] = {
             "may": upkeep.Permissions.of(key, self._host.index),

@@ -1,4 +1,4 @@
-"""What a page may cost: steps, and the notes that are shown in a document.
+"""The budget of a page: steps, and the notes that are shown in a document.
 
 Steps stand for time, so that the same document is cut at the same place on every machine.
 """
@@ -21,7 +21,7 @@ SECONDS = 1e-5
 
 
 class Budget:
-    """What may still be done for a page. `stop` tells whether there is no time left.
+    """The rest of the budget of a page. `stop` tells whether there is no time left.
 
     As soon as the steps or the time are spent, the rest of the document is shown as plain text.
     """

@@ -1,4 +1,4 @@
-"""What the page shows of a document."""
+"""A document on the page."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class View(Struct, frozen=True):
         rows: Otherwise its lines by number.
         too_large: Whether it is shown as text because it is large.
         properties: Its fields.
-        places: Where the pages, slides or cells of the source file begin.
+        places: The beginnings of the pages, slides or cells of the source file.
         links: The documents that it links to.
         backlinks: The documents that link to it.
         absolute: Its path on the disk; "" if the reader has not the disk.
@@ -227,7 +227,7 @@ class _Shown(Struct):
     def context(
         self, document: Document, links: Sequence[ResolvedLink], first_line: int = 1, depth: int = 0
     ) -> Context:
-        """Return what rendering needs to know about a document that is in `depth` other ones."""
+        """Return the surroundings of a document that is in `depth` other ones, for rendering."""
         targets = {link.target: link.to for link in links if link.to}
 
         @cache

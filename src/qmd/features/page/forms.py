@@ -1,4 +1,4 @@
-"""What browsers send with POST: forms, and the page that they come from."""
+"""The requests that browsers send with POST: forms, and the page that they come from."""
 
 from __future__ import annotations
 

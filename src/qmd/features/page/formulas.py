@@ -6,7 +6,7 @@ from latex2mathml.converter import convert
 
 #: Longer formulas are shown as they are written.
 _MAX = 5_000
-#: The elements of MathML that the library writes, and their attributes that change what is shown.
+#: The elements of MathML that the library writes, and their attributes that change its look.
 ELEMENTS = frozenset(
     "math mrow mi mn mo mtext mspace msub msup msubsup munder mover munderover mfrac msqrt mroot mtable mtr "
     "mtd mlabeledtr mstyle mpadded mphantom menclose".split()

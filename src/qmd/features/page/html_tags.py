@@ -1,6 +1,6 @@
 """The HTML in a document that the page shows: a small set of tags, written anew with the attributes it needs.
 
-Everything else that looks like a tag is text. What this module writes is cleaned again with the whole page.
+Everything else that looks like a tag is text. The output of this module is cleaned again with the whole page.
 """
 
 from __future__ import annotations

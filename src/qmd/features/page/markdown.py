@@ -57,7 +57,7 @@ _ATTRIBUTES = {
 
 
 class Context(Struct):
-    """What rendering needs to know about a document.
+    """The surroundings of a document, for rendering.
 
     Attributes:
         link: Returns the address of the page for the target of a link; None if it leads to no document.
@@ -65,7 +65,7 @@ class Context(Struct):
         first_line: The line of the text's first line.
         remote_images: Whether images on other hosts are loaded.
         task: Returns the label of a task that is done, or open.
-        budget: What may be done for the page.
+        budget: The budget of the page.
         embed: Returns the note for the target of an embed; None if it is not shown here.
         page: The address of a document that is shown in another one, in which its lines and ids mean nothing.
     """
@@ -84,14 +84,14 @@ class Context(Struct):
 
 
 class Embedded(Struct, frozen=True):
-    """A part of another note: its text, and what rendering needs to know about it."""
+    """A part of another note: its text, and its surroundings for rendering."""
 
     text: str
     context: Context
 
 
 def render(text: str, context: Context) -> Rendered:
-    """Return a Markdown text as HTML; what is left when the budget is spent is plain text in it."""
+    """Return a Markdown text as HTML; the rest when the budget is spent is plain text in it."""
     html = _clean(_render(text, context))
     return Rendered.of(html, context.headings, context.blocked, short=context.budget.short)
 

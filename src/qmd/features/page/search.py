@@ -1,4 +1,4 @@
-"""What the page shows of a search."""
+"""A search on the page."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _PARTS = {"lexical": "words", "vector": "meaning"}
 
 
 class Asked(Struct, frozen=True):
-    """What a request asks for. `mode` is None if it does not say: then words come first.
+    """The wishes of a request. `mode` is None if it has none: then words come first.
 
     If `typing`, the last word may be unfinished.
     """
@@ -79,7 +79,7 @@ class Asked(Struct, frozen=True):
 
 
 class Part(Struct, frozen=True):
-    """A part of a score: its name, its share in percent, and where it begins in the bar."""
+    """A part of a score: its name, its share in percent, and its beginning in the bar."""
 
     name: str
     share: float
@@ -126,7 +126,7 @@ class Results(Struct, frozen=True):
 
 
 def read_parameters(parameters: Mapping[str, str]) -> Asked:
-    """Return what the parameters of an address ask for. Wrong values count as not given."""
+    """Return the wishes in the parameters of an address. Wrong values count as not given."""
     mode, number = parameters.get("mode", ""), parameters.get("n", "")
     limit = int(number) if number.isascii() and number.isdigit() and len(number) < 5 else PAGE
     return Asked(
@@ -175,7 +175,7 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
 
 
 def related(index: Index, file: str, cancelled: Cancelled) -> tuple[list[str], list[Result]]:
-    """Return what could not run, and the documents that are similar to one and not linked to it."""
+    """Return the steps that could not run, and the documents that are similar to one and not linked to it."""
     request = of_document(SearchRequest(file, limit=RELATED_DOCUMENTS, unlinked=True))
     response = index.run("similar", request, cancelled=cancelled)
     # The scores of words alone are low.
@@ -229,7 +229,7 @@ def plain_snippet(text: str, first_line: int, title: str) -> str:
         begin = _PREFIX.match(line)
         line_text = _CALLOUT.sub("", line[begin.end() :] if begin else line)
         shown = heading_text(line_text.replace("[[#", "[["))
-        # What is left of a link was cut at the edge of the passage.
+        # The rest of a link was cut at the edge of the passage.
         shown = BLOCK_ID.sub("", _MARKS.sub("", shown))
         if "|" in shown and line.lstrip().startswith("|"):
             shown = " · ".join(cell.strip() for cell in shown.strip("| ").split("|") if cell.strip())

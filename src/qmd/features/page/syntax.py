@@ -55,7 +55,7 @@ def parser(renderer: type[RendererProtocol]) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}, renderer_cls=renderer)
     parser.enable(["table", "strikethrough"])
     parser.disable(["html_block", "html_inline"])
-    # What interrupts the same blocks as the rule of markdown-it, or of its plugin.
+    # It interrupts the same blocks as the rule of markdown-it, or of its plugin.
     interrupts = ["paragraph", "reference", "blockquote", "list"]
     parser.use(footnote_plugin)
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, allow_labels=False)
@@ -165,7 +165,7 @@ def _comment(state: StateInline, silent: bool) -> bool:
 
 
 def _closed(formula: BlockRule) -> BlockRule:
-    """Return the rule of blocks of formulas, which does not look for an end again where there is none."""
+    """Return the rule of blocks of formulas, which looks for a missing end only once."""
 
     def closed(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         begin = state.bMarks[start] + state.tShift[start]

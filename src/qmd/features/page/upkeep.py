@@ -1,4 +1,4 @@
-"""What the page shows of the index itself, and the changes that it offers."""
+"""The state of the index on the page, and the changes that the page offers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Permissions(Struct, frozen=True):
-    """What the page offers to the holder of a key. What is not permitted is not shown."""
+    """The changes that the page offers to the holder of a key. Only permitted ones are shown."""
 
     write: bool
     everything: bool

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class AgentStore:
-    """A store, read as an agent may. `masker` returns what masks secrets at the moment."""
+    """A store, read as an agent may. `masker` returns the present masks of secrets."""
 
     def __init__(self, store: Store, masker: Callable[[], Masker]) -> None:
         self.behind = store
@@ -54,7 +54,7 @@ class AgentStore:
         return self.behind.location
 
     def computed(self) -> dict[Any, Any]:
-        """Return what was computed from what agents may see, apart from what people may see."""
+        """Return values computed from the texts that agents may see, apart from those of people."""
         kept: dict[Any, Any] = self.behind.computed().setdefault(AgentStore, {})
         return kept
 

@@ -1,6 +1,6 @@
 """Find keys, passwords and other secrets in texts, and mask them.
 
-A mask has the length and the line breaks of what it hides, so places in a text stay right. A clean text costs
+A mask has the length and the line breaks of the secret, so places in a text stay right. A clean text costs
 little, because keywords are looked up before any pattern runs.
 """
 
@@ -19,7 +19,7 @@ from qmd.text.regex import lazy
 
 #: The most characters of a private key.
 _PRIVATE = 40_000
-#: What cannot be seen, and is left out before a text is searched.
+#: Invisible characters, which are left out before a text is searched.
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 #: Markdown's escape before a sign, and that of a quote in a string.
 _ESCAPE = lazy(r"\\(?=[_*\-.!#()\[\]+~|\"'&@])")
@@ -34,7 +34,7 @@ _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _WIDE = lazy("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]")
 
 
-#: What finds the secrets that count on request alone, by the name of the request.
+#: The finders of secrets that count on request alone, by the name of the request.
 ON_REQUEST: Mapping[str, Callable[[str], Iterator[Secret]]] = {"iban": account_numbers}
 
 

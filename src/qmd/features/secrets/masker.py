@@ -26,7 +26,7 @@ class Masker:
     """Masks the secrets of texts, and of values that come from documents. Safe to share between threads.
 
     Args:
-        more: What is masked on request besides, of `qmd.types.MASKS`.
+        more: Kinds of values that are masked on request besides, of `qmd.types.MASKS`.
     """
 
     def __init__(self, more: Collection[str] = ()) -> None:
@@ -134,7 +134,7 @@ class Masker:
         return value
 
     def source(self, source: SourceText) -> SourceText:
-        """Return what a file says, masked, without its fields and links."""
+        """Return the text of a file, masked, without its fields and links."""
         (title,) = self.names([source.title])
         return replace(source, text=self.text(source.text), title=title, fields={}, links=())
 

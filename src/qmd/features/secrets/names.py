@@ -1,4 +1,4 @@
-"""Find passwords and tokens by what stands before them: names such as `password`, headers, and addresses."""
+"""Find passwords and tokens by the text before them: names such as `password`, headers, and addresses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qmd.features.secrets.records import is_value
 from qmd.features.secrets.values import Secret, is_code, is_generated, is_like_password, is_random
 from qmd.text.regex import lazy
 
-#: What is looked for in the lower case of a text, and in texts of other scripts.
+#: Words looked for in the lower case of a text, and in texts of other scripts.
 NAMES = (
     *("pass", "pw", "secret", "token", "key", "cred", "cookie", "session", "login", "psk", "mdp"),
     *("kennwort", "wachtwoord", "mot de pass", "senha", "lozinka", "zugangsdaten", "clave"),
@@ -58,7 +58,7 @@ _OPTION = lazy(
     r"(?i)(?P<password>password|passwd|pwd|token|api-key|secret)[ \t]+(?P<quote>['\"]?)"
     r"(?P<value>[^\s'\"]{6,200})"
 )
-#: What a name goes on with if its value is no secret: `token_count`, `password_file`.
+#: Endings of names whose value is no secret: `token_count`, `password_file`.
 _NO_SECRET = lazy(
     r"(?i)(?:count|region|limit|len|length|type|name|names|path|file|url|uri|size|field|format|expir|ttl|polic|hash\b|strength|"
     r"label|hint|prompt|placeholder|param|header|class|id\b|ids\b|version|min|max|age\b|usage|budget|izer|ization|ized|"
@@ -135,10 +135,10 @@ _PASSWORDS = lazy(rf"(?i){_SHORT}|{_PASSWORD}")
 _TOKENS = lazy(rf"(?i)(?:{_TOKEN})(?!\w)")
 _ATTACHED = lazy(r"[-_.]?\w{0,24}")
 _DIGIT = lazy(r"\d")
-#: A run of the signs of a password, and what stands around it.
+#: A run of the signs of a password, and the text around it.
 _RUN = lazy(r"[!#-&(-;=?-_a-{}~]{1,200}")
 _BEFORE, _AFTER = "([:=*_->", ".,;:)]}*_?"
-#: What stands between a name and its value: signs, and words for `is` and `to`.
+#: The text between a name and its value: signs, and words for `is` and `to`.
 _LINKS = frozenset(
     "is are was now be to becomes it's : = - -> => / e es est era ist lautet war zijn to este".split()
 )

@@ -1,4 +1,4 @@
-"""Where documents have secrets, for people."""
+"""The places of secrets in documents, for people."""
 
 from __future__ import annotations
 

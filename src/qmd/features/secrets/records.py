@@ -25,7 +25,7 @@ _STANDS_FOR = lazy(r"[$%<{\[(*&@]|\\[$<{]|[.~]?/|https?:|#\{|!|\.\.|--")
 
 
 def is_value(value: str) -> bool:
-    """Tell whether what stands where a password is expected can be one."""
+    """Tell whether a text in the place of a password can be one."""
     return not (
         len(value) < 4
         or value.lower().strip(".,;:!?[](){}<>") in _WORDS_FOR
@@ -68,7 +68,7 @@ _VALUE = r"(?:'([^'\n]{4,100})'|\"([^\"\n]{4,100})\"|([^\s'\"]{4,100}))"
 
 
 def _command(program: str, option: str) -> _Record:
-    """Return the form of a command that takes a password by an option, with what may stand between."""
+    """Return the form of a command that takes a password by an option, with the text that may be between."""
     name = rf"(?i:\b{re.escape(program)})\w{{0,9}}\b[^\n|;&]{{0,160}}?[ \t]"
     return _Record(program, lazy(rf"{name}(?:{option}){_VALUE}"))
 
@@ -85,7 +85,7 @@ _AUTHORIZATION = lazy(
     r"(?i)authorization['\"]?[ \t]{0,4}[:=][ \t]{0,4}['\"]?"
     r"(?:bearer|basic|token|apikey|digest|bot)?[ \t]{0,4}['\"]?([\w.~+/=-]{8,})"
 )
-#: The forms by what is in a text, in lower case, that has one of them.
+#: The forms by a part, in lower case, of any text that has one of them.
 _RECORDS: Mapping[str, Sequence[_Record]] = {
     " -p": (
         *(_command(program, "-p") for program in ("mysql", "mariadb", "7z")),

@@ -116,7 +116,7 @@ def _placed(
 
 
 def _joined(parts: Sequence[_Part]) -> tuple[str, list[int]]:
-    """Return the words of parts as one, and where each begins."""
+    """Return the words of parts as one, and the beginning of each."""
     words = [part.word for part in parts]
     return "".join(words), [0, *accumulate(map(len, words))][:-1]
 

@@ -1,4 +1,4 @@
-"""Secrets in texts, and what only stands for one."""
+"""Secrets in texts, and placeholders of secrets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Secret(NamedTuple):
     kind: str
 
 
-#: The signs of what a reader is to replace, and what documentation writes in place of a secret.
+#: The signs of placeholders, and the words of documentation in place of a secret.
 _FILLER = lazy(
     r"(?i)example|your|change.?me|placeholder|dummy|redacted|\bfake|sample|insert|replace|x{4,}|\*{3}|\.{3,}|…"
     r"|_{4,}|todo|secret:|<[\w -]+>|\$\{|\{\{|\bmy[-_]|hidden|masked|0{12}"

@@ -41,7 +41,7 @@ class SecretWords:
     def search(
         self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool, all_first: bool
     ) -> LexicalMatches:
-        """Search as `Lexical.search`, by what an agent can read."""
+        """Search as `Lexical.search`, by the words that an agent can read."""
         lexical = self._store.lexical
 
         def run(query: LexicalQuery, scope: Scope, limit: int) -> LexicalMatches:
@@ -63,7 +63,7 @@ class SecretWords:
         return replace(found, matches=tuple(self._seen_longer(query, found.matches)))
 
     def matching(self, query: LexicalQuery, scope: Scope) -> list[int]:
-        """Return as `Lexical.matching`, by what an agent can read."""
+        """Return as `Lexical.matching`, by the words that an agent can read."""
         secret = self._secret(query, scope, None)
         if not secret:
             return self._store.lexical.matching(query, scope)

@@ -61,7 +61,7 @@ def inspect(card: ModelCard, cache_dir: Path, *, thorough: bool) -> Installation
 
 
 def leftovers(cache_dir: Path, before: float) -> list[Leftover]:
-    """List what other versions fetched and converted, and what stopped half-way before `before`."""
+    """List files that other versions fetched and converted, and those left half-way before `before`."""
     current = {convert.folder(cache_dir).name, package.fetched(cache_dir).name}
     paths = []
     for path in sorted((cache_dir / "models").glob("*")):

@@ -36,9 +36,9 @@ _PROMPTS: dict[Kind, str] = {"query": CARD.query_prompt, "document": CARD.docume
 
 #: The maximum number of tokens in a batch, padding included; a longer text is a batch of its own. Larger
 #: batches are not faster (texts of 64 tokens on one thread: 4,700 tokens a second in batches of 1,024, 5,000
-#: in batches of 256) and have more padding, which was a quarter of what the reranker ran.
+#: in batches of 256) and have more padding, which was a quarter of the reranker's tokens.
 _BATCH_TOKENS = 256
-#: The queries whose states are kept: the reranker reads what the vector search has embedded.
+#: The queries whose states are kept: the reranker reads those of the vector search.
 _RECENT_QUERIES = 8
 _MOST_THREADS = 4
 

@@ -58,7 +58,7 @@ class Graph:
         return name
 
     def _content(self, content: bytes) -> list[_Field]:
-        """Return the fields of an array's content; where it is, if it is large."""
+        """Return the fields of an array's content; its place, if it is large."""
         if len(content) < _LEAST_BYTES:
             return [(9, content)]
         padding = bytes(-self._size % _PAGE)

@@ -44,7 +44,7 @@ class Header(Struct, frozen=True):
 
     @property
     def pooling(self) -> int | None:
-        """How token vectors are combined into one; None for a model that does not do it."""
+        """The way in which token vectors are combined into one; None for a model that does not do it."""
         value = self.values.get(f"{self.architecture}.pooling_type")
         return value if isinstance(value, int) else None
 

@@ -1,4 +1,4 @@
-"""What coding agents write of their sessions: a function for the turns of each agent, one for the fields.
+"""The transcripts of coding agents: a function for the turns of each agent, one for the fields.
 
 The files are hostile: every value may have any type. Keys are those of Claude Code 2.1, Codex 0.144, Gemini
 CLI 0.56 (and its JSON before), and what `opencode export` of OpenCode 1.2 prints.
@@ -34,7 +34,7 @@ class Turn(NamedTuple):
 
 
 class Agent(NamedTuple):
-    """How an agent is recognised by an object of its files, and what reads all of them."""
+    """The recognition of an agent by an object of its files, and the reader of all of them."""
 
     owns: Callable[[Entry], bool]
     turns: Callable[[Sequence[Entry]], Iterable[Turn]]
@@ -52,7 +52,7 @@ def tool(name: Any, arguments: Any) -> Turn:
 
 
 def output(content: Any) -> Turn:
-    """Return what a tool has answered."""
+    """Return the answer of a tool."""
     text = text_of(content)
     return Turn("assistant", fenced(text[:_MAX_OUTPUT]), len(text) > _MAX_OUTPUT)
 
@@ -168,7 +168,7 @@ def _is_gemini(entry: Entry) -> bool:
 
 
 def _gemini_record(entries: Sequence[Entry]) -> tuple[Entry, list[Entry]]:
-    """Return the head and the messages of a session: later lines change what earlier ones say."""
+    """Return the head and the messages of a session: later lines change earlier ones."""
     head: Entry = {}
     messages: dict[str, Entry] = {}
     for entry in entries:

@@ -21,12 +21,12 @@ NOT_INSTALLED = "a package is missing"
 CRASHED = "its reader crashed, or needed too much memory"
 #: Reasons that pass: with another load of the machine, or more memory, the same file may be read.
 PASSING = frozenset({TOO_SLOW, NOT_INSTALLED, CRASHED})
-#: Reasons of files that were read: what was indexed of an earlier state is not in them any more.
+#: Reasons of files that were read: text of an earlier state is not in them any more.
 EMPTY = frozenset({NO_TEXT, SCAN})
 
 #: The longest detail, and the longest traceback.
 _MAX_DETAIL, _MAX_TRACE = 200, 4_000
-#: What our own code raises if it does not expect what a file contains. Libraries raise it for damaged files.
+#: Errors of our own code if it does not expect the content of a file. Libraries raise it for damaged files.
 _FAULTS = (AssertionError, AttributeError, IndexError, KeyError, NameError, TypeError, ZeroDivisionError)
 
 #: The largest text of one document, in characters.
@@ -54,7 +54,7 @@ class Unreadable(Exception):  # noqa: N818 - a state of the file rather than an 
 
     @property
     def passes(self) -> bool:
-        """Whether another attempt may succeed."""
+        """True if another attempt may succeed."""
         return not PASSING.isdisjoint((self.reason, self.detail))
 
 

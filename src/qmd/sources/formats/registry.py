@@ -51,7 +51,7 @@ class Row(Struct, frozen=True):
             selects are read as Markdown.
         container: Whether a file contains several documents.
         named: Whether only collections that name the format read its files: `all` does not stand for it.
-        beside: What the name of a second file ends with that is read with a file, if there is one.
+        beside: The ending of the name of a second file that is read with a file, if there is one.
         max_bytes: The most bytes of a file; 0 for the limit of all formats.
     """
 
@@ -174,7 +174,7 @@ class Readers:
             return None
 
     def identity(self, path: str) -> str:
-        """Return what a file's text depends on beside its bytes: the format, its version and the encoding.
+        """Return the conditions of a file's text beside its bytes: the format, its version and the encoding.
 
         "" if the package that has the format is broken.
         """
@@ -258,7 +258,7 @@ def suffixes(formats: Sequence[str]) -> frozenset[str]:
 
 
 def beside(formats: Sequence[str]) -> dict[str, str]:
-    """Return what the names of second files end with, by the suffix of the files of formats."""
+    """Return the endings of the names of second files, by the suffix of the files of formats."""
     rows = [BUILTIN[name] for name in formats if name in BUILTIN]
     return {suffix: row.beside for row in rows if row.beside for suffix in row.suffixes}
 

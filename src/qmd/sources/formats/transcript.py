@@ -19,10 +19,10 @@ media_type = "text/markdown"
 
 #: The reason for files that are something else in JSON.
 OTHER = "no transcript of a coding agent"
-#: Objects among which one must show what the file is.
+#: Objects among which one must show the kind of the file.
 _HEAD = 50
 _ROLES = {"user": "User", "assistant": "Assistant"}
-#: Texts that the programs add to what the user writes.
+#: Texts that the programs add to those of the user.
 _ADDED = re.compile(
     r"# AGENTS\.md|<(environment_context|user_instructions|system-reminder|session_context"
     r"|command-\w+|local-command-\w+)>"

@@ -1,4 +1,4 @@
-"""What formats have in common: a text that is written part by part, headings, tables and fields."""
+"""A text that formats write part by part, with headings, tables and fields."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _cell(text: str) -> str:
 
 
 def with_headings(lines: list[str], headings: dict[int, tuple[int, str]], empty: Container[int] = ()) -> str:
-    """Return a text with the headings of Markdown. Its lines stay where they are.
+    """Return a text with the headings of Markdown. Its lines keep their places.
 
     Args:
         lines: The lines of the text.

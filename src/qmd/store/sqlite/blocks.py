@@ -173,7 +173,7 @@ class Audit(Struct, frozen=True):
 
     @property
     def is_consistent(self) -> bool:
-        """Whether a search sees every chunk exactly once."""
+        """True if a search sees every chunk exactly once."""
         return not self.unknown and not self.missing
 
     @property

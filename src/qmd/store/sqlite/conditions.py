@@ -169,7 +169,7 @@ def _by_date(stated: Comparison, of_file: Comparison) -> Condition:
     changed = COLUMNS[of_file.field]
     kinds = [[span for span in spans(each) if span.type == "date"] for each in (stated, of_file)]
     by_text, by_file = _in_spans(DATE, kinds[0]), _in_spans(changed, kinds[1])
-    # An index finds what may pass either way.
+    # An index finds the candidates of both ways.
     either = _in_spans(DATE, [span for found in kinds for span in found], dated=True)
     return Condition(
         f"({either.sql} AND CASE WHEN {DATE} = {changed} THEN {by_file.sql} ELSE {by_text.sql} END)",

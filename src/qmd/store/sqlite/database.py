@@ -69,7 +69,7 @@ class Part:
 
 
 class _OfThread(threading.local):
-    """What each thread has of its own."""
+    """The state of each thread."""
 
     opened: Opened | None = None
     #: Counts transactions; those that fail count twice.

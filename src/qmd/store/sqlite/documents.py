@@ -33,7 +33,7 @@ class Documents(Part, base.Documents):
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        #: What the last batch has left: its place among the transactions, and a writer for the next one.
+        #: The rest of the last batch: its place among the transactions, and a writer for the next one.
         self._left: tuple[object, FieldWriter] | None = None
 
     def manifest(self, collection: str) -> States:
@@ -184,7 +184,7 @@ class _Writer:
         self._linked: set[int] = set()
         self._unlinked: set[int] = set()
         self._fields = fields
-        #: What is indexed of each document: title, body and path.
+        #: The indexed parts of each document: title, body and path.
         self._forms: dict[int, tuple[str, str, str]] = {}
         self.added = self.updated = self.removed = 0
         (ids,) = ranges([collection])
@@ -192,7 +192,7 @@ class _Writer:
         self._next = (ids[0] if last is None else last) + 1
 
     def put(self, items: Sequence[DocumentChange], forms: Iterable[tuple[str, str, str]]) -> None:
-        """Store documents, each with another path, and keep what is to be indexed of them for `index`.
+        """Store documents, each with another path, and keep the parts to be indexed for `index`.
 
         A few statements for all of them take half the time of a few for each.
         """

@@ -17,7 +17,7 @@ _MAX_IDENTITIES = 1_000_000
 
 
 class Key(Struct, frozen=True):
-    """What decrypts a file: a passphrase, or a file of age identities or with a private SSH key."""
+    """The key of a file: a passphrase, or a file of age identities or with a private SSH key."""
 
     passphrase: str | None = None
     identities: str | None = None

@@ -46,13 +46,13 @@ class Opened(Struct, frozen=True):
     stamp: Stamp | None = None
 
     def is_stale(self, path: str) -> bool:
-        """Whether the file has changed unseen. In a transaction it counts as unchanged."""
+        """True if the file has changed unseen. In a transaction it counts as unchanged."""
         if self.connection.in_transaction:
             return False
         return not self.is_current(path) if self.stamp is None else self.stamp != stamp_of(path)
 
     def is_current(self, path: str) -> bool:
-        """Whether this is still the file at the path."""
+        """True if this is still the file at the path."""
         return self.file == file_at(path)
 
 
@@ -85,7 +85,7 @@ def check_pages(db: apsw.Connection, pragma: Literal["quick_check", "integrity_c
 
 
 def probe() -> str:
-    """Return SQLite's version. Raises `StoreError` if this SQLite lacks what an index needs."""
+    """Return SQLite's version. Raises `StoreError` if this SQLite is too old or too small for an index."""
     version = f"SQLite {apsw.sqlite_lib_version()} (apsw {apsw.apsw_version()})"
     try:
         _blank().close()
@@ -285,7 +285,7 @@ def older_holder(path: str) -> str | None:
 
 
 def still_held(path: str, holder: str) -> tuple[str, str]:
-    """Return what is wrong if a process of an older version holds an index, and what to do."""
+    """Return the problem if a process of an older version holds an index, with a hint."""
     return (
         f"{path} has the format of an older qmd, which is still running and writes it: {holder}",
         "stop that process, or restart its service; the next command then brings the index up to date",

@@ -42,7 +42,7 @@ _Part = TypeVar("_Part")
 _CONFIG = "portable config"
 #: The largest encrypted file, in bytes: SQLite keeps no larger one in memory.
 _MAX_ENCRYPTED = 1 << 30
-#: What a value that nobody would write can cause: too large, too nested, of another form, or not there.
+#: Errors of values that nobody would write: too large, too nested, of another form, or not there.
 _UNEXPECTED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, MemoryError)
 _MADE_BY = "the command backup makes such files with --portable"
 
@@ -51,7 +51,7 @@ _UNCHECKED = {"contents", "content_vectors", "vectors_vec", "token_frequencies",
 
 
 class Mark(Struct, frozen=True):
-    """What a portable file says of itself.
+    """The description of a portable file in itself.
 
     Attributes:
         created: When it was made, ISO 8601.
@@ -67,11 +67,11 @@ class Mark(Struct, frozen=True):
 
 
 def seal(path: str, mark: Mark, config: str, scans: Mapping[str, str | None]) -> None:
-    """Make a new index file portable: remove what concerns this machine, and rewrite it without a journal.
+    """Make a new index file portable: remove data about this machine, and rewrite it without a journal.
 
     Args:
         path: An index file that no process uses.
-        mark: What the file is to say of itself. Without `texts`, they are removed.
+        mark: The description of the file in itself. Without `texts`, they are removed.
         config: The configuration of its collections, as YAML.
         scans: The time of the last scan of each collection.
 
@@ -130,7 +130,7 @@ class PortableStore(SqliteStore):
 
     Args:
         path: The file, encrypted or not.
-        key: Returns what decrypts the file; called only if it is encrypted.
+        key: Returns the key of the file; called only if it is encrypted.
 
     Raises:
         ForeignIndexError: If the file is no index, or a newer version made it.
@@ -191,7 +191,7 @@ class PortableStore(SqliteStore):
         return db
 
     def _keep_in_memory(self, data: bytes, *, upgrade: bool = False) -> None:
-        """Keep a database in memory, where all connections of this process can open it."""
+        """Keep a database in memory, for all connections of this process."""
         if not data.startswith(HEADER):
             raise _no_index(self._path)
         self._name = f"/qmd-{secrets.token_hex(8)}"

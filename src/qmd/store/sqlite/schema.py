@@ -234,7 +234,7 @@ def _nothing(*_: object) -> None:
 
 
 def _renew(db: apsw.Connection) -> None:
-    """Renew what earlier versions have written, also into a file of 1.1.0, and keep them from writing."""
+    """Renew data of earlier versions, also into a file of 1.1.0, and keep them from writing."""
     if db.execute("SELECT 1 FROM documents LIMIT 1").get:
         from qmd.store.sqlite.titles import renew  # a new index has nothing to renew, and starts without it
 

@@ -34,7 +34,7 @@ class DocumentFilter(Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no document can match."""
+        """True if no document can match."""
         return not self.collections or self.ids == ()
 
 

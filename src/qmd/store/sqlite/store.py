@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from qmd.store.values import OnPages
 
 _Part = TypeVar("_Part")
-#: Values that are kept of what was computed from the index.
+#: The number of values that are kept of those computed from the index.
 _COMPUTED = 16
 
 

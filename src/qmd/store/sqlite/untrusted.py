@@ -24,7 +24,7 @@ _MAX_STEPS = 1_000_000
 
 
 def harden(db: apsw.Connection) -> None:
-    """Limit what the content of a file can make SQLite do."""
+    """Limit the effects of a file's content on SQLite."""
     db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)

@@ -168,7 +168,7 @@ _VECTORS = (
 
 _DROP_ANSWERS = "DELETE FROM llm_cache WHERE created_at < :answers_since"
 _MERGE = "INSERT INTO documents_fts(documents_fts) VALUES ('optimize')"
-#: Each kind: how to count it, what to say, and how to drop it. Later steps also drop data that earlier ones
+#: Each kind: how to count it, its name, and how to drop it. Later steps also drop data that earlier ones
 #: made unused.
 _KINDS: tuple[tuple[WasteKind, str | _Count, str, _Drop], ...] = (
     ("answers", _ANSWERS, "Deleting old answers", lambda db, keep: db.execute(_DROP_ANSWERS, _values(keep))),
