@@ -38,7 +38,7 @@ _PACKAGES = (
 
 _INDEXING = ("config", "engine/indexing", "sources", "store", "text", "types")
 _SEARCHING = ("engine/retrieval", "ranking", "store", "text", "types")
-#: What decides which documents are found, and in which order.
+#: The parts that decide which documents are found, and in which order.
 RANKING = tuple(sorted({*_INDEXING, *_SEARCHING, "engine/embedding", "models"} - {"config"}))
 _SERVING = (*_SEARCHING, "api", "engine/index.py", "server")
 _ALL = ("",)
@@ -63,10 +63,10 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "freshness-*": ("engine/watching", *_INDEXING, *_SERVING),
     "archive": ("features/archive", "text"),
     "links": ("text",),
-    "leaks": ("api", "cli", "engine", "mcp", "server", "store", "text"),
-    "formats": ("sources",),
-    "fuzz-formats": ("sources",),
-    "fuzz": ("config", "sources", "store", "text"),
+    "leaks": ("api", "cli", "engine", "features/secrets", "mcp", "server", "store", "text"),
+    "formats": ("features/formats", "sources"),
+    "fuzz-formats": ("features/formats", "sources"),
+    "fuzz": ("config", "features/formats", "sources", "store", "text"),
     "faults": ("config", "engine", "sources", "store"),
     "install-size": ("../../pyproject.toml",),
     "limits": _ALL,

@@ -1,0 +1,38 @@
+"""The pages for developers name files and tables that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "qmd"
+#: Paths in backticks: `text/tokens.py`, `tests/store`, `engine/doctor/`. Names in capitals stand for others.
+_PATH = re.compile(r"`([a-z](?:[a-z_0-9.-]*/)+[a-z_0-9.-]*)`")
+_FOLDER = re.compile(r"\]\((src/[^)]+)\)")
+_ROW = re.compile(r"^\| `(qmd\.\w+)` \|.*\| `([^`]+)` \|$", re.M)
+_TABLE = re.compile(r'\bTable\(\s*"(qmd\.\w+)"')
+#: The beginnings of what a release makes.
+MADE = ("dist/", "release/")
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_pages_for_developers_name_paths_that_exist(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = {*_PATH.findall(text), *_FOLDER.findall(text)}
+    assert len(named) > 10
+    places = (ROOT, SOURCE, SOURCE / "engine", SOURCE.parent)
+    missing = [path for path in sorted(named) if not any((place / path).exists() for place in places)]
+    assert [path for path in missing if not path.startswith(MADE)] == []
+
+
+def test_architecture_has_every_table_that_features_join() -> None:
+    rows = dict(_ROW.findall((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")))
+    found = {
+        group: path.relative_to(SOURCE).as_posix()
+        for path in SOURCE.rglob("*.py")
+        for group in _TABLE.findall(path.read_text(encoding="utf-8"))
+    }
+    assert rows == found
