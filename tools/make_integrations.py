@@ -1,7 +1,7 @@
 """Makes what in integrations/ follows from tables of the program: `python tools/make_integrations.py`.
 
-The tables are the agents of `qmd.config.agents`, the hooks of `qmd.config.hook_settings` and the version. A
-test compares the files with this.
+The tables are the agents and the hooks of `qmd.features.agents`, and the version. A test compares the files
+with this.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from qmd._version import __version__
-from qmd.config import hook_settings, mcp_settings
-from qmd.config.agents import AGENTS
+from qmd.features.agents import hook_settings, mcp_settings
+from qmd.features.agents.agents import AGENTS
 
 FOLDER = Path(__file__).parent.parent / "integrations"
 DESCRIPTION = (

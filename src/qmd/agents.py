@@ -1,6 +1,6 @@
 """The programs of AI agents that qmd knows: their names, their titles, and what qmd does for each.
 
-Where each keeps its files is in `qmd.config.agents`, which the help does without.
+Where each keeps its files is in `qmd.features.agents.agents`, which the help does without.
 """
 
 from __future__ import annotations

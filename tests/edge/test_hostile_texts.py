@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from qmd.config.agents import HOOKED
+from qmd.features.agents.agents import HOOKED
 from tests.agents import INITIALIZE, agents
 from tests.clients import Server, server_of
 from tests.users import MakeUser, User

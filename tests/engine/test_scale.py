@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import qmd
-from qmd.config import skill
+from qmd.features.agents import skill
 from qmd.mcp.instructions import instructions
 from qmd.mcp.prompt import GUIDE
 from qmd.ranking.calibration import ANSWER, RELATED

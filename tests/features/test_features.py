@@ -56,6 +56,12 @@ def test_help_does_not_name_a_feature_that_is_missing(feature: str, without: Use
     listed = [line.split()[0] for line in shown.stdout.splitlines() if line.startswith("  ") and line.split()]
     assert {"search", "query", "get", "status"} <= {*listed}
     assert {*listed}.isdisjoint(commands_of(feature))
+    for group in {name.split()[0] for name in commands_of(feature) if " " in name} - {*commands_of(feature)}:
+        shown = without.run(group, "--help")
+        assert shown.returncode == 0, shown.stderr
+        assert not [
+            name for name in commands_of(feature) if f"  {name.removeprefix(group + ' ')} " in shown.stdout
+        ]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +119,7 @@ def test_documents_of_a_missing_format_stay(make_user: MakeUser, tmp_path: Path)
 
 
 def test_asking_for_a_missing_feature_says_what_is_missing(feature: str, without: User) -> None:
-    asked = [(name, "x") for name in commands_of(feature)]
+    asked = [(*name.split(), "x") for name in commands_of(feature) if name != "hook run"]
     asked += [("--store", f"{scheme}://x", "status") for scheme in FEATURES[feature].get("qmd.stores", {})]
     for args in asked:
         found = without.run(*args)
@@ -161,8 +167,20 @@ def test_agents_get_nothing_without_masks(without: User) -> None:
         assert server.ask("POST", "/search", {"query": "performance"}, key=person).json["results"]
 
 
+def test_hook_of_an_agent_says_nothing_if_its_feature_is_missing(feature: str, without: User) -> None:
+    ran = without.run("hook", "run", "prompt", stdin=b'{"prompt": "How are backups restored?"}')
+    assert (ran.returncode, ran.stderr) == (0, "")
+    log = without.home / "cache" / "qmd" / "hooks.log"
+    if feature == "agents":
+        assert ran.stdout == ""
+        assert "the feature 'agents', which this installation lacks" in log.read_text(encoding="utf-8")
+    else:
+        assert not log.exists()
+
+
 def test_features_have_a_row_for_each_command() -> None:
-    assert {name for feature in FEATURES for name in commands_of(feature)} == {*COMMANDS}
+    named = {name for feature in FEATURES for name in commands_of(feature)}
+    assert {name for name in named if " " not in name} == {*COMMANDS}
     folders = {entry.name for entry in Path(qmd.__file__).with_name("features").iterdir() if entry.is_dir()}
     assert folders - {"__pycache__"} == {*FEATURES}
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from qmd.config import skill
-from qmd.config.agents import AGENTS
+from qmd.features.agents import skill
+from qmd.features.agents.agents import AGENTS
 from tests.integrations.conftest import FOLDER, ROOT
 from tests.users import User
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from qmd.cli.listening import MCP_PORT
-from qmd.config import skill
+from qmd.features.agents import skill
 from qmd.server.access import MCP
 from tests.agents import INITIALIZE
 from tests.judges.calls import ROOT, Judges

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from qmd.cli.commands import WITH_INDEX_FILE, Table, names
+from qmd.cli.commands import LOADABLE, WITH_INDEX_FILE, Table, names
 from qmd.cli.options import choose_format
 from qmd.cli.parameters import GLOBAL, Parameter
 from qmd.cli.session import Called, Session
@@ -235,6 +235,7 @@ class Group(_WithGlobalOptions, click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
+            LOADABLE.load(" ".join([*ctx.command_path.split()[1:], args[0]]))  # a missing feature may have it
             raise NoSuchCommandError(args, [*self.list_commands(ctx), *self.aliases], ctx)
         return super().resolve_command(ctx, args)
 

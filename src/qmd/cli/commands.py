@@ -65,8 +65,6 @@ _CORE: Table = {
         ("mcp", "qmd.cli.mcp:mcp", "Serve AI agents over the Model Context Protocol."),
         ("server", "qmd.cli.server:server", "Serve the HTTP API, and agents over MCP."),
         ("keys", "qmd.cli.keys:keys", "Manage the keys of the server and their permissions."),
-        ("skill", "qmd.cli.agents:skill", "Install the skill that teaches agents to use qmd."),
-        ("hook", "qmd.cli.hooks:hook", "Give agents your notes that answer a prompt."),
     ),
     "Shell": (
         ("completion", "qmd.cli.completion:completion", "Print a completion script for the shell."),
@@ -93,7 +91,7 @@ def _with_trait(trait: str) -> Iterator[str]:
 COMMANDS = _with_features(_CORE)
 ALIASES = {"vector-search": "vsearch", "deep-search": "query"}
 #: Commands that use no index, or only the index of the current folder's project.
-WITHOUT_INDEX = frozenset({"completion", "help", "init", "skill", "trust", *_with_trait("no-index")})
+WITHOUT_INDEX = frozenset({"completion", "help", "init", "trust", *_with_trait("no-index")})
 #: Commands that work with `--index-file`: they read, or concern a server of the file.
 WITH_INDEX_FILE = frozenset(
     {
@@ -118,11 +116,11 @@ def names(table: Table = COMMANDS) -> list[str]:
     return [name for rows in table.values() for name, _, _ in rows]
 
 
-#: Commands of groups that are run often, and so without loading the group.
-WITHIN = {"hook run": "qmd.cli.hook_run:run"}
 _TARGETS = {name: target for rows in COMMANDS.values() for name, target, _ in rows}
 LOADABLE = plugins.Table(
     "qmd.commands",
-    _TARGETS | {alias: _TARGETS[name] for alias, name in ALIASES.items()} | WITHIN,
+    _TARGETS | {alias: _TARGETS[name] for alias, name in ALIASES.items()},
     "click:Command",
 )
+#: Commands of groups that features have. They run without loading the group.
+WITHIN = tuple(name for name in LOADABLE.builtin if " " in name)

@@ -1,4 +1,4 @@
-"""`mcp`: serve AI agents over the Model Context Protocol, and add the server to their settings."""
+"""`mcp`: serve AI agents over the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from qmd.cli import listening
-from qmd.cli.agents import client_option, install_server, name_option, place_options, uninstall_server
 from qmd.cli.command import Group, refuse
-from qmd.cli.options import flag
+from qmd.cli.commands import LOADABLE, WITHIN
 from qmd.cli.session import Session
+from qmd.plugins import resolve
 
 
 @click.group("mcp", cls=Group, acts_alone=True)
@@ -63,35 +63,6 @@ def stop_mcp(session: Session) -> None:
     listening.stop_daemon(session, "mcp", "MCP server")
 
 
-@mcp.command("install")
-@client_option
-@name_option
-@place_options("settings")
-@flag("--replace", help="Replace a different server of this name.")
-def install_mcp(session: Session, client: str, name: str | None, **options: bool) -> None:
-    """Add this server to the settings of a program, whose old file is kept as a backup.
-
-    The program then starts "qmd mcp" itself. Nothing else in its settings changes. If they cannot be changed
-    without loss, as JSON with comments, they are left alone, and --dry-run shows the entry.
-
-    Examples:
-      qmd mcp install --client claude
-      qmd mcp install --client codex --dry-run
-      qmd mcp install --client cursor --project
-      qmd mcp install --client vscode --index work
-    """
-    install_server(session, client, name, options)
-
-
-@mcp.command("uninstall")
-@client_option
-@name_option
-@place_options("settings")
-def uninstall_mcp(session: Session, client: str, name: str | None, **options: bool) -> None:
-    """Remove this server from the settings of a program. A server that runs something else stays.
-
-    Examples:
-      qmd mcp uninstall --client claude
-      qmd mcp uninstall --client cursor --project
-    """
-    uninstall_server(session, client, name, options)
+for _name in WITHIN:
+    if _name.startswith("mcp "):
+        mcp.add_command(resolve(LOADABLE.builtin[_name]))

@@ -28,13 +28,16 @@ FOREIGN = {
 }
 
 
-def run(args: Sequence[str]) -> int:
-    """Run one command, show its error if it fails, and return its exit code."""
+def run(args: Sequence[str], *, hook: bool = False) -> int:
+    """Run one command, show its error if it fails, and return its exit code.
+
+    If it is a hook, and its feature is missing, that is raised instead of shown.
+    """
     console.use(console.Console())
     prepare()
     # Bytes that are not UTF-8 arrive as lone surrogates, which neither an index nor a terminal accepts.
     words = [arg.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for arg in args]
-    return _run(words)
+    return _run(words, hook)
 
 
 def run_hook(args: Sequence[str]) -> int:
@@ -43,7 +46,7 @@ def run_hook(args: Sequence[str]) -> int:
         from qmd.cli.hook_limit import limited
 
         with limited(args):
-            run(args)
+            run(args, hook=True)
     except BaseException as error:  # noqa: BLE001 - it must not disturb the agent
         with suppress(Exception):
             from qmd.cli.hook_limit import log
@@ -52,7 +55,7 @@ def run_hook(args: Sequence[str]) -> int:
     return 0
 
 
-def _run(words: list[str]) -> int:
+def _run(words: list[str], hook: bool) -> int:
     words = list(without_foreign(words))
     began = time.monotonic()
     try:
@@ -65,6 +68,10 @@ def _run(words: list[str]) -> int:
         from qmd.cli.session import Session
 
         return show(error, Session())
+    if hook:
+        from qmd.cli.commands import LOADABLE
+
+        LOADABLE.load("hook run")
     from qmd.cli.running import run_here
 
     return run_here(words, answer, began)

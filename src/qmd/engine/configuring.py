@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.config import contexts, editing
-from qmd.config.agents import Sessions, session_folders
 from qmd.config.paths import marks_path
 from qmd.config.validate import nfc, require_unicode
 from qmd.engine.indexing import scan
@@ -18,25 +16,9 @@ from qmd.engine.marks import rename_collection
 from qmd.engine.parts import Part
 from qmd.engine.places import context_target
 from qmd.engine.requests import collections_of
-from qmd.errors import NotFoundError, QmdError, SourceError
+from qmd.errors import QmdError, SourceError
 from qmd.sources.formats import registry
 from qmd.types import DEFAULT_PATTERN, Collection
-
-
-class SessionFolder(Struct, frozen=True):
-    """A folder in which a coding agent keeps transcripts of its sessions.
-
-    Attributes:
-        agent: The name of the agent.
-        path: The folder.
-        collection: The collection that it is; "" if the folder does not exist.
-        report: The first scan, if the collection is new.
-    """
-
-    agent: str
-    path: str
-    collection: str = ""
-    report: scan.ScanReport | None = None
 
 
 class ConfigurationMethods(Part):
@@ -93,40 +75,6 @@ class ConfigurationMethods(Part):
         report = scan.scan(workspace.store, written.collections[name], on_progress, owner=config_path)
         workspace.store.documents.refresh_statistics()
         return report
-
-    def add_sessions(self, on_progress: scan.OnProgress | None = None) -> list[SessionFolder]:
-        """Add the folders in which coding agents keep transcripts of sessions as collections, and index them.
-
-        Folders that are collections already stay as they are. Returns every folder, also those that do not
-        exist. Raises `NotFoundError` if none exists, and otherwise as `add_collection`.
-        """
-        folders = session_folders(self._workspace.environ)
-        if not any(each.exists for _, each in folders):
-            places = ", ".join(each.folder for _, each in folders)
-            raise NotFoundError("no sessions of coding agents were found", f"looked in: {places}")
-        return [self._add_session_folder(agent, each, on_progress) for agent, each in folders]
-
-    def _add_session_folder(
-        self, agent: str, place: Sessions, on_progress: scan.OnProgress | None
-    ) -> SessionFolder:
-        if not place.exists:
-            return SessionFolder(agent, place.folder)
-        collections = self._workspace.configuration.read().collections
-        real = os.path.realpath(place.folder)
-        present = (each.name for each in collections.values() if os.path.realpath(each.path) == real)
-        if name := next(present, ""):
-            return SessionFolder(agent, place.folder, name)
-        names = (place.name, *(f"{place.name}-{number}" for number in range(2, len(collections) + 3)))
-        name = next(name for name in names if name not in collections)
-        report = self.add_collection(
-            place.folder,
-            name,
-            pattern=place.pattern,
-            formats=place.formats,
-            ignore=place.ignore,
-            on_progress=on_progress,
-        )
-        return SessionFolder(agent, place.folder, name, report)
 
     def remove_collection(self, name: str) -> int:
         """Remove a collection; its files stay. Return the number of documents that left the index."""

@@ -84,7 +84,7 @@ else:
         {
             "qmd.engine.collections.CollectionMethods": "collection contexts undescribed",
             "qmd.engine.configuring.ConfigurationMethods": """
-                add_collection add_context add_sessions include_collection remove_collection remove_context
+                add_collection add_context include_collection remove_collection remove_context
                 rename_collection set_agents set_pattern set_recency set_update_command set_weight
             """,
             "qmd.engine.documents.library.DocumentMethods": """

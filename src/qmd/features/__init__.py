@@ -51,6 +51,18 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             **{name: f"posts:{name}" for name in ("Post", "Section")},
         },
     },
+    # Hooks, skills and settings of the programs of AI agents.
+    "agents": {
+        "qmd.commands": {
+            "skill": "commands:skill",
+            "hook": "hooks:hook",
+            "hook run": "hook_run:run",
+            "mcp install": "commands:install_mcp",
+            "mcp uninstall": "commands:uninstall_mcp",
+        },
+        "qmd.parts": {"add_sessions": "sessions:SessionMethods"},
+        "qmd.checks": {"agents": "checks:checks"},
+    },
     # The quality of searches, measured on questions with known answers.
     "evaluation": {
         "qmd.commands": {"bench": "command:bench"},
@@ -74,10 +86,12 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "milvus": {"qmd.stores": dict.fromkeys(("milvus", "milvus+tls"), "store:MilvusStore")},
 }
 #: The commands of features: section of the help, the command that stands before it there, its traits as
-#: `qmd.cli.commands` has them, and its description.
+#: `qmd.cli.commands` has them, and its description. Commands of groups describe themselves.
 COMMANDS: Mapping[str, tuple[str, str, str, str]] = {
     "bench": ("Search", "why", "", "Measure search quality on questions with known answers."),
     "archive": ("Read", "cite", "no-index agents", "Read and search an archive of authors' posts."),
+    "skill": ("Serve", "keys", "no-index", "Install the skill that teaches agents to use qmd."),
+    "hook": ("Serve", "skill", "", "Give agents your notes that answer a prompt."),
     "migrate": ("Index", "restore", "", "Take over the collections of tobi/qmd."),
 }
 _HERE = os.path.dirname(__file__)
@@ -98,7 +112,7 @@ def rows(group: str) -> Iterator[tuple[str, str, str]]:
 def commands() -> Iterator[tuple[str, str, str, str, str, str]]:
     """Yield the commands of features: name, target, section, the command before, traits, and description."""
     for feature, name, target in rows("qmd.commands"):
-        if is_here(feature):
+        if is_here(feature) and name in COMMANDS:
             yield name, target, *COMMANDS[name]
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         PostText as PostText,
         open_archive as open_archive,
     )
+    from qmd.features.agents.sessions import SessionMethods
     from qmd.features.archive.posts import Post as Post, Section as Section
     from qmd.features.evaluation.benchmarking import Benchmark as Benchmark
     from qmd.features.evaluation.benchmarking import EvaluationMethods
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from qmd.features.secrets.places import SecretMethods
 
-    class Methods(EvaluationMethods, SecretMethods):
+    class Methods(EvaluationMethods, SecretMethods, SessionMethods):
         """The methods of `Index` that features have."""
 # isort: on
 

@@ -31,7 +31,7 @@ _MEMBERS = {
     Rule(changes=True, collections="collection"): "rescan",
     Rule(changes=True, collections="name"): "include_collection set_recency set_weight",
     Rule(changes=True, place="target"): "add_context remove_context",
-    Rule(changes=True, action="add one"): "add_collection add_sessions",
+    Rule(changes=True, action="add one"): "add_collection",
     # A removed collection could not be added again.
     Rule(changes=True, collections="name", action="remove one"): "remove_collection",
     # The new name would be outside the permissions.

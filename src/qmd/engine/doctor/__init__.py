@@ -6,22 +6,27 @@ The doctor changes nothing. If a check fails, only the checks that depend on it 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from qmd.config.locations import Locations
 from qmd.config.paths import cache_dir
 from qmd.config.settings import resolve
 from qmd.engine.access.project_trust import Trust
-from qmd.engine.doctor import agents, configuration, index_file, models, program
+from qmd.engine.doctor import configuration, index_file, models, program
 from qmd.engine.doctor.finding import Finding, attempt
 from qmd.engine.doctor.stale import stale
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.opening import beside_foreign, find_locations
 from qmd.engine.parts import Part
 from qmd.errors import ForbiddenError
+from qmd.plugins import Table
 from qmd.store.values import OnStep
 
 __all__ = ["DoctorMethods", "Finding", "diagnose"]
+
+#: Checks that features and other packages add: functions of the environment variables and the current folder.
+CHECKS = Table("qmd.checks", {}, Callable)
 
 
 def diagnose(
@@ -47,8 +52,10 @@ def examine(
     yield from program.readers()
     yield from program.variables(environ)
     yield from program.plugins()
-    yield from agents.hooks(environ, os.getcwd())
-    yield from agents.servers(environ, os.getcwd())
+    for name in CHECKS.names():
+        check = yield from attempt("plugins", partial(CHECKS.load, name))
+        if check is not None:
+            yield from check(environ, os.getcwd())
     written = yield from configuration.read(locations.config)
     config = None
     if written is not None:

@@ -14,10 +14,10 @@ from itertools import count
 
 from msgspec import Struct
 
-from qmd.config.agents import Entry
 from qmd.config.atomic import cannot_write, replace_file
 from qmd.config.index_yml import read_file
 from qmd.errors import BusyError, ConfigError
+from qmd.features.agents.agents import Entry
 from qmd.system import set_mode
 
 #: Agents keep more than settings in these files. A larger one is not valid, because its end is not read.

@@ -7,11 +7,17 @@ import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 
-from qmd.config import hook_settings, mcp_settings
-from qmd.config.agents import AGENTS, HOOKED, hooks_file, settings_file
-from qmd.config.hook_settings import EVENTS
 from qmd.engine.doctor.finding import Finding, attempt, ok, problem, warning
 from qmd.errors import ConfigError
+from qmd.features.agents import hook_settings, mcp_settings
+from qmd.features.agents.agents import AGENTS, HOOKED, hooks_file, settings_file
+from qmd.features.agents.hook_settings import EVENTS
+
+
+def checks(environ: Mapping[str, str], folder: str) -> Iterator[Finding]:
+    """Report the hooks and the MCP servers of each agent: the user's own, and those of a project."""
+    yield from hooks(environ, folder)
+    yield from _servers_of_all(environ, folder)
 
 
 def hooks(environ: Mapping[str, str], folder: str) -> Iterator[Finding]:
@@ -23,8 +29,7 @@ def hooks(environ: Mapping[str, str], folder: str) -> Iterator[Finding]:
             yield from _hooks(target, environ, folder)
 
 
-def servers(environ: Mapping[str, str], folder: str) -> Iterator[Finding]:
-    """Report the MCP servers of qmd in the settings of each agent, as `hooks` does."""
+def _servers_of_all(environ: Mapping[str, str], folder: str) -> Iterator[Finding]:
     for client, agent in AGENTS.items():
         if agent.settings:
             yield from _servers(client, environ, None)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from qmd.cli.client import NO_SERVER
 from qmd.cli.console import current
 from qmd.cli.parser import UnclearError
-from qmd.config.agents import AGENTS, hooks_of
 from qmd.config.paths import DEFAULT_INDEX, cache_dir
 from qmd.engine.given import GivenFiles, passage_hash
 from qmd.errors import UsageError
+from qmd.features.agents.agents import AGENTS, hooks_of
 
 if TYPE_CHECKING:
     from qmd.cli.session import Session

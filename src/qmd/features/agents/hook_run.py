@@ -37,7 +37,7 @@ def run(session: Session, event: str, target: str, starts_server: bool, timeout:
     Example:
       echo '{"session_id": "1", "prompt": "How are backups restored?"}' | qmd hook run prompt
     """
-    from qmd.cli.hook_event import MAX_INPUT, answer
+    from qmd.features.agents.hook_event import MAX_INPUT, answer
 
     data = current().read(MAX_INPUT + 1)
     session.quiet = session.agent = True

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from qmd.agents import having
-from qmd.cli.agents import DONE, place_options, program
 from qmd.cli.command import Group, OneOf
-from qmd.cli.hook_run import run
 from qmd.cli.options import flag
 from qmd.cli.session import Session
 from qmd.cli.terminal import say
+from qmd.features.agents.commands import DONE, place_options, program
+from qmd.features.agents.hook_run import run
 
 if TYPE_CHECKING:
-    from qmd.config.hook_settings import Done
+    from qmd.features.agents.hook_settings import Done
 
 TARGETS = having("hooks")
 
@@ -63,8 +63,8 @@ def install(
       qmd hook install --target codex --target gemini --server
       qmd hook install --target opencode --project --dry-run
     """
-    from qmd.config import hook_settings
-    from qmd.config.agents import AGENTS
+    from qmd.features.agents import hook_settings
+    from qmd.features.agents.agents import AGENTS
 
     project = session.folder() if in_project else None
     for target in dict.fromkeys(targets):
@@ -94,7 +94,7 @@ def uninstall(session: Session, targets: tuple[str, ...], in_project: bool, dry_
       qmd hook uninstall --target claude
       qmd hook uninstall --target opencode --project --dry-run
     """
-    from qmd.config import hook_settings
+    from qmd.features.agents import hook_settings
 
     project = session.folder() if in_project else None
     for target in dict.fromkeys(targets):
@@ -110,7 +110,7 @@ def status(session: Session) -> None:
       qmd hook status
     """
     from qmd.cli.hook_limit import log_file
-    from qmd.engine.doctor.agents import hooks
+    from qmd.features.agents.checks import hooks
 
     findings = [*hooks(os.environ, session.folder())]
     for finding in findings:
@@ -134,7 +134,7 @@ hook.add_command(run.click)
 
 
 def _report(session: Session, target: str, done: Done, dry_run: bool) -> None:
-    from qmd.config.agents import AGENTS
+    from qmd.features.agents.agents import AGENTS
 
     said = DONE[done.what].format(f"the hooks of {AGENTS[target].title} in {done.path}")
     say(f"Dry run: {said}" if dry_run else said)

@@ -16,10 +16,10 @@ import pytest
 import yaml
 
 from qmd.agents import having
-from qmd.cli.agents import CLIENTS, TARGETS
 from qmd.cli.app import app
-from qmd.config import skill
-from qmd.config.agents import AGENTS
+from qmd.features.agents import skill
+from qmd.features.agents.agents import AGENTS
+from qmd.features.agents.commands import CLIENTS, TARGETS
 from tests.users import MakeUser, User
 
 ROOT = Path(__file__).parents[3]

@@ -17,10 +17,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from qmd.config import owned_file
-from qmd.config.agent_files import Change, as_json, backup_with, load
-from qmd.config.agents import Entry, hooks_file, hooks_of
 from qmd.errors import ConfigError
+from qmd.features.agents import owned_file
+from qmd.features.agents.agents import Entry, hooks_file, hooks_of
+from qmd.features.agents.settings_file import Change, as_json, backup_with, load
 
 EVENTS = ("session", "prompt", "compact")
 _SECTION = "hooks"
@@ -57,7 +57,7 @@ def install(
     """Add the hooks to an agent's settings, or replace them.
 
     Args:
-        target: an agent of `qmd.config.agents.HOOKED`.
+        target: an agent of `qmd.features.agents.agents.HOOKED`.
         environ: the environment variables, which name the places of settings.
         project: the folder of the project whose settings are changed; None for the user's.
         words: the words that start qmd.

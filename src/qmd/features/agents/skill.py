@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from qmd.config import owned_file
+from qmd.features.agents import owned_file
 
 NAME = "qmd"
 _FILE = "SKILL.md"

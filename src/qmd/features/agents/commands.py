@@ -9,7 +9,7 @@ from collections.abc import Callable
 import click
 
 from qmd.agents import having
-from qmd.cli.command import Group, OneOf
+from qmd.cli.command import Group, OneOf, command
 from qmd.cli.options import Decorated, combined, flag
 from qmd.cli.session import Session
 from qmd.cli.terminal import say, write
@@ -104,7 +104,7 @@ def show_skill(session: Session) -> None:
     Example:
       qmd skill show > SKILL.md
     """
-    from qmd.config import skill
+    from qmd.features.agents import skill
 
     write(skill.text())
 
@@ -112,7 +112,7 @@ def show_skill(session: Session) -> None:
 def _each(
     session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool, *, install: bool
 ) -> None:
-    from qmd.config import agents, skill
+    from qmd.features.agents import agents, skill
 
     act = skill.install if install else skill.uninstall
     project = session.folder() if in_project else None
@@ -122,9 +122,43 @@ def _each(
         say(f"Dry run: {done}" if dry_run else done)
 
 
+@command("install")
+@client_option
+@name_option
+@place_options("settings")
+@flag("--replace", help="Replace a different server of this name.")
+def install_mcp(session: Session, client: str, name: str | None, **options: bool) -> None:
+    """Add this server to the settings of a program, whose old file is kept as a backup.
+
+    The program then starts "qmd mcp" itself. Nothing else in its settings changes. If they cannot be changed
+    without loss, as JSON with comments, they are left alone, and --dry-run shows the entry.
+
+    Examples:
+      qmd mcp install --client claude
+      qmd mcp install --client codex --dry-run
+      qmd mcp install --client cursor --project
+      qmd mcp install --client vscode --index work
+    """
+    install_server(session, client, name, options)
+
+
+@command("uninstall")
+@client_option
+@name_option
+@place_options("settings")
+def uninstall_mcp(session: Session, client: str, name: str | None, **options: bool) -> None:
+    """Remove this server from the settings of a program. A server that runs something else stays.
+
+    Examples:
+      qmd mcp uninstall --client claude
+      qmd mcp uninstall --client cursor --project
+    """
+    uninstall_server(session, client, name, options)
+
+
 def install_server(session: Session, client: str, name: str | None, options: dict[str, bool]) -> None:
     """Add `qmd mcp` to the settings of a client."""
-    from qmd.config import agents, mcp_settings
+    from qmd.features.agents import agents, mcp_settings
 
     project = session.folder() if options["in_project"] else None
     path, agent = agents.settings_file(client, os.environ, project), agents.AGENTS[client]
@@ -147,7 +181,7 @@ def install_server(session: Session, client: str, name: str | None, options: dic
 
 def uninstall_server(session: Session, client: str, name: str | None, options: dict[str, bool]) -> None:
     """Remove `qmd mcp` from the settings of a client."""
-    from qmd.config import agents, mcp_settings
+    from qmd.features.agents import agents, mcp_settings
 
     project = session.folder() if options["in_project"] else None
     path, server = agents.settings_file(client, os.environ, project), _server_name(session, name)
@@ -180,7 +214,7 @@ def program(project: str | None) -> list[str]:
 
 
 def _server_name(session: Session, name: str | None) -> str:
-    from qmd.config.mcp_settings import NAME
+    from qmd.features.agents.mcp_settings import NAME
 
     server = name or (f"qmd-{session.index_name}" if session.index_name else "qmd")
     if not NAME.fullmatch(server):

@@ -10,9 +10,9 @@ from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
-from qmd.config.agent_files import Change, as_json, is_toml, load
-from qmd.config.agents import Entry
 from qmd.errors import ConfigError, ConflictError
+from qmd.features.agents.agents import Entry
+from qmd.features.agents.settings_file import Change, as_json, is_toml, load
 
 #: Names that need no quotes in TOML.
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
