@@ -10,11 +10,11 @@ from datetime import UTC, date, datetime, time, tzinfo
 
 from qmd.errors import UsageError
 from qmd.text import dates
-from qmd.text.days import Days
 from qmd.text.predicates import (
     BUILT_IN,
     OF_FILE,
     Comparison,
+    Days,
     Operator,
     Predicate,
     Written,

@@ -20,7 +20,6 @@ from msgspec.json import encode
 
 from qmd.errors import UsageError
 from qmd.text.date_filters import no_date, on, since, until
-from qmd.text.filter_values import NO_STATE, author_is, path_is, state_is, tag_is
 from qmd.text.predicates import (
     PATTERNS,
     And,
@@ -37,8 +36,12 @@ from qmd.text.predicates import (
 )
 from qmd.text.regex import lazy
 from qmd.text.similar import did_you_mean
-from qmd.text.values import Value
+from qmd.text.values import Value, fold
+from qmd.types.states import STATE_NAMES
 
+#: Says which states there are.
+NO_STATE = f"state must be one of {', '.join(STATE_NAMES)}, or several with commas between them"
+_GLOB = lazy(r"[*?]")
 MAX_DEPTH = 16
 MAX_NODES = 256
 #: The maximum length of a filter as JSON, in characters.
@@ -76,6 +79,31 @@ _COMPOSED = ("ne", "in", "nin", "all")
 #: Operators of JSON whose operand is a text.
 TEXT_OPERATORS = ("prefix", *(name for name in PATTERNS if name not in _TYPED))
 OPERATORS = (*(name for name in get_args(Operator) if name not in _TYPED), *_COMPOSED)
+
+
+def tag_is(value: str) -> Predicate:
+    """Return a filter on a tag, which may be written with `#`. It includes the tags below it."""
+    return Comparison("tag", "eq", value.removeprefix("#").strip("/"))
+
+
+def path_is(value: str) -> Predicate:
+    """Return a filter on the path in a collection: the beginning of a path, or a glob."""
+    path = value.removeprefix("/")
+    return Comparison("path", "glob" if _GLOB.search(path) else "prefix", path)
+
+
+def author_is(value: str) -> Predicate:
+    """Return a filter on the author: a word of a name, or a whole name, in quotes or of several words."""
+    name = value.strip('"').strip()
+    return Comparison("author", "word" if name == value and len(name.split()) == 1 else "eq", name)
+
+
+def state_is(value: str) -> Predicate | None:
+    """Return a filter on the state: one, or several with commas; None if there is no such state."""
+    found = tuple(Comparison("state", "eq", fold(name.strip())) for name in value.split(","))
+    if any(each.value not in STATE_NAMES for each in found):
+        return None
+    return found[0] if len(found) == 1 else Or(found)
 
 
 #: Keys in a query, and the filter for a value; None leaves it in the text.

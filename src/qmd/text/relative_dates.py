@@ -36,7 +36,7 @@ _MAX_LENGTH = 40
 
 
 class Span(NamedTuple):
-    """The days that a relative date stands for; see `qmd.text.days.Days`."""
+    """The days that a relative date stands for; see `qmd.text.predicates.Days`."""
 
     first: date
     last: date

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from qmd.features.milvus.client import HEAVY, Client, Row
-from qmd.features.milvus.ids import number
-from qmd.features.milvus.schema import CHUNK, LIVE, vector_table
+from qmd.features.milvus.schema import CHUNK, LIVE, number, vector_table
 from qmd.features.milvus.state import State
 from qmd.types import Chunk
 

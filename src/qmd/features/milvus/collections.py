@@ -7,9 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 
 from qmd.features.milvus.client import HEAVY, Reading, quoted
 from qmd.features.milvus.documents import Documents
-from qmd.features.milvus.ids import number
 from qmd.features.milvus.parts import Part, Shared
-from qmd.features.milvus.schema import ANSWERS, DOCUMENTS, FORMAT, FORMER, LIVE, MAX_TEXT
+from qmd.features.milvus.schema import ANSWERS, DOCUMENTS, FORMAT, FORMER, LIVE, MAX_TEXT, number
 from qmd.store import base
 from qmd.store.collections import Fields, StoredCollections
 from qmd.store.records import CACHE_ROWS

@@ -19,9 +19,18 @@ from msgspec import Struct
 from qmd.errors import StoreError
 from qmd.features.milvus.client import Reading, Row, like, literal, quoted
 from qmd.features.milvus.field_rows import ADDRESS, read_texts, stamp
-from qmd.features.milvus.ids import content_id, document_id, number
 from qmd.features.milvus.parts import Part, Shared
-from qmd.features.milvus.schema import DOCUMENTS, FIELDS, LIVE, MAX_TEXT, TERMS, TEXTS
+from qmd.features.milvus.schema import (
+    DOCUMENTS,
+    FIELDS,
+    LIVE,
+    MAX_TEXT,
+    TERMS,
+    TEXTS,
+    content_id,
+    document_id,
+    number,
+)
 from qmd.features.milvus.state import STALE_STATISTICS
 from qmd.features.milvus.weights import Weighted, weigh
 from qmd.store import base

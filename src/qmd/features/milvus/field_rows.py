@@ -15,8 +15,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from qmd.features.milvus.client import HEAVY, Client, Row, like, literal
-from qmd.features.milvus.ids import number
-from qmd.features.milvus.schema import FIELDS, MAX_ARRAY, MAX_TEXT, TEXTS
+from qmd.features.milvus.schema import FIELDS, MAX_ARRAY, MAX_TEXT, TEXTS, number
 from qmd.features.milvus.state import State
 from qmd.store.records import LinkRow, link_rows
 from qmd.text.extraction import extract, stored_fields

@@ -13,8 +13,7 @@ from collections.abc import Collection, Sequence
 
 from qmd.errors import BusyError
 from qmd.features.milvus.client import Client, quoted
-from qmd.features.milvus.ids import number
-from qmd.features.milvus.schema import LEASES
+from qmd.features.milvus.schema import LEASES, number
 from qmd.store.records import MAX_LEASE_SECONDS
 
 #: The longest time for writing claims, and the wait after it, in seconds. It must be the same for all

@@ -19,9 +19,8 @@ from msgspec import Struct, field
 from qmd.features.milvus.client import HEAVY, MAX_ROWS, Client, Row, literal, quoted
 from qmd.features.milvus.documents import Documents, Totals
 from qmd.features.milvus.field_rows import ADDRESS, FieldRows, read_texts
-from qmd.features.milvus.ids import dimension
 from qmd.features.milvus.parts import Part, Shared
-from qmd.features.milvus.schema import DOCUMENTS, LIVE, TERM_FIELDS, TERMS
+from qmd.features.milvus.schema import DOCUMENTS, LIVE, TERM_FIELDS, TERMS, dimension
 from qmd.features.milvus.weights import frequency
 from qmd.ranking import bm25
 from qmd.store import base

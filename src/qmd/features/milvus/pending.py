@@ -15,9 +15,8 @@ from msgspec import Struct, field
 from qmd.features.milvus.chunks import CHUNK_FIELDS, to_chunk
 from qmd.features.milvus.documents import Documents
 from qmd.features.milvus.field_rows import read_texts
-from qmd.features.milvus.ids import number
 from qmd.features.milvus.parts import Part, Shared
-from qmd.features.milvus.schema import DOCUMENTS, LIVE, vector_table
+from qmd.features.milvus.schema import DOCUMENTS, LIVE, number, vector_table
 from qmd.store import base
 from qmd.store.values import Pending, Scope
 from qmd.types import Chunk

@@ -18,9 +18,8 @@ from msgspec import Struct, field
 
 from qmd.errors import BusyError
 from qmd.features.milvus.client import Client
-from qmd.features.milvus.ids import number
 from qmd.features.milvus.leases import Leases
-from qmd.features.milvus.schema import token_table, vector_table
+from qmd.features.milvus.schema import number, token_table, vector_table
 from qmd.features.milvus.state import State
 from qmd.store.values import Embedded
 

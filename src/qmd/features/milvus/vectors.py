@@ -14,9 +14,8 @@ from qmd.features.milvus.chunks import CHUNK_FIELDS, chunk_of, to_chunk
 from qmd.features.milvus.client import HEAVY, MAX_ROWS, Row
 from qmd.features.milvus.documents import Documents
 from qmd.features.milvus.field_rows import read_texts
-from qmd.features.milvus.ids import content_id
 from qmd.features.milvus.parts import Part, Shared
-from qmd.features.milvus.schema import LIVE, MAX_ARRAY, vector_table
+from qmd.features.milvus.schema import LIVE, MAX_ARRAY, content_id, vector_table
 from qmd.features.milvus.vector_sets import VectorSets
 from qmd.store import base
 from qmd.store.records import new_chunks

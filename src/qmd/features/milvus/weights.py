@@ -13,8 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from qmd.features.milvus.ids import dimension
-from qmd.features.milvus.schema import MAX_ARRAY, TERM_FIELDS
+from qmd.features.milvus.schema import MAX_ARRAY, TERM_FIELDS, dimension
 from qmd.ranking import bm25
 from qmd.text.tokens import index_form
 
