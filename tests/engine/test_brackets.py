@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -10,6 +12,8 @@ from hypothesis import strategies as st
 
 import qmd
 from qmd.engine.requests import SearchRequest
+from qmd.features.page import search as page
+from qmd.text import filters, question
 from qmd.types import TypedSearch
 from tests.conftest import Notes
 
@@ -183,3 +187,29 @@ def test_no_query_is_refused_for_its_fields(library: qmd.Index, query: str) -> N
         library.search(query)
     except qmd.QmdError as error:
         assert "field" not in str(error)
+
+
+@pytest.mark.parametrize(
+    "query", ["heron [status:draft]", "heron [nothing:x] array [word]", "heron -title:page"]
+)
+def test_query_is_read_once_for_search_and_pins_and_once_for_the_page(
+    index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    index.add_collection(str(notes(FILES)), "notes")
+    index.pin("heron", "notes/page.md")
+    index.search("heron")  # what is stored was read before
+    read: Counter[str] = Counter()
+    for module, name in ((filters, "scan"), (question, "parse")):
+        original = getattr(module, name)
+
+        def counted(text: str, name: str = name, original: Callable[[str], Any] = original) -> Any:
+            read[name] += 1
+            return original(text)
+
+        monkeypatch.setattr(module, name, counted)
+    index.search(query)
+    # Pins are of words alone: with brackets that are text they have other words than the search.
+    searched = {"scan": 1, "parse": 1 + ("nothing" in query)}
+    assert read == searched
+    page.run(index, page.Asked(query), lambda: False, facets=True)
+    assert read == {name: 2 * count + 1 for name, count in searched.items()}

@@ -12,10 +12,10 @@ import pytest
 import qmd
 from qmd.engine.requests import SearchRequest
 from qmd.errors import UsageError
-from qmd.text import filters
 from qmd.text.date_filters import with_days
 from qmd.text.predicates import matches
 from tests.conftest import Notes
+from tests.questions import split
 
 pytestmark = pytest.mark.slow
 
@@ -84,7 +84,7 @@ OLD = {"stated-old.md", "file-old.md"}
 def test_days_begin_in_the_zone_of_the_user(library: qmd.Index, query: str, expected: set[str]) -> None:
     for typed in (query, f"heron {query}"):
         assert {hit.path for hit in library.search(typed, limit=None).hits} == expected
-    where = filters.split(query)[1]
+    where = split(query)[1]
     assert where is not None
     fields = library.fields_of([document.file for document in library.documents()])
     assert {path for path, each in fields.items() if matches(with_days(where), each)} == {

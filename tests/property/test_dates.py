@@ -7,9 +7,10 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from qmd.text import dates, filters
+from qmd.text import dates
 from qmd.text.predicates import And, Comparison, describe
 from qmd.text.query import parse
+from tests.questions import split
 
 MOMENTS = st.datetimes()
 ZONES = st.sampled_from(["", "Z", " +08:00", "-0530", "+1"])
@@ -93,8 +94,8 @@ def test_of_mtime_returns_a_date_in_utc(nanoseconds: int) -> None:
 
 @given(TYPED | st.text(max_size=60))
 def test_split_removes_all_filters_and_keeps_the_words(text: str) -> None:
-    rest, found = filters.split(text)
-    assert filters.split(rest) == (rest, None)
+    rest, found = split(text)
+    assert split(rest) == (rest, None)
     if found is None:
         assert rest == text
 
@@ -102,7 +103,7 @@ def test_split_removes_all_filters_and_keeps_the_words(text: str) -> None:
 @given(st.text(st.characters(exclude_characters='"“”„«»\0', exclude_categories=["Cs"]), min_size=1), MOMENTS)
 def test_split_parses_typed_author_and_date_filters(name: str, moment: datetime) -> None:
     day = str(moment)[:10]
-    rest, found = filters.split(f'one author:"{name}" two After:{day} before:{day[:4]}')
+    rest, found = split(f'one author:"{name}" two After:{day} before:{day[:4]}')
     dated = (Comparison("date", "gte", day), Comparison("date", "lt", day[:4]))
     if name.strip():
         assert (rest, found) == ("one two", And((Comparison("author", "eq", name.strip()), *dated)))
@@ -116,13 +117,13 @@ def test_split_ignores_text_that_only_resembles_a_filter() -> None:
         "coauthor:ann", 'author:"ann"b', 'author:ann"b', 'author:"ann', "key:value",
         "author :ann",
     ):  # fmt: skip
-        assert filters.split(text) == (text, None), text
+        assert split(text) == (text, None), text
     assert parse("key:value").terms
     assert [term.words for term in parse('"author:ann"').terms] == [("author", "ann")]
 
 
 def test_typed_filters_are_combined_with_and() -> None:
-    rest, found = filters.split("author:ann x -author:bob after:2023 after:2024")
+    rest, found = split("author:ann x -author:bob after:2023 after:2024")
     assert rest == "x"
     assert found is not None
     assert describe(found) == "author:ann -author:bob after:2023 after:2024"

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmd.config.marks_file import Entry
-from qmd.engine.marks import SIMILAR, guidance_for, similarity, words_of
+from qmd.engine.marks import SIMILAR, guidance_for, similarity, words_of_text
 from qmd.engine.retrieval.factors import OLDEST, Facts, Mark, of_date, scale, weigh
+from qmd.text.question import Question
 from qmd.types import Ranked
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -61,7 +62,7 @@ def test_unreadable_date_counts_as_the_oldest() -> None:
 
 @given(queries, queries)
 def test_similarity_of_queries_is_symmetric_and_bounded(first: str, second: str) -> None:
-    one, other = words_of(first), words_of(second)
+    one, other = words_of_text(first), words_of_text(second)
     assert similarity(one, other) == similarity(other, one)
     assert 0 <= similarity(one, other) <= 1
     if one:
@@ -71,8 +72,8 @@ def test_similarity_of_queries_is_symmetric_and_bounded(first: str, second: str)
 @given(queries, queries)
 def test_guidance_pins_equal_words_and_marks_similar_queries(query: str, marked: str) -> None:
     entry = Entry(marked or "x", {"pin": ("n/a.md",), "good": ("n/b.md",)})
-    found = guidance_for(query, [entry])
-    shared = similarity(words_of(query), words_of(marked or "x")) if words_of(query) else 0.0
+    found = guidance_for(Question.read(query), [entry])
+    shared = similarity(words_of_text(query), words_of_text(marked or "x")) if words_of_text(query) else 0.0
     assert bool(found.pinned) == (shared == 1)
     assert bool(found.marks) == (shared >= SIMILAR)
 
@@ -81,10 +82,12 @@ def test_guidance_prefers_the_mark_of_the_most_similar_query() -> None:
     near = Entry("restore nightly backup deploy", {"bad": ("n/a.md",)})
     same = Entry("Restoring the nightly backups", {"good": ("n/a.md",)})
     for order in ([near, same], [same, near]):
-        assert guidance_for("nightly backup restore", order).marks == {
+        assert guidance_for(Question.read("nightly backup restore"), order).marks == {
             "n/a.md": Mark(True, 1.0, "marked as good for this query")
         }
-    reason = guidance_for("nightly backup restore", [near]).marks["n/a.md"].reason
+    reason = guidance_for(Question.read("nightly backup restore"), [near]).marks["n/a.md"].reason
     assert "'restore nightly backup deploy'" in reason
-    hidden = guidance_for("nightly backup restore", [near], anonymous=True).marks["n/a.md"].reason
+    hidden = (
+        guidance_for(Question.read("nightly backup restore"), [near], anonymous=True).marks["n/a.md"].reason
+    )
     assert "deploy" not in hidden

@@ -14,7 +14,9 @@ from qmd.text import filters
 from qmd.text.date_filters import dates_said, with_days
 from qmd.text.dates import of_mtime
 from qmd.text.predicates import describe, matches
+from qmd.text.question import Question
 from qmd.text.relative_dates import CHINESE_WORDS, WORDS, days, is_relative
+from tests.questions import split
 
 #: A Wednesday.
 TODAY = date(2026, 11, 25)
@@ -167,7 +169,7 @@ NOON = datetime(2026, 11, 25, 12, tzinfo=UTC)
     ],
 )  # fmt: skip
 def test_filter_is_resolved_by_a_day(query: str, described: str, said: str) -> None:
-    where = filters.split(query)[1]
+    where = split(query)[1]
     assert where is not None
     found = with_days(where, NOON)
     assert (describe(found), dates_said(found)) == (described, said)
@@ -233,7 +235,7 @@ def test_times_of_files_are_compared_in_the_zone_of_the_user(
 )
 def test_unknown_word_is_an_error_with_examples(query: str, suggestion: str) -> None:
     with pytest.raises(UsageError, match=r"must be a date, such as 2024.*last-week") as raised:
-        filters.refuse_wrong_dates(query)
+        Question.read(query).refuse_wrong_date()
     assert f"did you mean '{suggestion}'?" in (raised.value.hint or "") if suggestion else True
     assert "in quotes it is text" in (raised.value.hint or "")
     with pytest.raises(UsageError, match="after must be a date"):

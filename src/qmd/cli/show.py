@@ -27,7 +27,7 @@ def plain_view() -> View:
 
 
 def view_for(
-    session: Session, options: Mapping[str, Any], query: str | None = None, unknown: Sequence[str] = ()
+    session: Session, options: Mapping[str, Any], query: str | None = None, unknown: tuple[str, ...] = ()
 ) -> View:
     """Return how to show results on stdout, with the words of `query` highlighted if it is given.
 
@@ -114,11 +114,11 @@ def link_to(template: str, path: str, line: int, anchor: Anchor | None) -> str:
     return f"file://{encode_path(path)}#{anchor.kind}={anchor.value}"
 
 
-def _highlights(query: str, unknown: Sequence[str]) -> Highlights:
+def _highlights(query: str, unknown: tuple[str, ...]) -> Highlights:
     """Return a function that finds the words of a query, in all its lines, in a text."""
-    from qmd.text.filters import split
     from qmd.text.highlight import Highlighter
-    from qmd.text.query import parse, parse_document
+    from qmd.text.query import parse_document
+    from qmd.text.question import Question
 
     try:
         document = parse_document(query)
@@ -126,4 +126,5 @@ def _highlights(query: str, unknown: Sequence[str]) -> Highlights:
     except QueryError:
         # `search` accepts any text.
         texts = [query]
-    return Highlighter([term for text in texts for term in parse(split(text, unknown)[0]).terms]).highlights
+    questions = [Question.read(text).among(unknown) for text in texts]
+    return Highlighter([term for question in questions for term in question.terms.terms]).highlights

@@ -6,6 +6,7 @@ Nothing is recorded that the user has not written: no queries, and no clicks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,8 +21,7 @@ from qmd.engine.retrieval.adjust import Guidance
 from qmd.engine.retrieval.factors import Mark
 from qmd.engine.workspace import Workspace
 from qmd.errors import ConfigError, ForbiddenError, NotFoundError, UsageError
-from qmd.text.filters import split
-from qmd.text.query import parse
+from qmd.text.question import Question
 from qmd.types import Stage
 
 #: Marks count for queries that share at least this part of their words.
@@ -41,12 +41,18 @@ class StoredMark(Struct, frozen=True):
     indexed: bool = True
 
 
-def words_of(query: str) -> Words:
+def words_of(question: Question) -> Words:
     """Return the words of a query, without case, order, endings, function words and filters."""
-    parsed = parse(split(query)[0])
+    parsed = question.among(()).terms
     return frozenset(
         [*(term.tokens for term in parsed.required), *(("-", *term.tokens) for term in parsed.negative)]
     )
+
+
+@lru_cache(maxsize=marks_file.MAX_QUERIES)
+def words_of_text(query: str) -> Words:
+    """Return `words_of` a query that is not read yet. Each search compares with all that are stored."""
+    return words_of(Question.read(query))
 
 
 def similarity(first: Words, second: Words) -> float:
@@ -54,19 +60,19 @@ def similarity(first: Words, second: Words) -> float:
     return len(first & second) / len(first | second) if first or second else 0.0
 
 
-def guidance_for(query: str, entries: Sequence[Entry], *, anonymous: bool = False) -> Guidance:
+def guidance_for(question: Question, entries: Sequence[Entry], *, anonymous: bool = False) -> Guidance:
     """Return the pins for a query with the same words, and the marks for one with nearly the same words.
 
     Of several marks of a document, that of the most similar query counts. If `anonymous` is set, reasons do
     not quote other queries.
     """
-    words = words_of(query)
+    words = words_of(question)
     if not words or not entries:
         return Guidance()
     pinned: list[str] = []
     marks: dict[str, Mark] = {}
     for entry in entries:
-        shared = similarity(words, words_of(entry.query))
+        shared = similarity(words, words_of_text(entry.query))
         if shared < SIMILAR:
             continue
         if shared == 1.0:
@@ -88,7 +94,7 @@ def added(entries: Iterable[Entry], query: str, kind: MarkKind, file: str) -> tu
     """
     require_unicode(query)
     query = " ".join(query.split())
-    words = words_of(query)
+    words = words_of_text(query)
     if not words:
         raise UsageError("the query has no word to look for", "pin and mark what searches are asked for")
     if len(query) > marks_file.MAX_QUERY:
@@ -96,7 +102,7 @@ def added(entries: Iterable[Entry], query: str, kind: MarkKind, file: str) -> tu
     opposite = _OPPOSITES.get(kind)
     changed, result = False, []
     for entry in entries:
-        if not changed and words_of(entry.query) == words:
+        if not changed and words_of_text(entry.query) == words:
             changed = True
             files = dict(entry.files)
             if opposite is not None:
@@ -121,9 +127,9 @@ def removed(
 
     Raises `NotFoundError` if there are none.
     """
-    words, result, count = words_of(query), [], 0
+    words, result, count = words_of_text(query), [], 0
     for entry in entries:
-        if words_of(entry.query) == words:
+        if words_of_text(entry.query) == words:
             files = dict(entry.files)
             for kind in kinds:
                 files[kind] = () if file is None else _without(files.get(kind, ()), file)
@@ -191,7 +197,7 @@ class MarksOf:
         entries = self.entries()
         return digest(repr(entries).encode()) if entries else ""
 
-    def guidance(self, query: str) -> tuple[Guidance, Stage | None]:
+    def guidance(self, question: Question) -> tuple[Guidance, Stage | None]:
         """Return what counts for a query, and a stage if something counts, or if nothing could be read."""
         try:
             entries = self.entries()
@@ -200,7 +206,7 @@ class MarksOf:
         except ConfigError as error:
             return Guidance(), Stage("marks", "failed", error.in_one_line())
         restricted = self._workspace.config.restricted or self._workspace.permissions.agent
-        guidance = guidance_for(query, entries, anonymous=restricted)
+        guidance = guidance_for(question, entries, anonymous=restricted)
         if guidance == Guidance() or restricted:
             # Their numbers would tell of documents that the caller may not see.
             return guidance, None

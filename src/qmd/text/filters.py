@@ -11,7 +11,7 @@ is only a name and the query has words as well: `[draft] of the plan`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, get_args
 
@@ -167,42 +167,45 @@ class Typed(Struct, frozen=True):
     bare: bool = False
 
 
-def read(text: str, unknown: Collection[str] = ()) -> tuple[list[Typed], list[Typed]]:
-    """Return the filters of a query, and the conditions in brackets that are text, both in order.
+def scan(text: str) -> tuple[tuple[Typed, ...], tuple[str, str, str] | None]:
+    """Return the filters and conditions in brackets of a query, and the first filter with a wrong date.
 
-    `unknown` are fields that no document has. A filter in quotes, with an unknown key, without a value or
-    with an invalid date is text as well; see `refuse_wrong_dates`.
+    A filter in quotes, with an unknown key, without a value or with a wrong date is text. Raises `UsageError`
+    if an operator cannot take its operand.
     """
+    found: list[Typed] = []
+    wrong: tuple[str, str, str] | None = None
     # The translation keeps positions, so that they apply to the original text.
-    matches = _PIECE.finditer(text.translate(QUOTES))
-    found = [typed for match in matches if (typed := _typed(match)) is not None]
-    known = [each for each in found if each.field is None or field_name(each.field) not in unknown]
-    if any(each.bare for each in known) and _without(text, known):
-        known = [each for each in known if not each.bare]
-    starts = {each.start for each in known}
-    return known, [each for each in found if each.start not in starts]
+    for match in _PIECE.finditer(text.translate(QUOTES)):
+        typed = _typed(match)
+        if typed is not None:
+            found.append(typed)
+        elif wrong is None:
+            key, value = (match["key"] or "").lower(), (match["value"] or "").strip('"').strip()
+            if _KEYS.get(key) in (on, since, until) and value:
+                wrong = key, value, match[0]
+    return tuple(found), wrong
 
 
-def split(text: str, unknown: Collection[str] = ()) -> tuple[str, Predicate | None]:
-    """Split a query into its text and its filters (see `read`), which must all hold."""
-    found, _ = read(text, unknown)
-    if not found:
-        return text, None
-    return _without(text, found), both(*(each.predicate for each in found[:MAX_NODES]))
+def filtering(text: str, typed: Sequence[Typed]) -> tuple[Typed, ...]:
+    """Return the filters among what is `typed` in a text: a bare name in brackets only without words."""
+    if any(each.bare for each in typed) and without(text, typed):
+        return tuple(each for each in typed if not each.bare)
+    return tuple(typed)
 
 
-def _without(text: str, found: Sequence[Typed]) -> str:
-    places = [(0, 0), *((each.start, each.end) for each in found), (len(text), 0)]
+def without(text: str, typed: Sequence[Typed]) -> str:
+    """Return a query without some of its filters, which are in order."""
+    places = [(0, 0), *((each.start, each.end) for each in typed), (len(text), 0)]
     parts = (text[end:start].strip() for (_, end), (start, _) in pairwise(places))
     return " ".join(part for part in parts if part)
 
 
-def refuse_wrong_dates(text: str) -> None:
-    """Raise `UsageError` if a filter in a query needs a date and has none. `split` leaves it in the text."""
-    for match in _PIECE.finditer(text.translate(QUOTES)):
-        key, value = (match["key"] or "").lower(), (match["value"] or "").strip('"').strip()
-        if _KEYS.get(key) in (on, since, until) and value and _typed(match) is None:
-            raise no_date(key, value, f"in quotes it is text: '\"{match[0]}\"'")
+def refuse_wrong_date(wrong_date: tuple[str, str, str] | None) -> None:
+    """Raise `UsageError` for a filter with a wrong date, as `scan` returns it."""
+    if wrong_date is not None:
+        key, value, written = wrong_date
+        raise no_date(key, value, f"in quotes it is text: '\"{written}\"'")
 
 
 def _typed(match: re.Match[str]) -> Typed | None:
@@ -284,11 +287,12 @@ def _from_any(value: Any) -> Predicate:
         return from_json(value)
     if len(value) > MAX_JSON:
         raise _too_long()
-    refuse_wrong_dates(value)
-    typed, _ = read(value)
+    found, wrong_date = scan(value)
+    refuse_wrong_date(wrong_date)
+    typed = filtering(value, found)
     if len(typed) > MAX_NODES:
         raise UsageError(f"filter: more than {MAX_NODES} conditions")
-    rest = _without(value, typed)
+    rest = without(value, typed)
     # One condition may lack its brackets: `status=draft`.
     stated = _CONDITION.fullmatch(rest)
     condition = _condition(rest) if stated and stated["sign"] else None

@@ -12,6 +12,7 @@ from qmd.features.page.filters import FACETS, chips, facet, filter_for
 from qmd.features.page.messages import CHINESE, ENGINE, choose
 from qmd.features.page.search import plain_snippet
 from qmd.text.query import as_prose, as_typed
+from qmd.text.question import Question
 from qmd.types import ValueCount
 
 
@@ -48,7 +49,7 @@ def test_as_prose_removes_prefix_stars(query: str, read: str) -> None:
 
 def test_chips_have_the_days_of_relative_dates() -> None:
     today = date.today()  # noqa: DTZ011 - of the user
-    found = chips("backup after:7d -date:最近2天 after:2024 [status:today] tag:today")
+    found = chips(Question.read("backup after:7d -date:最近2天 after:2024 [status:today] tag:today"))
     assert [chip.days for chip in found] == [
         str(today - timedelta(days=7)),
         f"{today - timedelta(days=2)}..{today}",
@@ -59,7 +60,7 @@ def test_chips_have_the_days_of_relative_dates() -> None:
 
 
 def test_chips_returns_the_typed_filters() -> None:
-    found = chips('backup tag:work -[status:"in work"] "tag:text" after:2024')
+    found = chips(Question.read('backup tag:work -[status:"in work"] "tag:text" after:2024'))
     assert [(chip.written, chip.without) for chip in found] == [
         ("tag:work", 'backup -[status:"in work"] "tag:text" after:2024'),
         ('-[status:"in work"]', 'backup tag:work "tag:text" after:2024'),
@@ -80,11 +81,13 @@ def test_chips_returns_the_typed_filters() -> None:
 )
 def test_filter_for_returns_a_filter_that_chips_reads(name: str, value: str, written: str) -> None:
     assert filter_for(name, value) == written
-    assert [chip.written for chip in chips(f"word {written}")] == [written]
+    assert [chip.written for chip in chips(Question.read(f"word {written}"))] == [written]
 
 
 def test_facet_value_in_use_links_to_the_query_without_it() -> None:
-    made = facet("tag", (ValueCount("a", 3), ValueCount("b", 1)), "word tag:a")
+    made = facet(
+        "tag", (ValueCount("a", 3), ValueCount("b", 1)), "word tag:a", chips(Question.read("word tag:a"))
+    )
     assert [(value.text, value.query, value.chosen) for value in made.values] == [
         ("a", "word", True),
         ("b", "word tag:a tag:b", False),

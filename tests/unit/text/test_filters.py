@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from msgspec import convert, to_builtins
 
 from qmd.errors import UsageError
-from qmd.text.filters import MAX_DEPTH, condition, from_json, split
+from qmd.text.filters import MAX_DEPTH, condition, from_json
 from qmd.text.predicates import And, Comparison, Not, Or, Predicate, Written, describe, matches
+from tests.questions import split
 
 
 @pytest.mark.parametrize(

@@ -20,14 +20,15 @@ from qmd.engine.explain.term_matches import TermMatch, match_terms
 from qmd.engine.models.egress import disclose
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import ALL, SearchKind, SearchRequest
-from qmd.engine.retrieval.filters import filtered_out, scope_of, without_filters
-from qmd.engine.retrieval.plan import LIST_LENGTH, PLANS, read_query_document, subqueries
+from qmd.engine.retrieval.filters import filtered_out, read_request, scope_of
+from qmd.engine.retrieval.plan import LIST_LENGTH, PLANS, read_query_document
 from qmd.errors import ModelError, TimedOutError, VectorIndexMissingError
 from qmd.store.base import Store
 from qmd.store.values import ChunkMatch, Scope
 from qmd.text.extraction import extract
 from qmd.text.predicates import Fields
-from qmd.text.query import LexicalQuery, parse
+from qmd.text.query import LexicalQuery
+from qmd.text.question import Question
 from qmd.types import Config, Document, Hit, SearchResponse, Stage
 from qmd.types.traces import ContractBlend, Fusion, TunedBlend
 
@@ -89,7 +90,7 @@ class _Search(Struct, frozen=True):
 
     kind: SearchKind
     request: SearchRequest
-    lexical: tuple[str, ...]
+    lexical: tuple[Question, ...]
     dense: tuple[str, ...]
 
     def alone(self, kind: SearchKind, text: str) -> _Search:
@@ -155,13 +156,13 @@ class Explainer(Struct, frozen=True):
     def _search(self, kind: SearchKind, request: SearchRequest) -> _Search:
         """Split a request into lexical and vector texts. Raises `QueryError` if it is no query document."""
         typed = read_query_document(request) if kind == "query" else request
-        parsed = without_filters(self.store, self.config, typed).request
-        plan, queries = PLANS[kind], [query for query in subqueries(parsed) if query.query]
+        asked = read_request(self.store, self.config, typed)
+        plan, queries = PLANS[kind], [query for query in asked.queries if query.query]
         return _Search(
             kind,
             # The query stays as typed. Its filters also apply to the searches that it combines.
-            replace(request, where=parsed.where),
-            tuple(query.query for query in queries if plan.words and query.lexical),
+            replace(request, where=asked.request.where),
+            tuple(query.question for query in queries if plan.words and query.lexical),
             tuple(query.query for query in queries if plan.meaning and query.dense),
         )
 
@@ -209,7 +210,7 @@ class Explainer(Struct, frozen=True):
     ) -> list[Standing]:
         """Return the standings in the lexical and vector searches that a hybrid search combines."""
         standings = []
-        for text in search.lexical:
+        for text in (question.words for question in search.lexical):
             alone = search.alone("search", text)
             standings.append(_standing(alone, text, self.run("search", alone.uncut), document))
         for text, passage in zip(search.dense, passages, strict=True):
@@ -239,7 +240,7 @@ class Explainer(Struct, frozen=True):
 
 def _words(search: _Search) -> LexicalQuery:
     """Return all terms of the query, required and excluded."""
-    queries = [parse(text) for text in search.lexical]
+    queries = [question.terms for question in search.lexical]
     return LexicalQuery(
         tuple(dict.fromkeys(term for query in queries for term in query.terms)),
         tuple(dict.fromkeys(term for query in queries for term in query.negative)),

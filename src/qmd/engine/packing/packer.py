@@ -14,15 +14,15 @@ from qmd.engine.given import passage_hash
 from qmd.engine.packing import choice, markdown
 from qmd.engine.packing.candidates import Source, sources
 from qmd.engine.requests import MAX_PASSAGES, SearchRequest
-from qmd.engine.retrieval.filters import scope_of, without_filters
-from qmd.engine.retrieval.plan import main_query, read_query_document
+from qmd.engine.retrieval.filters import Asked, read_request, scope_of
+from qmd.engine.retrieval.plan import main_search, read_query_document
 from qmd.errors import TokensError
 from qmd.store.base import Store
 from qmd.text import budget
 from qmd.text.cutting import cuts
 from qmd.text.inert import inert, inert_address
 from qmd.text.outline import sections
-from qmd.text.query import LexicalQuery, parse
+from qmd.text.query import LexicalQuery
 from qmd.text.questions import questions
 from qmd.text.regex import lazy
 from qmd.text.shingles import contained, shingles
@@ -101,8 +101,9 @@ class Packer(Struct):
 
     def pack(self, request: SearchRequest) -> Packed:
         """Return the pack for a request, whose query is the goal. Raises as a hybrid search."""
-        goal = request.query or main_query(request)
-        request = without_filters(self.store, self.config, read_query_document(request)).request
+        read = read_request(self.store, self.config, read_query_document(request))
+        goal = request.query or request.searches[main_search([each.type for each in request.searches])].query
+        request = read.request
         asked = (
             [request]
             if request.searches
@@ -119,7 +120,7 @@ class Packer(Struct):
             goal=goal,
             id="0" * HASH,
             passages=(),
-            missing=self._missing(request),
+            missing=self._missing(read),
             unanswered=unanswered,
             more=10_000,
             unchanged=10_000,
@@ -141,11 +142,13 @@ class Packer(Struct):
             tokens=None,
         )
 
-    def _missing(self, request: SearchRequest) -> tuple[str, ...]:
+    def _missing(self, read: Asked) -> tuple[str, ...]:
         """Return the words of the goal that no document has that the search covers."""
-        scope = replace(scope_of(self.store, self.config, request), where=None)
-        texts = [search.query for search in request.searches if search.type != "hyde"] or [request.query]
-        terms = dict.fromkeys(term for text in texts for term in parse(text).required if not term.prefix)
+        scope = replace(scope_of(self.store, self.config, read.request), where=None)
+        questions = [query.question for query in read.queries if query.type != "hyde"]
+        terms = dict.fromkeys(
+            term for question in questions for term in question.terms.required if not term.prefix
+        )
         return tuple(
             dict.fromkeys(
                 " ".join(term.words)

@@ -18,6 +18,7 @@ from qmd.ranking.calibration import within
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text.predicates import matches
+from qmd.text.question import Question
 from qmd.types import Collection, Config, Document, Ranked, Stage, traces
 from qmd.types.states import CURRENT
 
@@ -40,7 +41,7 @@ class Guidance(Struct, frozen=True):
 
 
 #: Returns the user's word on a query, and a stage if there is anything to tell about that.
-Guide = Callable[[str], tuple[Guidance, Stage | None]]
+Guide = Callable[[Question], tuple[Guidance, Stage | None]]
 
 
 class Adjuster(Struct, frozen=True):

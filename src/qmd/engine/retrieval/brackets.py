@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 from qmd.store.base import Store
 from qmd.store.values import Scope
-from qmd.text.filters import Typed, read
+from qmd.text.filters import Typed
 from qmd.text.predicates import BUILT_IN, comparisons, field_name
+from qmd.text.question import Question
 from qmd.text.similar import nearest
 from qmd.text.values import fold
 from qmd.text.wording import plain
@@ -21,12 +22,12 @@ _MOST = 3
 _LONGEST = 60
 
 
-def unknown_fields(store: Store, config: Config, texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the fields in brackets of some texts that no document has which the caller may see.
+def unknown_fields(store: Store, config: Config, questions: Sequence[Question]) -> tuple[str, ...]:
+    """Return the fields in brackets of some queries that no document has which the caller may see.
 
     It does not count which collections are searched, so that a query means the same with and without `-c`.
     """
-    typed = [each for text in texts for each in _in_brackets(text)]
+    typed = [each for question in questions for each in question.typed if each.field is not None]
     names = dict.fromkeys(field_name(each.field or "") for each in typed)
     built_in = BUILT_IN if any(map(_names_state, typed)) else {*BUILT_IN} - {"state"}
     asked = [name for name in names if name not in built_in]
@@ -44,25 +45,22 @@ def _names_state(typed: Typed) -> bool:
     )
 
 
-def explain_text(store: Store, config: Config, texts: Sequence[str], unknown: Sequence[str]) -> list[Stage]:
-    """Return a stage for each condition in brackets that is text, with the filter that may be meant.
-
-    `unknown` are the `unknown_fields` of the texts.
-    """
-    as_text = ((text, each) for text in texts for each in read(text, unknown)[1])
-    stages = (_explain(store, config, *each, unknown) for each in islice(as_text, _MOST))
+def explain_text(store: Store, config: Config, questions: Sequence[Question]) -> list[Stage]:
+    """Return a stage for each condition in brackets that is text, with the filter that may be meant."""
+    as_text = ((question, each) for question in questions for each in question.brackets)
+    stages = (_explain(store, config, *each) for each in islice(as_text, _MOST))
     return [*dict.fromkeys(stages)]
 
 
-def _explain(store: Store, config: Config, text: str, typed: Typed, unknown: Sequence[str]) -> Stage:
-    written, field = text[typed.start : typed.end], field_name(typed.field or "")
+def _explain(store: Store, config: Config, question: Question, typed: Typed) -> Stage:
+    written, field = question.text[typed.start : typed.end], field_name(typed.field or "")
     reason = f"read as text: {plain(written)[:_LONGEST]}"
-    if field not in unknown:
+    if field not in question.unknown:
         minus = "-" if written.startswith("-") else ""
         reason += f". A filter among words needs a value: {minus}[{field}:*]"
         return Stage("filter", "skipped", reason)
     reason += f", because no document has the field '{field[:_LONGEST]}'"
-    if typed.bare and read(text)[1]:
+    if typed.bare and question.among(()).brackets:
         # A word in brackets in a text: hardly anybody means a filter.
         return Stage("filter", "skipped", reason, expected=True)
     names = [summary.name for summary in store.fields.summaries(Scope((*config.collections,)))]
@@ -70,7 +68,3 @@ def _explain(store: Store, config: Config, text: str, typed: Typed, unknown: Seq
     if close is not None:
         reason += f". Did you mean {plain(written.replace(typed.field or '', close, 1))[:_LONGEST]}?"
     return Stage("filter", "skipped", reason)
-
-
-def _in_brackets(text: str) -> Iterator[Typed]:
-    return (each for part in read(text) for each in part if each.field is not None)

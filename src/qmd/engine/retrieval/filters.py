@@ -8,12 +8,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.engine.requests import SearchRequest, collections_of
+from qmd.engine.retrieval.plan import SubQuery, main_search
 from qmd.errors import NotFoundError, QmdError
 from qmd.store.base import Store
 from qmd.store.values import Scope
-from qmd.text import filters
 from qmd.text.date_filters import dates_said, with_days
 from qmd.text.predicates import RESOLVED, Predicate, both, comparisons, describe, matches, parts, shown_value
+from qmd.text.question import Question
 from qmd.types import Config, Document, Stage, TypedSearch
 
 #: Reason of a search without results if its query has neither words nor filters.
@@ -23,58 +24,73 @@ DATES = "dates"
 _MAX_VALUES = 5
 
 
-class Filtered(Struct, frozen=True):
-    """A request without the filters that were typed in its query, which are in its `where`.
+class Asked(Struct, frozen=True):
+    """A request as it was read.
 
     Attributes:
+        request: The request without the filters that were typed in its query, which are in its `where`.
+        question: The query, or of typed searches the main one.
+        queries: The queries for the retrievers.
         unknown: Fields in brackets that no document has. These brackets are text.
         stages: Notes on brackets that are text, and on relative dates.
     """
 
     request: SearchRequest
+    question: Question
+    queries: tuple[SubQuery, ...] = ()
     unknown: tuple[str, ...] = ()
     stages: tuple[Stage, ...] = ()
 
 
-def without_filters(store: Store, config: Config, request: SearchRequest) -> Filtered:
-    """Move the filters typed in a query to the filter of the request.
+def read_request(store: Store, config: Config, request: SearchRequest) -> Asked:
+    """Read the query of a request, or its searches, and move the filters in them to its own filter.
 
     Relative dates are resolved here, where a search reads the clock. Of typed searches, only lexical ones
     can contain filters, which then apply to all of them; a search that contains nothing else is left out.
     The result may have no query. Raises `UsageError` for a wrong date.
     """
-    typed = [search.query for search in request.searches if search.type == "lex"] or [request.query]
-    for text in typed:
-        filters.refuse_wrong_dates(text)
+    searches = request.searches or (TypedSearch("lex", request.query),)
+    questions = [(Question.read if search.type == "lex" else Question)(search.query) for search in searches]
+    for question in questions:
+        question.refuse_wrong_date()
     unknown: tuple[str, ...] = ()
     stages: list[Stage] = []
-    if any("[" in text for text in typed):
+    if any(question.typed and "[" in question.text for question in questions):
         from qmd.engine.retrieval.brackets import explain_text, unknown_fields
 
-        unknown = unknown_fields(store, config, typed)
-        stages = explain_text(store, config, typed, unknown)
-    where = request.where
-    searches: list[TypedSearch] = []
-    for search in request.searches:
-        if search.type == "lex":
-            text, predicate = filters.split(search.query, unknown)
-            where, search = both(where, predicate), replace(search, query=text)
-        if search.query:
-            searches.append(search)
-    query = request.query
-    if not request.searches:
-        query, predicate = filters.split(query, unknown)
-        where = both(where, predicate)
+        unknown = unknown_fields(store, config, questions)
+        questions = [question.among(unknown) for question in questions]
+        stages = explain_text(store, config, questions)
+    where = both(request.where, *(question.where for question in questions))
     if where is not None:
         where = with_days(where)
         if said := dates_said(where):
             stages.append(Stage(DATES, "ran", said))
-    changed = replace(request, query=query, searches=tuple(searches), where=where)
-    return Filtered(changed, unknown, tuple(stages))
+    if request.searches:
+        kept = [
+            (search.type, question)
+            for search, question in zip(searches, questions, strict=True)
+            if question.words
+        ]
+        typed = tuple(TypedSearch(kind, question.words) for kind, question in kept)
+        changed = replace(request, searches=typed, where=where)
+    else:
+        kept = []
+        changed = replace(request, query=questions[0].words, where=where)
+    queries = [
+        SubQuery(f"{kind} {number}", question, kind, 2.0 if number == 1 else 1.0)
+        for number, (kind, question) in enumerate(kept, 1)
+    ]
+    if queries:
+        main = kept[main_search([kind for kind, _ in kept])][1]
+    else:
+        main = Question("") if request.searches else questions[0]
+        queries = [SubQuery("original", main, weight=2.0)]
+    return Asked(changed, main, tuple(queries), unknown, tuple(stages))
 
 
 def scope_of(store: Store, config: Config, request: SearchRequest) -> Scope:
-    """Return the scope of a search `without_filters`.
+    """Return the scope of a request without filters in its query.
 
     Conditions on links and states are replaced by the documents that satisfy them. Raises
     `CollectionNotFoundError`, and `NotFoundError` if a filter on links names no document.

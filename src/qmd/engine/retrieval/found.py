@@ -14,6 +14,7 @@ from qmd.store.base import Store
 from qmd.store.values import ChunkMatch, LexicalMatches
 from qmd.text.highlight import Highlighter
 from qmd.text.query import LexicalQuery, as_prose, parse
+from qmd.text.question import Question
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +28,7 @@ class Found(Struct, dict=True):
     """The ranked lists of a query and the user's intent.
 
     Attributes:
-        text: The query.
+        question: The query.
         intent: The aim of the user, in words.
         words: The matches of the first subquery by words; None if there was none.
         lexical: A list of (document, BM25) for each subquery by words.
@@ -38,7 +39,7 @@ class Found(Struct, dict=True):
         source: The text of the document that others are similar to.
     """
 
-    text: str
+    question: Question
     intent: str = ""
     words: LexicalMatches | None = None
     lexical: list[RankedList] = field(default_factory=list)
@@ -104,9 +105,13 @@ class Found(Struct, dict=True):
         """The idf of the query's terms, empty without keyword matches."""
         return self.words.idf if self.words else {}
 
-    @cached_property
+    @property
+    def text(self) -> str:
+        return self.question.words
+
+    @property
     def query(self) -> LexicalQuery:
-        return parse(self.text)
+        return self.question.terms
 
     @property
     def rerank_query(self) -> str:
@@ -116,7 +121,7 @@ class Found(Struct, dict=True):
     @cached_property
     def highlighter(self) -> Highlighter:
         """Finds the terms of the query, and those of the intent, each of which counts as the rarest term."""
-        intent = parse(self.intent).terms
+        intent = parse(self.intent).terms if self.intent else ()
         rarest = max(self.idf.values(), default=1.0)
         return Highlighter(
             (*self.query.terms, *intent),

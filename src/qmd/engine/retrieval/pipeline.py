@@ -15,20 +15,21 @@ from qmd.engine.requests import ALL, DEFAULT_RANKING, SearchRequest
 from qmd.engine.retrieval.adjust import Adjuster, Guidance, Guide
 from qmd.engine.retrieval.filters import (
     NO_TERMS,
-    Filtered,
+    Asked,
     explain_no_hits,
+    read_request,
     scope_of,
-    without_filters,
 )
 from qmd.engine.retrieval.found import Found
 from qmd.engine.retrieval.hits import make_hits
-from qmd.engine.retrieval.plan import Plan, main_query, read_query_document
+from qmd.engine.retrieval.plan import Plan, read_query_document
 from qmd.engine.retrieval.search import Search
 from qmd.ranking import fusion
 from qmd.ranking.calibration import calibrate, doubts
 from qmd.store.base import Store
 from qmd.text.predicates import field_name
 from qmd.text.query import foreign_operators
+from qmd.text.question import Question
 from qmd.types import Config, Hit, Ranked, SearchResponse, Stage
 from qmd.types.traces import Listing
 
@@ -74,18 +75,19 @@ class Pipeline:
         `CancelledError` as soon as `cancelled` returns true.
         """
         typed = read_query_document(request) if plan.hybrid else replace(request, searches=())
-        filtered = Filtered(typed) if plan.document else without_filters(self._store, config, typed)
-        request = filtered.request
-        query = typed.query or main_query(request)
+        asked = (
+            Asked(typed, Question(typed.query)) if plan.document else read_request(self._store, config, typed)
+        )
+        request = asked.request
         scope = scope_of(self._store, config, request)
-        guidance, remark = guide(query) if guide else (Guidance(), None)
+        guidance, remark = guide(asked.question) if guide else (Guidance(), None)
         states = states_in(self._store, config)
         estimates = plan.document or request.scores == "calibrated"
         adjuster = Adjuster(self._store, config, scope, request, guidance, states, estimates)
         length = ALL if plan.complete and adjuster.by_date else max(plan.least, adjuster.depth)
         search = Search(
             plan,
-            request,
+            asked,
             self._store,
             self._models,
             config,
@@ -94,7 +96,7 @@ class Pipeline:
             Deadline(request.timeout, cancelled),
             self._threads,
         )
-        found = Found("")
+        found = Found(Question(""))
         ranked: Sequence[Ranked] = ()
         shown: Sequence[Ranked] = ()
         if plan.document:
@@ -126,9 +128,10 @@ class Pipeline:
             search.stages += doubts(ranked, hits, request.min_score)
         facets = _facets(search, found, ranked, states) if request.facets else {}
         ranking = (request.ranking or DEFAULT_RANKING) if plan.hybrid and found.text else None
-        stages = (*search.stages, *filtered.stages, *_advice(plan, request))
+        stages = (*search.stages, *asked.stages, *_advice(search))
         stages += () if remark is None else (remark,)
-        return SearchResponse(query, hits, stages, ranking, facets, filtered.unknown)
+        query = typed.query or asked.question.words
+        return SearchResponse(query, hits, stages, ranking, facets, asked.unknown)
 
     def _threads(self) -> ThreadPoolExecutor:
         from concurrent.futures import ThreadPoolExecutor
@@ -149,11 +152,10 @@ def _unread(store: Store, hits: Sequence[Hit]) -> Iterator[Stage]:
         yield Stage("unread", "skipped", reason)
 
 
-def _advice(plan: Plan, request: SearchRequest) -> Iterator[Stage]:
+def _advice(search: Search) -> Iterator[Stage]:
     """Yield a stage for each operator of other search engines, which is a word here."""
-    texts = [search.query for search in request.searches if search.type == "lex"] or [request.query]
-    for text in texts if plan.words else ():
-        for advice in foreign_operators(text):
+    for query in search.asked.queries if search.plan.words else ():
+        for advice in foreign_operators(query.query) if query.lexical else ():
             yield Stage("operators", "skipped", advice)
 
 
@@ -177,7 +179,7 @@ def _retrieve(search: Search) -> Found:
 
 def _search_words(search: Search) -> Found:
     """Search by words alone. In order of date, some of the words are only enough if no document has all."""
-    found, stopwatch = Found(main_query(search.request), search.request.intent or ""), Stopwatch()
+    found, stopwatch = Found(search.asked.question, search.request.intent or ""), Stopwatch()
     by_date = search.request.sort == "date"
     matches = search.store.lexical.search(found.query, search.scope, search.length, all_first=by_date)
     if by_date:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.engine.requests import SearchRequest
 from qmd.text.query import parse_document, refuse_exclusions
-
-if TYPE_CHECKING:
-    from qmd.types import SearchType
+from qmd.text.question import Question
+from qmd.types import SearchType
 
 #: Documents of each list that is fused or reranked.
 LIST_LENGTH = 100
+#: The reranker and the snippets go by the first typed search of the first of these types.
+_PRECEDENCE: Sequence[SearchType] = ("vec", "lex", "hyde")
 
 
 class Plan(Struct, frozen=True):
@@ -53,12 +53,16 @@ PLANS: Mapping[str, Plan] = {
 
 
 class SubQuery(Struct, frozen=True):
-    """A query text for the retriever of its type, for both if it has none. `weight` is 2 for the original."""
+    """A query for the retriever of its type, or for both without one. `weight` is 2 for the original."""
 
     name: str
-    query: str
+    question: Question
     type: SearchType | None = None
     weight: float = 1.0
+
+    @property
+    def query(self) -> str:
+        return self.question.words
 
     @property
     def lexical(self) -> bool:
@@ -83,20 +87,6 @@ def read_query_document(request: SearchRequest) -> SearchRequest:
     return replace(request, query="", searches=document.searches, intent=request.intent or document.intent)
 
 
-def subqueries(request: SearchRequest) -> list[SubQuery]:
-    """Return the typed searches of a request, or its query."""
-    return [
-        SubQuery(f"{search.type} {number}", search.query, search.type, 2.0 if number == 1 else 1.0)
-        for number, search in enumerate(request.searches, 1)
-    ] or [SubQuery("original", request.query, weight=2.0)]
-
-
-def main_query(request: SearchRequest) -> str:
-    """Return the text for the reranker and the snippets: the query, or the first typed search.
-
-    Of typed searches, `vec` takes precedence over `lex`, and `lex` over `hyde`.
-    """
-    if not request.searches:
-        return request.query
-    by_type = {search.type: search.query for search in reversed(request.searches)}
-    return by_type.get("vec") or by_type.get("lex") or by_type["hyde"]
+def main_search(types: Sequence[SearchType]) -> int:
+    """Return which of typed searches the reranker and the snippets go by."""
+    return min(range(len(types)), key=lambda number: _PRECEDENCE.index(types[number]))

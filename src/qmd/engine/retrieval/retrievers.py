@@ -14,11 +14,12 @@ from qmd.engine.models import egress
 from qmd.engine.retrieval.expansion import expand
 from qmd.engine.retrieval.filters import nothing_to_search
 from qmd.engine.retrieval.found import Found
-from qmd.engine.retrieval.plan import SubQuery, main_query, subqueries
+from qmd.engine.retrieval.plan import SubQuery
 from qmd.engine.retrieval.search import Search, Task
 from qmd.errors import ModelError, QmdError, VectorIndexMissingError
 from qmd.store.values import ChunkMatch, LexicalMatches
-from qmd.text.query import as_prose, parse
+from qmd.text.query import as_prose
+from qmd.text.question import Question
 from qmd.text.wording import plural
 from qmd.types import Hit
 
@@ -32,8 +33,7 @@ _Dense = tuple[list["Probe"], list[list[ChunkMatch]]]
 def retrieve(search: Search) -> Found:
     """Return the lists of a query and its variants. Raises the first error if nothing could be searched."""
     request, plan = search.request, search.plan
-    found = Found(main_query(request), request.intent or "")
-    queries = subqueries(request)
+    found, queries = Found(search.asked.question, request.intent or ""), search.asked.queries
     by_words = [query for query in queries if query.lexical and plan.words]
     by_meaning = [query for query in queries if query.dense]
     lexical_task = search.start(partial(_search_words, search, by_words)) if plan.words else None
@@ -42,7 +42,7 @@ def retrieve(search: Search) -> Found:
     matches = search.gather("lexical", lexical_task) if lexical_task else None
     found.add_words(by_words, matches or ())
     variants = [
-        SubQuery(f"variant {number}", variant.query, variant.kind)
+        SubQuery(f"variant {number}", Question(variant.query), variant.kind)
         for number, variant in enumerate(expand(search, found.words), 1)
     ]
     dense = search.gather("vector", dense_task) if dense_task else None
@@ -75,7 +75,7 @@ def _search_words(
 ) -> list[LexicalMatches]:
     lexical = search.store.lexical
     return [
-        lexical.search(parse(query.query), search.scope, search.length, longer=longer) for query in queries
+        lexical.search(query.question.terms, search.scope, search.length, longer=longer) for query in queries
     ]
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from qmd.engine.deadline import Deadline, Stopwatch
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import SearchRequest
+from qmd.engine.retrieval.filters import Asked
 from qmd.engine.retrieval.plan import Plan
 from qmd.errors import QmdError, TimedOutError
 from qmd.store.base import Store
@@ -34,7 +35,7 @@ class Search(Struct):
     """
 
     plan: Plan
-    request: SearchRequest
+    asked: Asked
     store: Store
     models: ModelProvider
     config: Config
@@ -46,6 +47,10 @@ class Search(Struct):
     failures: list[QmdError] = field(default_factory=list)
     #: The set of vectors that is searched, and the scope in which it may lack some.
     vectors: tuple[str, Scope] | None = None
+
+    @property
+    def request(self) -> SearchRequest:
+        return self.asked.request
 
     def start(self, work: Callable[[], Result]) -> Task[Result]:
         """Start work in a thread, unless the time is up. Raises `CancelledError` if cancelled."""

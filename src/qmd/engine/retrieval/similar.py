@@ -27,7 +27,8 @@ from qmd.errors import ModelError
 from qmd.ranking import fusion
 from qmd.ranking.calibration import uncertain
 from qmd.text import tokens
-from qmd.text.query import LexicalQuery
+from qmd.text.query import LexicalQuery, parse
+from qmd.text.question import Question
 from qmd.types import Chunk, Document, Ranked, Stage
 from qmd.types.traces import KeywordMatch, Trace, VectorMatch
 
@@ -76,7 +77,7 @@ def find_similar(search: Search) -> tuple[Found, Sequence[Ranked]]:
     part = "\n".join(text[chunk.start : chunk.end] for chunk in source.chunks)
     found, matches = _search_words(search, part, left_out, length)
     search.vectors = source.fingerprint, search.scope
-    return Found("", source=text), _ranked(search, source, nearest, found.words, matches)
+    return Found(Question(""), source=text), _ranked(search, source, nearest, found.words, matches)
 
 
 def _left_out(search: Search, document: Document) -> Set[int]:
@@ -135,11 +136,11 @@ def _search_words(
     """Search for the most telling words of a text: those that are frequent in it and rare elsewhere."""
     stopwatch, lexical = Stopwatch(), search.store.lexical
     counts = Counter(tokens.fold(word) for word in tokens.words(text) if len(word) > 1 and word.isalnum())
-    frequent = Found(" ".join(word for word, _ in counts.most_common(_WORDS))).query.terms
+    frequent = parse(" ".join(word for word, _ in counts.most_common(_WORDS))).terms
     idf = lexical.search(LexicalQuery(frequent), search.scope, 1, longer=False).idf
     weights = {term: counts[" ".join(term.words)] * idf.get(term.tokens, 0.0) for term in frequent}
     telling = sorted(weights, key=lambda term: -weights[term])[:_TELLING]
-    found = Found(" ".join(" ".join(term.words) for term in telling))
+    found = Found(Question(" ".join(" ".join(term.words) for term in telling)))
     found.words = lexical.search(found.query, search.scope, length + len(left_out), longer=False)
     search.stages.append(Stage("lexical", "ran", None, stopwatch.milliseconds()))
     return found, [match for match in found.words.matches if match.document not in left_out]

@@ -35,6 +35,7 @@ from qmd.models.base import Cancelled
 from qmd.server.access import index_of
 from qmd.server.index_host import IndexHost
 from qmd.server.keys import Keys, key_of
+from qmd.text.question import Question
 from qmd.text.wording import visible
 
 
@@ -172,7 +173,7 @@ class Web:
             mode=results.mode if results else asked.mode or "words",
             results=results,
             error=error,
-            chips=chips(asked.query, results.unknown_fields if results else ()),
+            chips=results.chips if results else chips(Question.read(asked.query)),
             href=lambda **changes: f"/?{urlencode(asked.parameters(**changes))}",
         )
 

@@ -29,6 +29,7 @@ from qmd.features.page.search import highlighter
 from qmd.text import front_matter
 from qmd.text.anchors import LINE, anchor_at
 from qmd.text.dates import of_mtime
+from qmd.text.question import Question
 from qmd.text.uris import DEFAULT_EDITOR, NO_EDITOR, editor_address, encode_path, is_editor, is_uri, parse_uri
 from qmd.types import Anchor, Document, ResolvedLink
 from qmd.types.notes import Note, shown
@@ -131,7 +132,7 @@ def view(
     """
     reading = read(index, reference)
     page, document = reading.page, reading.page.document
-    find, original = highlighter(query), _file_address(index.viewable_file(document))
+    find, original = highlighter(Question.read(query)), _file_address(index.viewable_file(document))
     places = tuple(anchor for anchor in page.anchors[:MAX_PLACES] if anchor.kind != LINE)
     budget = Budget(deadline.passed)
     too_large = not budget.take_text(page.text)

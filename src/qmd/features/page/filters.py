@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from qmd.text import filters
 from qmd.text.date_filters import with_days
 from qmd.text.predicates import Predicate, comparisons, shown_days
+from qmd.text.question import Question
 from qmd.text.values import shown
 from qmd.types import ValueCount
 
@@ -43,17 +43,18 @@ class Facet(Struct, frozen=True):
     values: tuple[Value, ...]
 
 
-def chips(query: str, unknown: Sequence[str] = ()) -> list[Chip]:
-    """Return the filters that are typed in a query. Brackets with `unknown` fields are text."""
+def chips(question: Question) -> list[Chip]:
+    """Return the filters that are typed in a query."""
+    query = question.text
     return [
         Chip(query[each.start : each.end], _without(query, each.start, each.end), _days(each.predicate))
-        for each in filters.read(query, unknown)[0]
+        for each in question.filters
     ]
 
 
-def facet(name: str, counts: Sequence[ValueCount], query: str, unknown: Sequence[str] = ()) -> Facet:
-    """Return a facet. Each value leads to the query with or without its filter."""
-    typed = {chip.written.casefold(): chip.without for chip in chips(query, unknown)}
+def facet(name: str, counts: Sequence[ValueCount], query: str, chips: Sequence[Chip]) -> Facet:
+    """Return a facet. Each value leads to the query with or without its filter, which may be a chip."""
+    typed = {chip.written.casefold(): chip.without for chip in chips}
     values = []
     for count in counts:
         text = shown(count.value)

@@ -13,17 +13,17 @@ from msgspec.structs import replace
 from qmd.api import operations
 from qmd.engine.index import Index
 from qmd.engine.requests import DEFAULT_SCORES, SearchKind, SearchRequest, of_document
-from qmd.features.page.filters import FACETS, Facet, facet
+from qmd.features.page.filters import FACETS, Chip, Facet, chips, facet
 from qmd.features.page.pages import read_address, safe
 from qmd.features.page.rendered import Find, marked
 from qmd.features.page.syntax import BLOCK_ID
 from qmd.models.base import Cancelled
 from qmd.ranking.calibration import RELATED
 from qmd.text.anchors import LINE
-from qmd.text.filters import split
 from qmd.text.highlight import Highlighter
 from qmd.text.outline import heading_text
-from qmd.text.query import as_typed, parse
+from qmd.text.query import as_typed
+from qmd.text.question import Question
 from qmd.text.wording import plain, visible
 from qmd.types import Hit, SearchResponse, SortOrder
 from qmd.types.notes import Note, shown
@@ -109,8 +109,8 @@ class Results(Struct, frozen=True):
 
     `notes` are the steps that did not run, and `found_by` names those that did.
     `mode` is that of the steps that ran: without vectors, a search by both is one by words.
-    `indexed_at` is the time of the index: later changes of files are not in the results. Brackets of the
-    query with `unknown_fields` are text.
+    `indexed_at` is the time of the index: later changes of files are not in the results. `chips` are the
+    filters in the query.
     """
 
     asked: Asked
@@ -122,7 +122,7 @@ class Results(Struct, frozen=True):
     notes: tuple[str, ...]
     more: bool
     indexed_at: str | None
-    unknown_fields: tuple[str, ...] = ()
+    chips: tuple[Chip, ...] = ()
 
 
 def read_parameters(parameters: Mapping[str, str]) -> Asked:
@@ -153,8 +153,9 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
     response, indexed_at = operations.run(index, MODES[mode], request, cancelled)
     hits = response.hits[: asked.limit]
     fields = index.fields_of([hit.file for hit in hits])
-    unknown = response.unknown_fields
-    find = highlighter(query, unknown)
+    question = Question.read(asked.query).among(response.unknown_fields)
+    typed = chips(question)
+    find = highlighter(question if query == asked.query else Question.read(query).among(question.unknown))
     results = tuple(_result(hit, asked, fields.get(hit.file, {}), find) for hit in hits)
     # Words that are not complete yet say little about what is related, and nothing about an answer.
     related = _related(index, asked, response, hits) if facets else len(hits)
@@ -163,14 +164,12 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
         _mode(response, mode),
         results[:related],
         results[related:],
-        tuple(
-            facet(name, counts, asked.query, unknown) for name, counts in response.facets.items() if counts
-        ),
+        tuple(facet(name, counts, asked.query, typed) for name, counts in response.facets.items() if counts),
         tuple(_found_by(response, mode)),
         tuple(_notes(response, silent=() if facets else ("answer",))),
         len(response.hits) > asked.limit,
         indexed_at,
-        unknown,
+        tuple(typed),
     )
 
 
@@ -183,12 +182,9 @@ def related(index: Index, file: str, cancelled: Cancelled) -> tuple[list[str], l
     return [*_notes(response)], [_result(hit, Asked(""), {}, None) for hit in hits]
 
 
-def highlighter(query: str, unknown: Sequence[str] = ()) -> Find | None:
-    """Return a function that finds the words of a query in a text; None if it has none.
-
-    Brackets with `unknown` fields are text.
-    """
-    terms = parse(split(query, unknown)[0]).terms
+def highlighter(question: Question) -> Find | None:
+    """Return a function that finds the words of a query in a text; None if it has none."""
+    terms = question.terms.terms
     return Highlighter(terms).highlights if terms else None
 
 
