@@ -154,7 +154,7 @@ class Index(_Methods):
     ) -> Index:
         """Return this index, restricted to some collections (None: all), to reading, or without contexts.
 
-        For an `agent` secrets are masked, and what is kept from agents does not exist. It shares everything
+        For an `agent` secrets are masked, and documents kept from agents do not exist. It shares everything
         with this index, and is closed with it. Calls that are not permitted raise `ForbiddenError`.
         """
         from qmd.engine.access.restricted import RestrictedIndex
@@ -170,7 +170,7 @@ class Index(_Methods):
 
     @property
     def config(self) -> Config:
-        """The configuration, read again if its file has changed, without what a project may not do.
+        """The configuration, read again if its file has changed, without the requests that are not approved.
 
         Raises `ConfigError` if it is broken.
         """
@@ -178,7 +178,7 @@ class Index(_Methods):
 
     @property
     def trust(self) -> Trust:
-        """What the configuration of a project asks for, and what the user has approved."""
+        """The requests of a project's configuration, and those that the user has approved."""
         return self._workspace.configuration.trust
 
     def search(self, query: str | SearchRequest, **options: Unpack[SearchOptions]) -> SearchResponse:
@@ -212,7 +212,7 @@ class Index(_Methods):
         return self._fitted("similar", of_document(make_request("similar", reference, options)))
 
     def _fitted(self, kind: str, request: SearchRequest) -> SearchResponse:
-        """Run a search, and leave out what is beyond its number of tokens."""
+        """Run a search, and leave out the rest beyond its number of tokens."""
         response = self.run(kind, request)
         if request.tokens is None:
             return response
@@ -310,7 +310,7 @@ class Index(_Methods):
         Args:
             request: What to pack.
             run: Runs the searches; by default this index does.
-            given: Remembers what sessions were given; by default as long as the index is open.
+            given: Remembers the passages of sessions; by default as long as the index is open.
             render: Makes the text that must fit into the tokens; by default Markdown.
             cancelled: Whether the caller has left.
         """

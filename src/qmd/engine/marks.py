@@ -198,7 +198,7 @@ class MarksOf:
         return digest(repr(entries).encode()) if entries else ""
 
     def guidance(self, question: Question) -> tuple[Guidance, Stage | None]:
-        """Return what counts for a query, and a stage if something counts, or if nothing could be read."""
+        """Return the pins and marks for a query, and a stage if any count, or if none could be read."""
         try:
             entries = self.entries()
         except ForbiddenError as error:

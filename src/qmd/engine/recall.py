@@ -221,7 +221,7 @@ def _render(pack: Pack) -> str:
 
 
 def asked(prompt: str) -> str:
-    """Return what a prompt asks, without the syntax of queries; "" if it asks nothing that notes answer."""
+    """Return the question of a prompt, without the syntax of queries; "" if notes answer none."""
     text = _FENCED.sub(" ", prompt).strip()
     if text.startswith("/"):  # a command of the agent
         return ""

@@ -41,7 +41,7 @@ MAX_FACETS = 20
 
 SearchKind = Literal["search", "vsearch", "query", "similar"]
 
-#: The limits of the fields of `SearchRequest`, and what they mean to a client of HTTP or MCP.
+#: The limits of the fields of `SearchRequest`, and their meaning for clients of HTTP or MCP.
 OPTIONS: Mapping[str, Meta] = {
     "query": Meta(max_length=MAX_QUERY, description="What to find."),
     "searches": Meta(

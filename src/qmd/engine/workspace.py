@@ -66,7 +66,7 @@ class Configuration:
         return Trust(self._locations.project, self.written, self._environ)
 
     def permitted(self) -> Config:
-        """Return the content of the file as last read, without what a project may not do."""
+        """Return the content of the file as last read, without the requests that are not approved."""
         return self.written if self._locations.project is None else self.trust.permitted()
 
 

@@ -1,4 +1,4 @@
-"""The instructions for a client that connects: what the index has, how old it is, what to call first."""
+"""The instructions for a client that connects: the content of the index, its age, the tool to call first."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _MINUTE = 60.0
 
 Clock = Callable[[], float]
 
-#: Returns what a request to the pages would change, by its method, path and body; None if it only reads.
+#: Returns the change that a request to the pages asks for, by its method, path and body; None if none.
 Target = Callable[[str, str, bytes], str | None]
 
 #: Operations that change something or have a query, with the patterns of their paths; and by tool of MCP.

@@ -24,7 +24,7 @@ from qmd.text.links import MAX_LINKS
 from qmd.text.values import Date, written
 from qmd.types import UTF_8, Decoding, Extracted, Link
 
-#: What no reader needs: programs, the network, changed files. They end reading with an error, also if the
+#: Events of no reader: programs, the network, changed files. They end reading with an error, also if the
 #: system cannot refuse them.
 _FORBIDDEN = (
     *("os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty", "subprocess.Popen", "pty.spawn"),

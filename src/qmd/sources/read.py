@@ -116,7 +116,7 @@ def together(one: Fingerprint, other: Fingerprint) -> Fingerprint:
 def _second(
     file: SourceFile, ending: str, max_bytes: int, root: Root | None, first: Fingerprint
 ) -> tuple[bytes, Fingerprint] | None:
-    """Return what belongs to a file; None if there is nothing. Raises `OSError` if the file has changed."""
+    """Return the file beside a file; None if there is none. Raises `OSError` if the file has changed."""
     try:
         found = _read(file.path + ending, file.absolute + ending, max_bytes, root)
     except FileNotFoundError:

@@ -349,7 +349,7 @@ class Store(Protocol):
         """The path of the file, or the address without secrets."""
 
     def computed(self) -> dict[Any, Any]:
-        """Return what this thread has computed from the index, by key; empty after a change of the index.
+        """Return the results of this thread from the index, by key; empty after a change of the index.
 
         A store that cannot tell changes returns a new dictionary each time.
         """

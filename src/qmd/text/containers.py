@@ -104,7 +104,7 @@ class Containers:
         """Read the marks of open containers in a line.
 
         Returns:
-            The position after them and after blanks, its column, the column where the content of the
+            The position after them and after blanks, its column, the column at which the content of the
             innermost container begins, and how many containers go on.
         """
         at, column = self._skip(line, 0)
@@ -121,7 +121,7 @@ class Containers:
         return at, column, base, len(self._open)
 
     def _quote(self, at: int, column: int) -> tuple[int, int, int]:
-        """Read a `>`; return the position and column of what follows, and the column where it may begin."""
+        """Read a `>`; return the position and column after it, and the column of the text."""
         base = column + 1 + self._text.startswith((" ", "\t"), at + 1)
         return *self._skip(at + 1, column + 1), base
 

@@ -1,4 +1,4 @@
-"""What of a Markdown text is no text of a passage: fence lines, HTML tags, link definitions, imports."""
+"""The markup of a Markdown text: fence lines, HTML tags, link definitions, imports."""
 
 from __future__ import annotations
 

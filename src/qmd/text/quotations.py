@@ -52,7 +52,7 @@ _DEFINITION = lazy(r"(?m)^[ \t]{0,3}\[(\^?[^\[\]\s]{1,50})\]:?[ \t]")
 _DEPTH = 8
 #: The most characters between a quotation and the citation directly after it.
 _NEAR = 200
-#: What a block quote says of its source, before the citation: a dash or a bracket, and up to three words.
+#: Words of a block quote before the citation of its source: a dash or a bracket, and up to three words.
 _SOURCE = lazy(r"(?<![ \t])[ \t]*+(?:—|–|--?[ \t]|[(\[（])[ \t]*+(?:[^\s—–(\[（]++[ \t]++){0,3}[`*_<(\[]*+\Z")
 #: The most characters of a line after a block quote that names its source.
 _SHORT = 150

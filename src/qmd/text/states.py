@@ -82,7 +82,7 @@ def conditions(names: Mapping[str, StateRole]) -> list[Comparison]:
 
 
 def claims(fields: Fields, names: Mapping[str, StateRole]) -> Claims:
-    """Return what the fields of a document say. `names` are the fields that are read, and what they say."""
+    """Return the statement of a document's fields. `names` are the fields, with their meaning."""
     by_role: dict[StateRole, list[Value]] = {}
     for name, values in fields.items():
         if name in names:

@@ -50,7 +50,7 @@ class Words(Protocol):
 
 
 def unit_after(words: Words, last: int) -> str:
-    """Return the unit of a number that is the word at a place, or what makes another number of it."""
+    """Return the unit of a number at a place, or the word that makes another number of it."""
     mark, following = words.following(last), words.folded[last + 1] if last + 1 < len(words.folded) else ""
     if mark:
         sign = mark[0]

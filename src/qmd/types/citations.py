@@ -17,7 +17,7 @@ Lines = tuple[int, int]
 
 
 class Verdict(Struct, frozen=True):
-    """Where a passage stands in a text.
+    """The place of a passage in a text.
 
     Attributes:
         standing: Whether it stands there.

@@ -54,7 +54,7 @@ class Collection(Struct, frozen=True):
 
     @property
     def selection(self) -> str:
-        """What decides which files belong to the collection: its pattern, or `formats: pdf, docx`."""
+        """The rule for the files of the collection: its pattern, or `formats: pdf, docx`."""
         return self.pattern or f"formats: {', '.join(self.formats)}"
 
 
@@ -70,7 +70,7 @@ class Models(Struct, frozen=True):
 
 
 class Hook(Struct, frozen=True):
-    """What the hooks of agents may say."""
+    """The limits of the hooks of agents."""
 
     threshold: float = 0.5  #: The least score of a passage that is given for a prompt, 0..1
     collections: tuple[str, ...] = ()  #: The collections to search; empty for all that are not excluded

@@ -66,7 +66,7 @@ class Extracted(Struct, frozen=True):
 
 
 class Decoding(Struct, frozen=True):
-    """How the bytes of a file became text.
+    """The way in which the bytes of a file became text.
 
     Attributes:
         charset: The charset, `utf-8` for formats that are not text.

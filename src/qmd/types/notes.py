@@ -37,22 +37,22 @@ class Note(Struct, frozen=True, omit_defaults=True):
 
     @property
     def line(self) -> str:
-        """What it says, in one line; "" if its name says everything."""
+        """The note in one line; "" if its name says everything."""
         return ""
 
     @property
     def said(self) -> str:
-        """What stands in a list of notes."""
+        """Its text in a list of notes."""
         return " ".join(filter(None, (self.label, self.line)))
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """What people read above the text."""
+        """The line for people above the text."""
         return ((self.key.replace("_", " ").capitalize(), self.line, "text"),)
 
     @property
     def remark(self) -> str:
-        """What people read beside the score."""
+        """The words for people beside the score."""
         return ""
 
     @property
@@ -62,7 +62,7 @@ class Note(Struct, frozen=True, omit_defaults=True):
 
     @property
     def warns(self) -> bool:
-        """Whether an agent must know it before it reads the text."""
+        """True if an agent must know it before it reads the text."""
         return False
 
     @property

@@ -30,7 +30,7 @@ class PackedPassage(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def notes(self) -> list[Note]:
-        """What there is to say of its document."""
+        """The notes on its document."""
         values = (getattr(self, name) for name in self.__struct_fields__)
         return [value for value in values if isinstance(value, Note)]
 

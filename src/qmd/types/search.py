@@ -97,7 +97,7 @@ class Hit(Struct, frozen=True):
 
     @property
     def pinned(self) -> bool:
-        """Whether the user pinned it for this query."""
+        """True if the user pinned it for this query."""
         return first(self.notes, Pin) is not None
 
     @property

@@ -173,7 +173,7 @@ def _page_cuts(item: Page | Skipped) -> Iterator[Iterator[int]]:
 
 
 def _single_page_cuts(item: Page | Skipped) -> Iterator[Iterator[int]]:
-    """Yield where the only page of an answer can be cut, so that reading on by lines gets to the end."""
+    """Yield the cuts of the only page of an answer, so that reading on by lines gets to the end."""
     assert isinstance(item, Page)
     line = item.text.find("\n")
     yield dropwhile(lambda length: length < line, cuts(item.text, item.fences)) if line >= 0 else iter(())

@@ -42,7 +42,7 @@ def unread_since(store: Store, document: Document | Hit) -> str:
     """Return since when the file of a document could not be read and its text is that of before; else ""."""
     kept, key = store.computed(), ("unread", document.collection)
     if key not in kept:
-        # What agents may have of a document they may know of it too.
+        # Agents may know this of a document that they may have.
         collections = getattr(store, "behind", store).collections
         kept[key] = _unread(collections.last_root(document.collection))
     files: Mapping[str, str] = kept[key]

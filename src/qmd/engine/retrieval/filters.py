@@ -45,7 +45,7 @@ class Asked(Struct, frozen=True):
 def read_request(store: Store, config: Config, request: SearchRequest) -> Asked:
     """Read the query of a request, or its searches, and move the filters in them to its own filter.
 
-    Relative dates are resolved here, where a search reads the clock. Of typed searches, only lexical ones
+    Relative dates are resolved here, by the clock of the search. Of typed searches, only lexical ones
     can contain filters, which then apply to all of them; a search that contains nothing else is left out.
     The result may have no query. Raises `UsageError` for a wrong date.
     """

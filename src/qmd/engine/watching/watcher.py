@@ -48,7 +48,7 @@ class Work(Protocol):
         """Make the missing vectors of collections at low priority."""
 
     def rest(self) -> None:
-        """Free what is not needed while nothing changes. Called again and again, but not while embedding."""
+        """Free unused memory while nothing changes. Called again and again, but not while embedding."""
 
 
 class Timing(Struct, frozen=True):

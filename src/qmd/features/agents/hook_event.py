@@ -1,4 +1,4 @@
-"""What a hook says at an event of a session."""
+"""The answer of a hook at an event of a session."""
 
 from __future__ import annotations
 

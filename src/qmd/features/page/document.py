@@ -217,7 +217,7 @@ def _render(
 
 
 class _Shown(Struct):
-    """What is shown of a document and of the notes inside it; `parts` are these notes, with the fragments."""
+    """The shown parts of a document and of its notes; `parts` are these notes, with the fragments."""
 
     index: Index
     remote_images: bool

@@ -1,4 +1,4 @@
-"""The Markdown that the page reads: CommonMark with what GitHub and Obsidian add, and a little HTML."""
+"""The Markdown of the page: CommonMark, the additions of GitHub and Obsidian, and a little HTML."""
 
 from __future__ import annotations
 
