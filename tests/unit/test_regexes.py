@@ -22,7 +22,7 @@ _MATCHED = ("qmd.text.blocks._ALL.0", "qmd.text.blocks._ONLY_FENCES.0")
 def _patterns() -> Iterator[tuple[str, re.Pattern[str], bool]]:
     """Yield (name, expression, whether it is searched for instead of matched) of all modules."""
     for info in pkgutil.walk_packages(qmd.__path__, "qmd."):
-        if info.name.startswith(("qmd.text.", "qmd.sources.", "qmd.features.page.")) and not info.ispkg:
+        if info.name.startswith(("qmd.text.", "qmd.sources.", "qmd.features.")) and not info.ispkg:
             module = importlib.import_module(info.name)
             source = inspect.getsource(module)
             for name, value in vars(module).items():

@@ -44,7 +44,7 @@ _MADE_UP = re.compile(
 )
 #: Signs that would mark a heading, code or a comment in Markdown; and a line that would underline one.
 _MARK = re.compile(
-    r"([ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(?=#{1,6}(?:[ \t]|$)|`{3}|~{3}|<!--|<[hH][1-6])"
+    r"[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+(?=#{1,6}(?:[ \t]|$)|`{3}|~{3}|<!--|<[hH][1-6])"
 )
 _UNDERLINE = re.compile(r"[ \t>]*(?:=+|-+)[ \t]*\Z")
 _NUMBERING = re.compile(r"\A[\d.\s]+")
@@ -175,8 +175,10 @@ def _as_text(lines: list[str]) -> list[str]:
     for line in lines:
         if _UNDERLINE.match(line) and joined and joined[-1].strip():
             joined[-1] += f" {line.strip()}"
+        elif mark := _MARK.match(line):
+            joined.append(f"{line[: mark.end()]}\\{line[mark.end() :]}")
         else:
-            joined.append(_MARK.sub(r"\1\\", line, count=1) if _MARK.match(line) else line)
+            joined.append(line)
     return joined
 
 
