@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 _BINARY, _OFFICE = "isolated binary", "application/vnd.openxmlformats-officedocument."
 #: The formats of features: module, suffixes, and what else `qmd.sources.formats.registry.Row` has: the media
 #: type of the files, what holds for them, the extra, and its packages.
-FORMATS: Mapping[str, tuple[str, str, str, str, str, str]] = {
+_FILES: Mapping[str, tuple[str, str, str, str, str, str]] = {
     "rst": ("rst", "rst rest", "text/x-rst", "", "", ""),
     "asciidoc": ("asciidoc", "adoc asciidoc asc", "text/asciidoc", "", "", ""),
     "org": ("org", "org", "text/org", "", "", ""),
@@ -38,6 +38,21 @@ FORMATS: Mapping[str, tuple[str, str, str, str, str, str]] = {
         "tree_sitter_rust tree_sitter_java tree_sitter_c tree_sitter_cpp tree_sitter_c_sharp",
     ),
 }
+_TRANSCRIPTS: Mapping[str, tuple[str, str, str, str, str, str]] = {
+    "transcript": ("transcript", "jsonl", "application/jsonl", "isolated", "", ""),
+    "transcript-json": ("transcript", "json", "application/json", "isolated named", "", ""),
+    "opencode": (
+        *("opencode", "db", "application/vnd.sqlite3"),
+        *(f"isolated container named beside=-wal max_bytes={256 << 20}", "", ""),
+    ),
+}
+FORMATS = {**_TRANSCRIPTS, **_FILES}
+
+
+def _suffixes(formats: Mapping[str, tuple[str, str, str, str, str, str]]) -> Mapping[str, str]:
+    return {suffix: row[0] for row in formats.values() for suffix in row[1].split()}
+
+
 #: By feature and group of `qmd.plugins`: the parts by name, as `module:attribute`, "" for the package itself.
 FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     # An archive of authors' posts, read as plain files without an index.
@@ -51,7 +66,7 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             **{name: f"posts:{name}" for name in ("Post", "Section")},
         },
     },
-    # Hooks, skills and settings of the programs of AI agents.
+    # Hooks, skills, settings and sessions of the programs of AI agents.
     "agents": {
         "qmd.commands": {
             "skill": "commands:skill",
@@ -60,6 +75,7 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "mcp install": "commands:install_mcp",
             "mcp uninstall": "commands:uninstall_mcp",
         },
+        "qmd.formats": _suffixes(_TRANSCRIPTS),
         "qmd.parts": {"add_sessions": "sessions:SessionMethods"},
         "qmd.checks": {"agents": "checks:checks"},
     },
@@ -71,7 +87,7 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
     # Files beside Markdown and plain text: PDF, Office, mail, notebooks, source code.
     "formats": {
-        "qmd.formats": {suffix: row[0] for row in FORMATS.values() for suffix in row[1].split()},
+        "qmd.formats": _suffixes(_FILES),
     },
     # The collections of tobi/qmd.
     "migration": {"qmd.commands": {"migrate": "command:migrate"}},

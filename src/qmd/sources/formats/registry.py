@@ -77,24 +77,13 @@ _MODULES = "qmd.sources.formats."
 _CORE: dict[str, Row] = {
     "markdown": Row(f"{_MODULES}markdown", ("md", "markdown", "mdx", "qmd", "rmd"), "text/markdown"),
     "text": Row(f"{_MODULES}text", ("txt", "text", "log"), "text/plain"),
-    "transcript": Row(f"{_MODULES}transcript", ("jsonl",), "application/jsonl", isolated=True),
-    "transcript-json": Row(f"{_MODULES}transcript", ("json",), "application/json", isolated=True, named=True),
-    "opencode": Row(
-        f"{_MODULES}opencode",
-        ("db",),
-        "application/vnd.sqlite3",
-        isolated=True,
-        container=True,
-        named=True,
-        beside="-wal",
-        max_bytes=256 << 20,
-    ),
 }
 
 
 def _row(target: str, suffixes: str, source_type: str, traits: str, extra: str, packages: str) -> Row:
-    """Return the row of a feature's format. Its traits are names of fields that are true."""
-    flags = dict.fromkeys(traits.split(), True)
+    """Return the row of a feature's format. Its traits are fields that are true, or `field=value`."""
+    pairs = (each.partition("=") for each in traits.split())
+    flags = {name: int(value) if value.isdigit() else value or True for name, _, value in pairs}
     row = Row(target, tuple(suffixes.split()), source_type, extra, tuple(packages.split()))
     return replace(row, **flags)
 

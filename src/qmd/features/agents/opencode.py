@@ -14,7 +14,7 @@ from typing import Any
 
 import apsw
 
-from qmd.sources.formats import transcript
+from qmd.features.agents import transcript
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
 from qmd.types import Extracted
 

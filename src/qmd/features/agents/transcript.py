@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from qmd.sources.formats.agents import AGENTS, Entry
+from qmd.features.agents.turns import AGENTS, Entry
 from qmd.sources.formats.base import RawFile, Unreadable
 from qmd.sources.formats.writing import Fields, Writer
 from qmd.text.outline import one_line

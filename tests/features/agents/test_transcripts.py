@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmd.sources.formats import opencode
+from qmd.features.agents import opencode
 from qmd.sources.formats.base import Unreadable
 from qmd.sources.read import RawBytes
 from qmd.text.sessions import AGENTS, session_of
