@@ -1,4 +1,4 @@
-"""The HTML in a document that the page shows: a small set of tags, written anew with the attributes it needs.
+"""The elements in a document that the page shows: a few tags of HTML, written anew, and formulas as MathML.
 
 Everything else that looks like a tag is text. The output of this module is cleaned again with the whole page.
 """
@@ -9,6 +9,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from html import escape, unescape
+
+from latex2mathml.converter import convert
 
 from qmd.text.links import HTML_TAG
 
@@ -102,3 +104,35 @@ def _without_comments(text: str) -> str:
         parts.append(text[at:start])
         at = end + 3
     return "".join((*parts, text[at:]))
+
+
+#: Longer formulas are shown as they are written.
+_MAX_TEX = 5_000
+#: The elements of MathML that the library writes, and their attributes that change its look.
+MATH_ELEMENTS = frozenset(
+    "math mrow mi mn mo mtext mspace msub msup msubsup munder mover munderover mfrac msqrt mroot mtable mtr "
+    "mtd mlabeledtr mstyle mpadded mphantom menclose".split()
+)
+_SHARED = {"mathvariant", "displaystyle", "scriptlevel"}
+MATH_ATTRIBUTES: dict[str, set[str]] = {
+    "math": {"display"},
+    **dict.fromkeys(MATH_ELEMENTS - {"math"}, _SHARED),
+    "mo": _SHARED | {"stretchy", "fence", "form", "separator", "lspace", "rspace", "minsize", "maxsize"},
+    "mfrac": _SHARED | {"linethickness"},
+    "mspace": _SHARED | {"width", "height", "depth", "linebreak"},
+    "mtable": _SHARED | {"columnalign", "rowspacing", "columnspacing", "columnlines", "rowlines", "frame"},
+    "mtd": _SHARED | {"columnalign"},
+    "mover": _SHARED | {"accent"},
+    "munder": _SHARED | {"accentunder"},
+    "menclose": _SHARED | {"notation"},
+}
+
+
+def mathml(tex: str, *, block: bool) -> str | None:
+    """Return a formula as an element of MathML; None if it is too long, or the library cannot read it."""
+    if len(tex) > _MAX_TEX:
+        return None
+    try:
+        return convert(tex, display="block" if block else "inline")
+    except Exception:  # noqa: BLE001 - whatever a document makes the library raise, its source is shown
+        return None

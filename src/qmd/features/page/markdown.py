@@ -26,7 +26,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-from qmd.features.page import formulas, html_tags
+from qmd.features.page import html_tags
 from qmd.features.page.budget import CODE, FORMULA, PER_TEX, SECONDS, Budget
 from qmd.features.page.embeds import media, sized
 from qmd.features.page.rendered import LINES, Heading, Rendered
@@ -38,7 +38,7 @@ _MAX_COLOURED = 30_000
 _PIECE = 1_000
 _TEXT_TAGS = "p h1 h2 h3 h4 h5 h6 blockquote ul ol li hr br em strong s del code pre mark sup sub section"
 _ALLOWED = {*_TEXT_TAGS.split(), "audio", "video", "tbody"}
-_ALLOWED |= html_tags.INLINE | html_tags.BLOCKS | formulas.ELEMENTS
+_ALLOWED |= html_tags.INLINE | html_tags.BLOCKS | html_tags.MATH_ELEMENTS
 _ATTRIBUTES = {
     "*": {"class", "id", "dir", "data-lines"},
     "a": {"href", "title", "target"},
@@ -52,7 +52,7 @@ _ATTRIBUTES = {
     "td": {"colspan", "rowspan"},
     "pre": {"tabindex"},
     "div": {"tabindex", "role"},
-    **formulas.ATTRIBUTES,
+    **html_tags.MATH_ATTRIBUTES,
 }
 
 
@@ -309,7 +309,7 @@ class _Renderer(RendererHTML):
 
 def _mathml(tex: str, env: Mapping[str, Any], *, block: bool) -> str | None:
     enough = env["context"].budget.take(FORMULA + PER_TEX * len(tex))
-    return formulas.mathml(tex, block=block) if enough else None
+    return html_tags.mathml(tex, block=block) if enough else None
 
 
 def _html_addresses(context: Context) -> tuple[html_tags.Address, html_tags.Address]:
