@@ -45,6 +45,15 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+#: How the note of a stage begins that did not run, or not with its model.
+NOTES = {
+    "embedding": "vectors of multilingual-e5-small: ",
+    "vector": "not searched by meaning: ",
+    "rerank": "not reranked: ",
+    "expand": "searched without variants: ",
+}
+
+
 @pytest.mark.parametrize(
     ("variable", "file", "stage", "told"),
     [
@@ -68,8 +77,7 @@ def test_query_names_the_unusable_model_and_still_answers(
     result = embedded.invoke("query", "make rollback", "--json", **{variable: str(models / file)})
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)[0]["file"] == "qmd://notes/deploy.md"
-    without = {"rerank": "not reranked", "expand": "searched without variants"}[stage]
-    (line,) = [line for line in result.stderr.splitlines() if line.startswith(f"note: {without}: ")]
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith(f"note: {NOTES[stage]}")]
     assert told in line
     assert file in line
 
@@ -131,7 +139,7 @@ def test_query_with_a_refused_api_key_skips_only_that_stage(
     result = user.invoke("query", "return to the last release", "--json")
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)[0]["file"] == "qmd://notes/deploy.md"
-    (line,) = [line for line in result.stderr.splitlines() if line.startswith(f"note: {stage} ")]
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith(f"note: {NOTES[stage]}")]
     assert "answered 401" in line
     assert "Check the API key" in line
     assert "sk-expired" not in result.output
