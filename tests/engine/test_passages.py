@@ -218,3 +218,34 @@ def test_cached_scores_of_earlier_versions_are_not_used(index: qmd.Index, notes:
         parts = json.dumps(["rerank", reranker, "nest", passage], ensure_ascii=False)
         index._store.answers.put({"rerank:" + hashlib.sha256(parts.encode()).hexdigest(): "0.5"})
     assert [hit.path for hit in index.query("nest").hits] == ["herons.md"]
+
+
+@pytest.mark.parametrize(
+    ("line", "last", "query"),
+    [
+        (
+            "Absatz {} regelt die Größe der Öffnung.",
+            "Ein öffentlicher Kläger.",
+            "öffentlicher Kläger",
+        ),
+        ("Статья {} о порядке и размере платежа.", "Суд взыскивает за просрочку ёлок.", "просрочку ёлок"),
+        ("Điều {} quy định về thủ tục hành chính.", "Người bán phải bồi thường thiệt hại.", "bồi thường"),
+        (
+            "§ {} o opłatach i ich wysokości łącznie.",
+            "Spółka składa oświadczenie.",
+            "składa oświadczenie",
+        ),
+        ("第{}条 关于程序和费用的规定。", "承租人应当妥善保管租赁物。", "妥善保管租赁物"),
+        ("line {} of the log about item and marker", "the one rocket launch", "rocket launch"),
+    ],
+    ids=["de", "ru", "vi", "pl", "zh", "en"],
+)
+def test_snippet_shows_words_far_into_a_long_text(
+    index: qmd.Index, notes: Notes, line: str, last: str, query: str
+) -> None:
+    lines = [line.format(number) for number in range(1_500_000 // len(line))]
+    lines[-100] = last
+    index.add_collection(str(notes({"long.md": "\n".join(["# Long", *lines])})), "notes")
+    [hit] = index.search(query).hits
+    assert last in hit.snippet.text
+    assert abs(hit.line - (len(lines) - 98)) <= 3

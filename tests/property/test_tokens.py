@@ -5,7 +5,16 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from qmd.text.tokens import bigrams, fold, is_unspaced, terms, terms_of, words
+from qmd.text.tokens import (
+    bigrams,
+    fold,
+    glanced,
+    is_unspaced,
+    terms,
+    terms_of,
+    without_accents,
+    words,
+)
 
 TEXTS = st.text(
     st.one_of(st.characters(codec="utf-8"), st.sampled_from("aZ9'’streSLD-_./ \n\t é\u0301中國ガﾊﾟ½👍🏽"))
@@ -27,3 +36,11 @@ def test_terms_of_an_unspaced_run_are_bigrams_of_its_folded_form(text: str) -> N
     for word in words(text):
         if is_unspaced(word) and is_unspaced(fold(word)):
             assert terms_of(word) == bigrams(fold(word))
+
+
+@given(st.text(st.one_of(*(st.characters(codec=codec) for codec in ("cp1252", "cp1251", "cp1250", "utf-8")))))
+@example("Größe, „Prüfung“ – naïve œuvre")
+@example("Съешь ещё")
+@example("Zażółć gęślą jaźń")
+def test_glanced_text_has_no_accents(text: str) -> None:
+    assert glanced(text) == without_accents(text)

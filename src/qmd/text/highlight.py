@@ -101,26 +101,15 @@ class Highlighter:
         """The terms that the user has quoted."""
         return self._phrases.quoted
 
-    @property
-    def has_letters(self) -> bool:
-        """True if the query has words of letters, which are matched without case."""
-        return bool(self._spaced)
-
-    def glance(self, texts: Sequence[str], *, unaccented: int) -> list[dict[str, float]]:
+    def glance(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """Return the terms that texts probably contain: 1.0 for sure, 0.5 if it may be a part of a word.
 
-        Only the rarest terms are looked for. Letters with and without accents differ, which is much faster,
-        except in the first `unaccented` texts that are not ASCII.
+        Only the rarest terms are looked for.
         """
         if self._glance_forms is None:
             terms = sorted((*self._exact, *self._prefixes), key=lambda term: -self.weight(term))
             self._glance_forms = [(term, _forms_of(term)) for term in terms[:_MAX_GLANCE_TERMS]]
-        folded = list(texts)
-        if self._spaced:
-            for at, text in enumerate(texts):
-                plain = text.isascii() or unaccented <= 0
-                folded[at] = text.casefold() if plain else tokens.without_accents(text)
-                unaccented -= not text.isascii()
+        folded = [*map(tokens.glanced, texts)] if self._spaced else texts
         # All texts are searched at once. After a match the search goes on in the next text.
         joined = " ".join(["", *folded, ""]).replace("\n", " ")
         starts = [0, *accumulate(len(text) + 1 for text in folded)]

@@ -29,10 +29,8 @@ _WHOLE, _BLOCK = 16_384, 1_024
 _SEARCHED, _SEARCHED_IN_VAIN = 8_192, 65_536
 #: How far before and after a block the division into windows starts and ends.
 _LEAD = 1_024
-#: The total cost of estimates: 1 for an ASCII block, `_NON_ASCII_COST` for others.
-_MAX_COST, _NON_ASCII_COST = 4_096, 6
-#: The estimates of this many non-ASCII blocks ignore accents.
-_WITHOUT_ACCENTS = 32
+#: The most blocks of which the terms are estimated, 64 MB of text, and how many at once, to save memory.
+_MOST_BLOCKS, _SLAB = 65_536, 4_096
 _SENTENCE_END = lazy(r"""[.!?…]["')\]]*\s|[。！？｡；]""")
 
 
@@ -206,15 +204,16 @@ def _glance(
     text: str, highlighter: Highlighter, start: int, end: int
 ) -> list[tuple[Mapping[str, float], int, int]]:
     """Return the blocks of a span: the terms that are probably in them (0.5 or 1), and the start and end."""
-    spans: list[tuple[int, int]] = []
-    cost = 0
-    while start < end and cost < _MAX_COST:
-        stop = min(end, _cut(text, start, _BLOCK))
-        cost += _NON_ASCII_COST if highlighter.has_letters and not text[start:stop].isascii() else 1
-        spans.append((start, stop))
-        start = stop
-    glanced = highlighter.glance([text[low:high] for low, high in spans], unaccented=_WITHOUT_ACCENTS)
-    return [(terms, *span) for terms, span in zip(glanced, spans, strict=True)]
+    found: list[tuple[Mapping[str, float], int, int]] = []
+    while start < end and len(found) < _MOST_BLOCKS:
+        spans: list[tuple[int, int]] = []
+        while start < end and len(spans) < _SLAB:
+            stop = min(end, _cut(text, start, _BLOCK))
+            spans.append((start, stop))
+            start = stop
+        glanced = highlighter.glance([text[low:high] for low, high in spans])
+        found += [(terms, *span) for terms, span in zip(glanced, spans, strict=True)]
+    return found
 
 
 def _idf(frequency: float, count: int) -> float:

