@@ -114,6 +114,22 @@ def test_words_of_secrets_count_like_words_that_no_document_has(
     assert [(hit.file, hit.score) for hit in by_secret] == [(hit.file, hit.score) for hit in by_nothing]
 
 
+def test_fields_whose_names_are_secrets_are_not_shown(
+    agent: qmd.Index, whole: qmd.Index, notes: Notes
+) -> None:
+    token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    notes({"odd.md": f"---\n{token}: 5\nstatus: done\n---\n# Odd\n\nA note.\n"})
+    whole.update()
+    assert token in repr(whole.fields_of(["notes/odd.md"]))
+    shown = repr(agent.fields_of(["notes/odd.md"]))
+    assert "status" in shown
+    assert token not in shown
+    assert token not in repr(agent.search("odd", full=True))
+    for ask in (lambda: agent.field_values(token), lambda: agent.search(f"[{token}>4]")):
+        with pytest.raises(qmd.NotFoundError, match="no document has the field"):
+            ask()
+
+
 def test_filter_by_a_mask_finds_the_documents_that_show_it(agent: qmd.Index) -> None:
     (shown,) = agent.field_values("machine").values
     assert KEY not in str(shown.value)

@@ -164,8 +164,9 @@ class _Fields(_View):
     ) -> dict[int, dict[str, tuple[Value, ...]]]:
         kept = self._kept.ids()
         found = self._behind.stated(collections, conditions)
-        masker = self._masker()
-        return {document: masker.fields(fields) for document, fields in found.items() if document not in kept}
+        return self._masker().fields_of(
+            {document: fields for document, fields in found.items() if document not in kept}
+        )
 
     def values(self, scope: Scope, field: str, limit: int) -> list[ValueCount]:
         return self._masker().counts(field, self._behind.values(self._narrowed(scope), field, limit))
@@ -175,8 +176,7 @@ class _Fields(_View):
 
     def of(self, documents: Sequence[int]) -> dict[int, dict[str, tuple[Value, ...]]]:
         found = self._behind.of(self._visible(documents))
-        masker = self._masker()
-        return {document: masker.fields(fields) for document, fields in found.items()}
+        return self._masker().fields_of(found)
 
     def links(self, documents: Sequence[int]) -> dict[int, list[Link]]:
         found = self._behind.links(self._visible(documents))

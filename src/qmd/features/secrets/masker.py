@@ -18,6 +18,8 @@ from qmd.types import Commit, Document, Link, SourceText, ValueCount
 
 #: Texts whose secrets are remembered. Those of a clean text take no room.
 _REMEMBERED = 20_000
+#: Fields with times and sizes of files.
+_OF_FILE = frozenset({"date", "modified", "size"})
 #: Stands between values that are searched as one text. No secret goes on behind it.
 _APART = "\n;\n"
 
@@ -84,22 +86,34 @@ class Masker:
 
     def values(self, field: str, values: Sequence[Value]) -> tuple[Value, ...]:
         """Return the values of a field, masked. Its name may say that they are secret."""
-        written = self.mask(_APART.join(f"{field}: {value}" for value in values)).split(_APART)
-        if len(written) != len(values):  # a value that has the separator itself
-            return tuple(self.mask(str(value)) for value in values)
-        after = len(field) + 2
+        end = len(field) + 2
+        lines = self.names([f"{field}: {value}" for value in values])
         return tuple(
-            value if text[after:] == str(value) else text[after:]
-            for value, text in zip(values, written, strict=True)
+            value if line[end:] == str(value) else line[end:]
+            for value, line in zip(values, lines, strict=True)
         )
 
-    def fields(self, fields: Mapping[str, Sequence[Value]]) -> dict[str, tuple[Value, ...]]:
-        masked = {name: self.values(name, values) for name, values in fields.items()}
-        session = session_of(fields)
-        if session is not None and session.resume:
-            # It has the form of a token, and resumes the session.
-            masked["session"] = tuple(fields["session"])
-        return masked
+    def fields_of(
+        self, documents: Mapping[int, Mapping[str, Sequence[Value]]]
+    ) -> dict[int, dict[str, tuple[Value, ...]]]:
+        """Return the fields of documents, masked, without those whose names are secrets.
+
+        All are searched at once, and equal ones once.
+        """
+        written = {
+            f"{name}: {value}": len(name)
+            for fields in documents.values()
+            for name, values in fields.items()
+            if name not in _OF_FILE
+            for value in values
+        }
+        names, masked = set[str](), dict[str, str]()
+        for (line, end), shown in zip(written.items(), self.names([*written]), strict=True):
+            if line[:end] != shown[:end]:
+                names.add(line[:end])
+            elif line != shown:
+                masked[line] = shown[end + 2 :]
+        return {document: _shown(fields, names, masked) for document, fields in documents.items()}
 
     def counts(self, field: str, counts: Sequence[ValueCount]) -> list[ValueCount]:
         """Return the values of a field with their documents, masked. Values with the same mask are one."""
@@ -137,6 +151,19 @@ class Masker:
         """Return the text of a file, masked, without its fields and links."""
         (title,) = self.names([source.title])
         return replace(source, text=self.text(source.text), title=title, fields={}, links=())
+
+
+def _shown(
+    fields: Mapping[str, Sequence[Value]], names: Collection[str], masked: Mapping[str, str]
+) -> dict[str, tuple[Value, ...]]:
+    """Return the fields of a document without those with some names, and with the masked values by line."""
+    shown = {name: tuple(values) for name, values in fields.items() if name not in names}
+    session = session_of(fields) if masked else None
+    for name, values in shown.items() if masked else ():
+        # What resumes a session has the form of a token.
+        if name != "session" or session is None or not session.resume:
+            shown[name] = tuple(masked.get(f"{name}: {value}", value) for value in values)
+    return shown
 
 
 @cache
