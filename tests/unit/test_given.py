@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from qmd.engine import given
-from qmd.engine.given import Given, GivenFiles, GivenInMemory, passage_hash
+from qmd.engine.given import Given, GivenFiles, GivenInMemory
 from qmd.errors import StoreError
+from qmd.text.digest import passage_hash
 
 FIRST, SECOND = passage_hash("the first"), passage_hash("the second")
 Clock = Callable[[], float]

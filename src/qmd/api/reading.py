@@ -15,6 +15,7 @@ from msgspec.structs import FieldInfo, fields
 
 from qmd.errors import UsageError
 from qmd.text.synonyms import meant
+from qmd.text.wording import encodable
 
 Schema = dict[str, Any]
 #: An error shows at most this many characters of a wrong value, and describes this many wrong arguments.
@@ -120,7 +121,7 @@ def read(
             problems.append(_problem(name, str(error), value, item.type, noun))
     listed = ", ".join(names) or "none"
     problems += [
-        f"{printable(name)}: unknown {noun}{_suggestion(name, names)}; known {noun}s: {listed}"
+        f"{_short(name)}: unknown {noun}{_suggestion(name, names)}; known {noun}s: {listed}"
         for name in given
         if name not in names
     ]
@@ -213,7 +214,7 @@ def _problem(name: str, error: str, value: Any, kind: Any, noun: str) -> str:
         case ["Object missing required field ", field, _]:
             return f"{where}.{field} is missing"
         case ["Object contains unknown field ", field, _]:
-            return f"{where}.{printable(field)}: unknown {noun}"
+            return f"{where}.{_short(field)}: unknown {noun}"
         case ["Expected ", expected, rest, *_]:
             text = _expected(expected.removesuffix(" | null"), rest.split(), value)
         case ["Number out of range"]:
@@ -223,7 +224,7 @@ def _problem(name: str, error: str, value: Any, kind: Any, noun: str) -> str:
     long = isinstance(value, list | dict) or (isinstance(value, str) and len(value) > _MAX_SHOWN_CHARACTERS)
     if long or text.endswith(_KINDS["object"]):
         return f"{where}: {text}"
-    return f"{where}: {text}, not {printable(dumps(value, ensure_ascii=False))}"
+    return f"{where}: {text}, not {_short(dumps(value, ensure_ascii=False))}"
 
 
 def _expected(kind: str, rest: Sequence[str], value: Any) -> str:
@@ -247,10 +248,10 @@ def _choices(kind: Any) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def printable(text: str) -> str:
+def _short(text: str) -> str:
     """Shorten a text for an error message; escape lone surrogates and join lines."""
     short = text if len(text) <= _MAX_SHOWN_CHARACTERS else text[:_MAX_SHOWN_CHARACTERS] + "..."
-    return " ".join(short.encode("utf-8", "backslashreplace").decode().split())
+    return " ".join(encodable(short).split())
 
 
 def schemas(types: Sequence[Any]) -> tuple[list[Schema], dict[str, Schema]]:

@@ -7,6 +7,7 @@ from typing import IO, TYPE_CHECKING
 
 from qmd.cli.console import current
 from qmd.cli.terminal import BOLD, can_ask, clean_name, columns, painted, write
+from qmd.text.wording import exact
 
 if TYPE_CHECKING:
     from qmd.config.approvals import Kind, Permission
@@ -75,11 +76,6 @@ def described(permissions: Sequence[Permission]) -> list[str]:
     """Describe each permission completely in one line."""
     rows = []
     for permission in permissions:
-        names = {"value": visible(permission.value), "folder": visible(permission.where)}
-        rows.append((f"{visible(permission.name)}:", _REQUESTS[permission.kind].format_map(names)))
+        names = {"value": exact(permission.value), "folder": exact(permission.where)}
+        rows.append((f"{exact(permission.name)}:", _REQUESTS[permission.kind].format_map(names)))
     return [f"  {line}" for line in columns(rows)]
-
-
-def visible(text: str) -> str:
-    """Return the text with unprintable characters, line breaks included, as escape sequences."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

@@ -18,7 +18,7 @@ from qmd.cli.sizes import local_time
 from qmd.cli.terminal import can_ask, clean_name, say
 from qmd.cli.usage import fail
 from qmd.errors import NotFoundError
-from qmd.text.wording import plural
+from qmd.text.wording import exact, plural
 
 if TYPE_CHECKING:
     from qmd.engine.access.project_trust import Trust
@@ -97,7 +97,7 @@ def list_(session: Session) -> None:
         Column("project"),
         Column("kind"),
         Column("name", "For"),
-        Column("value", "What", approval.visible),
+        Column("value", "What", exact),
         Column("approved"),
         Column("when", shown=local_time),
     )

@@ -16,7 +16,7 @@ from typing import BinaryIO, Protocol
 
 from qmd.errors import StoreError
 from qmd.system import NO_LINK, try_lock
-from qmd.text.digest import sha256
+from qmd.text.digest import PASSAGE_HASH, sha256
 from qmd.text.regex import lazy
 from qmd.text.wording import visible
 
@@ -24,17 +24,10 @@ from qmd.text.wording import visible
 LIFETIME = 7 * 86_400.0
 #: The most sessions, and the most passages of one. Those that were given first are forgotten first.
 MAX_SESSIONS, MAX_PASSAGES = 1_000, 5_000
-#: Characters of the hash of a passage, enough to tell those of one session apart.
-_HASH = 16
 _MAX_ADDRESS = 500
 #: The bytes of a file with `MAX_PASSAGES` short addresses.
 _MAX_BYTES = 400_000
 _RELEVANCE = lazy(r"[01]\.\d{4}")
-
-
-def passage_hash(text: str) -> str:
-    """Return the short hash of a passage, which does not depend on spaces and line ends around it."""
-    return sha256(text.strip().encode("utf-8", "surrogatepass"))[:_HASH]
 
 
 class Given(Protocol):
@@ -186,5 +179,5 @@ def _read(stream: BinaryIO) -> Iterator[tuple[str, str, float]]:
     for line in stream.read(2 * _MAX_BYTES).decode("utf-8", "replace").splitlines():
         hash_, tab, rest = line.partition("\t")
         address, _, relevance = rest.partition("\t")
-        if tab and len(hash_) == _HASH:
+        if tab and len(hash_) == PASSAGE_HASH:
             yield hash_, address, float(relevance) if _RELEVANCE.fullmatch(relevance) else 0.0

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from qmd.engine.given import passage_hash
 from qmd.engine.packing import markdown
 from qmd.engine.packing.candidates import OF_PASSAGE
 from qmd.engine.packing.packer import Known, Packed, Packer
 from qmd.engine.requests import PROMPT_TOKENS, SearchRequest
 from qmd.errors import QmdError, TokensError
 from qmd.text import budget
+from qmd.text.digest import passage_hash
 from qmd.text.inert import inert, inert_address
 from qmd.text.regex import lazy
 from qmd.text.wording import plain, plural

@@ -17,6 +17,7 @@ from qmd.api.reading import read
 from qmd.api.texts import error_text
 from qmd.errors import QmdError
 from qmd.mcp.tool import Result, Subject, Tool, failure
+from qmd.text.wording import encodable
 
 Context = ServerRequestContext[Any, Any]
 Page = types.PaginatedRequestParams
@@ -103,9 +104,4 @@ def refuse_cursor(params: Page | None) -> None:
 
 
 def refuse(message: str, code: int = types.INVALID_PARAMS, data: Any = None) -> NoReturn:
-    raise MCPError(code, printable(message), data)
-
-
-def printable(text: str) -> str:
-    """Escape lone surrogates, because UTF-8 cannot encode them."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    raise MCPError(code, encodable(message), data)

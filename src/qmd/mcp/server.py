@@ -31,7 +31,6 @@ from qmd.mcp.sdk_compat import (
     Page,
     ToolMethods,
     hide_internal_errors,
-    printable,
     refuse,
     refuse_cursor,
     send_as_is,
@@ -44,6 +43,7 @@ from qmd.server.access import index_of
 from qmd.server.index_host import IndexHost
 from qmd.sources.formats import markdown
 from qmd.text.uris import is_uri
+from qmd.text.wording import encodable
 
 _TEMPLATE = "A markdown document from your QMD knowledge base. Use search tools to discover documents."
 #: Over stdio a process has one client, which is the session.
@@ -131,9 +131,9 @@ class Methods:
         except DocumentNotFoundError as error:
             modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
             code = types.INVALID_PARAMS if modern else RESOURCE_NOT_FOUND
-            refuse(error_text(error), code, {"uri": printable(uri)})
+            refuse(error_text(error), code, {"uri": encodable(uri)})
         except (AmbiguousReferenceError, UsageError) as error:
-            refuse(error.in_one_line(), data={"uri": printable(uri)})
+            refuse(error.in_one_line(), data={"uri": encodable(uri)})
         except QmdError as error:
             refuse(error.in_one_line(), types.INTERNAL_ERROR)
         set_raw_field("contents", [to_builtins(Document.of(page, line_numbers=True))])

@@ -1,4 +1,4 @@
-"""Numbers, names and descriptions in one line of a message."""
+"""Numbers, names and descriptions as they can be printed, in one line of a message."""
 
 from __future__ import annotations
 
@@ -11,6 +11,16 @@ _INVISIBLE = lazy("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202
 def visible(text: str) -> str:
     """Replace control characters, line breaks and direction marks by escape sequences."""
     return _INVISIBLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def exact(text: str) -> str:
+    """Replace every character that is not printable, also an invisible one, by an escape sequence."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def encodable(text: str) -> str:
+    """Replace lone surrogates, which UTF-8 cannot encode, by escape sequences."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def plain(text: str) -> str:

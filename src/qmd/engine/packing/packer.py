@@ -10,7 +10,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.engine.documents.citing import address_of
-from qmd.engine.given import passage_hash
 from qmd.engine.packing import choice, markdown
 from qmd.engine.packing.candidates import Source, sources
 from qmd.engine.requests import MAX_PASSAGES, SearchRequest
@@ -20,6 +19,7 @@ from qmd.errors import TokensError
 from qmd.store.base import Store
 from qmd.text import budget
 from qmd.text.cutting import cuts
+from qmd.text.digest import passage_hash
 from qmd.text.inert import inert, inert_address
 from qmd.text.outline import sections
 from qmd.text.query import LexicalQuery

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from qmd.engine.given import passage_hash
 from qmd.engine.packing import markdown
 from qmd.engine.packing.packer import Known, Packer, Renderer, Run
 from qmd.engine.packing.reading import read_pack
 from qmd.engine.requests import DEFAULT_TOKENS, SearchRequest
 from qmd.errors import NotFoundError, UsageError
+from qmd.text.digest import passage_hash
 from qmd.text.regex import lazy
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from qmd.engine.deadline import Deadline
 from qmd.engine.documents.citing import SECONDS, address_of
 from qmd.engine.documents.edited import Edited
 from qmd.engine.documents.library import Library
-from qmd.engine.given import passage_hash
 from qmd.engine.packing.markdown import escaped
 from qmd.engine.packing.reading import Cited, read_pack
 from qmd.engine.parts import Part
@@ -21,6 +20,7 @@ from qmd.errors import NotFoundError, SourceError
 from qmd.store.values import Scope
 from qmd.text import tokens
 from qmd.text.anchors import span, split_anchor
+from qmd.text.digest import passage_hash
 from qmd.text.query import parse
 from qmd.text.standing import Rows, holds
 from qmd.text.uris import is_uri, parse_uri, split_location

@@ -12,9 +12,10 @@ from qmd.cli.client import NO_SERVER
 from qmd.cli.console import current
 from qmd.cli.parser import UnclearError
 from qmd.config.paths import DEFAULT_INDEX, cache_dir
-from qmd.engine.given import GivenFiles, passage_hash
+from qmd.engine.given import GivenFiles
 from qmd.errors import UsageError
 from qmd.features.agents.agents import AGENTS, hooks_of
+from qmd.text.digest import passage_hash
 
 if TYPE_CHECKING:
     from qmd.cli.session import Session

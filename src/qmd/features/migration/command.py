@@ -15,7 +15,7 @@ from qmd.cli.session import Session
 from qmd.cli.show import show_json, show_steps
 from qmd.cli.terminal import can_ask, clean_name, columns, one_line, say, write
 from qmd.cli.usage import fail
-from qmd.text.wording import plural
+from qmd.text.wording import exact, plural
 
 #: Collections that a question lists.
 _SHOWN = 20
@@ -90,7 +90,7 @@ def _require_agreement(plan: Migration) -> None:
     found = doubtful(plan, current().environ)
     if not found:
         return
-    rows = [(f"{approval.visible(each.name)}:", approval.visible(each.path)) for each in found[:_SHOWN]]
+    rows = [(f"{exact(each.name)}:", exact(each.path)) for each in found[:_SHOWN]]
     more = len(found) - len(rows)
     lines = [f"{plural(len(found), 'collection')} to take over that you may not want to be read:"]
     lines += [f"  {line}" for line in columns(rows)] + ([f"  ... and {more:,} more"] if more else [])
@@ -105,8 +105,8 @@ def _agreed(plan: Migration) -> bool:
     """Show the update commands of a plan, and ask whether to take them over."""
     commands = [
         (
-            f"{approval.visible(each.name)}:",
-            f"in {approval.visible(each.path)}: {approval.visible(each.update)}",
+            f"{exact(each.name)}:",
+            f"in {exact(each.path)}: {exact(each.update)}",
         )
         for each in plan.collections
         if each.update_added and each.update is not None
@@ -129,9 +129,9 @@ def _lines(collection: MigratedCollection, dry_run: bool) -> list[str]:
     place = f"{clean_name(collection.path)} ({clean_name(collection.pattern)})"
     details = [f"differs: {text}" for text in collection.differences]
     if collection.update_added:
-        details.append(f"update command: {approval.visible(collection.update or '')}")
+        details.append(f"update command: {exact(collection.update or '')}")
     elif collection.action == "added" and collection.update:
-        command = approval.visible(collection.update)
+        command = exact(collection.update)
         details.append(f"without its update command, which --with-commands takes over: {command}")
     if collection.contexts:
         details.append(f"contexts: {', '.join(collection.contexts)}")
