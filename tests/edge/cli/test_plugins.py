@@ -157,3 +157,16 @@ def test_doctor_names_broken_plugins_and_names_in_use(user: User, tmp_path: Path
     assert "the package 'torn 1.0' is broken (qmd.stores: box): ModuleNotFoundError" in told
     user.ok("collection", "add", str(user.notes), "--name", "notes")
     assert "deploy.md" in user.run("search", "rollback", "--files").stdout
+
+
+def test_doctor_runs_checks_of_plugins_and_names_a_broken_one_once(user: User, tmp_path: Path) -> None:
+    code = (
+        "from qmd.engine.doctor import Finding\n"
+        "def check(environ, folder):\n"
+        "    yield Finding('moon', 'ok', f'the moon is over {folder}')\n"
+    )
+    add_to_path(user, install(tmp_path / "site", "moon", "qmd.checks", {"moon": ":check"}, code))
+    install(tmp_path / "site", "torn", "qmd.checks", {"torn": ":check"}, "1 / 0")
+    told = user.run("doctor", cwd=user.notes).stdout
+    assert f"the moon is over {user.notes}" in told
+    assert told.count("the package 'torn 1.0' is broken (qmd.checks: torn): ZeroDivisionError") == 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from contextlib import suppress
 
 from qmd.config.locations import Locations
 from qmd.config.paths import cache_dir
@@ -19,7 +19,7 @@ from qmd.engine.doctor.stale import stale
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.opening import beside_foreign, find_locations
 from qmd.engine.parts import Part
-from qmd.errors import ForbiddenError
+from qmd.errors import ForbiddenError, PluginError
 from qmd.plugins import Table
 from qmd.store.values import OnStep
 
@@ -53,7 +53,9 @@ def examine(
     yield from program.variables(environ)
     yield from program.plugins()
     for name in CHECKS.names():
-        check = yield from attempt("plugins", partial(CHECKS.load, name))
+        check = None
+        with suppress(PluginError):  # reported by now
+            check = CHECKS.load(name)
         if check is not None:
             yield from check(environ, os.getcwd())
     written = yield from configuration.read(locations.config)
