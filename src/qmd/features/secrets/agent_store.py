@@ -153,7 +153,9 @@ class _Fields(_View):
         return [each for each, name in zip(found, names, strict=True) if each.name == name]
 
     def existing(self, collections: Sequence[str], names: Sequence[str]) -> frozenset[str]:
-        found = self._behind.existing(collections, names)
+        asked = self._masker().names(names)
+        shown = [name for name, masked in zip(names, asked, strict=True) if name == masked]
+        found = self._behind.existing(collections, shown)
         if not found or not self._kept.ids():
             return found
         scope = self._narrowed(Scope(tuple(collections)))
