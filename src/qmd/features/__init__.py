@@ -78,6 +78,7 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "qmd.formats": _suffixes(_TRANSCRIPTS),
         "qmd.parts": {"add_sessions": "sessions:SessionMethods"},
         "qmd.checks": {"agents": "checks:checks"},
+        "qmd.notes": {"session": "session_notes:SESSION"},
     },
     # The quality of searches, measured on questions with known answers.
     "evaluation": {

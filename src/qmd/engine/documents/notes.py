@@ -26,11 +26,7 @@ class Kind(Struct, frozen=True):
 
 
 #: The kinds of notes that documents have wherever they are shown, by their keys.
-NOTES = Table(
-    "qmd.notes",
-    {"state": "qmd.engine.documents.stated:STATE", "session": "qmd.engine.documents.sessions:SESSION"},
-    Kind,
-)
+NOTES = Table("qmd.notes", {"state": "qmd.engine.documents.stated:STATE"}, Kind)
 
 
 def kinds() -> list[type[Note]]:
