@@ -226,8 +226,7 @@ class Index(_Methods):
 
         Raises `CancelledError` as soon as `cancelled` returns true.
         """
-        from qmd.engine.retrieval.pipeline import Pipeline
-        from qmd.engine.retrieval.plan import PLANS
+        from qmd.engine.retrieval.pipeline import PLANS, Pipeline
 
         with self._lock:
             if self._pipeline is None:

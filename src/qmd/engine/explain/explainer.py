@@ -20,8 +20,9 @@ from qmd.engine.explain.term_matches import TermMatch, match_terms
 from qmd.engine.models.egress import disclose
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import ALL, SearchKind, SearchRequest
-from qmd.engine.retrieval.filters import filtered_out, read_request, scope_of
-from qmd.engine.retrieval.plan import LIST_LENGTH, PLANS, read_query_document
+from qmd.engine.retrieval.filters import filtered_out, scope_of
+from qmd.engine.retrieval.pipeline import PLANS
+from qmd.engine.retrieval.plan import LIST_LENGTH
 from qmd.errors import ModelError, TimedOutError, VectorIndexMissingError
 from qmd.store.base import Store
 from qmd.store.values import ChunkMatch, Scope
@@ -155,9 +156,9 @@ class Explainer(Struct, frozen=True):
 
     def _search(self, kind: SearchKind, request: SearchRequest) -> _Search:
         """Split a request into lexical and vector texts. Raises `QueryError` if it is no query document."""
-        typed = read_query_document(request) if kind == "query" else request
-        asked = read_request(self.store, self.config, typed)
-        plan, queries = PLANS[kind], [query for query in asked.queries if query.query]
+        plan = PLANS[kind]
+        asked = plan.ask(self.store, self.config, plan.read(request))
+        queries = [query for query in asked.queries if query.query]
         return _Search(
             kind,
             # The query stays as typed. Its filters also apply to the searches that it combines.

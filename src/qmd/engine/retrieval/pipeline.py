@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -22,8 +22,8 @@ from qmd.engine.retrieval.filters import (
 )
 from qmd.engine.retrieval.found import Found
 from qmd.engine.retrieval.hits import make_hits
-from qmd.engine.retrieval.plan import Plan, read_query_document
-from qmd.engine.retrieval.search import Search
+from qmd.engine.retrieval.plan import read_query_document, without_searches
+from qmd.engine.retrieval.search import Plan, Search
 from qmd.ranking import fusion
 from qmd.ranking.calibration import calibrate, doubts
 from qmd.store.base import Store
@@ -74,15 +74,13 @@ class Pipeline:
         Stages tell what could not run. Raises the first error if nothing could be searched, and
         `CancelledError` as soon as `cancelled` returns true.
         """
-        typed = read_query_document(request) if plan.hybrid else replace(request, searches=())
-        asked = (
-            Asked(typed, Question(typed.query)) if plan.document else read_request(self._store, config, typed)
-        )
+        typed = plan.read(request)
+        asked = plan.ask(self._store, config, typed)
         request = asked.request
         scope = scope_of(self._store, config, request)
         guidance, remark = guide(asked.question) if guide else (Guidance(), None)
         states = states_in(self._store, config)
-        estimates = plan.document or request.scores == "calibrated"
+        estimates = plan.estimates or request.scores == "calibrated"
         adjuster = Adjuster(self._store, config, scope, request, guidance, states, estimates)
         length = ALL if plan.complete and adjuster.by_date else max(plan.least, adjuster.depth)
         search = Search(
@@ -99,14 +97,8 @@ class Pipeline:
         found = Found(Question(""))
         ranked: Sequence[Ranked] = ()
         shown: Sequence[Ranked] = ()
-        if plan.document:
-            from qmd.engine.retrieval.similar import find_similar
-
-            found, ranked = find_similar(search)
-            shown = adjuster.apply(ranked)
-        elif request.query or request.searches:
-            found = _retrieve(search)
-            ranked = _rank(search, found)
+        if request.query or request.searches:
+            found, ranked = plan.find(search)
             shown = adjuster.apply(ranked, complete=plan.complete)
         elif scope.where is not None:
             reason = "no words: the documents that pass the filters, newest first"
@@ -160,9 +152,7 @@ def _advice(search: Search) -> Iterator[Stage]:
 
 
 def _retrieve(search: Search) -> Found:
-    """Return the results of the retrievers of the plan."""
-    if not search.plan.meaning:
-        return _search_words(search)
+    """Return the results of the retrievers of a search that uses vectors."""
     from qmd.engine.retrieval.retrievers import retrieve
 
     while True:
@@ -177,7 +167,7 @@ def _retrieve(search: Search) -> Found:
         search.failures.clear()
 
 
-def _search_words(search: Search) -> Found:
+def _find_by_words(search: Search) -> tuple[Found, Sequence[Ranked]]:
     """Search by words alone. In order of date, some of the words are only enough if no document has all."""
     found, stopwatch = Found(search.asked.question, search.request.intent or ""), Stopwatch()
     by_date = search.request.sort == "date"
@@ -186,28 +176,56 @@ def _search_words(search: Search) -> Found:
         best = tuple(match for match in matches.matches if match.tier == matches.matches[0].tier)
         matches = replace(matches, matches=best)
     found.words = matches
+    ranked = fusion.by_words(matches.matches, matches.bound)
     if found.query.terms:
         search.stages.append(Stage("lexical", "ran", None, stopwatch.milliseconds()))
     else:
         search.skip("lexical", NO_TERMS)
-    return found
+    return found, calibrate(ranked) if search.request.scores == "calibrated" else ranked
 
 
-def _rank(search: Search, found: Found) -> Sequence[Ranked]:
-    """Fuse, rerank and calibrate."""
-    calibrated = search.request.scores == "calibrated"
-    if found.words is not None and not search.plan.meaning:
-        ranked = fusion.by_words(found.words.matches, found.words.bound)
-        return calibrate(ranked) if calibrated else ranked
-    from qmd.engine.retrieval import likelihood, reranking
+def _find_by_meaning(search: Search) -> tuple[Found, Sequence[Ranked]]:
+    found = _retrieve(search)
+    nearest = fusion.by_meaning(found.dense)
+    ranked = [replace(item, chunk=found.chunks[item.document].chunk) for item in nearest]
+    return found, _calibrated(search, ranked, found)
 
-    if search.plan.hybrid:
-        ranked = reranking.rank(search, found)
-    else:
-        ranked = [
-            replace(item, chunk=found.chunks[item.document].chunk) for item in fusion.by_meaning(found.dense)
-        ]
-    return likelihood.calibrated(search, ranked, found) if calibrated else ranked
+
+def _find_by_both(search: Search) -> tuple[Found, Sequence[Ranked]]:
+    """Search by words and by meaning, fuse and rerank."""
+    from qmd.engine.retrieval import reranking
+
+    found = _retrieve(search)
+    return found, _calibrated(search, reranking.rank(search, found), found)
+
+
+def _calibrated(search: Search, ranked: Sequence[Ranked], found: Found) -> Sequence[Ranked]:
+    if search.request.scores != "calibrated":
+        return ranked
+    from qmd.engine.retrieval import likelihood
+
+    return likelihood.calibrated(search, ranked, found)
+
+
+def _find_similar(search: Search) -> tuple[Found, Sequence[Ranked]]:
+    from qmd.engine.retrieval.similar import find_similar
+
+    return find_similar(search)
+
+
+def _ask_about(store: Store, config: Config, request: SearchRequest) -> Asked:
+    """Return a request whose query names a document, and has no filters."""
+    return Asked(request, Question(request.query))
+
+
+PLANS: Mapping[str, Plan] = {
+    "search": Plan(without_searches, read_request, _find_by_words, words=True, meaning=False, least=1),
+    "vsearch": Plan(without_searches, read_request, _find_by_meaning, words=False, meaning=True),
+    "query": Plan(read_query_document, read_request, _find_by_both, words=True, meaning=True),
+    "similar": Plan(
+        without_searches, _ask_about, _find_similar, words=False, meaning=True, least=1, estimates=True
+    ),
+}
 
 
 def _facets(

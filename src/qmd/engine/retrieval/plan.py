@@ -1,8 +1,8 @@
-"""The kinds of search as values, and reading a request by its plan."""
+"""What the retrievers of a search look for, and query documents."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,40 +16,6 @@ from qmd.types import SearchType
 LIST_LENGTH = 100
 #: The reranker and the snippets go by the first typed search of the first of these types.
 _PRECEDENCE: Sequence[SearchType] = ("vec", "lex", "hyde")
-
-
-class Plan(Struct, frozen=True):
-    """The plan of a kind of search; `pipeline` has the steps in order.
-
-    Attributes:
-        words: Whether it searches by words (BM25).
-        meaning: Whether it searches by meaning (vectors). With `words`, the lists are fused and reranked.
-        least: The least length of the lists.
-        document: Whether the query names a document, and others that are similar to it are found.
-    """
-
-    words: bool
-    meaning: bool
-    least: int = LIST_LENGTH
-    document: bool = False
-
-    @property
-    def hybrid(self) -> bool:
-        """True if lists of both kinds are fused and reranked, and typed searches are possible."""
-        return self.words and self.meaning
-
-    @property
-    def complete(self) -> bool:
-        """True if the list may have all matches: by meaning, every document is a match."""
-        return not self.meaning
-
-
-PLANS: Mapping[str, Plan] = {
-    "search": Plan(words=True, meaning=False, least=1),
-    "vsearch": Plan(words=False, meaning=True),
-    "query": Plan(words=True, meaning=True),
-    "similar": Plan(words=False, meaning=True, least=1, document=True),
-}
 
 
 class SubQuery(Struct, frozen=True):
@@ -71,6 +37,11 @@ class SubQuery(Struct, frozen=True):
     @property
     def dense(self) -> bool:
         return self.type != "lex"
+
+
+def without_searches(request: SearchRequest) -> SearchRequest:
+    """Return a request for a kind of search that has no typed searches."""
+    return replace(request, searches=())
 
 
 def read_query_document(request: SearchRequest) -> SearchRequest:

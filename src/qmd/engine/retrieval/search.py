@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, field
@@ -11,11 +11,12 @@ from qmd.engine.deadline import Deadline, Stopwatch
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import SearchRequest
 from qmd.engine.retrieval.filters import Asked
-from qmd.engine.retrieval.plan import Plan
+from qmd.engine.retrieval.found import Found
+from qmd.engine.retrieval.plan import LIST_LENGTH
 from qmd.errors import QmdError, TimedOutError
 from qmd.store.base import Store
 from qmd.store.values import Scope
-from qmd.types import Config, Stage, StageStatus
+from qmd.types import Config, Ranked, Stage, StageStatus
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,6 +27,38 @@ Task = tuple["Future[Result] | None", Stopwatch]
 
 #: The share of the remaining time that an optional step may take, because others follow.
 OPTIONAL_SHARE = 0.5
+
+
+class Plan(Struct, frozen=True):
+    """A kind of search, with its steps; `pipeline` has those that all kinds have in common.
+
+    Attributes:
+        read: Reads the query document of a request, if this kind has any.
+        ask: Reads the query of what `read` returns, with the filters in it.
+        find: Finds the documents, and ranks them.
+        words: Whether it searches by words (BM25).
+        meaning: Whether it searches by meaning (vectors). With `words`, the lists are fused and reranked.
+        least: The least length of the lists.
+        estimates: Whether scores are estimates also if they are not calibrated.
+    """
+
+    read: Callable[[SearchRequest], SearchRequest]
+    ask: Callable[[Store, Config, SearchRequest], Asked]
+    find: Callable[[Search], tuple[Found, Sequence[Ranked]]]
+    words: bool
+    meaning: bool
+    least: int = LIST_LENGTH
+    estimates: bool = False
+
+    @property
+    def hybrid(self) -> bool:
+        """True if lists of both kinds are fused and reranked."""
+        return self.words and self.meaning
+
+    @property
+    def complete(self) -> bool:
+        """True if the list may have all matches: by meaning, every document is a match."""
+        return not self.meaning
 
 
 class Search(Struct):
