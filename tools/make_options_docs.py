@@ -12,12 +12,14 @@ from typing import Literal
 import click
 
 from qmd.api.arguments import OF_HITS
+from qmd.api.operation import Operation
 from qmd.api.reading import fields_of
-from qmd.api.table import TABLE, Operation
+from qmd.api.table import TABLE
 from qmd.cli.app import app
-from qmd.engine.packing.packs import PackRequest
 from qmd.engine.requests import FILTERS, NAMES, OPTIONS, SearchKind
+from qmd.features.evidence.packs import PackRequest
 from qmd.features.page.search import Asked
+from qmd.mcp.tools import TOOLS
 
 PAGE = Path(__file__).parent.parent / "docs" / "options.md"
 KINDS: tuple[SearchKind, ...] = ("search", "vsearch", "query")
@@ -73,7 +75,7 @@ def faces(kind: Kind) -> dict[str, set[str]]:
     command = app.get_command(click.Context(app), kind)
     assert command is not None
     typed = {str(param.name).removeprefix("no_") for param in command.params}
-    tool = ROWS["query" if kind == "pack" else kind].tool
+    tool = TOOLS.get("query" if kind == "pack" else kind)
     unknown = {*Asked.__struct_fields__} - {*ON_PAGE, "mode", "typing"}
     assert not unknown, f"parameters of the page to be named here: {unknown}"
     packed = {*PackRequest.__struct_fields__} - {"search"}
@@ -81,7 +83,7 @@ def faces(kind: Kind) -> dict[str, set[str]]:
         "Python": {"query", *(NAMES["query"] - {*OF_HITS} | packed if kind == "pack" else NAMES[kind])},
         "command line": typed - {"text", "document"} | {"query"},
         "HTTP": {item.name for item in fields_of(ROWS[kind].arguments)} - _document(kind) | {"query"},
-        "MCP": set() if tool is None else {item.name for item in fields_of(tool.arguments)},
+        "MCP": set() if tool is None else {item.name for item in fields_of(tool.about.arguments)},
         "page": {*ON_PAGE.values()} if kind in KINDS else set(),
     }
 

@@ -60,6 +60,8 @@ if TYPE_CHECKING:
         Archive as Archive,
         AuthorPosts as AuthorPosts,
         Benchmark as Benchmark,
+        CitationCheck as CitationCheck,
+        CitationReport as CitationReport,
         Evaluation as Evaluation,
         Match as Match,
         Matches as Matches,
@@ -80,7 +82,6 @@ if TYPE_CHECKING:
         Stage as Stage,
         TypedSearch as TypedSearch,
     )
-    from qmd.types.citations import CitationCheck as CitationCheck, CitationReport as CitationReport
 # isort: on
 
 _EXPORTS = {
@@ -103,10 +104,10 @@ _EXPORTS = {
         UsageError VectorIndexMissingError
     """,
     "qmd.features.public": """
-        Archive AuthorPosts Benchmark Evaluation Match Matches Post PostText Section open_archive
+        Archive AuthorPosts Benchmark CitationCheck CitationReport Evaluation Match Matches
+        Post PostText Section open_archive
     """,
     "qmd.types": "Author Chunk Collection Commit Document Hit SearchResponse Snippet Stage TypedSearch",
-    "qmd.types.citations": "CitationCheck CitationReport",
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names.split()}
 __all__ = sorted(["__version__", *_MODULE_OF])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache, reduce
 from importlib import import_module
@@ -37,12 +37,13 @@ class Table:
     def __init__(self, group: str, builtin: Mapping[str, str], kind: Any) -> None:
         self.group = group
         self.builtin = dict(builtin)
-        self._missing: dict[str, str] = {}  # the parts of features that are not here, with the feature
+        #: The parts of features that are not here, with the feature.
+        self.missing: dict[str, str] = {}
         for feature, name, target in features.rows(group):
             if features.is_here(feature):
                 self.builtin[name] = target
             else:
-                self._missing[name] = feature
+                self.missing[name] = feature
         self._kind = kind
         TABLES[group] = self
 
@@ -57,9 +58,9 @@ class Table:
         Raises:
             PluginError: If the package that has the part cannot be loaded, or the feature is not installed.
         """
-        if name in self._missing:
+        if name in self.missing:
             raise PluginError(
-                f"'{name}' belongs to the feature '{self._missing[name]}', which this installation lacks",
+                f"'{name}' belongs to the feature '{self.missing[name]}', which this installation lacks",
                 "install qmd-python again",
             )
         target = self.builtin.get(name)
@@ -73,6 +74,10 @@ class Table:
         if name in self.builtin:
             return None
         return next((entry for entry in entries(self.group) if entry.name == name), None)
+
+    def parts(self) -> Iterator[Any]:
+        """Yield all parts. Raises as `load`."""
+        return (part for name in self.names() if (part := self.load(name)) is not None)
 
     def names(self) -> list[str]:
         """Return the names of all parts."""

@@ -86,6 +86,16 @@ def test_servers_work_without_a_feature(feature: str, without: User) -> None:
         assert "/search" in server.ok("GET", "/openapi.json")["paths"]
         tools = server.mcp("tools/list").json["result"]["tools"]
         assert {"search", "query", "get"} <= {tool["name"] for tool in tools}
+        for operation in FEATURES[feature].get("qmd.operations", {}):
+            refused = server.ask(*operation.split(), {})
+            assert f"the feature '{feature}', which this installation lacks" in refused.detail(503)
+        for addition in FEATURES[feature].get("qmd.arguments", {}):
+            tool, _, argument = addition.partition(".")
+            listed = next(each for each in tools if each["name"] == tool)
+            assert argument not in listed["inputSchema"]["properties"]
+            called = server.mcp("tools/call", name=tool, arguments={argument: True}).json["result"]
+            assert called["isError"]
+            assert f"the feature '{feature}', which this installation lacks" in called["content"][0]["text"]
         page = server.ask("GET", "/")
         if feature == "page":
             assert "the feature 'page', which this installation lacks" in page.detail(501)

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from qmd.features.evidence.citations import citations
+from qmd.features.evidence.quotations import assigned
+from qmd.features.evidence.verbatim import Words
 from qmd.features.formats import asciidoc, org, rst
 from qmd.features.page import markdown
 from qmd.sources.read import RawBytes
 from qmd.text import budget, cutting, extraction, front_matter, outline
 from qmd.text.blocks import fences
-from qmd.text.citations import citations
 from qmd.text.highlight import Highlighter
 from qmd.text.query import parse
-from qmd.text.quotations import assigned
-from qmd.text.verbatim import Words
 
 _MARKS = (
     "<!-- --> [ ] [[ ]] ]( ( ) ![ ![[ [^ ]: ^[ * ** _ ` `` ~~ == = --- # > | \\ $ $$ %% { } # http:// <a: & "

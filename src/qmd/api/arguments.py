@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import NoneType
-from typing import Annotated, Any, Literal, Self, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, cast, get_args, get_origin
 
 from msgspec import Meta, defstruct
-from msgspec.structs import replace
 
 from qmd.api.reading import Request, fields_of
 from qmd.engine.embedding.batches import MAX_TEXTS
-from qmd.engine.packing.packs import MAX_SESSION, PackRequest
 from qmd.engine.requests import (
     DEFAULT_MAX_BYTES,
     FILTERS,
     MAX_QUERY,
     NAMES,
     OPTIONS,
-    PROMPT_TOKENS,
     SearchKind,
     SearchRequest,
     of_document,
@@ -36,7 +33,6 @@ DEFAULT_COMMITS = 20
 #: Maximum length of a name, and maximum number of names in a list.
 MAX_NAME = 10_000
 MAX_PATTERN = 20_000
-MAX_PROMPT = 1_000_000
 #: The most seconds of a search over HTTP.
 MAX_TIMEOUT = 600
 
@@ -75,8 +71,9 @@ class SearchArguments(Request):
             raise UsageError("give exactly one of query and searches")
 
     def values(self) -> dict[str, Any]:
-        """Return the arguments by name."""
-        return {item.name: getattr(self, item.name) for item in fields_of(type(self))}
+        """Return the arguments by name, without those that are none of a search."""
+        known = _FILTERS.keys() | {*SearchRequest.__struct_fields__}
+        return {item.name: getattr(self, item.name) for item in fields_of(type(self)) if item.name in known}
 
     def request(self) -> SearchRequest:
         """Return the request for the engine. Raises `UsageError` if the query is blank."""
@@ -146,53 +143,20 @@ class SimilarArguments(SearchArguments):
         return of_document(super().request())
 
 
-class PackArguments(SearchArguments):
-    """Base class of the arguments of a pack: those of a search, and some of these."""
-
-    def values(self) -> dict[str, Any]:
-        return {name: value for name, value in super().values().items() if name not in _OF_PACKS}
-
-    @property
-    def wants_pack(self) -> bool:
-        return bool(getattr(self, "pack", True))
-
-    def in_session(self, name: str) -> Self:
-        """Return the arguments with the name of a session if they have none."""
-        return self if getattr(self, "session", name) is not None else replace(self, session=name)
-
-    def pack_request(self) -> PackRequest:
-        """Return the request for the engine. Raises as `request`."""
-        names = _OF_PACKS.keys() & {*PackRequest.__struct_fields__} & {*self.__struct_fields__}
-        return PackRequest(self.request(), **{name: getattr(self, name) for name in names})
-
-
-_OF_PACKS: dict[str, Any] = {
-    "pack": (Annotated[bool, Meta(description="Whole passages, as many as fit.")], False),
-    "since": (
-        Annotated[str, Meta(description="The id or the text of an earlier pack: give what is new since.")]
-        | None,
-        None,
-    ),
-    "session": (
-        Annotated[str, Meta(max_length=MAX_SESSION, description="Name what it was given before.")] | None,
-        None,
-    ),
-    "again": (Annotated[bool, Meta(description="Repeat what was given.")], False),
-}
 #: Options of a search that concern the form of hits, which a pack does not have.
 OF_HITS = tuple("limit facets sort fold passages in_order context_lines scores explain full".split())
 
 
-def _search_arguments(
+def search_arguments(
     kind: SearchKind,
     name: str,
     about: str,
     *,
     base: type[SearchArguments] = SearchArguments,
     without: Sequence[str] = (),
-    more: Sequence[str] = (),
+    more: Mapping[str, tuple[Any, Any]] | None = None,
 ) -> type[SearchArguments]:
-    """Return the arguments of a kind of search, without some options, and with some of those of packs."""
+    """Return the arguments of a kind of search, without some options, and with more: types and defaults."""
     filters = _FILTERS
     fields: list[Any] = [("query", Query | None, None) if kind == "query" else ("query", Query)]
     if kind == "similar":
@@ -214,38 +178,25 @@ def _search_arguments(
             fields.append((item.name, option, item.default))
         if item.name == "min_score":
             fields += [(filter_, option | None, None) for filter_, option in filters.items()]
-    fields += [(name, *_OF_PACKS[name]) for name in more]
+    fields += [(name, *each) for name, each in (more or {}).items()]
     made = defstruct(name, fields, bases=(base,), kw_only=True, namespace={"__doc__": about})
     return cast(type[SearchArguments], made)
 
 
-SearchBody = _search_arguments("search", "SearchBody", "A search by keywords.")
-VectorSearchBody = _search_arguments("vsearch", "VectorSearchBody", "A search by meaning.")
-QueryBody = _search_arguments(
+SearchBody = search_arguments("search", "SearchBody", "A search by keywords.")
+VectorSearchBody = search_arguments("vsearch", "VectorSearchBody", "A search by meaning.")
+QueryBody = search_arguments(
     "query",
     "QueryBody",
     "A hybrid search; `searches` in place of `query` gives the subqueries one by one.",
 )
 
-PackBody = _search_arguments(
-    "query",
-    "PackBody",
-    "The goal as `query`: a question, several, or a task. The answer has at most 4,000 tokens unless "
-    "`tokens` says otherwise.",
-    base=PackArguments,
-    without=OF_HITS,
-    more=("since", "session", "again"),
-)
-SimilarQuery = _search_arguments(
+SimilarQuery = search_arguments(
     "similar",
     "SimilarQuery",
     "A document, or the lines or the section of one, and which similar documents to list.",
     base=SimilarArguments,
     without=("collections",),
-)
-#: The tool `query` also makes packs.
-QueryOrPack = _search_arguments(
-    "query", "QueryOrPack", "A hybrid search.", base=PackArguments, more=("pack", "again", "session")
 )
 
 
@@ -298,29 +249,6 @@ class MultiGetBody(Request):
     max_bytes: Annotated[Count, Meta(description="The most bytes of a document.")] = DEFAULT_MAX_BYTES
     line_numbers: LineNumbers = False
     tokens: Tokens | None = None
-
-
-class RecallBody(Request):
-    """A prompt that a user has given an agent."""
-
-    prompt: Annotated[str, Meta(max_length=MAX_PROMPT, description="What the user has typed.")]
-    threshold: (
-        Annotated[float, Meta(ge=0, le=1, description="The least score, if not as configured.")] | None
-    ) = None
-    tokens: Annotated[int, Meta(ge=100, le=100_000, description="The most tokens of the text.")] = (
-        PROMPT_TOKENS
-    )
-    known: Annotated[
-        tuple[Annotated[str, Meta(max_length=64)], ...],
-        Meta(max_length=5_000, description="Hashes of passages that the agent has."),
-    ] = ()
-
-
-class CiteBody(Request):
-    """A text with citations, such as a draft in Markdown. `fix` asks for it with citations rewritten."""
-
-    text: str
-    fix: bool = False
 
 
 class Nothing(Request):

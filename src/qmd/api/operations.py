@@ -18,7 +18,6 @@ from qmd.engine.documents.pages import Page as Page
 from qmd.engine.documents.pages import Skipped
 from qmd.engine.index import Index
 from qmd.engine.indexing.scan import stop_if
-from qmd.engine.recall import Recall as Recall
 from qmd.engine.requests import SearchKind, SearchRequest
 from qmd.errors import ModelError, UsageError
 from qmd.models.base import Cancelled, CancelledError
@@ -33,10 +32,7 @@ if TYPE_CHECKING:
     from qmd.engine.indexing.scan import ScanReport as ScanReport
     from qmd.engine.models.usage import ModelUse as ModelUse
     from qmd.engine.upkeep.status import CollectionStatus
-    from qmd.types import Pack, SearchResponse
-
-#: Seconds after which the citations of a request that are left are not checked.
-CITE_SECONDS = 10.0
+    from qmd.types import SearchResponse
 
 
 def run(
@@ -77,26 +73,7 @@ def _search(
         response,
         Limit(request.tokens, "tokens"),
         lambda response: results.SearchResults.of(response, request, indexed_at),
-        _as_json,
-    )
-
-
-def recall(index: Index, body: asked.RecallBody, cancelled: Cancelled) -> Recall:
-    """Return passages that answer a prompt to an agent; an empty text if nothing seems to answer it."""
-    options = {name: getattr(body, name) for name in ("threshold", "tokens", "known")}
-    return index.limited(agent=True).recall(body.prompt, **options, cancelled=cancelled)
-
-
-def pack(index: Index, body: asked.PackArguments, cancelled: Cancelled) -> results.PackResult:
-    """Collect the passages for a question or a task within some tokens: whole, each once, by document."""
-    indexed_at = index.indexed_at()
-
-    def printed(pack: Pack) -> str:
-        return _as_json(results.PackResult.of(pack, indexed_at))
-
-    return results.PackResult.of(
-        index.limited(agent=True).run_pack(body.pack_request(), render=printed, cancelled=cancelled),
-        indexed_at,
+        as_json,
     )
 
 
@@ -110,7 +87,7 @@ def get(index: Index, body: asked.Reference, cancelled: Cancelled) -> results.Ge
         document = results.Document.of(page, line_numbers=body.line_numbers)
         return results.GetResult(document, indexed_at, content=None, note=page.note or UNSET)
 
-    return fit_page(page, Limit(body.tokens, "tokens"), made, _as_json)
+    return fit_page(page, Limit(body.tokens, "tokens"), made, as_json)
 
 
 def multi_get(index: Index, body: asked.MultiGetBody, cancelled: Cancelled) -> results.MultiGetResult:
@@ -128,10 +105,11 @@ def multi_get(index: Index, body: asked.MultiGetBody, cancelled: Cancelled) -> r
 
     indexed_at = index.indexed_at()
     pages = read_several(index, body, cancelled, max_total=most_bytes(body.tokens))
-    return fit_pages(pages, Limit(body.tokens, "tokens"), made, _as_json)
+    return fit_pages(pages, Limit(body.tokens, "tokens"), made, as_json)
 
 
-def _as_json(answer: Struct) -> str:
+def as_json(answer: Struct) -> str:
+    """Return an answer as it is sent."""
     return json.encode(answer).decode()
 
 
@@ -145,21 +123,6 @@ def read_several(
         max_bytes=body.max_bytes,
         cancelled=cancelled,
         max_total=max_total,
-    )
-
-
-def cite(index: Index, body: asked.CiteBody, cancelled: Cancelled) -> results.Citations:
-    """Check what a text cites and quotes: whether it holds, moved, changed, or is absent or ambiguous."""
-    indexed_at = index.indexed_at()
-    report = index.cite_check(body.text, timeout=CITE_SECONDS, cancelled=cancelled)
-    wrong = [f"{each.line}: {each.citation} {each.standing}: {each.message}" for each in report.failed]
-    return results.Citations(
-        checks=convert(report.checks, tuple[results.Citation, ...], from_attributes=True),
-        failed=len(wrong),
-        uncited=report.uncited,
-        indexed_at=indexed_at,
-        content="\n".join([plural(len(report.checks), "citation", separator=""), *wrong]),
-        fixed=report.fixed(body.text) if body.fix else UNSET,
     )
 
 

@@ -299,6 +299,22 @@ def in_camel_case(request: type[R], names: Sequence[str] = (), **types: Any) -> 
         for name, item in ((name, known[name]) for name in names or known)
     ]
 
+    return _made(request, fields)
+
+
+def with_more(request: type[R], more: Mapping[str, tuple[Any, Any]], before: str = "") -> type[R]:
+    """Return arguments in camelCase with more, types and defaults by name, before one or at the end."""
+    fields: list[tuple[Any, ...]] = []
+    for item in fields_of(request):
+        if item.name == before:
+            fields += [(name, *each) for name, each in more.items()]
+        fields.append((item.name, item.type, *(() if item.required else (item.default,))))
+    if not before:
+        fields += [(name, *each) for name, each in more.items()]
+    return _made(request, fields)
+
+
+def _made(request: type[R], fields: Sequence[Any]) -> type[R]:
     def renamed(name: str) -> str:
         return "maxTokens" if name == "tokens" else camel(name)
 

@@ -20,7 +20,6 @@ from qmd.text.snippet import numbered
 from qmd.text.uris import to_uri
 from qmd.text.wording import visible
 from qmd.types import StageStatus, ValueCount, notes
-from qmd.types.citations import Standing
 
 
 class Anchor(Struct, frozen=True):
@@ -186,40 +185,6 @@ def _anchor(anchor: types.Anchor | None) -> Anchor | None:
     return None if anchor is None else Anchor(anchor.kind, anchor.value)
 
 
-class PackResult(Struct, frozen=True):
-    """A pack: its passages in reading order by document.
-
-    `missing` are the words of the goal that no document has, and `unanswered` its questions that nothing
-    seems to answer. `more` relevant passages were left out to stay within `tokens`, and `unchanged` ones
-    because they are in the earlier pack.
-    """
-
-    id: str
-    passages: tuple[types.PackedPassage, ...]
-    missing: tuple[str, ...]
-    unanswered: tuple[str, ...]
-    more: int
-    unchanged: int
-    stages: tuple[Stage, ...]
-    indexed_at: str | None
-    content: None
-
-    @classmethod
-    def of(cls, pack: types.Pack, indexed_at: str | None) -> Self:
-        """Return the result for a pack of the engine."""
-        return cls(
-            pack.id,
-            pack.passages,
-            pack.missing,
-            pack.unanswered,
-            pack.more,
-            pack.unchanged,
-            stages_of(pack.stages),
-            indexed_at,
-            content=None,
-        )
-
-
 class _Text(Struct, frozen=True, omit_defaults=True):
     """The text of a document."""
 
@@ -315,43 +280,3 @@ class MultiGetResult(Struct, frozen=True):
     indexed_at: str | None
     content: None
     note: str | UnsetType = UNSET
-
-
-class Citation(Struct, frozen=True):
-    """A citation of the text, and what became of it: `standing` is `holds` unless something is wrong.
-
-    `quote` is the quotation that belongs to it, `address` the place where that stands, `text` the words
-    there, or the nearest ones, and `difference` what differs: `[-quoted-] {+in the document+}`. `start` and
-    `end` are its offsets.
-    """
-
-    line: int
-    column: int
-    citation: str
-    standing: Standing
-    message: str
-    quote: str | None
-    file: str | None
-    address: str | None
-    first_line: int | None
-    last_line: int | None
-    text: str
-    difference: str
-    candidates: tuple[str, ...]
-    start: int
-    end: int
-    replacement: str | None
-
-
-class Citations(Struct, frozen=True):
-    """The citations of a text in order, how many do not hold, and how many quotations have no citation.
-
-    `fixed` is the text with rewritten citations, if the request asks for it.
-    """
-
-    checks: tuple[Citation, ...]
-    failed: int
-    uncited: int
-    indexed_at: str | None
-    content: str
-    fixed: str | UnsetType = UNSET

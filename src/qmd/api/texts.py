@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from qmd import types
 from qmd.engine.documents.pages import Skipped
-from qmd.engine.packing.markdown import escaped
 from qmd.errors import DocumentNotFoundError, QmdError
+from qmd.text.inert import escaped, inert
 from qmd.text.snippet import numbered
 from qmd.text.wording import plural, visible
-from qmd.types.citations import CitationCheck
 from qmd.types.notes import shown
 
 #: The lines that an agent should ask for to read around a hit.
@@ -42,11 +43,11 @@ def passage(hit: types.Hit) -> str:
     return f"{visible(address(hit))}{context}\n{escaped(numbered(snippet.text, snippet.first_line))}"
 
 
-def quotation_text(check: CitationCheck) -> str:
-    """Return in a line if a quotation stands in a document, and its place."""
-    place = check.address if check.standing == "holds" else ""
-    details = check.difference or ", ".join(check.candidates) or place
-    return f"{check.message}: {details}" if details else check.message
+def notes(stages: Iterable[types.Stage]) -> Iterator[str]:
+    """Yield a line for each step of a search that the reader should know of, such as one that did not run."""
+    for stage in stages:
+        if stage.notable:
+            yield f"Note: {stage.stage}: {inert(visible(stage.reason or stage.status))}"
 
 
 def skipped_text(item: Skipped, tool: str) -> str:

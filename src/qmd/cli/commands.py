@@ -20,7 +20,6 @@ _CORE: Table = {
         ("vsearch", "qmd.cli.search:vsearch", "Find documents by meaning (vectors)."),
         ("query", "qmd.cli.search:query", "Combine both and rerank; best results."),
         ("similar", "qmd.cli.similar:similar", "Find documents that are similar to one."),
-        ("pack", "qmd.cli.pack:pack", "Collect the passages for a goal, for a language model."),
         ("why", "qmd.cli.why:why", "Explain why a document is in the results, or why not."),
         ("pin", "qmd.cli.marks:pin", "Show a document first in searches for a query."),
         ("unpin", "qmd.cli.marks:unpin", "Remove pins."),
@@ -37,7 +36,6 @@ _CORE: Table = {
         ("links", "qmd.cli.fields:links", "List the links of a document, or those that lead nowhere."),
         ("fields", "qmd.cli.fields:fields", "List the fields of documents and their values."),
         ("tags", "qmd.cli.fields:tags", "Show the tags of documents as a tree."),
-        ("cite", "qmd.cli.cite:cite", "Check what a text cites and quotes."),
     ),
     "Collections": (
         ("add", "qmd.cli.watch:add", "Add a folder, index and embed it, in one step."),
@@ -105,8 +103,8 @@ WITH_INDEX_FILE = frozenset(
 #: Commands that print what documents say, and are for agents too: hints name them with `--agent`.
 FOR_AGENTS = frozenset(
     {
-        *("search", "vsearch", "query", "similar", "pack", "get", "multi-get", "ls", "outline", "history"),
-        *("links", "fields", "tags", "cite", "marks", "collection", "context", "status"),
+        *("search", "vsearch", "query", "similar", "get", "multi-get", "ls", "outline", "history"),
+        *("links", "fields", "tags", "marks", "collection", "context", "status"),
         *_with_trait("agents"),
     }
 )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self, Unpack, cast
 
 from qmd.config.paths import marks_path
 from qmd.engine.opening import find_locations
 from qmd.engine.parts import imported_on_use
 from qmd.engine.requests import (
-    PROMPT_TOKENS,
     HybridSearchOptions,
     SearchKind,
     SearchOptions,
@@ -30,19 +29,14 @@ if TYPE_CHECKING:
     from qmd.engine.collections import CollectionMethods
     from qmd.engine.configuring import ConfigurationMethods
     from qmd.engine.doctor import DoctorMethods
-    from qmd.engine.documents.citing import CitationMethods
     from qmd.engine.documents.fields import FieldMethods
     from qmd.engine.documents.library import DocumentMethods
     from qmd.engine.documents.links import LinkMethods
     from qmd.engine.embedding.embed import EmbeddingMethods
     from qmd.engine.explain.explainer import Why
     from qmd.engine.explain.lookup import AbsenceMethods
-    from qmd.engine.given import Given
     from qmd.engine.indexing.update import UpdateMethods
     from qmd.engine.marking import MarkMethods
-    from qmd.engine.packing.packs import PackRequest
-    from qmd.engine.packing.verify import PackMethods
-    from qmd.engine.recall import Recall
     from qmd.engine.retrieval.adjust import Guide
     from qmd.engine.retrieval.pipeline import Pipeline
     from qmd.engine.upkeep.backup import BackupMethods
@@ -53,7 +47,6 @@ if TYPE_CHECKING:
     from qmd.engine.upkeep.status import StatusMethods
     from qmd.features.public import Methods
     from qmd.types.cancelling import Cancelled
-    from qmd.types.packs import Pack
 
     class _Methods(
         CollectionMethods,
@@ -61,10 +54,8 @@ if TYPE_CHECKING:
         DocumentMethods,
         FieldMethods,
         LinkMethods,
-        CitationMethods,
         AbsenceMethods,
         MarkMethods,
-        PackMethods,
         UpdateMethods,
         EmbeddingMethods,
         StatusMethods,
@@ -93,9 +84,7 @@ else:
             """,
             "qmd.engine.documents.fields.FieldMethods": "field_values fields fields_of tags",
             "qmd.engine.documents.links.LinkMethods": "backlinks link_lists links orphans unresolved_links",
-            "qmd.engine.documents.citing.CitationMethods": "cite_check quote_check",
             "qmd.engine.explain.lookup.AbsenceMethods": "absence",
-            "qmd.engine.packing.verify.PackMethods": "verify_pack",
             "qmd.engine.marking.MarkMethods": "mark marks marks_digest pin unmark unpin",
             "qmd.engine.indexing.update.UpdateMethods": "rescan update",
             "qmd.engine.embedding.embed.EmbeddingMethods": "embed embed_texts missing_vectors",
@@ -126,7 +115,6 @@ class Index(_Methods):
         self.notes = workspace.notes
         self._lock = threading.Lock()
         self._pipeline: Pipeline | None = None
-        self._given: Given | None = None
         self._restricted: dict[Permissions, tuple[Index, Index]] = {}
 
     def __enter__(self) -> Self:
@@ -241,91 +229,6 @@ class Index(_Methods):
         from qmd.engine.marks import MarksOf
 
         return MarksOf(self._workspace).guidance
-
-    def recall(
-        self,
-        prompt: str,
-        *,
-        threshold: float | None = None,
-        tokens: int = PROMPT_TOKENS,
-        known: Collection[str] = (),
-        words_only: bool = False,
-        cancelled: Cancelled | None = None,
-    ) -> Recall:
-        """Return passages that answer a prompt to an agent; none if nothing seems to. See `engine.recall`.
-
-        `words_only` needs no models.
-        """
-        from qmd.engine.recall import recall
-
-        kind: SearchKind = "search" if words_only else "query"
-        return recall(
-            self._store,
-            self.config,
-            lambda request: self.run(kind, request, cancelled=cancelled),
-            prompt,
-            threshold=threshold,
-            tokens=tokens,
-            known=known,
-        )
-
-    def pack(
-        self,
-        goal: str | SearchRequest,
-        *,
-        since: str | None = None,
-        session: str | None = None,
-        again: bool = False,
-        **options: Unpack[HybridSearchOptions],
-    ) -> Pack:
-        """Return the evidence for a question or a task: passages by document, within `tokens` as Markdown.
-
-        Args:
-            goal: One question or several, or a task.
-            since: The id or the text of an earlier pack: give only new or changed passages since.
-            session: A name. Passages that it was given before are only named.
-            again: Whether such passages are repeated.
-            options: Those of `query`; `tokens` are 4,000 unless given.
-
-        Raises:
-            UsageError: A value is out of range.
-            NotFoundError: The earlier pack is not known.
-        """
-        from qmd.engine.packing.packs import PackRequest
-
-        return self.run_pack(PackRequest(make_request("query", goal, options), since, session, again))
-
-    def run_pack(
-        self,
-        request: PackRequest,
-        *,
-        run: Callable[[SearchRequest], SearchResponse] | None = None,
-        given: Given | None = None,
-        render: Callable[[Pack], str] | None = None,
-        cancelled: Cancelled | None = None,
-    ) -> Pack:
-        """Make a pack. Raises as `pack`, and `CancelledError` as soon as `cancelled` returns true.
-
-        Args:
-            request: What to pack.
-            run: Runs the searches; by default this index does.
-            given: Remembers the passages of sessions; by default as long as the index is open.
-            render: Makes the text that must fit into the tokens; by default Markdown.
-            cancelled: Whether the caller has left.
-        """
-        from qmd.engine.given import GivenInMemory
-        from qmd.engine.packing import markdown, packs
-
-        with self._lock:
-            self._given = self._given or GivenInMemory()
-        return packs.make_pack(
-            self._store,
-            self.config,
-            run or (lambda search: self.run("query", search, cancelled=cancelled)),
-            request,
-            given or self._given,
-            render or markdown.render,
-        )
 
     def why(self, reference: str, kind: SearchKind, request: SearchRequest) -> Why:
         """Explain why a document, or a file on disk, is or is not among the results of a search.

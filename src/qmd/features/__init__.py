@@ -66,6 +66,18 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             **{name: f"posts:{name}" for name in ("Post", "Section")},
         },
     },
+    # Packs, which are passages for a goal, and citations with their checks.
+    "evidence": {
+        "qmd.commands": {"pack": "pack:pack", "cite": "cite:cite"},
+        "qmd.exports": {name: f"types:{name}" for name in ("CitationCheck", "CitationReport")},
+        "qmd.parts": {
+            **dict.fromkeys(("pack", "run_pack"), "packs:PackMethods"),
+            "verify_pack": "verify:VerificationMethods",
+            **dict.fromkeys(("cite_check", "quote_check"), "citing:CitationMethods"),
+        },
+        "qmd.operations": {"POST /pack": "operations:PACK", "POST /cite": "operations:CITE"},
+        "qmd.arguments": {"query.pack": "tools:PACK", "get.quote": "tools:QUOTE"},
+    },
     # Hooks, skills, settings and sessions of the programs of AI agents.
     "agents": {
         "qmd.commands": {
@@ -76,7 +88,8 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "mcp uninstall": "commands:uninstall_mcp",
         },
         "qmd.formats": _suffixes(_TRANSCRIPTS),
-        "qmd.parts": {"add_sessions": "sessions:SessionMethods"},
+        "qmd.parts": {"add_sessions": "sessions:SessionMethods", "recall": "recall:RecallMethods"},
+        "qmd.operations": {"POST /recall": "operations:RECALL"},
         "qmd.checks": {"agents": "checks:checks"},
         "qmd.notes": {"session": "session_notes:SESSION"},
     },
@@ -105,18 +118,22 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 #: The commands of features: section of the help, the command that stands before it there, its traits as
 #: `qmd.cli.commands` has them, and its description. Commands of groups describe themselves.
 COMMANDS: Mapping[str, tuple[str, str, str, str]] = {
+    "pack": ("Search", "similar", "agents", "Collect the passages for a goal, for a language model."),
+    "cite": ("Read", "tags", "agents", "Check what a text cites and quotes."),
     "bench": ("Search", "why", "", "Measure search quality on questions with known answers."),
     "archive": ("Read", "cite", "no-index agents", "Read and search an archive of authors' posts."),
     "skill": ("Serve", "keys", "no-index", "Install the skill that teaches agents to use qmd."),
     "hook": ("Serve", "skill", "", "Give agents your notes that answer a prompt."),
     "migrate": ("Index", "restore", "", "Take over the collections of tobi/qmd."),
 }
+#: The features that a feature imports.
+NEEDS: Mapping[str, tuple[str, ...]] = {"agents": ("evidence",)}
 _HERE = os.path.dirname(__file__)
 
 
 def is_here(feature: str) -> bool:
-    """Return whether the folder of a feature is part of this installation."""
-    return os.path.isdir(os.path.join(_HERE, feature))
+    """Return whether a feature, with those that it needs, is part of this installation."""
+    return os.path.isdir(os.path.join(_HERE, feature)) and all(map(is_here, NEEDS.get(feature, ())))
 
 
 def rows(group: str) -> Iterator[tuple[str, str, str]]:

@@ -21,10 +21,22 @@ if TYPE_CHECKING:
     from qmd.features.evaluation.benchmarking import Benchmark as Benchmark
     from qmd.features.evaluation.benchmarking import EvaluationMethods
     from qmd.features.evaluation.modes import Evaluation as Evaluation
-
+    from qmd.features.agents.recall import RecallMethods
+    from qmd.features.evidence.citing import CitationMethods
+    from qmd.features.evidence.packs import PackMethods
+    from qmd.features.evidence.types import CitationCheck as CitationCheck, CitationReport as CitationReport
+    from qmd.features.evidence.verify import VerificationMethods
     from qmd.features.secrets.places import SecretMethods
 
-    class Methods(EvaluationMethods, SecretMethods, SessionMethods):
+    class Methods(
+        CitationMethods,
+        EvaluationMethods,
+        PackMethods,
+        RecallMethods,
+        SecretMethods,
+        SessionMethods,
+        VerificationMethods,
+    ):
         """The methods of `Index` that features have."""
 # isort: on
 

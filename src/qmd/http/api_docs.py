@@ -15,9 +15,10 @@ from starlette.routing import Route
 
 from qmd._version import __version__
 from qmd.api.arguments import MAX_NAME, NOT_BLANK
+from qmd.api.operation import Operation
 from qmd.api.reading import Schema, schemas
 from qmd.api.results import Note
-from qmd.api.table import TABLE, Operation
+from qmd.api.table import TABLE
 from qmd.http.status import OPERATIONS, Unhealthy
 from qmd.server.errors import ALWAYS, REASONS, Error
 from qmd.text.filters import MAX_DEPTH, MAX_NODES, TEXT_OPERATORS

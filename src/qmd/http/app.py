@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from qmd.api.table import TABLE
+from qmd.api.table import OPERATIONS, TABLE
 from qmd.errors import QmdError
 from qmd.http import api_docs, status
 from qmd.http.routing import route
@@ -106,6 +106,16 @@ def api(
         )
         return Response(answer, media_type="application/octet-stream")
 
+    def without(operation: str) -> Route:
+        """Return the route of an operation of a feature that is not here."""
+
+        async def refuse(request: Request) -> Response:
+            OPERATIONS.load(operation)
+            raise AssertionError
+
+        method, path = operation.split()
+        return Route(path, refuse, methods=[method])
+
     async def answer_without_pages(request: Request) -> Response:
         return answer(501, missing)
 
@@ -120,6 +130,7 @@ def api(
 
     routes = [
         *(route(operation, index_host) for operation in TABLE),
+        *map(without, OPERATIONS.missing),
         *(Route(each.path, each.run, methods=[each.method]) for each in status.OPERATIONS),
         *([] if commands is None else [Route(RUN, run, methods=["POST"])]),
         mcp.route,

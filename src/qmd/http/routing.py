@@ -13,8 +13,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from qmd.api.operation import Operation
 from qmd.api.reading import decode_object, fields_of, read
-from qmd.api.table import Operation
 from qmd.engine.index import Index
 from qmd.errors import UsageError
 from qmd.models.base import Cancelled

@@ -9,7 +9,7 @@ from msgspec import Struct, json
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qmd.api.table import Operation
+from qmd.api.operation import Operation
 from qmd.errors import QmdError
 from qmd.server.access import index_of
 from qmd.server.errors import answer

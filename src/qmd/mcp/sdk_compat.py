@@ -16,7 +16,7 @@ from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data
 from qmd.api.reading import read
 from qmd.api.texts import error_text
 from qmd.errors import QmdError
-from qmd.mcp.tool import Result, Subject, Tool, failure
+from qmd.mcp.tool import Result, Subject, Tool, failure, require_features
 from qmd.text.wording import encodable
 
 Context = ServerRequestContext[Any, Any]
@@ -59,6 +59,7 @@ class ToolMethods(Generic[Subject]):
         if tool is None:
             refuse(f"Unknown tool: {params.name}")
         try:
+            require_features(tool.name, params.arguments or ())
             arguments = read(
                 tool.about.arguments,
                 params.arguments or {},

@@ -17,7 +17,6 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec import to_builtins
 
 from qmd._version import __version__
-from qmd.api.arguments import PackArguments
 from qmd.api.results import Document
 from qmd.api.texts import error_text
 from qmd.engine.index import Index
@@ -92,12 +91,10 @@ class Methods:
         self._text_resources = text_resources
 
     async def call_tool(self, ctx: Context, tool: Tool[Reader], arguments: Any) -> Result:
-        if ctx.request is None and isinstance(arguments, PackArguments):
-            arguments = arguments.in_session(_STDIO)
-        client = client_of(ctx)
+        client, session = client_of(ctx), _STDIO if ctx.request is None else None
 
         def run(index: Index, cancelled: Cancelled) -> Result:
-            return tool.run(Reader(index_for(ctx, index), client), arguments, cancelled)
+            return tool.run(Reader(index_for(ctx, index), client, session), arguments, cancelled)
 
         async with _reporting(ctx, tool.name):
             result = await self._host.call(run, models=tool.models, slow=tool.slow)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from qmd.api.reading import Request, Schema, camel, schemas
-from qmd.api.table import Tool as Description
+from qmd.api.operation import Tool as Description
+from qmd.api.reading import Request, Schema, camel, schemas, with_more
 from qmd.models.base import Cancelled
+from qmd.plugins import Table
 
 #: The JSON of a `CallToolResult`.
 Result = dict[str, Any]
@@ -54,6 +56,47 @@ class Tool(Struct, Generic[Subject], frozen=True):
         if about.result is not None:
             entry["outputSchema"] = output_schema(about.result, about.hidden)
         return entry
+
+
+class Addition(Struct, frozen=True):
+    """Arguments that a feature adds to a tool.
+
+    Attributes:
+        tool: The name of the tool.
+        arguments: Their types and defaults by name.
+        run: Answers calls that give the first of them.
+        before: The argument before which they are listed; "" for the end.
+        unlisted: Those that are left out of the description.
+    """
+
+    tool: str
+    arguments: Mapping[str, tuple[Any, Any]]
+    run: Handler[Any]
+    before: str = ""
+    unlisted: tuple[str, ...] = ()
+
+    def to(self, tool: Tool[Subject]) -> Tool[Subject]:
+        """Return a tool with the arguments."""
+        first, (_, default) = next(iter(self.arguments.items()))
+
+        def run(subject: Subject, arguments: Any, cancelled: Cancelled) -> Result:
+            handler = tool.run if getattr(arguments, first) == default else self.run
+            return handler(subject, arguments, cancelled)
+
+        arguments = with_more(tool.about.arguments, self.arguments, self.before)
+        unlisted = (*tool.about.unlisted, *self.unlisted)
+        return replace(tool, about=replace(tool.about, arguments=arguments, unlisted=unlisted), run=run)
+
+
+#: What features and other packages add to tools, by the tool and the first argument: `get.quote`.
+ADDITIONS = Table("qmd.arguments", {}, Addition)
+
+
+def require_features(tool: str, arguments: Iterable[str]) -> None:
+    """Raise `PluginError` if an argument of a tool is one of a feature that is not here."""
+    for name in arguments:
+        if f"{tool}.{name}" in ADDITIONS.missing:
+            ADDITIONS.load(f"{tool}.{name}")
 
 
 def by_name(*tools: Tool[Subject]) -> dict[str, Tool[Subject]]:

@@ -8,19 +8,18 @@ from typing import Any
 from msgspec import Struct, json, to_builtins
 
 from qmd.api import operations
-from qmd.api.arguments import MultiGetBody, Nothing, PackArguments, SearchArguments
+from qmd.api.arguments import MultiGetBody, Nothing, SearchArguments
+from qmd.api.operation import Operation
 from qmd.api.reading import camel
 from qmd.api.results import Document, SearchResults
-from qmd.api.table import TABLE, GetArguments, Operation
-from qmd.api.texts import READ_LINES, heading, hit_line, passage, quotation_text, skipped_text
+from qmd.api.table import TABLE, GetArguments
+from qmd.api.texts import READ_LINES, heading, hit_line, notes, passage, skipped_text
 from qmd.engine.documents.fitting import Limit, fit_page, fit_pages, fit_response, most_bytes
 from qmd.engine.documents.pages import Page, Pages, Skipped
 from qmd.engine.index import Index
-from qmd.engine.packing.markdown import notes
 from qmd.engine.requests import SearchKind
-from qmd.mcp import packs
 from qmd.mcp.clients import Client
-from qmd.mcp.tool import Handler, Result, Tool, by_name, text
+from qmd.mcp.tool import ADDITIONS, Handler, Result, Tool, by_name, text
 from qmd.models.base import Cancelled
 from qmd.text.wording import visible
 from qmd.types import Hit, SearchResponse
@@ -34,10 +33,11 @@ _OPTION = "maxTokens"
 
 
 class Reader(Struct, frozen=True):
-    """The index as a client may see it, and the client."""
+    """The index as a client may see it, the client, and its session unless calls name it."""
 
     index: Index
     client: Client
+    session: str | None = None
 
 
 def _search(kind: SearchKind) -> Handler[Reader]:
@@ -65,12 +65,6 @@ def _search(kind: SearchKind) -> Handler[Reader]:
     return run
 
 
-def _query(reader: Reader, arguments: PackArguments, cancelled: Cancelled) -> Result:
-    if arguments.wants_pack:
-        return packs.answer(reader.index, reader.client, arguments, cancelled)
-    return _search("query")(reader, arguments, cancelled)
-
-
 def _passages(hits: Sequence[Hit]) -> str:
     """Return the passage of each hit below the reference to read on."""
     return "\n\n".join([f"To read on, give get an address ({READ_LINES} lines):", *map(passage, hits)])
@@ -82,8 +76,6 @@ def _get(reader: Reader, arguments: GetArguments, cancelled: Cancelled) -> Resul
     There is no structured content, because some clients show it in place of the document.
     """
     index = reader.index
-    if arguments.quote is not None:
-        return _quoted(index, arguments, arguments.quote)
     indexed_at = index.indexed_at()
     page = index.get(arguments.file, from_line=arguments.from_line, max_lines=arguments.max_lines)
     links = _links(index, page) if arguments.links else []
@@ -113,19 +105,6 @@ def _first(lines: Sequence[str], most: int) -> list[str]:
     """Return the first lines, and one that counts the others."""
     more = len(lines) - most
     return [*lines[:most], *([f"and {more:,} more"] if more > 0 else [])]
-
-
-def _quoted(index: Index, arguments: GetArguments, quote: str) -> Result:
-    """Return if a quotation stands in a document, its place, and the lines there."""
-    indexed_at = index.indexed_at()
-    first, count = arguments.from_line, arguments.max_lines
-    lines = "" if first is None else f":{first}" if count is None else f":{first}:{count}"
-    check = index.quote_check(arguments.file + lines, quote)
-    content = [text(quotation_text(check))]
-    if check.file is not None and check.first_line is not None and check.last_line is not None:
-        page = index.get(f"{check.file}:{check.first_line}-{check.last_line}")
-        content.append(_embedded(Document.of(page, line_numbers=arguments.line_numbers)))
-    return {"content": content, "_meta": {"indexedAt": indexed_at}}
 
 
 def _multi_get(reader: Reader, arguments: MultiGetBody, cancelled: Cancelled) -> Result:
@@ -195,7 +174,7 @@ def _left_out(pages: Pages) -> str:
 _HANDLERS: dict[str, Handler[Reader]] = {
     "search": _search("search"),
     "vsearch": _search("vsearch"),
-    "query": _query,
+    "query": _search("query"),
     "get": _get,
     "multi_get": _multi_get,
     "status": _status,
@@ -215,3 +194,5 @@ def _run(operation: Operation) -> Handler[Reader]:
 TOOLS: dict[str, Tool[Reader]] = by_name(
     *(Tool(row.name, row.tool, _run(row), row.models, row.slow) for row in TABLE if row.tool is not None)
 )
+for _addition in ADDITIONS.parts():
+    TOOLS[_addition.tool] = _addition.to(TOOLS[_addition.tool])

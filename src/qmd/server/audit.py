@@ -16,7 +16,8 @@ from typing import Any
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from qmd.api.table import TABLE, Operation
+from qmd.api.operation import Operation
+from qmd.api.table import TABLE
 from qmd.errors import StoreError
 from qmd.server.keys import key_of
 

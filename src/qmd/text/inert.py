@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from qmd.text.regex import lazy
 from qmd.text.uris import to_uri
+from qmd.text.wording import visible
 
 #: The beginnings of special tokens of models, and of elements that agents read as said by their own program.
 _TOKEN = lazy(
@@ -25,6 +26,11 @@ def inert(text: str, *, tags: bool = False) -> str:
     """Return a text in which special tokens of models, and with `tags` all tags, are escaped as in HTML."""
     text = _TOKEN.sub(lambda match: _HARMLESS[match[0]], text) if "<" in text or "[" in text else text
     return _TAG.sub("&lt;", text) if tags else text
+
+
+def escaped(text: str) -> str:
+    """Return a text with its lines, in which control characters and tokens of models are escaped."""
+    return inert("\n".join(visible(line.replace("\t", "    ")) for line in text.split("\n")))
 
 
 def inert_address(address: str, *, tags: bool = False) -> str:

@@ -98,12 +98,6 @@ from qmd.types.lists import (
 from qmd.types.lists import (
     ValueCount as ValueCount,
 )
-from qmd.types.packs import (
-    Pack as Pack,
-)
-from qmd.types.packs import (
-    PackedPassage as PackedPassage,
-)
 from qmd.types.search import (
     Hit as Hit,
 )

@@ -10,8 +10,9 @@ from urllib.parse import quote
 
 import pytest
 
+from qmd.api.operation import Operation
 from qmd.api.reading import fields_of
-from qmd.api.table import TABLE, Operation
+from qmd.api.table import TABLE
 from tests.clients import Server, server_of
 from tests.library import LIBRARY
 from tests.repositories import Repository, needs_git

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from qmd.api.table import TABLE, Operation
+from qmd.api.operation import Operation
+from qmd.api.table import TABLE
 from tests.clients import Answer, Server, server_of
 from tests.edge.cli.test_help import ALL
 from tests.users import User

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from qmd.engine.given import GivenFiles
 from qmd.features.agents.agents import AGENTS, HOOKED
 from qmd.features.agents.hook_settings import EVENTS
 from qmd.features.agents.hooks import TARGETS
+from qmd.features.evidence.given import GivenFiles
 from qmd.text import budget
 from tests.users import MakeUser, User
 

@@ -230,7 +230,7 @@ def test_secrets_lists_places_and_never_what_they_are(whole: qmd.Index) -> None:
 
 
 def test_pins_of_kept_documents_are_not_listed_in_briefings(whole: qmd.Index) -> None:
-    from qmd.engine.recall import briefing
+    from qmd.features.agents.recall import briefing
 
     whole.pin("merger", "kept.md")
     whole.pin("plain", "plain.md")

@@ -21,10 +21,10 @@ _READ = Rule()
 _MEMBERS = {
     # Reading needs no check, because the configuration that it goes by lists the visible collections only.
     _READ: """
-        authors backlinks cite_check collection config contexts documents explain_no_documents field_values
+        authors backlinks collection config contexts documents explain_no_documents field_values
         fields fields_of file_on_disk get history indexed_at link_lists links locations missing_vectors
-        multi_get notes orphans outline pack query quote_check recall recent run run_pack search similar
-        stale tags undescribed unresolved_links verify_pack viewable_file vsearch
+        multi_get notes orphans outline query recent run search similar
+        stale tags undescribed unresolved_links viewable_file vsearch
         close embed_texts limited model_loaded model_provider models pullable release_models settings trust
     """,
     Rule(changes=True, collections="collections"): "embed update",

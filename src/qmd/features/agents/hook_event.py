@@ -12,9 +12,9 @@ from qmd.cli.client import NO_SERVER
 from qmd.cli.console import current
 from qmd.cli.parser import UnclearError
 from qmd.config.paths import DEFAULT_INDEX, cache_dir
-from qmd.engine.given import GivenFiles
 from qmd.errors import UsageError
 from qmd.features.agents.agents import AGENTS, hooks_of
+from qmd.features.evidence.given import GivenFiles
 from qmd.text.digest import passage_hash
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class _Event:
     def _briefing(self) -> str:
         if not self._choose_index():
             return ""
-        from qmd.engine.recall import briefing
+        from qmd.features.agents.recall import briefing
 
         if self._starts_server and self._session.refusal == NO_SERVER:
             _start_server(self._session)
@@ -89,7 +89,7 @@ class _Event:
         return briefing(self._index, None if started is None else datetime.fromisoformat(started))
 
     def _passages(self, prompt: str) -> str:
-        from qmd.engine.recall import asked
+        from qmd.features.agents.recall import asked
 
         if not asked(prompt) or not self._choose_index():
             return ""
@@ -111,7 +111,7 @@ class _Event:
 
     def _lost(self) -> str:
         """Return the places of what was given before the last compaction, once."""
-        from qmd.engine.recall import reminder
+        from qmd.features.agents.recall import reminder
 
         name = f"{self._name} compacted"
         text = reminder(self._given.best_first(name))

@@ -14,8 +14,8 @@ from msgspec import Meta
 
 from qmd._version import __version__
 from qmd.api.arguments import Name, Nothing, Query
+from qmd.api.operation import Tool as Description
 from qmd.api.reading import Request
-from qmd.api.table import Tool as Description
 from qmd.features.archive import rendering
 from qmd.features.archive.archive import Archive, PostText
 from qmd.mcp.sdk_compat import UNCHANGING, Context, ToolMethods, hide_internal_errors, send_as_is

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct, field
 
 from qmd.store.base import Store
-from qmd.text.blocks import front_matter_end
-from qmd.text.paragraphs import paragraphs
+from qmd.text.blocks import fences, front_matter_end
+from qmd.text.passages import divide
 from qmd.types import Anchor, Document, Hit, Snippet
 from qmd.types.notes import Note
 
@@ -20,6 +20,11 @@ LEAST = 0.1
 BESIDE = 0.5
 #: The exponents of the score of the document, and of that of the passage relative to the document's best.
 OF_DOCUMENT, OF_PASSAGE = 3, 2
+
+#: A code fence up to this many characters is one paragraph.
+_FENCE = 1_600
+#: Paragraphs are looked for in this many characters of a document, which takes about a second.
+_MOST = 8_000_000
 
 
 class Source(Struct):
@@ -116,3 +121,25 @@ def sources(
             if hit.file in read:
                 read[hit.file].add(question, hit, skip)
     return [*read.values()]
+
+
+def paragraphs(text: str) -> list[tuple[int, int]]:
+    """Return the [start, end) spans of the paragraphs of a text, in order, without the space between them.
+
+    They depend on the text alone and not on a query, so the same paragraph is recognized in another pack.
+    Long paragraphs are divided at the ends of lines or sentences; code in a fence is not.
+    """
+    text = text[:_MOST]
+    body = front_matter_end(text)
+    spans = [(0, len(text[:body].rstrip()))] if body else []
+    kept = [fence for fence in fences(text, body) if fence[1] - fence[0] <= _FENCE]
+    at = 0
+    for start, end in divide(text, body, len(text)):
+        while at < len(kept) and kept[at][1] <= start:
+            at += 1
+        inside = at < len(kept) and kept[at][0] < start < kept[at][1]
+        if inside and spans and spans[-1][1] > body:
+            spans[-1] = spans[-1][0], end
+        else:
+            spans.append((start, end))
+    return [(start, start + len(text[start:end].rstrip())) for start, end in spans]

@@ -18,7 +18,7 @@ from qmd.errors import SourceError
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
-    from qmd.types import Pack
+    from qmd.features.evidence.types import Pack
 
 _TOKENS = 4_000
 _VERIFY = "verify"
@@ -66,9 +66,9 @@ def pack(session: Session, /, text: tuple[str, ...], since: str | None, **argume
         _verify(session, text[1])
         return
     from qmd.config.paths import cache_dir
-    from qmd.engine.given import GivenFiles
-    from qmd.engine.packing import markdown
-    from qmd.engine.packing.packs import PackRequest
+    from qmd.features.evidence import markdown
+    from qmd.features.evidence.given import GivenFiles
+    from qmd.features.evidence.packs import PackRequest
 
     if arguments["again"] and arguments["session"] is None:
         fail("--again needs --session ID")
@@ -105,7 +105,7 @@ def _earlier(name: str) -> str:
 
 
 def _read(name: str) -> str:
-    from qmd.engine.packing.reading import MAX_BYTES
+    from qmd.features.evidence.markdown import MAX_BYTES
 
     try:
         if name == "-":

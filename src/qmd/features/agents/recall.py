@@ -4,30 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from qmd.engine.packing import markdown
-from qmd.engine.packing.candidates import OF_PASSAGE
-from qmd.engine.packing.packer import Known, Packed, Packer
-from qmd.engine.requests import PROMPT_TOKENS, SearchRequest
+from qmd.engine.access.rules import Rule
+from qmd.engine.parts import Part
+from qmd.engine.requests import PROMPT_TOKENS, SearchKind, SearchRequest
 from qmd.errors import QmdError, TokensError
+from qmd.features.evidence import markdown
+from qmd.features.evidence.candidates import OF_PASSAGE
+from qmd.features.evidence.packer import Known, Packed, Packer
+from qmd.features.evidence.types import Pack
 from qmd.text import budget
 from qmd.text.digest import passage_hash
 from qmd.text.inert import inert, inert_address
 from qmd.text.regex import lazy
 from qmd.text.wording import plain, plural
-from qmd.types import Pack
 from qmd.types.sessions import TRANSCRIPTS
 from qmd.types.traces import Likelihood, Signal
 
 if TYPE_CHECKING:
+    from qmd.engine.index import Index
     from qmd.engine.marks import StoredMark
     from qmd.engine.upkeep.status import Status
     from qmd.store.base import Store
     from qmd.types import Config, Document, Hit, SearchResponse
+    from qmd.types.cancelling import Cancelled
 
 #: The most tokens of a briefing.
 BRIEFING = 300
@@ -81,6 +85,38 @@ class Recall(Struct, frozen=True):
     relevance: Mapping[str, float] = field(
         default_factory=dict
     )  #: The scores of the passages by their hashes
+
+
+class RecallMethods(Part):
+    """The method of `Index` that answers prompts."""
+
+    _rules: Mapping[str, Rule] = {"recall": Rule()}
+
+    def recall(
+        self,
+        prompt: str,
+        *,
+        threshold: float | None = None,
+        tokens: int = PROMPT_TOKENS,
+        known: Collection[str] = (),
+        words_only: bool = False,
+        cancelled: Cancelled | None = None,
+    ) -> Recall:
+        """Return passages that answer a prompt to an agent; none if nothing seems to.
+
+        `words_only` needs no models.
+        """
+        index = cast("Index", self)
+        kind: SearchKind = "search" if words_only else "query"
+        return recall(
+            self._workspace.store,
+            index.config,
+            lambda request: index.run(kind, request, cancelled=cancelled),
+            prompt,
+            threshold=threshold,
+            tokens=tokens,
+            known=known,
+        )
 
 
 def recall(

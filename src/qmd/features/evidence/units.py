@@ -36,7 +36,7 @@ _UNSPACED_UNITS = frozenset(
 
 
 class Words(Protocol):
-    """The words of a text; see `qmd.text.verbatim.Words`."""
+    """The words of a text; see `qmd.features.evidence.verbatim.Words`."""
 
     @property
     def folded(self) -> Sequence[str]: ...

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from qmd.engine.documents.library import Library
 from qmd.errors import AmbiguousReferenceError, QmdError, UsageError
-from qmd.text.citations import Citation, shorter_paths
+from qmd.features.evidence.citations import Citation, shorter_paths
+from qmd.features.evidence.types import Lines, Standing
 from qmd.types import Document, Section
-from qmd.types.citations import Lines, Standing
 
 #: Missing documents for which similar names are looked for: a quarter of a second each at 100,000 names.
 _MOST_SIMILAR = 10

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, islice
 
+from qmd.features.evidence.types import Lines, Verdict
+from qmd.features.evidence.verbatim import Place, Words, exact_places, is_negation
 from qmd.text.regex import lazy
-from qmd.text.verbatim import Place, Words, exact_places, is_negation
-from qmd.types.citations import Lines, Verdict
 
 #: `...`, `[...]` and the like in a quotation: something is left out.
 ELLIPSIS = lazy(r"(?<!\s)\s*+(?:[\[(［（]\s*+(?:\.{3}|…)\s*+[\])］）]|\.{3,}+|…++)\s*+")

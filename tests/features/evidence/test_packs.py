@@ -9,8 +9,8 @@ import pytest
 from msgspec import json
 
 import qmd
-from qmd.engine.packing import markdown
 from qmd.errors import NotFoundError, TokensError, UsageError
+from qmd.features.evidence import markdown
 from qmd.text import budget
 from tests.conftest import Notes
 

@@ -21,7 +21,7 @@ from qmd.errors import SourceError
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
-    from qmd.types.citations import CitationReport
+    from qmd.features.evidence.types import CitationReport
 
 _COLUMNS = (
     *("line", "column", "citation", "standing", "message", "quote", "file", "address", "first_line"),

@@ -21,11 +21,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from qmd.features.evidence.citations import Citation
+from qmd.features.evidence.verbatim import Words
 from qmd.text.blocks import fences
-from qmd.text.citations import Citation
 from qmd.text.regex import lazy
 from qmd.text.tokens import UNSPACED
-from qmd.text.verbatim import Words
 
 _LETTERS = lazy(rf"[^\W_{UNSPACED}]")
 #: Marks of quotations, and the empty lines that end them.

@@ -1,4 +1,4 @@
-"""Packs as Markdown: writing them, and reading the passages of one again.
+"""Packs as Markdown: writing them, and reading the passages of one again, also from JSON.
 
 A passage may contain anything, so it stands in a fence that is longer than those inside, and control
 characters are escaped, as is what a model could take for a change of the speaker.
@@ -7,20 +7,27 @@ characters are escaped, as is what a model could take for a change of the speake
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from typing import Any
 
-from qmd.text.inert import inert
+from msgspec import Struct, json
+
+from qmd.api.texts import notes
+from qmd.errors import UsageError
+from qmd.features.evidence.types import Pack, PackedPassage
+from qmd.text.inert import escaped, inert
 from qmd.text.regex import lazy
 from qmd.text.wording import plural, visible
-from qmd.types import Pack, PackedPassage, Stage
 
 #: Characters of the goal that the heading shows, and of the section of a passage.
 _GOAL, _SECTION = 120, 120
 _AGAIN = "again: "
 _RUN = lazy(r"^[ \t]*(`{3,})", re.M)
 _HEADER = lazy(r"\[\d+\] (?P<file>.+?):(?P<place>(?:[a-z]{0,20}\d+)(?:-\d+)?) (?P<hash>[0-9a-f]{8})(?: .*)?")
+#: A larger file is no pack.
+MAX_BYTES = 20_000_000
 #: The line of a pack that names it.
-ID = lazy(r"^Pack (?P<id>[0-9a-f]{8}):", re.M)
+_ID = lazy(r"^Pack (?P<id>[0-9a-f]{8}):", re.M)
 
 
 def heading(pack: Pack) -> str:
@@ -49,13 +56,6 @@ def remarks(pack: Pack) -> Iterator[str]:
     yield from notes(stage for stage in pack.stages if stage.stage != "answer")
 
 
-def notes(stages: Iterable[Stage]) -> Iterator[str]:
-    """Yield a line for each step of a search that the reader should know of, such as one that did not run."""
-    for stage in stages:
-        if stage.notable:
-            yield f"Note: {stage.stage}: {inert(visible(stage.reason or stage.status))}"
-
-
 def passage(each: PackedPassage) -> str:
     """Return a passage with its header, in a fence that it cannot end."""
     if each.again:
@@ -80,11 +80,6 @@ def header(passage: PackedPassage) -> str:
     return inert(f"[{passage.number}] {' '.join(filter(None, parts))}{also}{apart}")
 
 
-def escaped(text: str) -> str:
-    """Return a text with its lines, in which control characters and tokens of models are escaped."""
-    return inert("\n".join(visible(line.replace("\t", "    ")) for line in text.split("\n")))
-
-
 def passages(text: str) -> Iterator[tuple[str, str, str, str]]:
     """Yield the file, place, hash and escaped text of the passages of a pack in Markdown."""
     lines = text.split("\n")
@@ -98,3 +93,39 @@ def passages(text: str) -> Iterator[tuple[str, str, str, str]]:
         end = next((end for end in range(at + 1, len(lines)) if lines[end] == fence), len(lines))
         yield match["file"], match["place"], match["hash"], "\n".join(lines[at + 1 : end])
         at = end + 1
+
+
+class Cited(Struct, frozen=True):
+    """A passage as a pack names it: its file, its lines or place there, its hash, and its text, escaped."""
+
+    file: str
+    place: str
+    hash: str
+    text: str
+
+    @property
+    def address(self) -> str:
+        return f"{self.file}:{self.place}"
+
+
+def read_pack(text: str) -> list[Cited]:
+    """Return the passages of a pack whose text it has. Raises `UsageError` if the text is no pack."""
+    if text.lstrip().startswith("{"):
+        return _from_json(text)
+    if not _ID.search(text[:1_000]):
+        raise UsageError("this is no pack", "give a file that 'qmd pack' has printed")
+    return [Cited(*each) for each in passages(text)]
+
+
+def _from_json(text: str) -> list[Cited]:
+    try:
+        data: Any = json.decode(text)
+        return [
+            Cited(each["file"], each["place"], each["hash"], escaped(each["text"]))
+            for each in data["passages"]
+            if each.get("text")
+        ]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise UsageError(
+            "this is no pack in JSON", "give a file that 'qmd pack --json' has printed"
+        ) from error

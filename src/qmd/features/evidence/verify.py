@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
 
+from qmd.engine.access.rules import Rule
 from qmd.engine.deadline import Deadline
-from qmd.engine.documents.citing import SECONDS, address_of
-from qmd.engine.documents.edited import Edited
 from qmd.engine.documents.library import Library
-from qmd.engine.packing.markdown import escaped
-from qmd.engine.packing.reading import Cited, read_pack
 from qmd.engine.parts import Part
 from qmd.engine.workspace import Workspace
 from qmd.errors import NotFoundError, SourceError
+from qmd.features.evidence.citing import SECONDS, address_of
+from qmd.features.evidence.edited import Edited
+from qmd.features.evidence.markdown import Cited, read_pack
+from qmd.features.evidence.standing import Rows, holds
+from qmd.features.evidence.types import Lines, Verdict
 from qmd.store.values import Scope
 from qmd.text import tokens
 from qmd.text.anchors import span, split_anchor
 from qmd.text.digest import passage_hash
+from qmd.text.inert import escaped
 from qmd.text.query import parse
-from qmd.text.standing import Rows, holds
 from qmd.text.uris import is_uri, parse_uri, split_location
 from qmd.text.wording import visible
 from qmd.types import Document
-from qmd.types.citations import Lines, Verdict
 
 Standing = Literal["holds", "moved", "changed", "gone", "unchecked"]
 _STANDINGS: dict[str, Standing] = {
@@ -53,8 +54,10 @@ class PassageCheck(Struct, frozen=True):
     difference: str = ""  #: What differs, as `[-in the pack-] {+in the document+}`
 
 
-class PackMethods(Part):
-    """Check packs."""
+class VerificationMethods(Part):
+    """The method of `Index` that checks packs."""
+
+    _rules: Mapping[str, Rule] = {"verify_pack": Rule()}
 
     def verify_pack(self, text: str, *, timeout: float = SECONDS) -> tuple[PassageCheck, ...]:
         """Tell whether the passages of a pack, in Markdown or JSON, still stand where it says.

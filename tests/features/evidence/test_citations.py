@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import qmd
-from qmd.engine.documents.citing import MAX_DRAFT
-from qmd.text import verbatim
-from qmd.text.standing import Rows, holds
-from qmd.types.citations import CitationCheck
+from qmd.features.evidence import verbatim
+from qmd.features.evidence.citing import MAX_DRAFT
+from qmd.features.evidence.standing import Rows, holds
+from qmd.features.evidence.types import CitationCheck
 from tests.citations import Case, Generator, drafts
 from tests.conftest import Notes
 from tests.files import CLAUDE, lines, pdf

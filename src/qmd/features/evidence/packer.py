@@ -9,24 +9,25 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from qmd.engine.documents.citing import address_of
-from qmd.engine.packing import choice, markdown
-from qmd.engine.packing.candidates import Source, sources
 from qmd.engine.requests import MAX_PASSAGES, SearchRequest
 from qmd.engine.retrieval.filters import Asked, read_request, scope_of
 from qmd.engine.retrieval.plan import main_search, read_query_document
 from qmd.errors import TokensError
+from qmd.features.evidence import choice, markdown
+from qmd.features.evidence.candidates import Source, sources
+from qmd.features.evidence.choice import contained, shingles
+from qmd.features.evidence.citing import address_of
+from qmd.features.evidence.questions import questions
+from qmd.features.evidence.types import Pack, PackedPassage
 from qmd.store.base import Store
 from qmd.text import budget
 from qmd.text.cutting import cuts
 from qmd.text.digest import passage_hash
-from qmd.text.inert import inert, inert_address
+from qmd.text.inert import escaped, inert, inert_address
 from qmd.text.outline import sections
 from qmd.text.query import LexicalQuery
-from qmd.text.questions import questions
 from qmd.text.regex import lazy
-from qmd.text.shingles import contained, shingles
-from qmd.types import Config, Pack, PackedPassage, SearchResponse, Section
+from qmd.types import Config, SearchResponse, Section
 from qmd.types.notes import OF_SEARCHES
 
 #: The documents whose paragraphs are candidates for each question.
@@ -343,7 +344,7 @@ def _passage(
         place=address_of(source.document, lines, source.anchors).removeprefix(f"{source.document.file}:"),
         first_line=lines[0],
         last_line=lines[1],
-        hash=passage_hash(markdown.escaped(text))[:HASH],
+        hash=passage_hash(escaped(text))[:HASH],
         section=inert(_section(outline, lines[0]) or _section(outline, lines[1])),
         date=source.document.date[:10],
         score=max(source.scores),

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from msgspec.structs import replace
 
+from qmd.engine.access.rules import Rule
 from qmd.engine.deadline import Deadline
-from qmd.engine.documents.edited import Edited
 from qmd.engine.documents.library import Library, Version
-from qmd.engine.documents.targets import Resolver, Target
 from qmd.engine.parts import Part
 from qmd.engine.workspace import Workspace
 from qmd.errors import NotFoundError, SourceError, UsageError
+from qmd.features.evidence.citations import MAX_CITATIONS, Citation, citations, place_at
+from qmd.features.evidence.edited import Edited
+from qmd.features.evidence.quotations import assigned, by_citation, is_quoted
+from qmd.features.evidence.standing import stands
+from qmd.features.evidence.targets import Resolver, Target
+from qmd.features.evidence.types import CitationCheck, CitationReport, Lines, Standing, Verdict
+from qmd.features.evidence.verbatim import LineNumbers, Words
 from qmd.text.anchors import LINE, anchor_at, span
-from qmd.text.citations import MAX_CITATIONS, Citation, citations, place_at
 from qmd.text.outline import find_section
-from qmd.text.quotations import assigned, by_citation, is_quoted
 from qmd.text.regex import lazy
-from qmd.text.standing import stands
-from qmd.text.verbatim import LineNumbers, Words
 from qmd.text.wording import plural
 from qmd.types import Anchor, Document
 from qmd.types.cancelling import Cancelled
-from qmd.types.citations import CitationCheck, CitationReport, Lines, Standing, Verdict
 
 #: The longest text that is checked, and the most text of documents that is read, in characters.
 MAX_DRAFT = 2_000_000
@@ -36,7 +37,9 @@ _OTHERS = lazy("[\ud800-\udfff]")
 
 
 class CitationMethods(Part):
-    """Check citations."""
+    """The methods of `Index` that check citations."""
+
+    _rules: Mapping[str, Rule] = {"cite_check": Rule(), "quote_check": Rule()}
 
     def cite_check(
         self,

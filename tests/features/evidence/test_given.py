@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from qmd.engine import given
-from qmd.engine.given import Given, GivenFiles, GivenInMemory
 from qmd.errors import StoreError
+from qmd.features.evidence import given
+from qmd.features.evidence.given import Given, GivenFiles, GivenInMemory
 from qmd.text.digest import passage_hash
 
 FIRST, SECOND = passage_hash("the first"), passage_hash("the second")

@@ -13,9 +13,9 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 
+from qmd.features.evidence.units import unit_after, unit_before
 from qmd.text.regex import lazy
 from qmd.text.tokens import MARKS, UNSPACED
-from qmd.text.units import unit_after, unit_before
 
 #: Characters that are not seen: soft hyphens, joiners, byte-order marks.
 _UNSEEN = "\u00ad\u200b-\u200d\u2060\ufe0e\ufe0f\ufeff"

@@ -23,7 +23,7 @@ def test_query_with_pack_gives_passages_once_in_a_session(agent: Agent) -> None:
 
 
 @pytest.mark.slow
-def test_sdk_client_accepts_the_structured_content_of_a_pack(reader: object) -> None:
+def test_sdk_client_accepts_the_structured_content_of_a_pack(librarian: object) -> None:
     import os
     import sys
 
@@ -33,9 +33,12 @@ def test_sdk_client_accepts_the_structured_content_of_a_pack(reader: object) -> 
 
     from tests.users import User
 
-    assert isinstance(reader, User)
+    assert isinstance(librarian, User)
     place = StdioServerParameters(
-        command=sys.executable, args=["-m", "qmd", "mcp"], env=reader.environ, cwd=os.fspath(reader.home)
+        command=sys.executable,
+        args=["-m", "qmd", "mcp"],
+        env=librarian.environ,
+        cwd=os.fspath(librarian.home),
     )
 
     async def talk() -> None:
