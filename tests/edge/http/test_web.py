@@ -176,7 +176,7 @@ def test_language_follows_the_browser(client: Client) -> None:
 @pytest.mark.parametrize(
     ("path", "status", "message"),
     [
-        ("/?q=tag:none", 200, "没有文档：tag:none 0。"),
+        ("/?q=tag:none", 200, "没有文档符合筛选 tag:none。"),
         ("/?q=[nothing:1]", 200, "[nothing:1] 按文字搜索，因为没有文档含有字段“nothing”"),
         ("/?q=[taq:1]%20x", 200, "[taq:1] 按文字搜索，因为没有文档含有字段“taq”。你是否要找 [tag:1]？"),
         ("/?q=[title]%20x", 200, "[title] 按文字搜索。与词语一起使用的筛选需要值：[title:*]"),
