@@ -110,6 +110,22 @@ def test_example_feature_adds_a_note_to_hits_on_every_face(user: User, tmp_path:
         assert "3 min" in server.ask("GET", "/read/notes/long.md").text
 
 
+def test_example_feature_adds_an_operation(user: User, tmp_path: Path) -> None:
+    pip_install(user, EXAMPLES / "qmd-reading-time", tmp_path / "site")
+    (user.notes / "long.md").write_text("many words " * 230, encoding="utf-8")
+    (user.notes / "mine.md").write_text("---\nagents: false\n---\nfor people\n", encoding="utf-8")
+    assert user.run("collection", "add", str(user.notes), "--name", "notes").returncode == 0
+    kinds = (("agent", "--agent"), ("owner",))
+    agent, owner = (user.run("keys", "add", *kind).stdout.strip() for kind in kinds)
+    with server_of(user, "--transport", "http") as server:
+        for key in (agent, owner):
+            assert server.ok("POST", "/reading_time", {"file": "long.md"}, key=key) == {"minutes": 2}
+        assert server.ok("POST", "/reading_time", {"file": "mine.md"}, key=owner) == {"minutes": 1}
+        for key, file in ((agent, "mine.md"), (owner, "none.md")):
+            assert server.ask("POST", "/reading_time", {"file": file}, key=key).status == 404
+        assert "/reading_time" in server.ok("GET", "/openapi.json", key=owner)["paths"]
+
+
 def test_broken_note_of_a_plugin_is_a_step_that_did_not_run(user: User, tmp_path: Path) -> None:
     add_to_path(user, install(tmp_path / "site", "torn", "qmd.notes", {"title": ":note"}, "1 / 0"))
     assert user.run("collection", "add", str(user.notes), "--name", "notes").returncode == 0
