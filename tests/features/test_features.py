@@ -154,36 +154,33 @@ def test_agents_get_nothing_without_masks(without: User) -> None:
         assert missing in refused.stderr.splitlines()[0]
         assert len(refused.stderr.splitlines()) == 2
     assert without.ok("pack", "--secrets", "performance")
-    hook = without.run(
-        "hook", "run", "prompt", stdin=b'{"prompt": "What of performance?", "session_id": "1"}'
-    )
-    assert (hook.returncode, hook.stdout) == (0, "")
-    person, agent = (
-        without.ok("keys", "add", "ann").strip(),
-        without.ok("keys", "add", "bot", "--agent").strip(),
-    )
-    with server_of(without, "--transport", "http") as server:
-        asked = {"name": "search", "arguments": {"query": "performance"}}
-        answer = server.mcp("tools/call", **asked, key=person).json["result"]
-        assert answer["isError"]
-        assert missing in answer["content"][0]["text"]
-        for key, path, body in (
-            (agent, "/search", {"query": "performance"}),
-            (agent, "/get", {"file": "notes/deploy.md"}),
-            (person, "/pack", {"query": "performance"}),
-            (person, "/recall", {"prompt": "performance"}),
-        ):
-            assert missing in server.ask("POST", path, body, key=key).detail(503)
-        assert server.ask("POST", "/search", {"query": "performance"}, key=person).json["results"]
+    person, agent = (without.ok("keys", "add", *words).strip() for words in (["ann"], ["robot", "--agent"]))
+    try:
+        with server_of(without, "--transport", "http") as server:
+            asked = {"name": "search", "arguments": {"query": "performance"}}
+            answer = server.mcp("tools/call", **asked, key=person).json["result"]
+            assert answer["isError"]
+            assert missing in answer["content"][0]["text"]
+            for key, path, body in (
+                (agent, "/search", {"query": "performance"}),
+                (agent, "/get", {"file": "notes/deploy.md"}),
+                (person, "/pack", {"query": "performance"}),
+                (person, "/recall", {"prompt": "performance"}),
+            ):
+                assert missing in server.ask("POST", path, body, key=key).detail(503)
+            assert server.ask("POST", "/search", {"query": "performance"}, key=person).json["results"]
+    finally:
+        for name in ("ann", "robot"):
+            without.ok("keys", "remove", name)
 
 
 def test_hook_of_an_agent_says_nothing_if_its_feature_is_missing(feature: str, without: User) -> None:
     ran = without.run("hook", "run", "prompt", stdin=b'{"prompt": "How are backups restored?"}')
     assert (ran.returncode, ran.stderr) == (0, "")
     log = without.home / "cache" / "qmd" / "hooks.log"
-    if feature == "agents":
+    if feature in ("agents", "secrets"):
         assert ran.stdout == ""
-        assert "the feature 'agents', which this installation lacks" in log.read_text(encoding="utf-8")
+        assert f"the feature '{feature}', which this installation lacks" in log.read_text(encoding="utf-8")
     else:
         assert not log.exists()
 
