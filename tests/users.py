@@ -7,12 +7,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
+from unittest.mock import patch
 
-from click.testing import CliRunner, Result
 from msgspec import Struct, field
 
-from qmd.cli.app import app
+from qmd.cli.start import run
 
 #: Notes with names that need escaping in a shell, a URL, a CSV field, an XML attribute or a glob.
 FILES = {
@@ -31,6 +32,18 @@ FILES = {
 }
 #: How the names of variables begin that would lead a test to files of whoever runs it.
 _OF_TOOLS = ("QMD_", "XDG_", "CLAUDE_", "CODEX_", "GEMINI_")
+
+
+class Result(Struct):
+    """What a command in this process has written, and its exit code."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def output(self) -> str:
+        return self.stdout + self.stderr
 
 
 class User(Struct):
@@ -61,9 +74,19 @@ class User(Struct):
 
     def invoke(self, *args: str, input: str | bytes | None = None, **environ: str) -> Result:
         ours = {**self.environ, **environ}
-        # None removes variables of the environment in which the tests run.
-        foreign = {name: None for name in os.environ if name.startswith(_OF_TOOLS) and name not in ours}
-        return CliRunner().invoke(app, list(args), input=input, env=foreign | ours)
+        # Without variables of the environment in which the tests run.
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(_OF_TOOLS)}
+        data = input.encode() if isinstance(input, str) else input or b""
+        streams = [TextIOWrapper(BytesIO(each), encoding="utf-8") for each in (data, b"", b"")]
+        with (
+            patch.dict(os.environ, kept | ours, clear=True),
+            patch.multiple(sys, stdin=streams[0], stdout=streams[1], stderr=streams[2]),
+        ):
+            exit_code = run(args)
+        for stream in streams:
+            stream.seek(0)
+        _, stdout, stderr = (stream.read() for stream in streams)
+        return Result(exit_code, stdout, stderr)
 
     def call(
         self, *args: str, stdin: bytes = b"", cwd: Path | None = None, **environ: str

@@ -9,15 +9,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
-from inspect import cleandoc
 from pathlib import Path
 from textwrap import dedent, fill
 
-import click
-
 from qmd.cli.app import app
-from qmd.cli.command import GLOBAL_OPTIONS, Group
+from qmd.cli.command import Command, Group
 from qmd.cli.commands import COMMANDS
+from qmd.cli.help import paragraphs, record, usage
+from qmd.cli.parameters import GLOBAL, Parameter
 
 PAGE = Path(__file__).parent.parent / "docs" / "cli.md"
 WIDTH = 110
@@ -46,14 +45,12 @@ NOT_RUN = {
 
 def page() -> str:
     """The whole page."""
-    root = app.make_context("qmd", [], resilient_parsing=True)
-    options = [*GLOBAL_OPTIONS, *(param for param in app.params if isinstance(param, click.Option))]
     parts = [
         "# The command line\n",
         INTRODUCTION,
         _contents(),
         "## Global options\n",
-        _options(options, root),
+        _options([*GLOBAL, *app.parameters]),
         "## Options of several commands\n",
         "Each command names those that it takes.\n",
         _table(sorted(_shared(), key=lambda record: (record[0].lstrip("-").lower(), record))),
@@ -61,9 +58,7 @@ def page() -> str:
     for section, rows in COMMANDS.items():
         parts.append(f"## {section}\n")
         for name, _, _ in rows:
-            command = app.get_command(root, name)
-            assert command is not None, name
-            parts += _described(command, name, root)
+            parts += _described(app.find(name), name, "qmd", app)
     return "\n".join(parts)
 
 
@@ -76,46 +71,38 @@ def _contents() -> str:
     return "\n".join(["| | command | |", "|---|---|---|", *rows]) + "\n"
 
 
-def _described(command: click.Command, name: str, parent: click.Context) -> Iterator[str]:
+def _described(command: Command, name: str, above: str, group: Group) -> Iterator[str]:
     """A command, then those below it."""
-    context = click.Context(command, parent, name)
-    yield f"### {context.command_path}\n"
-    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    yield f"`{usage}`{_other_names(name, parent)}\n"
-    reason = NOT_RUN.get(context.command_path.removeprefix("qmd "))
-    for text in cleandoc(command.help or "").split("\n\n"):
-        paragraph = _paragraph(text)
-        if reason is not None and paragraph.startswith("```"):
+    path = f"{above} {name}"
+    yield f"### {path}\n"
+    others = [f"`{alias}`" for alias, target in group.aliases.items() if target == name]
+    yield f"`{usage(command, path)}`{', or ' * bool(others)}{', '.join(others)}\n"
+    reason = NOT_RUN.get(path.removeprefix("qmd "))
+    for text, stays in paragraphs(command):
+        if reason is not None and stays:
             yield f"<!-- not run: {reason} -->\n"
-        yield paragraph
-    own = [param for param in command.params if isinstance(param, click.Option)]
+        yield _examples(text) if stays else _paragraph(text)
+    own = [each for each in command.parameters if each.names]
     if own:
-        yield _options(own, context)
-    if isinstance(command, click.Group):
-        for each in command.list_commands(context):
-            below = command.get_command(context, each)
-            assert below is not None, each
-            yield from _described(below, each, context)
+        yield _options(own)
+    if isinstance(command, Group):
+        for each in command.names():
+            yield from _described(command.find(each), each, path, command)
 
 
-def _other_names(name: str, parent: click.Context) -> str:
-    aliases = parent.command.aliases if isinstance(parent.command, Group) else {}
-    others = [f"`{alias}`" for alias, target in aliases.items() if target == name]
-    return f", or {', '.join(others)}" if others else ""
+def _examples(text: str) -> str:
+    lines = dedent(re.sub(r"^Examples?:\n", "", text))
+    explained = re.sub(r"^(qmd .*?) {3,}", r"\1  # ", lines, flags=re.MULTILINE)
+    return f"```sh\n{explained}\n```\n"
 
 
 def _paragraph(text: str) -> str:
-    """A paragraph of a help text; one that is marked as laid out already holds examples."""
-    if text.startswith("\b\n"):
-        lines = dedent(re.sub(r"^Examples?:\n", "", text.removeprefix("\b\n")))
-        explained = re.sub(r"^(qmd .*?) {3,}", r"\1  # ", lines, flags=re.MULTILINE)
-        return f"```sh\n{explained}\n```\n"
     return fill(_prose(" ".join(text.split())), WIDTH, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
-def _options(options: Iterable[click.Parameter], context: click.Context) -> str:
-    records = [record for option in options if (record := option.get_help_record(context)) is not None]
-    own = [record for record in records if record not in _shared()]
+def _options(options: Iterable[Parameter]) -> str:
+    records = [record(each) for each in options]
+    own = [each for each in records if each not in _shared()]
     shared = [f"`{names.split()[0].rstrip(',')}`" for names, what in records if (names, what) not in own]
     also = fill(f"[Also]({_SHARED}): {', '.join(shared)}.", WIDTH, break_on_hyphens=False)
     return "\n".join([*([_table(own)] if own else []), *([f"{also}\n"] if shared else [])])
@@ -129,29 +116,15 @@ def _table(records: Iterable[tuple[str, str]]) -> str:
 @cache
 def _shared() -> frozenset[tuple[str, str]]:
     """The records of options that several commands have."""
-    counts = Counter(
-        record for command, context in _commands(app, None) for record in _records(command, context)
-    )
+    counts = Counter(record(each) for command in _commands(app) for each in command.parameters if each.names)
     return frozenset(record for record, number in counts.items() if number >= SEVERAL)
 
 
-def _commands(
-    command: click.Command, parent: click.Context | None
-) -> Iterator[tuple[click.Command, click.Context]]:
-    context = click.Context(command, parent, command.name)
-    yield command, context
-    if isinstance(command, click.Group):
-        for name in command.list_commands(context):
-            below = command.get_command(context, name)
-            if below is not None:
-                yield from _commands(below, context)
-
-
-def _records(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
-    for option in command.params:
-        record = option.get_help_record(context) if isinstance(option, click.Option) else None
-        if record is not None:
-            yield record
+def _commands(command: Command) -> Iterator[Command]:
+    yield command
+    if isinstance(command, Group):
+        for name in command.names():
+            yield from _commands(command.find(name))
 
 
 def _cell(text: str) -> str:

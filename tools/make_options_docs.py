@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-import click
-
 from qmd.api.arguments import OF_HITS
 from qmd.api.operation import Operation
 from qmd.api.reading import fields_of
@@ -72,9 +70,7 @@ them for people. A dash has its reason below.
 
 def faces(kind: Kind) -> dict[str, set[str]]:
     """The options of a kind of search by interface; `query` is also that of a pack, or a document."""
-    command = app.get_command(click.Context(app), kind)
-    assert command is not None
-    typed = {str(param.name).removeprefix("no_") for param in command.params}
+    typed = {each.to.removeprefix("no_") for each in app.find(kind).parameters}
     tool = TOOLS.get("query" if kind == "pack" else kind)
     unknown = {*Asked.__struct_fields__} - {*ON_PAGE, "mode", "typing"}
     assert not unknown, f"parameters of the page to be named here: {unknown}"

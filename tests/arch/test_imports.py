@@ -18,7 +18,7 @@ from qmd.engine.parts import PARTS, Part
 
 #: Beyond the standard library.
 SEARCH_MAY_IMPORT = {"qmd", "apsw", "Stemmer", "msgspec"}
-HELP_MAY_IMPORT = {"qmd", "click"}
+HELP_MAY_IMPORT = {"qmd"}
 #: Modules of the standard library that a search does not need and that are slow to import.
 HEAVY = {
     "asyncio",
@@ -118,7 +118,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("args", [["--help"], ["search", "--help"], ["collection", "--help"]], ids=str)
-def test_help_imports_only_click(home: Path, args: list[str]) -> None:
+def test_help_imports_no_other_package(home: Path, args: list[str]) -> None:
     modules = imported_by(home, *args)
     assert third_party(modules) == HELP_MAY_IMPORT
     assert modules.isdisjoint(HEAVY)
@@ -126,7 +126,7 @@ def test_help_imports_only_click(home: Path, args: list[str]) -> None:
     assert not any(name.startswith(("qmd.engine", "qmd.store", "qmd.config")) for name in modules)
 
 
-def test_help_of_every_command_imports_only_click(home: Path) -> None:
+def test_help_of_every_command_imports_no_other_package(home: Path) -> None:
     modules = imported_by(home, code=_LOAD_COMMANDS)
     assert third_party(modules) == HELP_MAY_IMPORT
     assert not any(name.startswith(("qmd.engine", "qmd.store", "qmd.config")) for name in modules)
@@ -153,7 +153,7 @@ def test_version_flag_imports_only_the_version(home: Path, flag: str) -> None:
 def test_reading_commands_import_no_models(home: Path) -> None:
     for args in (["get", "a.md"], ["multi-get", "notes/a.md"], ["ls", "notes"], ["context", "list"]):
         modules = imported_by(home, *args)
-        assert third_party(modules) <= SEARCH_MAY_IMPORT | {"click", "typing_extensions"}
+        assert third_party(modules) <= SEARCH_MAY_IMPORT | {"typing_extensions"}
         assert not any(name.startswith("qmd.models.e5") for name in modules)
 
 

@@ -14,8 +14,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import click
-
 import qmd
 from qmd.cli.app import app
 from qmd.http.api_docs import describe
@@ -44,14 +42,11 @@ def interfaces() -> Schema:
 def _commands() -> Schema:
     return {
         " ".join(path): {
-            "options": sorted(
-                name
-                for param in command.params
-                if isinstance(param, click.Option) and not param.hidden
-                for name in (*param.opts, *param.secondary_opts)
-            ),
-            "arguments": [param.name for param in command.params if isinstance(param, click.Argument)],
-            "required": [param.human_readable_name for param in command.params if param.required],
+            "options": sorted(name for each in command.parameters for name in (*each.names, *each.off)),
+            "arguments": [each.to for each in command.parameters if not each.names],
+            "required": [
+                each.to if each.names else each.metavar for each in command.parameters if each.required
+            ],
         }
         for path, command in [((), app), *ALL]
     }

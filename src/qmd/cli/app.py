@@ -1,73 +1,21 @@
-"""The `qmd` command of click, and `help`. `start` runs often used commands without it."""
+"""The command `qmd` itself, which has all others below it, and `help`."""
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterable, Sequence
-from functools import partial
-from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any
 
-import click
-
-from qmd._version import __version__
-from qmd.cli import running
-from qmd.cli.command import Group, command
+from qmd.cli.command import Command, Group, command
 from qmd.cli.commands import ALIASES, COMMANDS, LOADABLE
-from qmd.cli.console import current
-from qmd.cli.definition import Definition
+from qmd.cli.help import show_help
+from qmd.cli.options import argument, flag
 from qmd.cli.session import Session
-from qmd.cli.terminal import say
-from qmd.cli.usage import Exit
-from qmd.errors import PluginError
+from qmd.cli.usage import MisuseError
 
 
-class App(Group):
-    """The program: runs a command, shows its error, and exits with its exit code."""
-
-    def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> NoReturn:
-        if "_QMD_COMPLETE" in os.environ:
-            import_module("qmd.cli.completion")  # registers the output formats of the shells
-            super().main(args, prog_name="qmd")
-        sys.exit(import_module("qmd.cli.start").run(sys.argv[1:] if args is None else args))
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        current().format = None  # the small parser may have read one
-        return super().parse_args(ctx, args)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, of another package if qmd has none of this name."""
-        try:
-            own = super().get_command(ctx, cmd_name) or LOADABLE.load(cmd_name)
-            return own.click if isinstance(own, Definition) else own
-        except PluginError:
-            if ctx.resilient_parsing:  # a completion shows no errors
-                return None
-            raise
-
-
-def run(app: click.Group, args: Sequence[str]) -> int:
-    """Run a command of `app`, show its error if it fails, and return its exit code."""
-    session = Session()
-    return running.run(session, partial(act, app, [*args], session))
-
-
-def act(app: click.Group, words: list[str], session: Session) -> None:
-    """Let click read the words, and run the command that they name."""
-    try:
-        with app.make_context("qmd", words, obj=session) as ctx:
-            app.invoke(ctx)
-    except click.exceptions.Exit as done:
-        raise Exit(done.exit_code) from None
-
-
-@click.group(cls=App, table=COMMANDS, aliases=ALIASES)
-@click.version_option(__version__, "-v", "--version", message=f"qmd {__version__}", help="Show the version.")
-def app() -> None:
+@flag("-v", "--version", help="Show the version.", goes="answer")
+def qmd(_: Session) -> None:
     """Search folders of Markdown on your own machine: by keyword, by meaning, or both.
 
-    \b
     qmd collection add ~/notes         index a folder
     qmd embed                          make vectors, to search by meaning
     qmd query "how do I deploy this"   search
@@ -75,18 +23,11 @@ def app() -> None:
     """
 
 
-def _commands(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the commands that start with `incomplete`, inside the groups named before."""
-    try:
-        parent = _resolve(ctx, ctx.params.get(param.name or "") or ())
-    except click.UsageError:
-        return []
-    names = parent.command.list_commands(parent) if isinstance(parent.command, click.Group) else []
-    return [name for name in names if name.startswith(incomplete)]
+app = Group(qmd, aliases=ALIASES, table=COMMANDS, load=LOADABLE.load)
 
 
 @command("help")
-@click.argument("names", nargs=-1, metavar="[COMMAND ...]", shell_complete=_commands)
+@argument("names", "[COMMAND ...]", "commands")
 def help_(session: Session, names: tuple[str, ...]) -> None:
     """Show the help of a command, or of qmd itself.
 
@@ -95,17 +36,25 @@ def help_(session: Session, names: tuple[str, ...]) -> None:
       qmd help search
       qmd help collection add
     """
-    say(_resolve(click.get_current_context(), names).get_help())
-
-
-def _resolve(ctx: click.Context, names: Iterable[str]) -> click.Context:
-    """Return the context of a command. Raises `click.UsageError` if there is no such command."""
-    context = ctx.find_root()
+    found: Any = app
+    path = "qmd"
     for name in names:
-        if not isinstance(context.command, click.Group):
-            raise click.UsageError(f"'{context.command_path}' has no subcommands", context)
-        _, command, _ = context.command.resolve_command(context, [name])
-        if command is None:  # during completion, the group does not refuse an unknown name
-            raise click.UsageError(f"no such command '{name}'", context)
-        context = click.Context(command, context, info_name=name)
-    return context
+        found, path = command_of(found, path, [name]), f"{path} {name}"
+    if isinstance(found, Command):
+        show_help(found, path)
+    else:
+        from qmd.cli.foreign import run_foreign
+
+        run_foreign(found, path, ["--help"], session)
+
+
+def command_of(group: Any, path: str, words: list[str]) -> Any:
+    """Return the command of a group that is the first of the words. Raises `MisuseError` if there is none."""
+    if not isinstance(group, Group):
+        raise MisuseError(f"'{path}' has no subcommands", path)
+    found = group.find(words[0])
+    if found is None:
+        LOADABLE.load(" ".join([*path.split()[1:], words[0]]))  # a missing feature may have it
+        told = f"no such command '{words[0]}'"
+        raise MisuseError(told, path, cause="command", words=words, names=[*group.names(), *group.aliases])
+    return found

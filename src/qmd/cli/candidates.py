@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-import click
-
+from qmd.cli.app import app, command_of
+from qmd.cli.command import Group
 from qmd.cli.session import Session
+from qmd.cli.usage import MisuseError
 from qmd.errors import QmdError
 from qmd.text.uris import SCHEME
 from qmd.text.values import shown
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from qmd.engine.index import Index
 
-Complete: TypeAlias = "Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]"
+
+class Item(NamedTuple):
+    """What a shell offers: a value, what it is, and its description.
+
+    A `dir` or a `file` is looked for by the shell. A `name` may need quotes, and so may a `path`, after which
+    more follows if it is a folder.
+    """
+
+    value: str
+    kind: str = "plain"
+    description: str | None = None
+
+
+#: Returns what completes a word of a parameter, which the user has given some values already.
+Complete: TypeAlias = "Callable[[Session, Sequence[str], str], list[Item]]"
 Find: TypeAlias = "Callable[[Index, str], Iterable[str]]"
 
 
@@ -26,8 +39,7 @@ def _completing(kind: str = "name") -> Callable[[Find], Complete]:
     """Make a completion of a function that finds values; it has none if the index cannot be read."""
 
     def completing(find: Find) -> Complete:
-        def complete(ctx: click.Context, param: click.Parameter, start: str) -> list[CompletionItem[str]]:
-            session = ctx.ensure_object(Session)
+        def complete(session: Session, _: Sequence[str], start: str) -> list[Item]:
             session.quiet = True
             try:
                 return _items(find(session.index, start), kind)
@@ -39,10 +51,8 @@ def _completing(kind: str = "name") -> Callable[[Find], Complete]:
     return completing
 
 
-def _items(values: Iterable[str], kind: str = "name") -> list[CompletionItem[str]]:
-    from click.shell_completion import CompletionItem
-
-    return [CompletionItem(value, kind=kind) for value in values]
+def _items(values: Iterable[str], kind: str = "name") -> list[Item]:
+    return [Item(value, kind) for value in values]
 
 
 def _starting(values: Iterable[str], start: str) -> Iterable[str]:
@@ -149,24 +159,37 @@ marked_documents = _completing("path")(
 )
 
 
-def context_paths(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+def context_paths(session: Session, given: Sequence[str], start: str) -> list[Item]:
     """Return what a context can describe: `/`, and collections and folders as `qmd://` addresses."""
-    if ctx.params.get(param.name or ""):
+    if given:
         return []  # the next argument is the text
-    items = [item for item in paths(ctx, param, incomplete or SCHEME) if item.value.endswith("/")]
-    return [*items, *_items([] if incomplete else ["/"])]
+    items = [item for item in paths(session, given, start or SCHEME) if item.value.endswith("/")]
+    return [*items, *_items([] if start else ["/"])]
 
 
-def indexes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+def indexes(_: Session, __: Sequence[str], start: str) -> list[Item]:
     from qmd.config.paths import index_names
 
     try:
-        return _items(_starting(index_names(os.environ), incomplete))
+        return _items(_starting(index_names(os.environ), start))
     except QmdError:  # there is no home folder
         return []
 
 
-def folders(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    from click.shell_completion import CompletionItem
+def commands(_: Session, given: Sequence[str], start: str) -> list[Item]:
+    """Return commands, inside the groups named before."""
+    found: object = app
+    try:
+        for name in given:
+            found = command_of(found, "", [name])
+    except (MisuseError, QmdError):
+        return []
+    return _items(_starting(found.names(), start), "plain") if isinstance(found, Group) else []
 
-    return [CompletionItem(incomplete, type="dir")]
+
+def folders(_: Session, __: Sequence[str], start: str) -> list[Item]:
+    return [Item(start, "dir")]
+
+
+def files(_: Session, __: Sequence[str], start: str) -> list[Item]:
+    return [Item(start, "file")]

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import click
-
 from qmd.agents import having, title
-from qmd.cli import candidates
-from qmd.cli.command import Command, Group, typed
+from qmd.cli.command import group
 from qmd.cli.indexing import collections_above, show_report
-from qmd.cli.options import all_formats, chosen_format, combined, decimal, flag, half_life, option
+from qmd.cli.options import all_formats, argument, chosen_format, combined, decimal, flag, half_life, option
 from qmd.cli.progress import Bar
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.show import show_json, show_listing, show_steps
@@ -40,7 +37,7 @@ _COLUMNS = (
 
 #: The folder to add, and how it is indexed.
 adding_options = combined(
-    click.argument("path", required=False, default=".", metavar="[PATH]", shell_complete=candidates.folders),
+    argument("path", "[PATH]", "folders", default="."),
     option("--name N", None, "Name the collection N.  [default: the folder's name]"),
     option(
         "--mask, --pattern, --glob GLOB",
@@ -61,7 +58,7 @@ adding_options = combined(
 )
 
 
-@click.group(cls=Group, aliases=ALIASES)
+@group(aliases=ALIASES)
 def collection() -> None:
     """Add, list, show and change collections: the folders that are indexed.
 
@@ -132,7 +129,7 @@ def list_(session: Session) -> None:
 
 
 @collection.command()
-@click.argument("name", shell_complete=candidates.collections)
+@argument("name", "NAME", "collections")
 @all_formats
 def show(session: Session, name: str) -> None:
     """Show one collection with its contexts.
@@ -154,7 +151,7 @@ def show(session: Session, name: str) -> None:
 
 
 @collection.command()
-@click.argument("name", shell_complete=candidates.collections)
+@argument("name", "NAME", "collections")
 def remove(session: Session, name: str) -> None:
     """Remove a collection from the index; its files stay on disk.
 
@@ -166,8 +163,8 @@ def remove(session: Session, name: str) -> None:
 
 
 @collection.command()
-@click.argument("old", shell_complete=candidates.collections)
-@click.argument("new")
+@argument("old", "OLD", "collections")
+@argument("new", "NEW")
 def rename(session: Session, old: str, new: str) -> None:
     """Give a collection a new name.
 
@@ -180,7 +177,7 @@ def rename(session: Session, old: str, new: str) -> None:
 
 
 @collection.command()
-@click.argument("name", shell_complete=candidates.collections)
+@argument("name", "NAME", "collections")
 def include(session: Session, name: str) -> None:
     """Include a collection in searches that name no collection.
 
@@ -192,7 +189,7 @@ def include(session: Session, name: str) -> None:
 
 
 @collection.command()
-@click.argument("name", shell_complete=candidates.collections)
+@argument("name", "NAME", "collections")
 def exclude(session: Session, name: str) -> None:
     """Exclude a collection from searches that do not name it with -c.
 
@@ -204,8 +201,8 @@ def exclude(session: Session, name: str) -> None:
 
 
 @collection.command()
-@click.argument("name", shell_complete=candidates.collections)
-@click.argument("number", type=typed(decimal(0.01, 100)), metavar="N")
+@argument("name", "NAME", "collections")
+@argument("number", "N", kind=decimal(0.01, 100))
 def weight(session: Session, name: str, number: float) -> None:
     """Set how much a collection counts in searches, relative to the others, which count 1.
 
@@ -221,8 +218,8 @@ def weight(session: Session, name: str, number: float) -> None:
 
 
 @collection.command()
-@click.argument("name", shell_complete=candidates.collections)
-@click.argument("half_life", type=typed(half_life), metavar="TIME")
+@argument("name", "NAME", "collections")
+@argument("half_life", "TIME", kind=half_life)
 def recency(session: Session, name: str, half_life: float | None) -> None:
     """Let the date of a collection's documents count in every search; see --recent of 'qmd search'.
 
@@ -241,8 +238,8 @@ def recency(session: Session, name: str, half_life: float | None) -> None:
 
 
 @collection.command()
-@click.argument("name", shell_complete=candidates.collections)
-@click.argument("access", type=click.Choice(["on", "off"]), metavar="on|off")
+@argument("name", "NAME", "collections")
+@argument("access", "on|off", kind=("on", "off"))
 def agents(session: Session, name: str, access: str) -> None:
     """Let agents have the documents of a collection, or keep it from them altogether.
 
@@ -258,15 +255,9 @@ def agents(session: Session, name: str, access: str) -> None:
     say(f"Collection '{clean_name(name)}' {state}.")
 
 
-class _Verbatim(Command):
-    """A command whose arguments may contain options of another program."""
-
-    allow_interspersed_args = False
-
-
-@collection.command("update-cmd", cls=_Verbatim)
-@click.argument("name", shell_complete=candidates.collections)
-@click.argument("words", nargs=-1, metavar="[CMD...]")
+@collection.command("update-cmd", between=False)  # the options of another program may follow
+@argument("name", "NAME", "collections")
+@argument("words", "[CMD...]")
 def update_command(session: Session, name: str, words: tuple[str, ...]) -> None:
     """Set the command that 'qmd update' runs in the folder before it scans; without CMD, remove it.
 

@@ -118,7 +118,7 @@ _TARGETS = {name: target for rows in COMMANDS.values() for name, target, _ in ro
 LOADABLE = plugins.Table(
     "qmd.commands",
     _TARGETS | {alias: _TARGETS[name] for alias, name in ALIASES.items()},
-    "click:Command",
+    "qmd.cli.foreign:KINDS",
 )
 #: Commands of groups that features have. They run without loading the group.
 WITHIN = tuple(name for name in LOADABLE.builtin if " " in name)

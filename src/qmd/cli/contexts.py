@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from itertools import groupby
 
-import click
-
-from qmd.cli import candidates
-from qmd.cli.command import Group
-from qmd.cli.options import all_formats
+from qmd.cli.command import group
+from qmd.cli.options import all_formats, argument
 from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing
@@ -16,7 +13,7 @@ from qmd.cli.terminal import BOLD, clean_name, one_line, painted, say, shell_wor
 from qmd.cli.usage import fail
 
 
-@click.group(cls=Group, aliases={"remove": "rm"})
+@group(aliases={"remove": "rm"})
 def context() -> None:
     """Describe collections and folders. Searches show the description, called context, with each result.
 
@@ -29,9 +26,7 @@ def context() -> None:
 
 
 @context.command()
-@click.argument(
-    "arguments", nargs=-1, required=True, metavar="[PATH] TEXT", shell_complete=candidates.context_paths
-)
+@argument("arguments", "[PATH] TEXT", "context_paths", multiple=True, required=True)
 def add(session: Session, arguments: tuple[str, ...]) -> None:
     """Describe a path, or the current folder if PATH is not given. An existing text is replaced.
 
@@ -71,7 +66,7 @@ def list_(session: Session) -> None:
 
 
 @context.command("rm")
-@click.argument("path", shell_complete=candidates.described_paths)
+@argument("path", "PATH", "described_paths")
 def remove(session: Session, path: str) -> None:
     """Remove the context of a path.
 

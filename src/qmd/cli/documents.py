@@ -6,8 +6,8 @@ from time import gmtime, localtime, strftime
 from typing import TYPE_CHECKING, Any
 
 from qmd.cli import options
+from qmd.cli.command import command
 from qmd.cli.console import current
-from qmd.cli.definition import define
 from qmd.cli.render import cli
 from qmd.cli.render.formats import writer
 from qmd.cli.render.rows import Column
@@ -28,8 +28,8 @@ _MAX_BYTES = 10 * 1024
 _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
 
 
-@define("get", if_missing=_IF_MISSING)
-@options.argument("reference", "REF[:FROM[:COUNT]|#HEADING]", "paths", required=True)
+@command("get", if_missing=_IF_MISSING)
+@options.argument("reference", "REF[:FROM[:COUNT]|#HEADING]", "paths", multiple=True)
 @options.max_lines_option
 @options.option("--from N", options.whole(1), "Start at line N.", to="from_line")
 @options.tokens_option
@@ -37,7 +37,7 @@ _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
     "--as-of DATE",
     options.date_of_filter,
     "Print the document as git has it at the end of this day: 2024-06-30, 7d, last-month.",
-    shell_complete="dates",
+    complete="dates",
 )
 @options.path_options
 @options.flag("--full", help="Print the whole document (the default).")
@@ -124,8 +124,8 @@ def _printed(format_name: str, page: Page, view: View) -> str:
     return heading + view.shown(view.page(page)) + end
 
 
-@define("multi-get", if_missing=_IF_MISSING)
-@options.argument("patterns", "PATTERN...", "paths", required=True)
+@command("multi-get", if_missing=_IF_MISSING)
+@options.argument("patterns", "PATTERN...", "paths")
 @options.max_lines_option
 @options.tokens_option
 @options.option(
@@ -183,8 +183,8 @@ def multi_get(
     note_missing(session, view)
 
 
-@define("ls")
-@options.argument("target", "[COLLECTION[/PATH]]", "paths", multiple=False)
+@command("ls")
+@options.argument("target", "[COLLECTION[/PATH]]", "paths")
 @options.flag("--authors", help="List the authors in all collections, or in one.")
 @options.flag("--full-path", help="Show paths on disk.")
 @options.filter_options

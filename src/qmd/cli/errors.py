@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
-import click
-
-from qmd.cli.command import Command, NoSuchCommandError
+from qmd.cli.command import Group
 from qmd.cli.console import current
 from qmd.cli.session import AGENT, Session
 from qmd.cli.terminal import BOLD, DIM, RED, clean, clean_name, is_terminal, one_line, painted, write
+from qmd.cli.usage import MisuseError
 from qmd.errors import DocumentNotFoundError, ForbiddenError, QmdError
 from qmd.text.similar import nearest
 
@@ -32,16 +29,17 @@ def show(error: BaseException, session: Session) -> int:
         case QmdError():
             show_error(error, session)
             return error.exit_code
-        case click.UsageError():
-            _print(usage_message(error, session), usage_hint(error, session))
-            return error.exit_code
-        case click.ClickException():
-            _print(error.format_message(), None)
+        case MisuseError():
+            show_misuse(error, session)
             return error.exit_code
         case OSError() if error.strerror:
             message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
             _print(session.masked(message), None)
             return 1
+    if (told := getattr(error, "format_message", None)) is not None:  # of click, for another package
+        code = int(getattr(error, "exit_code", 1))
+        _print(_sentence(told()), _see(session.path) if code == MisuseError.exit_code else None)
+        return code
     hint = None if debug else "run the command again with --debug to see the traceback"
     _print(session.masked(f"internal error: {type(error).__name__}: {error}"), hint)
     return 1
@@ -55,83 +53,62 @@ def show_error(error: QmdError, session: Session) -> None:
     _print(session.addressed(error.message), hint, suggestions)
 
 
-def usage_message(error: click.UsageError, session: Session) -> str:
-    """Return one line that says what is wrong with the arguments."""
-    match error:
-        case click.NoSuchOption():
-            if _instead(error, session):
-                return f"no such option '{error.option_name}'"
-            close = _same_by_meaning(error, session) or nearest(error.option_name, _option_names(error))
-            return f"no such option '{error.option_name}'" + (f". Did you mean '{close}'?" if close else "")
-        case click.MissingParameter():
-            return f"missing {_display_name(error.param) if error.param else 'argument'}"
-        case click.BadParameter() if error.param is not None:
-            name = _display_name(error.param)
-            separator = " " if error.message.startswith("must ") else ": "
-            return f"{name}{separator}{error.message}"
-    message = error.format_message()
+def show_misuse(error: MisuseError, session: Session) -> None:
+    """Show what is wrong with the words of a command, and what to type instead."""
+    message, hint = str(error), None
+    match error.cause:
+        case "command":
+            from qmd.cli.guesses import suggestion
+
+            end, hint = suggestion(error, session)
+            message += end
+        case "option":
+            end, hint = _instead(error.words[0], session)
+            message += end
+        case "value":
+            # -notes is read as -n otes: the message quotes the value.
+            hint = session.intended_as_text("".join(error.words)) if error.words[0] else None
+        case "missing":
+            hint = None if session.command is None else session.command.if_missing
+        case "surplus":
+            from qmd.cli.guesses import without_words
+
+            hint = without_words(session)
+    path = session.path if error.path is None else error.path
+    see = path and _see(path)
+    if error.cause != "value":  # which begins with the name of an argument
+        message = _sentence(message)
+    _print(message, f"{hint}; {see}" if hint else see)
+
+
+def _see(path: str) -> str:
+    return f"see '{path} --help'"
+
+
+def _sentence(message: str) -> str:
     return message[:1].lower() + message[1:]
 
 
-def _option_names(error: click.NoSuchOption) -> list[str]:
-    params = error.ctx.command.get_params(error.ctx) if error.ctx is not None else []
-    return [name for param in params for name in (*param.opts, *param.secondary_opts)]
-
-
-def _same_by_meaning(error: click.NoSuchOption, session: Session) -> str | None:
-    """Return the option that means the same as an unknown one; None if that may be meant as text."""
+def _instead(option: str, session: Session) -> tuple[str, str | None]:
+    """Return the end of the error for an unknown option, and its hint."""
+    from qmd.cli.guesses import instead_of_option
     from qmd.text.synonyms import meant
 
-    if len(error.option_name) == 2 and session.intended_as_text(error.option_name):  # -k of -kittens
-        return None
-    return meant(error.option_name, [name for name in _option_names(error) if name.startswith("--")])
-
-
-def _instead(error: click.NoSuchOption, session: Session) -> str | None:
-    """Return what to do instead of an option that other programs have; None without a guess."""
-    from qmd.cli.guesses import instead_of_option
-
-    command = error.ctx.command.name if error.ctx is not None else None
-    return instead_of_option(command or "", error.option_name, session.called.words)
-
-
-def usage_hint(error: click.UsageError, session: Session) -> str | None:
-    if error.ctx is None:
-        return None
-    command = error.ctx.command
-    see_help = f"see '{error.ctx.command_path} --help'"
-    hint = None
-    match error, command:
-        case NoSuchCommandError(), _:
-            hint = error.hint
-        case click.NoSuchOption(), _ if instead := _instead(error, session):
-            hint = instead
-        case click.NoSuchOption(), _ if _same_by_meaning(error, session):
-            pass  # the message names the right one
-        case click.NoSuchOption(), Command() if not error.option_name.startswith("--"):
-            hint = session.intended_as_text(error.option_name) or command.if_unknown
-        case click.BadParameter(), Command() if isinstance(error.param, click.Option):
-            # -notes is read as -n otes: the message quotes the value.
-            value = re.search(r"'([^']*)'$", error.message)
-            short = [name for name in error.param.opts if not name.startswith("--")]
-            hints = (session.intended_as_text(name + value[1]) for name in short) if value else ()
-            hint = next(filter(None, hints), None)
-        case click.NoSuchOption(), click.Group():
-            hint = "a command's options come after its name"
-        case click.MissingParameter(), Command():
-            hint = command.if_missing
-        case _ if "unexpected extra argument" in error.message:
-            from qmd.cli.guesses import without_words
-
-            hint = without_words(error.ctx, session.called.words)
-    return f"{hint}; {see_help}" if hint else see_help
-
-
-def _display_name(param: click.Parameter) -> str:
-    """Return the longest name of an option, or the name of an argument in the help."""
-    if isinstance(param, click.Argument):
-        return param.metavar or param.human_readable_name
-    return max(param.opts, key=len)
+    command, words = session.command, session.words
+    assert command is not None
+    if instead := instead_of_option(command.name, option, words):
+        return "", instead
+    as_text = session.intended_as_text(option)
+    names = [name for each in (*command.parameters, *command.shared) for name in (*each.names, *each.off)]
+    long = [name for name in names if name.startswith("--")]
+    same = None if len(option) == 2 and as_text else meant(option, long)  # -k of -kittens
+    close = same or nearest(option, names)
+    end = f". Did you mean '{close}'?" if close else ""
+    if same:
+        return end, None  # the message names the right one
+    if isinstance(command, Group):
+        return end, "a command's options come after its name"
+    return end, None if option.startswith("--") else as_text or command.if_unknown
 
 
 def _print(message: str, hint: str | None, suggestions: tuple[str, ...] = ()) -> None:

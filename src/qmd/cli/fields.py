@@ -6,11 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-import click
-
-from qmd.cli import candidates
 from qmd.cli.command import command
-from qmd.cli.options import all_formats, chosen_format, collection_option, flag, limit_option
+from qmd.cli.options import all_formats, argument, chosen_format, collection_option, flag, limit_option
 from qmd.cli.render.cli import linked
 from qmd.cli.render.passage import labelled
 from qmd.cli.render.rows import Column, count_entry, program_text
@@ -47,7 +44,7 @@ _COLLECTIONS = "Only documents in this collection (may be repeated)."
 
 
 @command()
-@click.argument("field", required=False, shell_complete=candidates.fields)
+@argument("field", "[FIELD]", "fields")
 @collection_option(_COLLECTIONS)
 @limit_option(f"Show at most N values of FIELD.  [default: {_LIMIT}]")
 @all_formats
@@ -161,7 +158,7 @@ def tags(session: Session, collections: tuple[str, ...]) -> None:
 
 
 @command()
-@click.argument("document", required=False, metavar="[DOC]", shell_complete=candidates.paths)
+@argument("document", "[DOC]", "paths")
 @flag("--backlinks", help="List the links of other documents to DOC.")
 @flag("--unresolved", help="List only links that lead to no document, of DOC or of all documents.")
 @flag("--orphans", help="List the documents that no other document links to.")
@@ -260,7 +257,7 @@ def _link_lines(found: Sequence[ResolvedLink], *, with_targets: bool) -> Iterato
 
 
 @command()
-@click.argument("document", metavar="DOC", shell_complete=candidates.paths)
+@argument("document", "DOC", "paths")
 @limit_option(f"Show at most N commits.  [default: {_COMMITS}]")
 @all_formats
 def history(session: Session, document: str, limit: int | None) -> None:
@@ -305,7 +302,7 @@ def _commit_lines(found: Sequence[Commit]) -> Iterator[str]:
 
 
 @command()
-@click.argument("document", metavar="DOC", shell_complete=candidates.paths)
+@argument("document", "DOC", "paths")
 @all_formats
 def outline(session: Session, document: str) -> None:
     """Show the headings of a document as a tree, with their lines.

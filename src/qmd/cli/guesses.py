@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 
-import click
-
+from qmd.cli.app import app
+from qmd.cli.command import Command, Group
 from qmd.cli.console import current
+from qmd.cli.reading import read
 from qmd.cli.session import Session
 from qmd.cli.terminal import shell_words
+from qmd.cli.usage import MisuseError
 from qmd.text.similar import nearest
 from qmd.text.synonyms import meant
 
@@ -159,28 +161,31 @@ _OPTIONS: Mapping[str, Mapping[str, str]] = {
 _ASKING = frozenset({"-h", "--help", "-v", "--version"})
 
 
-def suggestion(ctx: click.Context, words: Sequence[str], names: Collection[str]) -> tuple[str, str | None]:
-    """Return the end of the error for an unknown command of a group, the first of `words`, and its hint.
-
-    `names` are the commands that the group has.
-    """
-    lines = _COMMANDS.get(" ".join(ctx.command_path.split()[1:]), {})
+def suggestion(error: MisuseError, session: Session) -> tuple[str, str | None]:
+    """Return the end of the error for an unknown command of a group, and its hint."""
+    words = error.words
+    lines = _COMMANDS.get(_below_qmd(error.path), {})
     table = {name: line for guessed, line in lines.items() for name in guessed.split()}
     guessed = words[0].lower()
     if guessed in table:
-        return "", _hint(ctx, table[guessed], words[1:])
+        return "", _hint(session, table[guessed], words[1:])
     # Several words in quotes are a question.
-    if " " not in guessed and (close := nearest(guessed, [*names])):
+    if " " not in guessed and (close := nearest(guessed, [*error.names])):
         return f". Did you mean '{close}'?", None
-    return "", _hint(ctx, table["*"], words) if "*" in table else None
+    return "", _hint(session, table["*"], words) if "*" in table else None
 
 
-def without_words(ctx: click.Context, words: Sequence[str]) -> str | None:
+def without_words(session: Session) -> str | None:
     """Return a hint for a command that takes fewer words than it was given; None without a guess."""
-    lines = _WORDS.get(" ".join(ctx.command_path.split()[1:]))
+    words = session.words
+    lines = _WORDS.get(_below_qmd(session.path))
     if lines and [*words[:1]] == lines.split()[:1]:
         words = words[1:]  # `qmd models pull`
-    return _hint(ctx, lines, words) if lines else None
+    return _hint(session, lines, words) if lines else None
+
+
+def _below_qmd(path: str | None) -> str:
+    return " ".join((path or "").split()[1:])
 
 
 def instead_of_option(command: str, option: str, words: Sequence[str]) -> str | None:
@@ -194,20 +199,20 @@ def instead_of_option(command: str, option: str, words: Sequence[str]) -> str | 
     return next((text for table in tables for names, text in table.items() if option in names.split()), None)
 
 
-def _hint(ctx: click.Context, lines: str, words: Sequence[str]) -> str:
-    app, before = ctx.find_root().command, ctx.ensure_object(Session).options(absolute=False)
-    filled = (_filled(app, line.split(), words) for line in lines.split("|"))
+def _hint(session: Session, lines: str, words: Sequence[str]) -> str:
+    before = session.options(absolute=False)
+    filled = (_filled(line.split(), words) for line in lines.split("|"))
     return "use " + ", or ".join(f"qmd {shell_words(*before, *line)}" for line in filled)
 
 
-def _filled(app: click.Command, line: Sequence[str], words: Sequence[str]) -> list[str]:
+def _filled(line: Sequence[str], words: Sequence[str]) -> list[str]:
     """Return a command with the user's words in it, and with their options if it has such options."""
     asked = [word for word in words if word not in _ASKING]
     before_options = [*takewhile(lambda word: not _is_option(word), asked)]
-    for given in (asked, _renamed(app, line, asked), before_options):
+    for given in (asked, _renamed(line, asked), before_options):
         filled, left = _placed(line, given)
         filled += left if any(map(_is_option, given)) else []
-        if _is_valid(app, filled):
+        if _is_valid(filled):
             return filled
     return _placed(line, ())[0]
 
@@ -233,35 +238,35 @@ def _placed(line: Sequence[str], words: Sequence[str]) -> tuple[list[str], list[
     return filled, left
 
 
-def _found(app: click.Command, line: Sequence[str]) -> tuple[click.Command, list[str], click.Context]:
-    """Return the command that a line names, the words that are left for it, and the context around it."""
-    command, left = app, [*line]
-    context = click.Context(app, info_name="qmd", obj=Session())
-    while isinstance(command, click.Group) and left and not _is_option(left[0]):
-        inner = command.get_command(context, left[0])
+def _found(line: Sequence[str]) -> tuple[Command, list[str]]:
+    """Return the command that a line names, and the words that are left for it."""
+    command: Command = app
+    left = [*line]
+    while isinstance(command, Group) and left and not _is_option(left[0]):
+        inner = command.find(left[0])
         if inner is None:
             break
         command, left = inner, left[1:]
-    return command, left, context
+    return command, left
 
 
-def _is_valid(app: click.Command, line: Sequence[str]) -> bool:
+def _is_valid(line: Sequence[str]) -> bool:
     """Return whether a command line has no wrong words."""
-    if not _ASKING.isdisjoint(line):  # click would print the answer
+    if not _ASKING.isdisjoint(line):  # reading it would show the answer
         return len(line) == 1
-    command, left, context = _found(app, line)
+    command, left = _found(line)
     current().format = None
     try:
-        command.make_context(command.name, left, parent=context)
-    except click.ClickException:
+        _, left = read(command, "qmd", left, Session())
+    except MisuseError:
         return False
-    return True
+    return not left
 
 
-def _renamed(app: click.Command, line: Sequence[str], words: Sequence[str]) -> list[str]:
+def _renamed(line: Sequence[str], words: Sequence[str]) -> list[str]:
     """Return words in which options have the names that they have in the command of a line."""
-    command, _, _ = _found(app, line)
-    names = [name for param in command.params for name in param.opts if _is_option(name)]
+    command, _ = _found(line)
+    names = [name for each in command.parameters for name in each.names]
     split = [word.partition("=") if _is_option(word) else (word, "", "") for word in words]
     return [
         (meant(name, names) or name) + equals + value if _is_option(name) else name

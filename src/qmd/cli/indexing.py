@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from qmd.cli.definition import define
+from qmd.cli.command import command
 from qmd.cli.options import collection_option, collections_argument, flag, option, whole
 from qmd.cli.progress import Bar
 from qmd.cli.session import NO_COLLECTIONS, Session
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _PROBLEMS = 10
 
 
-@define("index")
+@command("index")
 @collections_argument
 @collection_option("Scan only this collection (may be repeated).")
 def index(session: Session, names: tuple[str, ...], collections: tuple[str, ...]) -> None:
@@ -38,7 +38,7 @@ def index(session: Session, names: tuple[str, ...], collections: tuple[str, ...]
     scan(session, (*names, *collections), commands=False)
 
 
-@define("update")
+@command("update")
 @collections_argument
 @flag("--pull", help="First run 'git pull --ff-only' in folders under git.")
 @flag("--allow-empty", help="Remove documents even if a mistake may explain it.")
@@ -71,7 +71,7 @@ def update(
     scan(session, (*names, *collections), commands=True, **options)
 
 
-@define("embed")
+@command("embed")
 @collections_argument
 @flag("-f", "--force", help="Make all vectors again.")
 @option("--workers N", whole(1, 64), "Use N processes.  [default: 1]", default=1)

@@ -6,10 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-import click
-
-from qmd.cli.command import Group
-from qmd.cli.options import all_formats, collection_option, flag
+from qmd.cli.command import group
+from qmd.cli.options import all_formats, argument, collection_option, flag
 from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from qmd.server.keys import Keys
 
 
-@click.group("keys", cls=Group)
+@group("keys")
 def keys() -> None:
     """Manage the keys of the server of this index, and what each key may do.
 
@@ -35,7 +33,7 @@ def keys() -> None:
 
 
 @keys.command("add")
-@click.argument("name", metavar="NAME")
+@argument("name", "NAME")
 @collection_option("Allow only this collection (may be repeated).")
 @flag("--read-only", help="Allow no changes.")
 @flag("--agent", help="For an agent: mask secrets, and keep away what agents may not see.")
@@ -79,7 +77,7 @@ def list_(session: Session) -> None:
 
 
 @keys.command("remove")
-@click.argument("name", metavar="NAME")
+@argument("name", "NAME")
 def remove(session: Session, name: str) -> None:
     """Remove a key. A running server refuses it from then on.
 

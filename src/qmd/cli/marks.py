@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-import click
-
-from qmd.cli import candidates
-from qmd.cli.command import OneOf, command
-from qmd.cli.options import all_formats
+from qmd.cli.command import command
+from qmd.cli.options import all_formats, argument
 from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing
 from qmd.cli.terminal import clean_name, one_line, say
 
 _UNKNOWN = "a query that begins with '-' goes after '--'"
-_query = click.argument("query", metavar="QUERY", shell_complete=candidates.marked_queries)
-_document = click.argument("document", metavar="DOC", shell_complete=candidates.paths)
-_any_document = click.argument(
-    "document", metavar="[DOC]", required=False, shell_complete=candidates.marked_documents
-)
+_query = argument("query", "QUERY", "marked_queries")
+_document = argument("document", "DOC", "paths")
+_any_document = argument("document", "[DOC]", "marked_documents")
 
 
 @command(if_unknown=_UNKNOWN)
@@ -59,7 +54,7 @@ def unpin(session: Session, query: str, document: str | None) -> None:
 @command(if_unknown=_UNKNOWN)
 @_query
 @_document
-@click.argument("kind", type=OneOf(["good", "bad"]), metavar="good|bad")
+@argument("kind", "good|bad", kind=("good", "bad"))
 def mark(session: Session, query: str, document: str, kind: Literal["good", "bad"]) -> None:
     """Mark a document as a good or a bad result of a query.
 

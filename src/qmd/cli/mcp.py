@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 from qmd.cli import listening
-from qmd.cli.command import Group, refuse
+from qmd.cli.command import group
 from qmd.cli.commands import LOADABLE, WITHIN
 from qmd.cli.session import Session
 from qmd.plugins import resolve
 
 
-@click.group("mcp", cls=Group, acts_alone=True)
+@group("mcp", acts_alone=True)
 @listening.http_option
 @listening.listen_options(listening.MCP_PORT)
 @listening.daemon_option("mcp")
 @listening.no_watch_option
 @listening.insecure_option
 @listening.trust_option
-@click.pass_context
-def mcp(ctx: click.Context, /, http: bool, **options: Any) -> None:
+def mcp(session: Session, /, subcommand: str | None, http: bool, **options: Any) -> None:
     """Serve AI agents over the Model Context Protocol (MCP).
 
     Without options the server speaks on stdin and stdout: configure your agent to run "qmd mcp". It keeps the
@@ -33,8 +30,7 @@ def mcp(ctx: click.Context, /, http: bool, **options: Any) -> None:
       qmd mcp --http --port 9000 --daemon
       qmd mcp stop
     """
-    session = ctx.ensure_object(Session)
-    if ctx.invoked_subcommand is not None:
+    if subcommand is not None:
         return
     if http and options["daemon"]:
         listening.start_daemon(session, "mcp", ("--http",), options, listening.MCP_PORT)
@@ -45,7 +41,7 @@ def mcp(ctx: click.Context, /, http: bool, **options: Any) -> None:
 
         index_over_http(session, options, watcher)
     else:
-        refuse(options, "--http")
+        session.refuse(options, "--http")
         streams = listening.take_stdio(session, "qmd mcp")
         from qmd.cli.serving import index_over_stdio
 
@@ -65,4 +61,4 @@ def stop_mcp(session: Session) -> None:
 
 for _name in WITHIN:
     if _name.startswith("mcp "):
-        mcp.add_command(resolve(LOADABLE.builtin[_name]))
+        mcp.add(resolve(LOADABLE.builtin[_name]))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from qmd.cli.command import command
-from qmd.cli.options import all_formats, chosen_format
+from qmd.cli.options import all_formats, argument, chosen_format
 from qmd.cli.progress import Bar
 from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
@@ -62,7 +60,7 @@ def models(session: Session) -> None:
 
 
 @command()
-@click.argument("models", nargs=-1, metavar="[ROLE|MODEL]...")
+@argument("models", "[ROLE|MODEL]...")
 def pull(session: Session, models: tuple[str, ...]) -> None:
     """Download missing models, named by role (embed, rerank, expand) or by name.
 

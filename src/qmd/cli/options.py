@@ -158,9 +158,7 @@ max_lines_option = option("-l, --max-lines N", whole(1), "Print at most N lines 
 
 def collection_option(help: str) -> Callable[[Decorated], Decorated]:
     """Add `-c C`, which may be repeated."""
-    return option(
-        "-c, --collection C", None, help, to="collections", multiple=True, shell_complete="collections"
-    )
+    return option("-c, --collection C", None, help, to="collections", multiple=True, complete="collections")
 
 
 collections_argument = argument("names", "[COLLECTION...]", "collections")
@@ -170,7 +168,7 @@ def limit_option(help: str) -> Callable[[Decorated], Decorated]:
     return option("-n, --limit N", whole(1, 1_000_000), help)
 
 
-query_argument = argument("text", "QUERY...", "typed", required=True)
+query_argument = argument("text", "QUERY...", "typed")
 #: Options that limit a command to some documents; see `text.filters.from_options`.
 filter_options = combined(
     option(
@@ -178,21 +176,21 @@ filter_options = combined(
         _filter("tag"),
         "Only documents with this tag, or one below it (may be repeated).",
         multiple=True,
-        shell_complete="tags",
+        complete="tags",
     ),
     option(
         "--path PATH",
         _filter("path"),
         "Only documents whose path in the collection begins so, or matches this glob.",
         multiple=True,
-        shell_complete="inner_paths",
+        complete="inner_paths",
     ),
     option(
         "--where CONDITION",
         _filter("where"),
         "Only documents with this field: status=draft, 'priority>=2', status (may be repeated).",
         multiple=True,
-        shell_complete="conditions",
+        complete="conditions",
     ),
     option(
         "--state S",
@@ -211,19 +209,19 @@ filter_options = combined(
         "--author NAME",
         _filter("author"),
         "Only documents by this author: a word of the name, or all of it.",
-        shell_complete="authors",
+        complete="authors",
     ),
     option(
         "--after DATE",
         _filter("after"),
         "Only documents from this date on: 2024-06, 7d, last-week, yesterday.",
-        shell_complete="dates",
+        complete="dates",
     ),
     option(
         "--before DATE",
         _filter("before"),
         "Only documents from before this date.",
-        shell_complete="dates",
+        complete="dates",
     ),
 )
 # The options of a search have the limits and defaults of `qmd.engine.requests.SearchRequest`, which the help

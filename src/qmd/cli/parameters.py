@@ -1,9 +1,11 @@
-"""Options and arguments of commands, as data: the small parser reads them, and click's are made of them."""
+"""Options and arguments of commands, as data: words are read, help is made and shells complete by them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
+
+from qmd.cli.usage import MisuseError
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -14,13 +16,16 @@ class Parameter:
     Args:
         names: The spellings of an option.
         kind: A function that makes the value of the text, and raises `MisuseError`; a tuple of the words that
-            are allowed; a type of click, for commands that click alone reads; None for text.
+            are allowed; None for text.
         off: The spellings that say no, of a flag that may say so.
         to: The name of the value; by default it comes from the longest spelling.
         flag: Whether it takes no value.
         multiple: Whether an option may be repeated, or an argument takes all words.
-        goes: Where the value goes: to the function (argument), the session, or the choice of the `format`.
-        complete: The name of the function of `candidates` that completes it, or the function.
+        required: Whether it must be given.
+        default: The value if it is not given.
+        goes: Where the value goes: to the function (argument), the session, the choice of the `format`, or it
+            is an `answer` instead of the command.
+        complete: The name of the function of `candidates` that completes it.
     """
 
     def __init__(
@@ -37,7 +42,7 @@ class Parameter:
         required: bool = False,
         default: Any = None,
         goes: str = "argument",
-        complete: Any = None,
+        complete: str | None = None,
     ) -> None:
         self.names = tuple(names)
         self.off = tuple(off)
@@ -48,35 +53,40 @@ class Parameter:
         self.flag = flag
         self.multiple = multiple
         self.required = required
-        #: The value if it is not given. A flag that cannot say no is off.
-        self.default = False if flag and not off and default is None else default
+        if default is None:
+            # A flag that cannot say no is off.
+            default = () if multiple else False if flag and not off else None
+        self.default = default
         self.goes = goes
         self.complete = complete
 
     def __call__(self, decorated: Decorated) -> Decorated:
-        """Add the parameter to a function, where click's decorators add theirs."""
-        vars(decorated).setdefault("__click_params__", []).append(self)
+        """Add the parameter to the function of a command. Decorators are applied from below."""
+        vars(decorated).setdefault("parameters", []).insert(0, self)
         return decorated
 
+    @property
+    def shown(self) -> str:
+        """The longest name of an option, or how the usage shows an argument."""
+        return max(self.names, key=len, default=self.metavar or "")
 
-def option(
-    spelling: str,
-    kind: Any,
-    help: str,
-    *,
-    to: str | None = None,
-    shell_complete: Any = None,
-    **attributes: Any,
-) -> Parameter:
+    def value(self, text: str) -> Any:
+        """Return the value of a text. Raises `MisuseError`."""
+        if isinstance(self.kind, tuple):
+            if text not in self.kind:
+                raise MisuseError(f"must be one of {', '.join(self.kind)}, not '{text}'")
+            return text
+        return text if self.kind is None else self.kind(text)
+
+
+def option(spelling: str, kind: Any, help: str, *, to: str | None = None, **attributes: Any) -> Parameter:
     """Make an option that is spelled as the help shows it: `-C, --candidate-limit N`.
 
     `to` is the name of the argument, by default that of the longest name. See `Parameter` for the others.
     """
     *names, last = spelling.split(", ")
     name, _, metavar = last.partition(" ")
-    return Parameter(
-        (*names, name), kind, help, to=to, metavar=metavar, complete=shell_complete, **attributes
-    )
+    return Parameter((*names, name), kind, help, to=to, metavar=metavar, **attributes)
 
 
 def flag(*names: str, help: str, **attributes: Any) -> Parameter:
@@ -88,10 +98,26 @@ def flag(*names: str, help: str, **attributes: Any) -> Parameter:
 
 
 def argument(
-    to: str, metavar: str, complete: str | None = None, *, multiple: bool = True, required: bool = False
+    to: str,
+    metavar: str,
+    complete: str | None = None,
+    kind: Any = None,
+    *,
+    multiple: bool | None = None,
+    required: bool | None = None,
+    default: Any = None,
 ) -> Parameter:
-    """Make an argument that takes all words, or one if not `multiple`."""
-    return Parameter(to=to, metavar=metavar, multiple=multiple, required=required, complete=complete)
+    """Make an argument as the usage shows it: `NAME`, `[NAME]` if it is optional, `NAME...` for all words."""
+    return Parameter(
+        (),
+        kind,
+        to=to,
+        metavar=metavar,
+        multiple="..." in metavar if multiple is None else multiple,
+        required=not metavar.startswith("[") if required is None else required,
+        default=default,
+        complete=complete,
+    )
 
 
 #: Accepted before and after a command's name, and therefore stored in the session.
@@ -102,7 +128,7 @@ GLOBAL = (
         "Use the index with this name.",
         to="index_name",
         goes="session",
-        shell_complete="indexes",
+        complete="indexes",
     ),
     option("--store URL", None, "Keep the index in this store: milvus://HOST:PORT/DB.", goes="session"),
     option(
@@ -111,7 +137,7 @@ GLOBAL = (
         "Read this portable index file, made by 'qmd backup --portable'.",
         to="portable_file",
         goes="session",
-        shell_complete="files",
+        complete="files",
     ),
     flag(
         "--agent",
@@ -121,3 +147,4 @@ GLOBAL = (
     flag("-q", "--quiet", help="Do not show notes, hints and progress.", goes="session"),
     flag("--debug", help="Show the traceback of an error.", goes="session"),
 )
+HELP = flag("-h", "--help", help="Show this message and exit.", goes="answer")

@@ -6,11 +6,9 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-import click
-
-from qmd.cli import approval, candidates
-from qmd.cli.command import Group, command
-from qmd.cli.options import all_formats, flag
+from qmd.cli import approval
+from qmd.cli.command import command, group
+from qmd.cli.options import all_formats, argument, flag
 from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing, show_steps
@@ -49,10 +47,9 @@ def init(session: Session) -> None:
     )
 
 
-@click.group("trust", cls=Group, acts_alone=True)
+@group("trust", acts_alone=True)
 @flag("-y", "--yes", help="Approve without asking.")
-@click.pass_context
-def trust(ctx: click.Context, yes: bool) -> None:
+def trust(session: Session, subcommand: str | None, yes: bool) -> None:
     """Show what this project's .qmd/index.yml asks for, and approve it.
 
     The file may come from someone else, with a git checkout. Until you approve it, its update commands and
@@ -65,9 +62,8 @@ def trust(ctx: click.Context, yes: bool) -> None:
       qmd trust --yes
       qmd trust list
     """
-    session = ctx.ensure_object(Session)
     session.uses = frozenset()
-    if ctx.invoked_subcommand is None:
+    if subcommand is None:
         _review(session.index.trust, yes=yes)
     elif yes:
         fail("--yes is an option of 'qmd trust' itself, not of its subcommands")
@@ -105,7 +101,7 @@ def list_(session: Session) -> None:
 
 
 @trust.command()
-@click.argument("folder", required=False, metavar="[FOLDER]", shell_complete=candidates.folders)
+@argument("folder", "[FOLDER]", "folders")
 def revoke(session: Session, folder: str | None) -> None:
     """Revoke the approvals of a project: this one, or the one in FOLDER.
 

@@ -1,4 +1,4 @@
-"""Run a command in this process: the small parser reads its words, or click if they are not for it."""
+"""Run a command in this process."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from qmd.cli import parser
-from qmd.cli.commands import LOADABLE, WITH_INDEX_FILE, WITHIN
-from qmd.cli.definition import Definition
-from qmd.cli.options import choose_format
-from qmd.cli.parameters import GLOBAL
-from qmd.cli.session import Called, Session
+from qmd.cli.app import app, command_of
+from qmd.cli.command import Command, Group
+from qmd.cli.commands import WITH_INDEX_FILE, WITHIN
+from qmd.cli.help import show_help
+from qmd.cli.reading import read
+from qmd.cli.session import Session
 from qmd.cli.terminal import finish
 from qmd.cli.usage import Exit, MisuseError
 from qmd.errors import TimedOutError
@@ -53,16 +52,12 @@ def run_here(words: list[str], refusal: str, began: float) -> int:
     return run(session, partial(act, words, session))
 
 
-def act(words: list[str], session: Session) -> None:
-    """Run the command that the words name."""
-    # An error in the arguments is found before anything is done. click finds it again, and explains it.
-    with suppress(parser.UnclearError, MisuseError):
-        call = understood(words, session)
-        _import_msgspec()
-        call()
-        return
-    app = import_module("qmd.cli.app")
-    app.act(app.app, words, session)
+def act(words: list[str], session: Session, top: Group = app) -> None:
+    """Run the command that the words name, of those below `top`."""
+    # An error in the words is found before anything is done.
+    call = understood(words, session, top)
+    _import_msgspec()
+    call()
 
 
 def _import_msgspec() -> None:
@@ -78,30 +73,52 @@ def _import_msgspec() -> None:
             del sys.modules["typing_extensions"]
 
 
-def understood(words: Sequence[str], session: Session) -> Callable[[], None]:
+def understood(words: Sequence[str], session: Session, top: Group = app) -> Callable[[], None]:
     """Return the call of the command that the words name, and put its global options into the session.
 
-    Raises `UnclearError` if click must read the words, and `MisuseError` for a wrong value.
+    Raises:
+        MisuseError: If the words are wrong.
+        Exit: If they ask for the help, which was shown.
     """
-    before, others = parser.read(GLOBAL, words, before_command=True)
-    name, *rest = others or [""]
-    if rest and f"{name} {rest[0]}" in WITHIN:
-        name, *rest = f"{name} {rest[0]}", *rest[1:]
-    command = LOADABLE.load(name) if name in LOADABLE.builtin else None
-    if not isinstance(command, Definition):
-        raise parser.UnclearError(name)
-    found, others = parser.read((*GLOBAL, *command.parameters), rest)
-    arguments = parser.arguments_of(command.parameters, found, others)
-    session.called = Called(f"qmd {name}", tuple(rest), command.if_unknown)
-    for given in (before, found):
-        # Of an option that is repeated, the last value counts, also if that is empty.
-        last = {option.to: value for option, value in given if option.goes == "session"}
-        for to, value in last.items():
-            session.take(to, value)
-    for option, value in found:
-        if option.goes == "format":
-            choose_format(option.to, value)
-    named = session.index_name is not None or session.store is not None
-    if session.portable_file is not None and (named or name not in WITH_INDEX_FILE):
-        raise parser.UnclearError(name)
-    return partial(command.function, session, **arguments)
+    found: Any = top
+    path, left = "qmd", [*words]
+    while isinstance(found, Group):
+        values, left = read(found, path, left, session)
+        if found.acts_alone:
+            _require_reading(path, session)
+            values["subcommand"] = left[0] if left else None
+        if not left:
+            return (
+                partial(found.function, session, **values)
+                if found.acts_alone
+                else partial(show_help, found, path)
+            )
+        name, *left = left
+        if found is app and left and f"{name} {left[0]}" in WITHIN:
+            name, *left = f"{name} {left[0]}", *left[1:]
+        below = command_of(found, path, [name, *left])
+        if found.acts_alone:
+            found.function(session, **values)
+        found, path = below, f"{path} {name}"
+    if not isinstance(found, Command):
+        from qmd.cli.foreign import run_foreign
+
+        session.path = path
+        return partial(run_foreign, found, path, left, session)
+    values, left = read(found, path, left, session)
+    if left:
+        told = f"got unexpected extra argument{'s' * (len(left) > 1)} ({' '.join(left)})"
+        raise MisuseError(told, cause="surplus")
+    _require_reading(path, session)
+    return partial(found.function, session, **values)
+
+
+def _require_reading(path: str, session: Session) -> None:
+    """Raise `MisuseError` if a command cannot be used with the index file that is named."""
+    if session.portable_file is None:
+        return
+    if session.index_name is not None or session.store is not None:
+        raise MisuseError("--index-file goes without --index and --store")
+    name = path.removeprefix("qmd ")
+    if name not in WITH_INDEX_FILE:
+        raise MisuseError(f"'{name}' cannot be used with --index-file: the file is only read")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from qmd.cli import options
-from qmd.cli.definition import define
+from qmd.cli.command import command
 from qmd.cli.render.formats import writer
 from qmd.cli.render.rows import count_entry
 from qmd.cli.session import Session
@@ -42,7 +42,7 @@ search_options = options.combined(
         "--facets F,F",
         options.name_list,
         "Count the values of these fields in the matching documents: tag,author,year.",
-        shell_complete="facets",
+        complete="facets",
     ),
     options.flag("--all", "everything", help="Show all results; -n is ignored."),
     options.flag("--full", help="Show whole documents instead of snippets."),
@@ -61,7 +61,7 @@ timeout_option = options.option(
 )
 
 
-@define("search", if_unknown=_IF_UNKNOWN)
+@command("search", if_unknown=_IF_UNKNOWN)
 @search_options
 @options.min_score_option
 def search(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
@@ -87,7 +87,7 @@ def search(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     _run(session, "search", text, arguments)
 
 
-@define("vsearch", if_unknown=_IF_UNKNOWN)
+@command("vsearch", if_unknown=_IF_UNKNOWN)
 @search_options
 @options.min_score_option
 @options.model_options
@@ -104,7 +104,7 @@ def vsearch(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     _run(session, "vsearch", text, arguments)
 
 
-@define("query", if_unknown=_IF_UNKNOWN)
+@command("query", if_unknown=_IF_UNKNOWN)
 @search_options
 @options.min_score_option
 @options.model_options

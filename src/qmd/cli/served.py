@@ -14,10 +14,9 @@ from msgspec import Struct
 from qmd._version import __version__
 from qmd.cli import console
 from qmd.cli.client import COMMANDS, NEEDS_INPUT, state_of
-from qmd.cli.parser import UnclearError
 from qmd.cli.running import understood
 from qmd.cli.session import Session
-from qmd.cli.usage import Exit, MisuseError
+from qmd.cli.usage import Exit, MisuseError, NotInServerError
 from qmd.config.paths import config_dir
 from qmd.config.settings import Settings, resolve
 from qmd.engine.access.project_trust import VARIABLE
@@ -98,7 +97,7 @@ class Commands:
         console.use(served)
         try:
             work = understood(call.words, session)
-        except (UnclearError, MisuseError) as error:
+        except (MisuseError, Exit) as error:
             raise ConflictError(_NOT_HERE) from error
         self._check(call, session)
         try:
@@ -106,12 +105,12 @@ class Commands:
         except InputNeededError:
             served.pieces.clear()
             return NEEDS_INPUT
-        except (UnclearError, MisuseError) as error:
+        except (NotInServerError, MisuseError) as error:
             raise ConflictError(_NOT_HERE) from error
         except Exit as done:
             return str(done.exit_code)
         except QmdError as error:
-            if isinstance(error, DocumentNotFoundError) and "get" in session.called.path:
+            if isinstance(error, DocumentNotFoundError) and "get" in session.path:
                 # The name may be that of a file in the folder of the command.
                 raise ConflictError(_NOT_HERE) from error
             from qmd.cli.errors import show
@@ -124,8 +123,8 @@ class Commands:
         index = session.index_of_server
         if not self._file:
             self._file = state_of(index.locations.index)
-        name = session.called.path.removeprefix("qmd ")
-        files = ",".join((*session.called.words, (call.input or b"").decode("utf-8", "replace")))
+        name = session.path.removeprefix("qmd ")
+        files = ",".join((*session.words, (call.input or b"").decode("utf-8", "replace")))
         alike = (
             call.version == __version__
             and name in COMMANDS
@@ -192,7 +191,7 @@ class _Input(StringIO):
         return self._terminal
 
     def readline(self, _: int | None = -1, /) -> str:  # type: ignore[override] # as of `StringIO`
-        raise UnclearError
+        raise NotInServerError
 
 
 class _Console(console.Console):

@@ -7,11 +7,9 @@ import os
 import stat
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from qmd.cli import listening
-from qmd.cli.command import Group, command, refuse
-from qmd.cli.options import chosen_format, flag, json_option, option
+from qmd.cli.command import command, group
+from qmd.cli.options import argument, chosen_format, flag, json_option, option
 from qmd.cli.session import Session
 from qmd.cli.terminal import say
 from qmd.errors import BusyError
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 _OVER_HTTP = ("--transport", "http")
 
 
-@click.group("server", cls=Group, acts_alone=True)
+@group("server", acts_alone=True)
 @option(
     "--transport T",
     ("both", "mcp", "http"),
@@ -37,8 +35,7 @@ _OVER_HTTP = ("--transport", "http")
 @listening.insecure_option
 @listening.trust_option
 @flag("--log-queries", help="Write the text of queries to the audit log.")
-@click.pass_context
-def server(ctx: click.Context, /, transport: str, **options: Any) -> None:
+def server(session: Session, /, subcommand: str | None, transport: str, **options: Any) -> None:
     """Serve programs over HTTP, and AI agents over the Model Context Protocol (MCP).
 
     HTTP has the API, its documentation (/docs, /openapi.json) and MCP (/mcp). With "both", MCP is also spoken
@@ -54,12 +51,11 @@ def server(ctx: click.Context, /, transport: str, **options: Any) -> None:
       qmd server status
       qmd server stop
     """
-    session = ctx.ensure_object(Session)
-    if ctx.invoked_subcommand is not None:
+    if subcommand is not None:
         return
     if transport == "mcp":
         watch = listening.watches(session, options)
-        refuse(options, "--transport http or both")
+        session.refuse(options, "--transport http or both")
         streams = listening.take_stdio(session, "qmd server")
         from qmd.cli.serving import index_over_stdio
 
@@ -120,7 +116,7 @@ def _silent(server: Advertisement) -> str:
 
 
 @command("open")
-@click.argument("text", metavar="[QUERY]...", nargs=-1)
+@argument("text", "[QUERY]...")
 @listening.port_option(f"Start a server on this port.  [default: {listening.PORT}]")
 def open_(session: Session, text: tuple[str, ...], port: int | None) -> None:
     """Open the web page of the index in a browser, and search there if there is a QUERY.

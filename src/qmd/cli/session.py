@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 
 from qmd.cli import commands
 from qmd.cli.console import current
-from qmd.cli.record import Record
-from qmd.cli.terminal import can_ask, clean_name, note, shell_words
+from qmd.cli.terminal import ask_secret, can_ask, clean_name, note, shell_words
+from qmd.cli.usage import fail
 from qmd.errors import ConfigError, PluginError, SourceError
 from qmd.text.digest import sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+    from typing import Any
 
+    from qmd.cli.command import Command
     from qmd.config.approvals import Kind
     from qmd.config.locations import Locations
     from qmd.config.settings import Settings
@@ -30,14 +32,6 @@ AGENT = "QMD_AGENT"
 NO_COLLECTIONS = "No collections yet. Add one with: qmd collection add PATH"
 
 
-class Called(Record):
-    """The command of a run, its words, and its hint for words that may be meant as text."""
-
-    path: str
-    words: tuple[str, ...]
-    if_unknown: str | None
-
-
 class Session:
     """Holds the global options, and opens the index at its first use."""
 
@@ -47,7 +41,10 @@ class Session:
     portable_file: str | None = None  # of --index-file
     quiet = False
     debug = False
-    called = Called("qmd", (), None)
+    #: The command as it is called, and its words.
+    path = "qmd"
+    words: tuple[str, ...] = ()
+    command: Command | None = None
     #: Why no server runs the command: "" if there is none. None in a server.
     refusal: str | None = ""
     #: When the program was started: --timeout counts the time that a server was asked. None in a server.
@@ -192,12 +189,18 @@ class Session:
 
         None if no word starts with `argument`, or if the command takes no such text.
         """
-        words, if_unknown = self.called.words, self.called.if_unknown
-        text = next((word for word in words if word.startswith(argument) and len(word) > 2), None)
+        if_unknown = None if self.command is None else self.command.if_unknown
+        text = next((word for word in self.words if word.startswith(argument) and len(word) > 2), None)
         if text is None or if_unknown is None:
             return None
-        others = [word for word in words if word != text]
-        return f"{if_unknown}: {self.called.path} {shell_words(*others, '--', text)}"
+        others = [word for word in self.words if word != text]
+        return f"{if_unknown}: {self.path} {shell_words(*others, '--', text)}"
+
+    def refuse(self, options: Mapping[str, Any], needed: str) -> None:
+        """Fail if an option is given that has no effect without another option, `needed`."""
+        for each in self.command.parameters if self.command is not None else ():
+            if options.get(each.to) not in (None, False, ()):
+                fail(f"{each.shown} needs {needed}")
 
     def masked(self, text: str) -> str:
         """Return a text as the reader of the output may see it: for an agent, secrets are masked."""
@@ -250,6 +253,4 @@ def _ask_passphrase(path: str) -> str:
     """Ask for the passphrase of a file; return "" if there is no terminal."""
     if not can_ask():
         return ""
-    import click
-
-    return str(click.prompt(f"Passphrase of {clean_name(path)}", hide_input=True, err=True))
+    return ask_secret(f"Passphrase of {clean_name(path)}")

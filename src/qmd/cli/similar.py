@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from qmd.cli import options
-from qmd.cli.definition import define
+from qmd.cli.command import command
 from qmd.cli.search import show_response
 from qmd.cli.session import Session
 
 _LIMIT = 10
 
 
-@define("similar")
-@options.argument("document", "DOC", "paths", multiple=False, required=True)
+@command("similar")
+@options.argument("document", "DOC", "paths")
 @options.limit_option(f"Show at most N documents.  [default: {_LIMIT}]")
 @options.flag("--unlinked", help="Leave out documents that DOC links to, or that link to DOC.")
 @options.collection_option("Search only this collection (may be repeated).")

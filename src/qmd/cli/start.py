@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from contextlib import suppress
-from importlib import import_module
 
 from qmd.cli import client, console
 from qmd.cli.terminal import finish, prepare
@@ -34,6 +33,10 @@ def run(args: Sequence[str], *, hook: bool = False) -> int:
     If it is a hook, and its feature is missing, that is raised instead of shown.
     """
     console.use(console.Console())
+    if "_QMD_COMPLETE" in os.environ:
+        from qmd.cli.completion import answer
+
+        return answer(os.environ["_QMD_COMPLETE"])
     prepare()
     # Bytes that are not UTF-8 arrive as lone surrogates, which neither an index nor a terminal accepts.
     words = [arg.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for arg in args]
@@ -94,8 +97,6 @@ def without_foreign(words: Sequence[str]) -> Iterator[str]:
 
 def main() -> NoReturn:
     """Run the console script, and end the process with the exit code."""
-    if "_QMD_COMPLETE" in os.environ:
-        import_module("qmd.cli.app").app.main()
     code = run_hook(sys.argv[1:]) if client.is_hook(sys.argv[1:]) else run(sys.argv[1:])
     # Everything is closed and flushed. Tearing down the interpreter would take a seventh of the time of a
     # search, and would wait for abandoned work (a deadline, Ctrl-C).

@@ -7,12 +7,12 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from qmd.cli.console import current
 
 if TYPE_CHECKING:
-    from typing import IO, Any
+    from typing import IO, Any, TextIO
 
 # Colours of the terminal that are readable on a dark and on a light background.
 RED, GREEN, YELLOW, MAGENTA = "31", "32", "33", "35"
@@ -172,6 +172,25 @@ def note(text: str) -> None:
     """Write a note to stderr, dimmed if it has colours."""
     stderr = current().stderr
     write(painted(f"note: {one_line(text)}", DIM, stream=stderr) + "\n", stderr)
+
+
+def ask_secret(question: str, *, twice: bool = False) -> str:
+    """Ask for a secret on the terminal, until there is one; with `twice`, until it is typed twice alike."""
+    from getpass import getpass
+
+    def ask(question: str) -> str:
+        try:
+            while not (answer := getpass(f"{question}: ", cast("TextIO", current().stderr))):
+                pass
+        except EOFError:
+            raise KeyboardInterrupt from None
+        return answer
+
+    while True:
+        secret = ask(question)
+        if not twice or ask("Repeat for confirmation") == secret:
+            return secret
+        write("Error: The two entered values do not match.\n", current().stderr)
 
 
 def prepare() -> None:

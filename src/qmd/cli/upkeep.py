@@ -6,18 +6,27 @@ import os
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from qmd.cli.collections import collection_lines, state_rows
-from qmd.cli.command import Group, command, refuse
-from qmd.cli.options import all_formats, chosen_format, collection_option, flag, json_option, option
+from qmd.cli.command import command, group
+from qmd.cli.options import all_formats, argument, chosen_format, collection_option, flag, json_option, option
 from qmd.cli.progress import Bar
 from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_json, show_listing
 from qmd.cli.sizes import human_size, local_time
-from qmd.cli.terminal import GREEN, RED, YELLOW, can_ask, clean_name, columns, one_line, painted, say
-from qmd.cli.usage import fail
+from qmd.cli.terminal import (
+    GREEN,
+    RED,
+    YELLOW,
+    ask_secret,
+    can_ask,
+    clean_name,
+    columns,
+    one_line,
+    painted,
+    say,
+)
+from qmd.cli.usage import Exit, fail
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
@@ -148,7 +157,7 @@ def doctor(session: Session, stale: bool, secrets: bool) -> None:
     else:
         show_listing("findings", "finding", ("level", "check", "message", "hint"), findings)
     if any(finding.level == "problem" for finding in findings):
-        raise click.exceptions.Exit(1)
+        raise Exit(1)
 
 
 def _secrets(session: Session) -> None:
@@ -195,7 +204,7 @@ def cleanup(session: Session, dry_run: bool) -> None:
 
 
 @command()
-@click.argument("file", required=False, type=click.Path(), metavar="[FILE]")
+@argument("file", "[FILE]", "files")
 @flag("--portable", help="Write a file for other machines, to be read with --index-file.")
 @collection_option("With --portable: copy only this collection (may be repeated).")
 @flag("--without-texts", help="With --portable: leave out the texts; documents are found, but not shown.")
@@ -231,7 +240,7 @@ def backup(session: Session, file: str | None, portable: bool, force: bool, **op
     if portable:
         _export(session, file, force, options)
         return
-    refuse(options, "--portable")
+    session.refuse(options, "--portable")
     with Bar("Copying", session) as bar:
         made = session.index.backup(file, force=force, on_pages=bar.pages)
     say(f"{one_line(made.path)}: {_contents(made)}, {human_size(made.size)}.")
@@ -265,11 +274,11 @@ def _export(session: Session, file: str | None, force: bool, options: dict[str, 
 def _new_passphrase() -> str:
     if not can_ask():
         fail("--encrypt needs a terminal to ask for a passphrase: set QMD_PASSPHRASE, or name a --recipient")
-    return str(click.prompt("Passphrase", hide_input=True, confirmation_prompt=True, err=True))
+    return ask_secret("Passphrase", twice=True)
 
 
 @command()
-@click.argument("file", type=click.Path(), metavar="FILE")
+@argument("file", "FILE", "files")
 @flag("--config", help="Also replace an existing index.yml.")
 @flag("-f", "--force", help="Replace a file that is not recognised as an index.")
 def restore(session: Session, file: str, config: bool, force: bool) -> None:
@@ -298,7 +307,7 @@ def restore(session: Session, file: str, config: bool, force: bool) -> None:
     session.note("run 'qmd update' to find files that have changed since")
 
 
-@click.group("store", cls=Group)
+@group("store")
 def store() -> None:
     """Copy an index between stores: a SQLite file, or a Milvus server that several machines share.
 
@@ -310,8 +319,8 @@ def store() -> None:
 
 
 @store.command("copy")
-@click.argument("source", metavar="FROM")
-@click.argument("target", metavar="TO")
+@argument("source", "FROM")
+@argument("target", "TO")
 def copy(session: Session, source: str, target: str) -> None:
     """Copy documents, vectors and cached model results from one store to another, without embedding again.
 

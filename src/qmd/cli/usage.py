@@ -1,14 +1,46 @@
-"""How a run ends early: a misuse of a command's arguments, or an exit code. Nothing here needs click."""
+"""How a run ends early: a misuse of a command's words, or an exit code."""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
     from typing import NoReturn
 
 
 class MisuseError(Exception):
-    """The arguments of a command are wrong. click shows the message with the usage; the exit code is 2."""
+    """The words of a command are wrong; the exit code is 2.
+
+    Args:
+        message: What is wrong, in one line.
+        path: The command whose help says what is right, "" if none does; by default the one that was called.
+        cause: What hints depend on: an unknown `option` or `command`, a `missing` argument, the wrong `value`
+            of an option, or a `surplus` of words.
+        words: Those that are wrong: the name of the option; the command and what follows it; the name of one
+            letter and the value.
+        names: Those that the command may have.
+    """
+
+    exit_code = 2
+
+    def __init__(
+        self,
+        message: str,
+        path: str | None = None,
+        *,
+        cause: str = "",
+        words: Sequence[str] = (),
+        names: Collection[str] = (),
+    ) -> None:
+        super().__init__(message)
+        self.path = path
+        self.cause = cause
+        self.words = words
+        self.names = names
+
+
+class NotInServerError(Exception):
+    """A server cannot do what the command asks for: its own process must."""
 
 
 class Exit(Exception):  # noqa: N818 - not an error

@@ -8,8 +8,7 @@ import sys
 import threading
 from typing import Any
 
-import click
-
+from qmd.cli import approval
 from qmd.cli.collections import adding_options, index_folder
 from qmd.cli.command import command
 from qmd.cli.errors import INTERRUPTED
@@ -17,7 +16,7 @@ from qmd.cli.indexing import collections_at, make_vectors, problem_line, scan
 from qmd.cli.options import flag
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.terminal import can_ask, clean_name, say, shell_words
-from qmd.cli.usage import fail
+from qmd.cli.usage import Exit, fail
 from qmd.errors import QmdError
 from qmd.processes import python
 from qmd.system import lower_priority
@@ -99,7 +98,7 @@ def _offer_to_watch(session: Session) -> None:
         return
     if can_ask() and not session.quiet:
         question = session.addressed("Keep it up to date in the background ('qmd watch --install')?")
-        if click.confirm(question, default=False, err=True):
+        if approval.confirm(question):
             try:
                 _change_service(session, install=True)
             except QmdError as error:
@@ -165,7 +164,7 @@ def _watch(session: Session) -> None:
     if failures:
         raise failures[0]  # a service is started again, with the version that is installed now
     if interrupted:
-        raise click.exceptions.Exit(INTERRUPTED)
+        raise Exit(INTERRUPTED)
 
 
 def _say_now(text: str) -> None:

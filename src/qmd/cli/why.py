@@ -6,12 +6,11 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from qmd.cli import candidates, options
-from qmd.cli.command import OneOf, command
+from qmd.cli import options
+from qmd.cli.command import command
 from qmd.cli.render.explain import breakdown, unexpected
 from qmd.cli.render.passage import labelled
 from qmd.cli.render.view import View, address
@@ -51,15 +50,14 @@ _VERDICTS = {"shown": ("Shown", GREEN), "not_indexed": ("Not indexed", YELLOW)}
 
 
 @command(if_unknown="a query that begins with '-' goes after '--'")
-@click.argument("reference", metavar="PATH", shell_complete=candidates.paths)
+@options.argument("reference", "PATH", "paths")
 @options.query_argument
-@click.option(
-    "--search",
-    "kind",
-    type=OneOf(["search", "vsearch", "query"]),
+@options.option(
+    "--search S",
+    ("search", "vsearch", "query"),
+    "The command to explain: search, vsearch or query.  [default: query]",
+    to="kind",
     default="query",
-    metavar="S",
-    help="The command to explain: search, vsearch or query.  [default: query]",
 )
 @options.limit_option(f"Explain a search that shows at most N results.  [default: {_LIMIT}]")
 @options.collection_option("Explain a search of only this collection (may be repeated).")

@@ -8,11 +8,11 @@ import shlex
 import tomllib
 from pathlib import Path
 
-import click
 import pytest
 
-from qmd.cli.app import app
 from qmd.cli.console import Console, use
+from qmd.cli.running import understood
+from qmd.cli.session import Session
 from tests.edge.cli.schemas import PAGE
 from tests.edge.cli.test_help import ALL
 
@@ -24,7 +24,7 @@ EXAMPLES = sorted(
     {
         re.split(r" {2,}| > ", line.strip())[0]
         for _, command in ALL
-        for line in (command.help or "").split("\n")
+        for line in command.help.split("\n")
         if line.strip().startswith("qmd ")
     }
 )
@@ -44,15 +44,8 @@ def test_python_reference_matches_the_docstrings() -> None:
 
 @pytest.mark.parametrize("line", EXAMPLES)
 def test_examples_of_the_help_can_be_parsed(line: str) -> None:
-    words = shlex.split(line)[1:]
-    command: click.Command = app
-    context = click.Context(app, info_name="qmd")
-    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
-        found = command.get_command(context, words.pop(0))
-        assert found is not None, line
-        command = found
     use(Console())
-    command.make_context("qmd", words)
+    understood(shlex.split(line)[1:], Session())
 
 
 def test_package_and_readme_name_the_system_on_which_it_was_run() -> None:
@@ -73,7 +66,7 @@ def test_links_between_docs_pages_lead_to_files(page: Path) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [path for path, command in ALL if any(param.name == "as_json" for param in command.params)],
+    [path for path, command in ALL if any(each.to == "as_json" for each in command.parameters)],
     ids=" ".join,
 )
 def test_json_output_of_every_command_is_documented(path: tuple[str, ...]) -> None:

@@ -6,12 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 
-from qmd.cli.app import App, run
+from qmd.cli.app import app
+from qmd.cli.command import command
+from qmd.cli.session import Session
+from qmd.cli.start import run
 from qmd.cli.usage import Interrupted
 from qmd.errors import QueryError
 from tests.users import User
@@ -162,33 +165,40 @@ def test_debug_prints_the_traceback(user: User) -> None:
     assert user.call("--debug", "get", "x.md").stderr == debug.stderr
 
 
-def failing(error: BaseException) -> App:
-    group = App("qmd")
+def failing(error: BaseException) -> list[str]:
+    """Return the words of a command that fails so."""
 
-    @group.command()
-    def work(session: object) -> None:
+    @command("work")
+    def work(_: Session) -> None:
         """Fail."""
         raise error
 
-    return group
+    app.commands["work"] = work
+    return ["work"]
+
+
+@pytest.fixture(autouse=True)
+def without_work() -> Iterator[None]:
+    yield
+    app.commands.pop("work", None)
 
 
 def test_internal_error_is_one_line_with_exit_code_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(failing(ZeroDivisionError("by\nzero")), ["work"]) == 1
+    assert run(failing(ZeroDivisionError("by\nzero"))) == 1
     error, hint = capsys.readouterr().err.splitlines()
     assert error == "Error: internal error: ZeroDivisionError: by zero"
     assert "--debug" in hint
 
 
 def test_query_error_prints_message_and_hint(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(failing(QueryError("line 2: what", "a hint")), ["work"]) == 1
+    assert run(failing(QueryError("line 2: what", "a hint"))) == 1
     assert capsys.readouterr().err == "Error: line 2: what\nHint: a hint\n"
 
 
 def test_interrupted_command_exits_with_130(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(failing(KeyboardInterrupt()), ["work"]) == 130
+    assert run(failing(KeyboardInterrupt())) == 130
     assert capsys.readouterr().err == "Interrupted.\n"
-    assert run(failing(Interrupted("Interrupted. Half is kept.")), ["work"]) == 130
+    assert run(failing(Interrupted("Interrupted. Half is kept."))) == 130
     assert capsys.readouterr().err == "Interrupted. Half is kept.\n"
 
 
@@ -275,8 +285,3 @@ def test_deleted_current_folder_is_an_error(user: User) -> None:
     )
     assert found.returncode == 1
     assert found.stderr.startswith("Error: the current folder has been deleted")
-
-
-def test_click_exception_is_printed_as_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(failing(click.ClickException("odd")), ["work"]) == 1
-    assert capsys.readouterr().err == "Error: odd\n"

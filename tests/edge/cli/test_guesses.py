@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 import shlex
 
-import click
 import pytest
 
 from qmd.cli.app import app
+from qmd.cli.command import Group
 from qmd.cli.console import Console, use
 from qmd.cli.guesses import _COMMANDS, _OPTIONS, _WORDS
+from qmd.cli.running import understood
+from qmd.cli.session import Session
+from qmd.cli.usage import Exit
 from tests.users import User
 
 #: What the user typed after a guessed command.
@@ -85,19 +88,11 @@ def suggested(user: User, line: str) -> list[str]:
 
 
 def parse(line: str) -> None:
-    """Let click read a command line, as if it were run. The test fails if a word is wrong."""
-    words = shlex.split(line)[1:]
-    command: click.Command = app
-    context = click.Context(app, info_name="qmd")
-    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
-        found = command.get_command(context, words[0])
-        if found is None:
-            break
-        command, words = found, words[1:]
+    """Read a command line, as if it were run. The test fails if a word is wrong."""
     use(Console())
     try:
-        command.make_context(command.name, words, parent=context)
-    except click.exceptions.Exit as done:  # of --version
+        understood(shlex.split(line)[1:], Session())
+    except Exit as done:  # of --version
         assert done.exit_code == 0
 
 
@@ -120,11 +115,10 @@ def test_guess_leads_to_the_right_command_with_the_words_of_the_user(user: User,
 
 
 def test_no_command_is_in_the_table_of_guesses() -> None:
-    context = click.Context(app, info_name="qmd")
     for group, table in _COMMANDS.items():
-        found = app.get_command(context, group) if group else app
-        assert isinstance(found, click.Group)
-        taken = {*found.list_commands(context), *getattr(found, "aliases", ())}
+        found = app.find(group) if group else app
+        assert isinstance(found, Group)
+        taken = {*found.names(), *found.aliases}
         assert not taken & {name for guessed in table for name in guessed.split()}
 
 
@@ -189,12 +183,10 @@ def test_option_of_other_programs_leads_to_what_does_it_here(user: User, command
 
 
 def test_options_that_are_named_instead_exist() -> None:
-    context = click.Context(app, info_name="qmd")
     for commands, table in _OPTIONS.items():
         for command in commands.split():
-            found = app.get_command(context, command)
-            assert found is not None
-            real = {name for param in found.params for name in (*param.opts, *param.secondary_opts)}
+            found = app.find(command)
+            real = {name for each in found.parameters for name in (*each.names, *each.off)}
             for names, text in table.items():
                 assert set(names.split()) - real, (command, names)
                 told = re.sub(r"'qmd [^']*'", "", text)

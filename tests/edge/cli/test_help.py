@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import click
 import pytest
 
 from qmd import __version__
 from qmd.cli.app import app
-from qmd.cli.command import Group
+from qmd.cli.command import Command, Group
 from qmd.cli.commands import ALIASES
 from tests.users import User
 
 
-def commands(
-    group: click.Group, path: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    context = group.make_context("qmd", [], resilient_parsing=True)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        assert command is not None, name
+def commands(group: Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
+    for name in group.names():
+        command = group.find(name)
+        assert isinstance(command, Command), name
         yield (*path, name), command
-        if isinstance(command, click.Group):
+        if isinstance(command, Group):
             yield from commands(command, (*path, name))
 
 
@@ -44,19 +40,16 @@ def test_help_command_suggests_the_nearest_command(user: User) -> None:
 
 
 @pytest.mark.parametrize("command", [command for _, command in ALL], ids=[" ".join(path) for path, _ in ALL])
-def test_command_help_has_a_description_and_an_example(command: click.Command) -> None:
-    help = command.help or ""
-    assert len(help.split("\n\n")[0]) > 20
-    assert "qmd " in help
+def test_command_help_has_a_description_and_an_example(command: Command) -> None:
+    assert len(command.help.split("\n\n")[0]) > 20
+    assert "qmd " in command.help
 
 
 @pytest.mark.parametrize("command", [command for _, command in ALL], ids=[" ".join(path) for path, _ in ALL])
-def test_options_have_help_and_a_metavar(command: click.Command) -> None:
-    for param in command.get_params(command.make_context("qmd", [], resilient_parsing=True)):
-        if isinstance(param, click.Option):
-            assert param.help, param.opts
-            if not param.is_flag:
-                assert param.metavar, param.opts
+def test_options_have_help_and_a_metavar(command: Command) -> None:
+    for each in (*command.parameters, *command.shared):
+        assert each.help or not each.names, each.to
+        assert each.metavar or each.flag, each.names
 
 
 def test_qmd_without_arguments_prints_the_help(user: User) -> None:

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from typing import get_args
 
-import click
 import pytest
 
 from qmd.cli.app import app
+from qmd.cli.usage import MisuseError
 from qmd.engine import requests
 from qmd.engine.requests import SearchRequest
 from qmd.types import DEFAULT_PATTERN, MAX_WEIGHT, MIN_WEIGHT, Ranking, ScoreScale, SortOrder
 from tests.users import User
 
-CONTEXT = app.make_context("qmd", [], resilient_parsing=True)
-QUERY = app.get_command(CONTEXT, "query")
-assert QUERY is not None
-OPTIONS = {param.name: param for param in QUERY.params if isinstance(param, click.Option)}
+OPTIONS = {each.to: each for each in app.find("query").parameters if each.names}
 DEFAULTS = SearchRequest(limit=None)
 
 
 def accepted(option: str, value: float) -> bool:
-    assert QUERY is not None
     try:
-        OPTIONS[option].type_cast_value(click.Context(QUERY), f"{value:g}")
-    except click.BadParameter:
+        OPTIONS[option].value(f"{value:g}")
+    except MisuseError:
         return False
     return True
 
@@ -52,9 +48,7 @@ def test_number_option_has_the_limits_of_the_request(option: str, step: float) -
     ("option", "words"), [("ranking", Ranking), ("scores", ScoreScale), ("sort", SortOrder)]
 )
 def test_choice_option_has_the_values_of_the_request(option: str, words: object) -> None:
-    kind = OPTIONS[option].type
-    assert isinstance(kind, click.Choice)
-    assert tuple(kind.choices) == get_args(words)
+    assert OPTIONS[option].kind == get_args(words)
 
 
 @pytest.mark.parametrize("option", ["candidate_limit", "min_score", "passages", "sort", "timeout"])

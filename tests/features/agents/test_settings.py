@@ -11,12 +11,13 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 import yaml
 
 from qmd.agents import having
-from qmd.cli.app import app
+from qmd.cli.console import Console, use
+from qmd.cli.running import understood
+from qmd.cli.session import Session
 from qmd.features.agents import skill
 from qmd.features.agents.agents import AGENTS
 from qmd.features.agents.commands import CLIENTS, TARGETS
@@ -37,14 +38,10 @@ def words(line: str) -> list[str]:
 
 def parse(line: str) -> None:
     """Parse a command with the real parser, without running it."""
-    command: click.Command = app
-    rest, context = words(line), click.Context(app, info_name="qmd")
-    assert rest.pop(0) == "--agent"
-    while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
-        found = command.get_command(context, rest.pop(0))
-        assert found is not None, line
-        command = found
-    command.make_context("qmd", rest, parent=context)
+    read = words(line)
+    assert read[0] == "--agent"
+    use(Console())
+    understood(read, Session())
 
 
 @pytest.fixture

@@ -6,11 +6,9 @@ import os
 import sys
 from collections.abc import Callable
 
-import click
-
 from qmd.agents import having
-from qmd.cli.command import Group, OneOf, command
-from qmd.cli.options import Decorated, combined, flag
+from qmd.cli.command import command, group
+from qmd.cli.options import Decorated, combined, flag, option
 from qmd.cli.session import Session
 from qmd.cli.terminal import say, write
 from qmd.cli.usage import fail
@@ -26,25 +24,22 @@ DONE = {
     "absent": "{} is not installed",
 }
 
-target_option = click.option(
-    "--target",
-    "targets",
-    type=OneOf(TARGETS),
-    metavar="T",
-    multiple=True,
-    required=True,
-    help=f"The agent: {', '.join(TARGETS[:-1])} or {TARGETS[-1]} (may be repeated).",
+
+def target_option(targets: tuple[str, ...]) -> Callable[[Decorated], Decorated]:
+    return option(
+        "--target T",
+        targets,
+        f"The agent: {', '.join(targets[:-1])} or {targets[-1]} (may be repeated).",
+        to="targets",
+        multiple=True,
+        required=True,
+    )
+
+
+client_option = option(
+    "--client C", CLIENTS, f"The program: {', '.join(CLIENTS[:-1])} or {CLIENTS[-1]}.", required=True
 )
-client_option = click.option(
-    "--client",
-    type=OneOf(CLIENTS),
-    metavar="C",
-    required=True,
-    help=f"The program: {', '.join(CLIENTS[:-1])} or {CLIENTS[-1]}.",
-)
-name_option = click.option(
-    "--name", metavar="NAME", help="The server's name in the settings.  [default: qmd, or qmd-INDEX]"
-)
+name_option = option("--name NAME", None, "The server's name in the settings.  [default: qmd, or qmd-INDEX]")
 
 
 def place_options(what: str) -> Callable[[Decorated], Decorated]:
@@ -56,7 +51,7 @@ def place_options(what: str) -> Callable[[Decorated], Decorated]:
     )
 
 
-@click.group("skill", cls=Group)
+@group("skill")
 def skill() -> None:
     """Install the skill that teaches agents to search, read and cite your documents with qmd.
 
@@ -71,7 +66,7 @@ def skill() -> None:
 
 
 @skill.command("install")
-@target_option
+@target_option(TARGETS)
 @place_options("skills")
 def install_skill(session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool) -> None:
     """Install the skill for an agent, or update it. A file that qmd did not write is never replaced.
@@ -85,7 +80,7 @@ def install_skill(session: Session, targets: tuple[str, ...], in_project: bool, 
 
 
 @skill.command("uninstall")
-@target_option
+@target_option(TARGETS)
 @place_options("skills")
 def uninstall_skill(session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool) -> None:
     """Remove the skill that 'qmd skill install' installed, unless it was changed since.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from qmd.cli.client import NO_SERVER
 from qmd.cli.console import current
-from qmd.cli.parser import UnclearError
+from qmd.cli.usage import NotInServerError
 from qmd.config.paths import DEFAULT_INDEX, cache_dir
 from qmd.errors import UsageError
 from qmd.features.agents.agents import AGENTS, hooks_of
@@ -66,7 +66,7 @@ class _Event:
         session = self._session
         if session.project is not None and session.index.trust.unapproved({"hook"}):
             if session.refusal is None:
-                raise UnclearError  # a server has only the index of the project
+                raise NotInServerError  # a server has only the index of the project
             session.close()
             session.index_name = DEFAULT_INDEX
         return session.store is not None or os.path.exists(session.index_file())

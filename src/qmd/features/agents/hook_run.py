@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from qmd.cli.command import command
 from qmd.cli.console import current
-from qmd.cli.definition import define
 from qmd.cli.hook_limit import SECONDS, log
 from qmd.cli.options import argument, decimal, flag, option
-from qmd.cli.parser import UnclearError
 from qmd.cli.terminal import write
+from qmd.cli.usage import NotInServerError
 from qmd.errors import QmdError
 
 if TYPE_CHECKING:
     from qmd.cli.session import Session
 
 
-@define("run")
-@argument("event", "EVENT", multiple=False, required=True)
+@command("run")
+@argument("event", "EVENT")
 @option("--target T", None, "The agent that calls.  [default: claude]", default="claude")
 @flag("--server", "starts_server", help="Start a server in the background if none runs.")
 @option(
@@ -43,7 +43,7 @@ def run(session: Session, event: str, target: str, starts_server: bool, timeout:
     session.quiet = session.agent = True
     try:
         text = answer(session, event, target, data, starts_server=starts_server)
-    except UnclearError:  # not for a server
+    except NotInServerError:  # not for a server
         raise
     except Exception as error:  # noqa: BLE001 - it must not disturb the agent
         reason = error.in_one_line() if isinstance(error, QmdError) else f"{type(error).__name__}: {error}"

@@ -6,14 +6,12 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import click
-
 from qmd.agents import having
-from qmd.cli.command import Group, OneOf
+from qmd.cli.command import group
 from qmd.cli.options import flag
 from qmd.cli.session import Session
 from qmd.cli.terminal import say
-from qmd.features.agents.commands import DONE, place_options, program
+from qmd.features.agents.commands import DONE, place_options, program, target_option
 from qmd.features.agents.hook_run import run
 
 if TYPE_CHECKING:
@@ -21,18 +19,8 @@ if TYPE_CHECKING:
 
 TARGETS = having("hooks")
 
-target_option = click.option(
-    "--target",
-    "targets",
-    type=OneOf(TARGETS),
-    metavar="T",
-    multiple=True,
-    required=True,
-    help=f"The agent: {', '.join(TARGETS[:-1])} or {TARGETS[-1]} (may be repeated).",
-)
 
-
-@click.group("hook", cls=Group)
+@group("hook")
 def hook() -> None:
     """Let an agent run qmd when a session starts, at each prompt, and before it compacts a conversation.
 
@@ -47,7 +35,7 @@ def hook() -> None:
 
 
 @hook.command("install")
-@target_option
+@target_option(TARGETS)
 @flag("--server", "starts_server", help="Start a server in the background with a session, if none runs.")
 @place_options("settings")
 def install(
@@ -85,7 +73,7 @@ def install(
 
 
 @hook.command("uninstall")
-@target_option
+@target_option(TARGETS)
 @place_options("settings")
 def uninstall(session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool) -> None:
     """Remove the hooks that 'qmd hook install' added, and nothing else.
@@ -130,7 +118,7 @@ def status(session: Session) -> None:
         say(line)
 
 
-hook.add_command(run.click)
+hook.add(run)
 
 
 def _report(session: Session, target: str, done: Done, dry_run: bool) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from qmd.cli.command import Group, refuse
+from qmd.cli.command import group
 from qmd.cli.listening import MCP_PORT, http_option, insecure_option, listen_options, take_stdio, trust_option
-from qmd.cli.options import chosen_format, json_option, option, query_argument, query_text
+from qmd.cli.options import argument, chosen_format, json_option, option, query_argument, query_text
 from qmd.cli.session import Session
 from qmd.cli.show import show_json
 from qmd.cli.terminal import write_plain
@@ -23,7 +21,7 @@ data_option = option(
 )
 
 
-@click.group("archive", cls=Group)
+@group("archive")
 def archive() -> None:
     """List, read and search a downloaded archive of authors' posts.
 
@@ -53,7 +51,7 @@ def authors(session: Session, data: str | None) -> None:
 
 
 @archive.command("posts")
-@click.argument("author", metavar="AUTHOR")
+@argument("author", "AUTHOR")
 @data_option
 @json_option
 def posts(session: Session, author: str, data: str | None) -> None:
@@ -68,7 +66,7 @@ def posts(session: Session, author: str, data: str | None) -> None:
 
 
 @archive.command("read")
-@click.argument("path", required=False, metavar="[PATH]")
+@argument("path", "[PATH]")
 @option("--author A", None, "Read a post by this author; needs --title.")
 @option("--title T", None, "Words of the post's title; several matches are listed.")
 @data_option
@@ -119,7 +117,7 @@ def mcp(session: Session, /, data: str | None, http: bool, **options: Any) -> No
       qmd archive mcp --data ~/afdian --http   at http://127.0.0.1:8181/mcp
     """
     if not http:
-        refuse(options, "--http")
+        session.refuse(options, "--http")
     opened = _open(session, data, agent=True)
     streams = None if http else take_stdio(session, "qmd archive mcp")
     from qmd.cli.serving import over_http, over_stdio

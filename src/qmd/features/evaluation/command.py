@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from qmd.cli import options
 from qmd.cli.command import command
 from qmd.cli.progress import Bar
@@ -24,15 +22,15 @@ if TYPE_CHECKING:
 
 
 @command()
-@click.argument("fixture", type=click.Path(), required=False, metavar="[FIXTURE]")
+@options.argument("fixture", "[FIXTURE]", "files")
 @options.flag("--from-marks", help="Replay your pins and marks, and name what is lost; without FIXTURE.")
-@options.option("--ways W,W", None, "Measure only: bm25, vector, hybrid, full.  [default: all]", default="")
-@options.option("-k K", options.whole(1, 1000), "Evaluate the best K results.  [default: 10]", default="10")
+@options.option("--ways W,W", None, "Measure only: bm25, vector, hybrid, full.  [default: all]")
+@options.option("-k K", options.whole(1, 1000), "Evaluate the best K results.  [default: 10]", default=10)
 @options.option("--questions N", options.whole(1), "Run only the first N questions.")
 @options.collection_option("Search only this collection (may be repeated).  [default: the fixture's]")
 @options.filter_options
 @options.ranking_options
-@options.option("--work DIR", click.Path(), "Keep the index of a BEIR folder in DIR, to reuse it.")
+@options.option("--work DIR", None, "Keep the index of a BEIR folder in DIR, to reuse it.", complete="files")
 @options.format_options("cli", "json", "csv", "md")
 def bench(session: Session, /, fixture: str | None, **arguments: Any) -> None:
     """Measure search quality on questions with known answers.

@@ -8,15 +8,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import click
-
-from qmd.cli.command import Group
-from qmd.cli.options import all_formats, flag
+from qmd.cli.command import group
+from qmd.cli.options import all_formats, argument, flag
 from qmd.cli.render.view import address
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing
 from qmd.cli.terminal import BOLD, DIM, RED, YELLOW, clean_name, cut, one_line, painted
-from qmd.cli.usage import fail
+from qmd.cli.usage import Exit, fail
 from qmd.errors import SourceError
 from qmd.text.wording import plural
 
@@ -31,7 +29,7 @@ _COLUMNS = (
 _QUOTE, _DIFFERENCE = 100, 400
 
 
-@click.group("cite", cls=Group)
+@group("cite")
 def cite() -> None:
     """Check the citations of a text against the indexed documents.
 
@@ -41,7 +39,7 @@ def cite() -> None:
 
 
 @cite.command("check")
-@click.argument("draft", type=click.Path(), metavar="DRAFT")
+@argument("draft", "DRAFT", "files")
 @flag("--fix", help="Rewrite citations whose passage has moved; nothing else in DRAFT changes.")
 @all_formats
 def check(session: Session, draft: str, fix: bool) -> None:
@@ -83,7 +81,7 @@ def check(session: Session, draft: str, fix: bool) -> None:
     if fixed:
         session.note(f"rewrote {plural(fixed, 'citation')} in {clean_name(draft)}")
     if len(report.failed) > fixed:
-        raise click.exceptions.Exit(1)
+        raise Exit(1)
 
 
 def _lines(report: CitationReport, draft: str, fix: bool) -> Iterator[str]:

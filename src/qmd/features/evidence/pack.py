@@ -7,8 +7,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from qmd.cli import options
+from qmd.cli.command import command
 from qmd.cli.console import current
-from qmd.cli.definition import define
 from qmd.cli.search import note_what_is_missing, response_of, timeout_option
 from qmd.cli.session import Session
 from qmd.cli.show import plain_view, show_json
@@ -24,8 +24,8 @@ _TOKENS = 4_000
 _VERIFY = "verify"
 
 
-@define("pack", if_unknown="text that begins with '-' goes after '--'")
-@options.argument("text", "GOAL... | verify FILE", "typed", required=True)
+@command("pack", if_unknown="text that begins with '-' goes after '--'")
+@options.argument("text", "GOAL... | verify FILE", "typed")
 @options.option(
     "--tokens N",
     options.whole(1, 1_000_000),

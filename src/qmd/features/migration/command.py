@@ -5,12 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-import click
-
 from qmd.cli import approval
 from qmd.cli.command import command
 from qmd.cli.console import current
-from qmd.cli.options import chosen_format, flag, json_option
+from qmd.cli.options import argument, chosen_format, flag, json_option, option
 from qmd.cli.session import Session
 from qmd.cli.show import show_json, show_steps
 from qmd.cli.terminal import can_ask, clean_name, columns, one_line, say, write
@@ -25,8 +23,8 @@ if TYPE_CHECKING:
 
 
 @command()
-@click.argument("file", required=False, type=click.Path(), metavar="[INDEX]")
-@click.option("--config", type=click.Path(), metavar="FILE", help="The index.yml of tobi/qmd.")
+@argument("file", "[INDEX]", "files")
+@option("--config FILE", None, "The index.yml of tobi/qmd.", complete="files")
 @flag("--with-commands", help="Take over update commands without asking.")
 @flag("-y", "--yes", help="Take over all collections without asking.")
 @flag("--dry-run", help="Show what would be done, and change nothing.")
