@@ -77,16 +77,15 @@ class User(Struct):
         # Without variables of the environment in which the tests run.
         kept = {name: value for name, value in os.environ.items() if not name.startswith(_OF_TOOLS)}
         data = input.encode() if isinstance(input, str) else input or b""
-        streams = [TextIOWrapper(BytesIO(each), encoding="utf-8") for each in (data, b"", b"")]
+        stdin, *outputs = (TextIOWrapper(BytesIO(each), encoding="utf-8") for each in (data, b"", b""))
         with (
             patch.dict(os.environ, kept | ours, clear=True),
-            patch.multiple(sys, stdin=streams[0], stdout=streams[1], stderr=streams[2]),
+            patch.multiple(sys, stdin=stdin, stdout=outputs[0], stderr=outputs[1]),
         ):
             exit_code = run(args)
-        for stream in streams:
+        for stream in outputs:
             stream.seek(0)
-        _, stdout, stderr = (stream.read() for stream in streams)
-        return Result(exit_code, stdout, stderr)
+        return Result(exit_code, *(stream.read() for stream in outputs))
 
     def call(
         self, *args: str, stdin: bytes = b"", cwd: Path | None = None, **environ: str

@@ -26,9 +26,8 @@ NAMES = {
         "run_process",
     ),
     *(f"{kind}{ending}" for kind in ("exec", "spawn") for ending in "l le lp lpe v ve vp vpe".split()),
-    *("launch", "edit", "echo_via_pager"),
 }
-MODULES = {"os", "sys", "asyncio", "concurrent.futures", "futures", "anyio", "click"}
+MODULES = {"os", "sys", "asyncio", "concurrent.futures", "futures", "anyio"}
 #: Constants and types, which start no process.
 HARMLESS = {
     *("subprocess.DEVNULL", "subprocess.PIPE", "subprocess.Popen", "subprocess.TimeoutExpired"),

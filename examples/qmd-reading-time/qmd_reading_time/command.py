@@ -1,15 +1,13 @@
 """`reading-time`: say how long a document takes to read."""
 
-import click
-
 from qmd.cli.command import command
-from qmd.cli.options import chosen_format, json_option
+from qmd.cli.options import argument, chosen_format, json_option
 from qmd.cli.show import show_json
 from qmd.cli.terminal import write
 
 
 @command("reading-time")
-@click.argument("document", metavar="DOC")
+@argument("document", "DOC")
 @json_option
 def reading_time(session, document):
     """Say how many minutes a document takes to read.

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 MODULES = (
     "qmd/__init__",
     "apsw",
-    "click",
+    "msgspec",
     "multiprocessing",
     "subprocess",
     "pickle",

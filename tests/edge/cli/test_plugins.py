@@ -150,6 +150,28 @@ def test_command_of_a_plugin_runs(user: User, tmp_path: Path) -> None:
     assert (unknown.returncode, unknown.stdout) == (2, "")
 
 
+def test_command_of_a_plugin_in_the_form_of_qmd_runs(user: User, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+    code = page.partition("## A command\n")[2].partition("```python\n")[2].partition("```")[0]
+    add_to_path(user, install(tmp_path / "site", "hello", "qmd.commands", {"greet": ":greet"}, code))
+    assert user.run("-q", "greet", "Ann", "--loud", "-n2").stdout == "HELLO ANN, 0 DOCUMENTS\n" * 2
+    told = user.run("greet", "--help").stdout
+    assert told == user.run("help", "greet").stdout
+    assert "Usage: qmd greet [OPTIONS] NAME" in told
+    assert "--loud" in told
+    wrong = user.run("greet", "Ann", "--times", "11")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "--times must be a whole number from 1 to 10, not '11'" in wrong.stderr
+
+
+def test_errors_of_a_command_of_click_are_shown_in_one_line(user: User, tmp_path: Path) -> None:
+    code = COMMAND + "    raise click.ClickException('odd') if name == 'odd' else SystemExit(3)\n"
+    add_to_path(user, install(tmp_path / "site", "hello", "qmd.commands", {"greet": ":greet"}, code))
+    assert user.run("greet", "odd").stderr == "Error: odd\n"
+    missing = user.run("greet")
+    assert (missing.returncode, missing.stderr.splitlines()[-1]) == (2, "Hint: see 'qmd greet --help'")
+
+
 def test_broken_command_of_a_plugin_names_its_package(user: User, tmp_path: Path) -> None:
     add_to_path(user, install(tmp_path / "site", "hello", "qmd.commands", {"greet": ":greet"}, "1 / 0"))
     failed = user.run("greet", "Ann")
