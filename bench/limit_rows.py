@@ -202,7 +202,10 @@ def _timed(work: Callable[[], object], times: int) -> Figure:
 
 #: The least that a kind of work can cost.
 _LIMITS: Mapping[str, Mapping[str, Callable[[Bench, str], Figure]]] = {
-    "search": {"bare Python": partial(_bare, BARE), "Python with argparse": partial(_bare, "import argparse")},
+    "search": {
+        "bare Python": partial(_bare, BARE),
+        "Python with argparse": partial(_bare, "import argparse"),
+    },
     "no-change update": {"scandir and stat": _walked},
     "1% edited": {"scandir and stat": _walked},
     "cold index": {"reading and tokenizing": _tokenized},
