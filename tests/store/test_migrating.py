@@ -30,7 +30,9 @@ def test_older_milvus_index_gets_titles_from_texts_and_names(
     store = opened()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(documents, "searched_title", lambda title, fields, path: title)
-        fill(store, {"Manage otters.md": "words\n\n# Settings\n", "data.md": "words\n\n# Settings\n"})
+        fill(
+            store, {"Manage otters.md": "words\n\n# Settings\n\n# More\n", "data.md": "words\n\n# Settings\n"}
+        )
     embed(store)
     store._state.put({"format": FORMER})
     store.close()

@@ -16,7 +16,7 @@ from tests.regexes import Steps, attacks
 
 pytestmark = pytest.mark.slow
 #: Expressions in tuples that are only matched at a position.
-_MATCHED = ("qmd.text.blocks._ALL.0", "qmd.text.blocks._ONLY_FENCES.0")
+_MATCHED = ("qmd.text.blocks._ALL_LINES.0", "qmd.text.blocks._CODE_LINES.0")
 
 
 def _patterns() -> Iterator[tuple[str, re.Pattern[str], bool]]:

@@ -14,7 +14,7 @@ _Cells: TypeAlias = list[tuple[int, int]]
 _ROW, _ROWS = 4_000, 20_000
 #: The most characters of HTML between the beginning of a row and a name in it.
 _HTML = 800
-_RULE = lazy(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
+_RULE = lazy(r"[ \t>]*+(?:\|[ \t]*+)?+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+(?:\|[ \t]*+)?+\Z")
 #: Signs that the head of a table of values does not have, but code and sentences do.
 _CODE = lazy(r"[={}()\[\]$<>:]|\. ")
 _HTML_ROW = lazy(r"(?is)<tr\b(?:(?!<tr\b).){0,2000}")

@@ -266,7 +266,7 @@ class _Near:
                 yield Secret(start, end, kind)
 
 
-_VERSION = lazy(r"v?\d+(?:[.:/-]\d+)+\w*\Z|\d+\w{0,3}\Z")
+_VERSION = lazy(r"v?\d++(?:[.:/-]\d++)++\w*+\Z|\d++\w{0,3}\Z")
 #: The fewest characters of a token below its name.
 _CLEAR_TOKEN = 16
 _HEAD_LINE, _HEAD_WORDS = 4_000, 3

@@ -47,12 +47,12 @@ _TECHNICAL = lazy(
     r"(?i)(?:sha|aes|utf|base|rsa|tls|ssl|https?|ipv|oauth|log|win|argon|bcrypt|pbkdf|crc|rfc|iso|cve|gpt|python|php"
     r"|mysql|java|web|wpa|led|usb|issue|step|user|test|part|chapter|table|figure|page|line|version|level|ubuntu"
     r"|debian|windows|centos|tidb|node|host|server|client|admin|mariadb|postgres|password|pass|secret|file|group)[-_.]?\d[\w.-]*\Z"
-    r"|[a-z]{1,2}[-_]?\d+[a-z]{0,3}\Z|[\w.-]*[a-z][-_]?v?\d+(?:\.[\dx]+)+\Z|v?\d+(?:[.:_/,-]\d+)+[\w+.-]*\Z"
+    r"|[a-z]{1,2}[-_]?\d+[a-z]{0,3}\Z|[\w.-]*[a-z][-_]?v?\d+(?:\.[\dx]+)+\Z|v?\d++(?:[.:_/,-]\d++)++[\w+.-]*+\Z"
     r"|\d+(?:st|nd|rd|th|[a-z]{1,5}|%)\Z|[\w-]+(?:\.[\w-]+)*\.\d?[a-z]{1,5}\d?\Z|[\w.+-]+@[\w.-]+\Z"
     r"|[a-f\d]{7,64}\Z|\d+x\d+\Z|(?-i:[a-z\d]+(?:[_-][a-z\d]+)+\Z)"
 )
 #: A place of a template, a link, or another name with its value.
-_TEMPLATE = lazy(r"\$\{|\{\w*[A-Za-z]\w*\}|\{\{|\}\}|\]\(|^[\w?&.-]*[A-Za-z_]=")
+_TEMPLATE = lazy(r"\$\{|\{(?=\w*[A-Za-z])\w*+\}|\{\{|\}\}|\]\(|^[\w?&.-]*[A-Za-z_]=")
 _GROUP = lazy(r"\d+")
 #: Signs that words of a text rarely have inside.
 _SIGNS = lazy(r"[!@#$%^&*+=?~]")
