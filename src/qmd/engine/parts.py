@@ -7,13 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from qmd.engine.workspace import Workspace
 from qmd.plugins import Table
 
 if TYPE_CHECKING:
     from qmd.engine.access.rules import Rule
+    from qmd.engine.requests import SearchRequest
+    from qmd.types import SearchResponse
+    from qmd.types.cancelling import Cancelled
+
+    class Searches(Protocol):
+        """What a part outside the core uses of the index that has its methods, beside the workspace."""
+
+        def run(
+            self, kind: str, request: SearchRequest, *, cancelled: Cancelled | None = None
+        ) -> SearchResponse: ...
 
 
 class Part:

@@ -26,7 +26,7 @@ from qmd.types.sessions import TRANSCRIPTS
 from qmd.types.traces import Likelihood, Signal
 
 if TYPE_CHECKING:
-    from qmd.engine.index import Index
+    from qmd.engine.parts import Searches
     from qmd.engine.marks import StoredMark
     from qmd.engine.upkeep.status import Status
     from qmd.store.base import Store
@@ -106,11 +106,11 @@ class RecallMethods(Part):
 
         `words_only` needs no models.
         """
-        index = cast("Index", self)
+        index = cast("Searches", self)
         kind: SearchKind = "search" if words_only else "query"
         return recall(
             self._workspace.store,
-            index.config,
+            self._workspace.config,
             lambda request: index.run(kind, request, cancelled=cancelled),
             prompt,
             threshold=threshold,

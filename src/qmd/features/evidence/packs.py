@@ -20,7 +20,7 @@ from qmd.text.inert import escaped
 from qmd.text.regex import lazy
 
 if TYPE_CHECKING:
-    from qmd.engine.index import Index
+    from qmd.engine.parts import Searches
     from qmd.features.evidence.given import Given
     from qmd.features.evidence.types import Pack
     from qmd.store.base import Store
@@ -95,11 +95,11 @@ class PackMethods(Part):
             render: Makes the text that must fit into the tokens; by default Markdown.
             cancelled: Whether the caller has left.
         """
-        index = cast("Index", self)
+        index = cast("Searches", self)
         remembered = vars(self).setdefault("_given", GivenInMemory())
         return make_pack(
             self._workspace.store,
-            index.config,
+            self._workspace.config,
             run or (lambda search: index.run("query", search, cancelled=cancelled)),
             request,
             given or remembered,
