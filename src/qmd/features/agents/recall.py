@@ -26,8 +26,8 @@ from qmd.types.sessions import TRANSCRIPTS
 from qmd.types.traces import Likelihood, Signal
 
 if TYPE_CHECKING:
-    from qmd.engine.parts import Searches
     from qmd.engine.marks import StoredMark
+    from qmd.engine.parts import Searches
     from qmd.engine.upkeep.status import Status
     from qmd.store.base import Store
     from qmd.types import Config, Document, Hit, SearchResponse
