@@ -12,7 +12,7 @@ from qmd.config import index_yml, marks_file, validate, yaml_nodes
 from qmd.engine import requests
 from qmd.engine.embedding import batches
 from qmd.server import body_limit, connections
-from qmd.sources import git, git_history
+from qmd.sources import clone, git_history
 from qmd.sources.formats import base
 from qmd.text import filters, front_matter, globs, links, query, tokens
 
@@ -45,7 +45,7 @@ LIMITS = {
     "texts of a request to `/embed`": [batches.MAX_TEXTS],
     "connections of a server": [connections.MAX_CONNECTIONS],
     "answers that wait for slow clients, together": [connections.MAX_UNREAD],
-    "`git pull`": [git.PULL_TIMEOUT],
+    "`git pull`": [clone.PULL_TIMEOUT],
     "the history of a file in git: its list of commits": [git_history.GIT_TIMEOUT, git_history.MAX_LIST],
 }
 ROWS = dict(re.findall(r"^\| (.+?) \| (.+?) \| .+ \|$", PAGE, re.MULTILINE)[1:])
