@@ -106,7 +106,7 @@ BY_FOLDER = {
     "judges": "judges",
     "models": "models",
     "neighbours": "neighbours",
-    "web": "browser",
+    "browser": "browser",
 }
 BY_FIXTURE = {
     "milvus_port": "milvus",
@@ -122,7 +122,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Mark tests by folder and fixture, and group them for pytest-xdist."""
     for item in items:
         assert isinstance(item, pytest.Function)
-        folder = item.path.relative_to(TESTS).parts[0]
+        parts = item.path.relative_to(TESTS).parts
+        folder = "browser" if "browser" in parts else parts[0]
         markers = {BY_FOLDER.get(folder)} | {BY_FIXTURE.get(name) for name in item.fixturenames}
         for marker in markers - {None}:
             item.add_marker(str(marker))
@@ -130,7 +131,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="the extra 'milvus' is not installed"))
         # A group runs in one process, because modules have fixtures with the scope of a module, and the
         # judges one installation. Slow tests are in no group, so that they are spread evenly.
-        if folder in ("judges", "neighbours", "web"):
+        if folder in ("judges", "neighbours", "browser"):
             item.add_marker(pytest.mark.xdist_group(folder))
         elif not item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.xdist_group(item.module.__name__))

@@ -12,19 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from weakref import WeakValueDictionary
 
-import numpy as np
-
 from qmd.errors import ModelError
 from qmd.installation import package_command
 from qmd.models.base import CancelledError
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL as CARD
 from qmd.models.e5 import convert
-from qmd.models.e5.common import centred
 from qmd.models.e5.package import locate_weights
 from qmd.models.e5.tokenizer import BOS, EOS, PAD, Tokenizer
 from qmd.processes import processors
 
 if TYPE_CHECKING:
+    import numpy as np
     import onnxruntime
     from numpy.typing import NDArray
 
@@ -109,6 +107,8 @@ class E5Embedder:
 
         Raises `ModelError` if a text is longer than the window.
         """
+        import numpy as np
+
         ids = [self.token_ids(text) for text in texts]
         capacity = self._capacity("document")
         for index, row in enumerate(ids):
@@ -129,6 +129,8 @@ class E5Embedder:
 
     def probes(self, texts: Sequence[str]) -> list[Probe]:
         """Embed queries, and return the probe of each."""
+        from qmd.models.e5.common import centred
+
         return [centred(text, vector) for text, vector in zip(texts, self.embed_queries(texts), strict=True)]
 
     def encode_tokens(
@@ -166,6 +168,8 @@ class E5Embedder:
         return self.tokenizer.ids(text)
 
     def _embed(self, ids: Sequence[Sequence[int]], kind: Kind) -> NDArray[np.float32]:
+        import numpy as np
+
         vectors = np.empty((len(ids), CARD.dimension), np.float32)
         for index, states in self._hidden_states(ids, kind):
             pooled = states.mean(axis=0)
@@ -188,6 +192,8 @@ class E5Embedder:
         Yields (index into `ids`, float32 of shape (tokens, dimension)) in no particular order. The rows are
         `<s>`, the prompt, the text and `</s>`. Stops early if `cancelled` returns True.
         """
+        import numpy as np
+
         prompt = self._prompt_ids(kind)
         sequences = [(*prompt, *row, EOS) for row in ids]
         order = sorted(range(len(ids)), key=lambda index: len(ids[index]), reverse=True)
@@ -229,6 +235,8 @@ class E5Embedder:
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
+        import numpy as np
+
         folder = convert.prepare(self._cache_dir, self._progress)
         pieces = (folder / convert.PIECES).read_text(encoding="utf-8").split("\n")
         return Tokenizer(pieces, np.fromfile(folder / convert.SCORES, "<f4").tolist())
