@@ -187,9 +187,9 @@ def test_migrate_reads_an_index_of_tobi_qmd(duel: Duel, answers: list[tuple[Answ
         actions = {each["name"]: each["action"] for each in report["collections"]}
         assert actions["texts"] == actions["talks"] == "added"
     assert "All talks" not in done.stdout
-    duel.user.run("migrate", str(index), **environ)
+    duel.user.run("migrate", str(index), "--yes", **environ)
     assert "All talks" in (target / "config" / "qmd" / "index.yml").read_text(encoding="utf-8")
-    assert "Nothing to take over" in duel.user.run("migrate", str(index), **environ).stdout
+    assert "Nothing to take over" in duel.user.run("migrate", str(index), "--yes", **environ).stdout
     # At the default path both programs share index.yml.
     shared = {key: duel.other.environ[key] for key in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME")}
     assert "Both programs read the same" in duel.user.run("migrate", **shared).stdout

@@ -107,8 +107,6 @@ class E5Embedder:
 
         Raises `ModelError` if a text is longer than the window.
         """
-        import numpy as np
-
         ids = [self.token_ids(text) for text in texts]
         capacity = self._capacity("document")
         for index, row in enumerate(ids):
@@ -142,6 +140,8 @@ class E5Embedder:
         are left out. A text that is longer than the window is read in consecutive windows. Raises
         `CancelledError` if `cancelled` returned True.
         """
+        import numpy as np
+
         ids = [self.token_ids(text) for text in texts]
         capacity, skip = self._capacity(kind), len(self._prompt_ids(kind))
         windows = [
