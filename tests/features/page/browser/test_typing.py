@@ -138,9 +138,10 @@ def test_nonsense_query_says_so_and_folds_its_results(page: Page, server: Server
 def test_less_related_results_are_folded_below_the_others(page: Page, server: Server) -> None:
     page.keyboard.type("needlemarker")
     both_steps(page)
-    related = [file for file, percent in answered(server, "/query", "needlemarker") if percent >= 30]
+    answers = answered(server, "/query", "needlemarker")
+    related = [file for file, percent in answers if percent >= 30]
     assert page.locator("#hits > .hits > li").count() == len(related) < 5
-    assert folded(page) + len(related) == 20
+    assert folded(page) + len(related) == len(answers) > len(related)
     # The arrows unfold them.
     for _ in range(len(related) + 1):
         page.keyboard.press("ArrowDown")
