@@ -119,7 +119,11 @@ BY_FIXTURE = {
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests by folder and fixture, and group them for pytest-xdist."""
+    """Mark tests by folder and fixture, and group them for pytest-xdist.
+
+    Tests with a browser come last, because its event loop runs on in their process.
+    """
+    items.sort(key=lambda item: "browser" in item.path.parts)
     for item in items:
         assert isinstance(item, pytest.Function)
         parts = item.path.relative_to(TESTS).parts
