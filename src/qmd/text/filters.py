@@ -213,7 +213,7 @@ def _typed(match: re.Match[str]) -> Typed | None:
     if make is not author_is:  # for which quotes matter
         value = value.strip('"').strip()
     stated = _CONDITION.fullmatch(match["condition"] or "")
-    typed = make(value) if make is not None and value.strip('" ') else None
+    typed = make(value) if make is not None and value.strip('"').strip() else None
     predicate = _condition(stated[0]) if stated else typed
     if predicate is None:
         return None
