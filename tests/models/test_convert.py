@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import subprocess
 import sys
 from pathlib import Path
 
@@ -119,3 +120,8 @@ def test_prepare_reports_an_unwritable_cache(tmp_path: Path) -> None:
     (tmp_path / "models").write_text("in the way", encoding="utf-8")
     with pytest.raises(ModelError, match="cannot be written"):
         convert.prepare(tmp_path)
+
+
+def test_graph_in_the_package_is_what_its_tool_makes() -> None:
+    tool = Path(__file__).parents[2] / "tools/make_e5_graph.py"
+    subprocess.run([sys.executable, tool, "--check"], check=True)

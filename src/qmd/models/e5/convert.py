@@ -18,7 +18,9 @@ from qmd.models.catalog import MULTILINGUAL_E5_SMALL as CARD
 from qmd.models.downloads import sha256
 from qmd.models.e5.package import WEIGHTS_SHA256, locate_weights, repair_hint
 
-MODEL = "model.onnx"
+#: The graph without its arrays. `tools/make_e5_graph.py` made it.
+GRAPH = Path(__file__).with_name("model.onnx")
+MODEL = GRAPH.name
 ARRAYS = "model.arrays"
 PIECES = "pieces.txt"
 SCORES = "scores.f32"
@@ -82,8 +84,7 @@ def discard(cache_dir: Path) -> None:
 
 
 def _convert(source: Path, target: Path) -> None:
-    from qmd.models.e5 import graph
-    from qmd.models.e5.weights import Weights
+    from qmd.models.e5.weights import Weights, arrays, pages
 
     prefix = f".{target.name}."
     for abandoned in target.parent.glob(f"{prefix}*"):
@@ -93,10 +94,9 @@ def _convert(source: Path, target: Path) -> None:
     with tempfile.TemporaryDirectory(prefix=prefix, dir=target.parent) as temporary:
         draft = Path(temporary) / target.name
         draft.mkdir()
-        model, arrays = graph.build(published, ARRAYS)
         files = {
-            MODEL: _write(draft / MODEL, model),
-            ARRAYS: _write(draft / ARRAYS, arrays),
+            MODEL: _write(draft / MODEL, [GRAPH.read_bytes()]),
+            ARRAYS: _write(draft / ARRAYS, pages(arrays(published))),
             PIECES: _write(draft / PIECES, ["\n".join(pieces).encode()]),
             SCORES: _write(draft / SCORES, [scores.astype("<f4").tobytes()]),
         }

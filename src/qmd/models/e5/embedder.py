@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 
 Kind = Literal["query", "document"]
 
+#: The inputs of the graph: int64 of shape (batch, tokens), padded on the right, and int32 of shape (batch,),
+#: the number of tokens in each row without padding. Its output: float32 of shape (batch, tokens, hidden),
+#: undefined for padding.
+INPUT_IDS, LENGTHS, HIDDEN_STATES = "input_ids", "lengths", "hidden_states"
+
 _PROMPTS: dict[Kind, str] = {"query": CARD.query_prompt, "document": CARD.document_prompt}
 
 #: The maximum number of tokens in a batch, padding included; a longer text is a batch of its own. Larger
@@ -225,8 +230,6 @@ class E5Embedder:
                 self._recent.popitem(last=False)
 
     def _run(self, tokens: NDArray[np.int64], lengths: NDArray[np.int32]) -> NDArray[np.float32]:
-        from qmd.models.e5.graph import HIDDEN_STATES, INPUT_IDS, LENGTHS
-
         with self._lock:
             session = self._session
         states: NDArray[np.float32]
@@ -265,6 +268,7 @@ class E5Embedder:
         # Waiting threads sleep: a spinning one takes the processor from whoever it waits for.
         for pool in ("intra_op", "inter_op"):
             options.add_session_config_entry(f"session.{pool}.allow_spinning", "0")
-        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC  # see graph.py
+        # tools/make_e5_graph.py says why.
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
         path = convert.prepare(self._cache_dir, self._progress) / convert.MODEL
         return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

