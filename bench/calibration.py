@@ -36,7 +36,7 @@ from common import read_collection, table, write_json  # isort: skip  (puts src/
 import numpy as np
 
 from calibration_rows import MODES, Row, rows_of
-from qmd.ranking.calibration import ANSWER, RELATED, Regression
+from qmd.ranking.calibration import ABOUT, RELATED, Regression
 
 #: The regressions in the order of `REGRESSIONS`: the mode, the signals, and whether documents are meant that
 #: have hardly any words of the query (None: all documents).
@@ -196,7 +196,7 @@ def measured(rows: Sequence[Row]) -> Iterator[Result]:
                 below("right"),
                 below("far"),
                 below("other"),
-                1.0 - below("right", ANSWER),
+                1.0 - below("right", ABOUT),
                 _auc(np.array(kinds["own"]), np.array(kinds["near"])),
                 sum(part["weight"] * abs(part["score"] - part["right"]) for part in bins),
                 below("right few"),

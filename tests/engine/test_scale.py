@@ -11,7 +11,7 @@ import qmd
 from qmd.features.agents import skill
 from qmd.mcp.instructions import instructions
 from qmd.mcp.prompt import GUIDE
-from qmd.ranking.calibration import ANSWER, RELATED
+from qmd.ranking.calibration import ABOUT, RELATED
 from tests.conftest import Notes
 
 pytestmark = pytest.mark.slow
@@ -118,5 +118,6 @@ def test_texts_name_the_two_places_of_the_scale(tutorial: qmd.Index) -> None:
     guides = [instructions(tutorial), GUIDE, skill.text()]
     pages = [(NOTES.parent.parent / "docs" / f"{name}.md").read_text("utf-8") for name in ("cli", "ranking")]
     for text in (*guides, *pages):
-        assert f"from {ANSWER}" in text.lower() or f"{ANSWER} and above" in text
+        assert f"from {ABOUT}" in text.lower() or f"{ABOUT} and above" in text
         assert f"{RELATED}" in text
+        assert "likely the result answers" not in text and "probably" not in text

@@ -229,8 +229,8 @@ filter_options = combined(
 min_score_option = option(
     "--min-score F",
     decimal(0, 1),
-    "Leave out results with a score below F, from 0 to 1. From 0.5 a result probably answers; below 0.3 it "
-    "is about something else.  [default: 0]",
+    "Leave out results with a score below F, from 0 to 1. From 0.5 a result is about the query; below "
+    "0.3 it is about something else.  [default: 0]",
 )
 #: How a query is understood by models.
 model_options = combined(
@@ -273,8 +273,8 @@ order_options = combined(
     option(
         "--scores S",
         ("calibrated", "raw"),
-        "What scores mean: how likely a result answers (calibrated), or the value that ranks it (raw).  "
-        "[default: the configured one]",
+        "What scores mean: how likely a result is about the query (calibrated), or the value that ranks it "
+        "(raw).  [default: the configured one]",
     ),
 )
 context_lines_option = option(

@@ -59,7 +59,7 @@ OPTIONS: Mapping[str, Meta] = {
     "expand": Meta(description="Add variants of the query."),
     "ranking": Meta(description="How scores are combined, if not as configured."),
     "scores": Meta(
-        description="What scores mean: how likely the result answers, or the value that ranks it."
+        description="What scores mean: how likely the result is about the query, or the value that ranks it."
     ),
     "explain": Meta(description="Give the scores of each step."),
     "full": Meta(description="Give the whole text of each document."),

@@ -123,7 +123,7 @@ COMMANDS: Mapping[str, tuple[str, str, str, str]] = {
     "bench": ("Search", "why", "", "Measure search quality on questions with known answers."),
     "archive": ("Read", "cite", "no-index agents", "Read and search an archive of authors' posts."),
     "skill": ("Serve", "keys", "no-index", "Install the skill that teaches agents to use qmd."),
-    "hook": ("Serve", "skill", "", "Give agents your notes that answer a prompt."),
+    "hook": ("Serve", "skill", "", "Give agents notes that may answer a prompt."),
     "migrate": ("Index", "restore", "", "Take over the collections of tobi/qmd."),
 }
 #: The features that a feature imports.

@@ -69,8 +69,9 @@ Every document can also be read by its `qmd://` address:
 
 ## Tips
 
-- `score` estimates how likely a result answers: from 0.5 it probably does, from 0.3 it is related, \
-below that it is about something else. vsearch leaves out the latter, unless `minScore` is lower
+- `score` estimates how likely a result is about the query: from 0.5 it is, from 0.3 it is related, below \
+that it is about something else, and vsearch leaves it out, unless `minScore` is lower. Read a result to see \
+if it answers
 - Filters can be typed in a query: `tag:work`, `path:ops/`, `author:ann`, `after:2024`, `after:7d`, \
 `link:notes/a.md`, `[status:draft]`, `[priority>=2]`, `[reviewed:*]`; `-` before one negates it
 - Brackets with an unknown field, or with only a name among words, are text: `stages` says so

@@ -1,7 +1,7 @@
-"""Estimate how likely a document answers a query: the calibrated scale of scores.
+"""Estimate how likely a document is about a query: the calibrated scale of scores.
 
-The scale has two named places. Below `RELATED` nothing is about the subject of the query, and from `ANSWER`
-on a document probably answers it. Documents between are related.
+The scale has two named places. Below `RELATED` nothing is about the subject of the query, and from `ABOUT`
+on a document is. Documents between are related. Whether a document answers, its score does not know.
 
 The estimate is a logistic regression on signals of the document itself, not of the others that a search has
 found: if many documents are about a subject, none of them is far ahead. Only their number
@@ -24,9 +24,9 @@ from qmd.types.traces import Likelihood, Signal
 
 #: Even the best document is not about the subject of the query if it scores less.
 RELATED = 0.3
-#: A document that scores this or more probably answers.
-ANSWER = 0.5
-#: Above `ANSWER`, evidence counts by this factor: being about the subject is not yet an answer.
+#: A document that scores this or more is about the subject of the query.
+ABOUT = 0.5
+#: Above `ABOUT`, evidence counts by this factor: being about the subject is not yet an answer.
 DAMPING = 0.6
 #: An estimate is never certain: all are between `LEAST` and 1 - `LEAST`, which two decimals still show.
 #: Within `_EDGE` of 0 and 1 they approach these limits, so that different values stay different.
@@ -83,7 +83,7 @@ MANY_WORDS = 0.45
 
 
 def calibrate(ranked: Sequence[Ranked], documents: int = 0) -> list[Ranked]:
-    """Replace the scores by estimates of how likely each document answers the query.
+    """Replace the scores by estimates of how likely each document is about the query.
 
     The order stays, because ordering by the estimates is worse (see bench/README.md). So a document scores at
     most what the one before it does, times the ratio of their scores in the ranking. With meaning, in which
@@ -134,9 +134,9 @@ def within(score: float) -> float:
 
 
 def estimate(signals: Signals, background: Signals) -> float | None:
-    """Return how likely a document answers, 0..1, by the first regression that uses only these signals.
+    """Return how likely a document is about the query, 0..1.
 
-    It is None if there is no such regression.
+    It is estimated by the first regression that uses only these signals; None if there is none.
     """
     regression = next((item for item in REGRESSIONS if item.weights.keys() <= signals.keys()), None)
     if regression is None:

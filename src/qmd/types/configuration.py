@@ -14,7 +14,7 @@ DEFAULT_PATTERN = "**/*.md"
 MIN_WEIGHT, MAX_WEIGHT = 0.01, 100.0
 
 Ranking = Literal["contract", "tuned"]
-#: The meaning of scores: how likely a document answers the query, or the value that its rank comes from.
+#: The meaning of scores: how likely a document is about the query, or the value that its rank comes from.
 ScoreScale = Literal["calibrated", "raw"]
 EmbedMode = Literal["auto", "manual"]
 #: Values that are masked for agents on request, besides secrets.

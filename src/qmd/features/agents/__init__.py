@@ -1,1 +1,1 @@
-"""What agents have beside tools: hooks, skills, settings, sessions, and passages that answer a prompt."""
+"""What agents have beside tools: hooks, skills, settings, sessions, and passages that may answer a prompt."""

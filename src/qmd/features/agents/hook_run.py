@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def run(session: Session, event: str, target: str, starts_server: bool, timeout: float | None) -> None:
     """Answer an event of an agent, whose JSON is on stdin: session, prompt or compact.
 
-    It says nothing if nothing answers, and if it fails: then 'qmd hook status' says why.
+    It says nothing if nothing is about the prompt, and if it fails: then 'qmd hook status' says why.
 
     Example:
       echo '{"session_id": "1", "prompt": "How are backups restored?"}' | qmd hook run prompt

@@ -24,9 +24,9 @@ TARGETS = having("hooks")
 def hook() -> None:
     """Let an agent run qmd when a session starts, at each prompt, and before it compacts a conversation.
 
-    At a prompt, it is given the passages of your notes that seem to answer: at most 600 tokens, each once in
-    a session. If nothing answers, it is given nothing. 'hook.threshold' and 'hook.collections' in index.yml
-    are the least score, and the collections that are searched.
+    At a prompt, it is given the passages of your notes that may answer it: at most 600 tokens, each once in
+    a session. If nothing is about it, it is given nothing. 'hook.threshold' and 'hook.collections' in
+    index.yml are the least score, and the collections that are searched.
 
     Examples:
       qmd hook install --target claude

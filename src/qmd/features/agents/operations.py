@@ -33,7 +33,7 @@ class RecallBody(Request):
 
 
 def recall(index: Index, body: RecallBody, cancelled: Cancelled) -> Recall:
-    """Return passages that answer a prompt to an agent; an empty text if nothing seems to answer it."""
+    """Return passages that may answer a prompt to an agent; an empty text if nothing is about it."""
     options = {name: getattr(body, name) for name in ("threshold", "tokens", "known")}
     return index.limited(agent=True).recall(body.prompt, **options, cancelled=cancelled)
 

@@ -1,4 +1,4 @@
-"""The texts that hooks put before an agent: passages that answer a prompt, or nothing; and a briefing."""
+"""The texts that hooks put before an agent: passages that may answer a prompt, or nothing; and a briefing."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Briefed(Protocol):
 class Recall(Struct, frozen=True):
     """What a hook says at a prompt."""
 
-    text: str = ""  #: The passages for the agent; "" if nothing seems to answer the prompt
+    text: str = ""  #: The passages for the agent; "" if nothing is about the prompt
     score: float = 0.0  #: The best calibrated score, whether or not it was enough
     passages: Mapping[str, str] = field(default_factory=dict)  #: Addresses of the passages by their hashes
     relevance: Mapping[str, float] = field(
@@ -102,7 +102,7 @@ class RecallMethods(Part):
         words_only: bool = False,
         cancelled: Cancelled | None = None,
     ) -> Recall:
-        """Return passages that answer a prompt to an agent; none if nothing seems to.
+        """Return passages that may answer a prompt to an agent; none if nothing is about it.
 
         `words_only` needs no models.
         """
@@ -129,7 +129,7 @@ def recall(
     tokens: int = PROMPT_TOKENS,
     known: Collection[str] = (),
 ) -> Recall:
-    """Return the passages that answer a prompt; none if the best score is below the threshold.
+    """Return the passages that may answer a prompt; none if the best score is below the threshold.
 
     Args:
         store: The store of the documents.
