@@ -95,8 +95,11 @@ class LateInteractionReranker:
                 break
             for windows in group:
                 read = [next(vectors).astype(np.float32) for _ in windows]
-                # One row for each window: the best match of each token of the query.
-                best = np.array([(rows[1:] @ tokens.T).max(axis=0, initial=-1) for rows in read])
+                # One row for each window: the best match of each token of the query. einsum calls no BLAS,
+                # whose further threads would spin after each of these small products.
+                best = np.array(
+                    [np.einsum("ik,jk->ij", rows[1:], tokens).max(axis=0, initial=-1) for rows in read]
+                )
                 best = best.reshape(len(windows), len(ids))
                 cosines = np.array([rows[0] @ whole for rows in read])
                 near = _COSINE * (cosines - _UNRELATED) / (1 - _UNRELATED)
