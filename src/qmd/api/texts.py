@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from qmd import types
 from qmd.engine.documents.pages import Skipped
 from qmd.errors import DocumentNotFoundError, QmdError
-from qmd.text.inert import escaped, inert
 from qmd.text.snippet import numbered
-from qmd.text.wording import plural, visible
+from qmd.text.wording import escaped, inert, plural, visible
 from qmd.types.notes import shown
 
 #: The lines that an agent should ask for to read around a hit.

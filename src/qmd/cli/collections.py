@@ -11,10 +11,9 @@ from qmd.cli.options import all_formats, argument, chosen_format, combined, deci
 from qmd.cli.progress import Bar
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.show import show_json, show_listing, show_steps
-from qmd.cli.sizes import local_time
 from qmd.cli.terminal import BOLD, clean_name, columns, one_line, painted, say, shell_words
 from qmd.cli.usage import fail
-from qmd.text.wording import plural
+from qmd.text.wording import local_time, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,8 +80,6 @@ def add(session: Session, /, path: str, name: str | None, **options: Any) -> Non
       qmd collection add --sessions
     """
     if options.pop("sessions"):
-        from qmd.cli.sessions import index_sessions
-
         index_sessions(session, path, name, options)
         return
     report = index_folder(session, path, name, options)
@@ -107,6 +104,29 @@ def index_folder(session: Session, path: str, name: str | None, options: dict[st
     if not (report.added or report.unchanged):
         session.note(f"no file in {added.path} matches {added.selection}: see --mask and --formats")
     return report
+
+
+def index_sessions(
+    session: Session, path: str, name: str | None, options: dict[str, Any]
+) -> list[ScanReport]:
+    """Add the folders of sessions that exist, and say which; return the scans of those that are new."""
+    if path != "." or name is not None or any(options.values()):
+        fail("--sessions finds the folders itself: it takes no folder and no other options")
+    with Bar("Indexing", session) as bar:
+        folders = session.index.add_sessions(bar.files)
+    for folder in folders:
+        place = f"{folder.agent}: {clean_name(folder.path)}"
+        if not folder.collection:
+            say(f"Not found: {place}")
+        elif folder.report is None:
+            say(f"Unchanged: collection '{clean_name(folder.collection)}' has {place}")
+        else:
+            say(f"Added collection '{clean_name(folder.collection)}': {place}")
+            show_report(folder.report)
+    reports = [folder.report for folder in folders if folder.report is not None]
+    if not reports:
+        say("Every folder of sessions that exists is a collection already: nothing was added.")
+    return reports
 
 
 @collection.command("list")

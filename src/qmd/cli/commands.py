@@ -19,7 +19,7 @@ _CORE: Table = {
         ("search", "qmd.cli.search:search", "Find documents by keyword (BM25); fast."),
         ("vsearch", "qmd.cli.search:vsearch", "Find documents by meaning (vectors)."),
         ("query", "qmd.cli.search:query", "Combine both and rerank; best results."),
-        ("similar", "qmd.cli.similar:similar", "Find documents that are similar to one."),
+        ("similar", "qmd.cli.search:similar", "Find documents that are similar to one."),
         ("why", "qmd.cli.why:why", "Explain why a document is in the results, or why not."),
         ("pin", "qmd.cli.marks:pin", "Show a document first in searches for a query."),
         ("unpin", "qmd.cli.marks:unpin", "Remove pins."),

@@ -13,11 +13,10 @@ from qmd.cli.render.formats import writer
 from qmd.cli.render.rows import Column
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.show import note_missing, show_listing, view_for
-from qmd.cli.sizes import human_size
 from qmd.cli.terminal import clean, clean_name, columns, one_line, shell_words, write
 from qmd.cli.usage import fail
 from qmd.errors import DocumentNotFoundError
-from qmd.text.wording import plural
+from qmd.text.wording import human_size, plural
 
 if TYPE_CHECKING:
     from qmd.cli.render.view import View

@@ -10,12 +10,11 @@ from qmd.cli.command import command
 from qmd.cli.options import collection_option, collections_argument, flag, option, whole
 from qmd.cli.progress import Bar
 from qmd.cli.session import NO_COLLECTIONS, Session
-from qmd.cli.sizes import duration, time_left
 from qmd.cli.terminal import clean_name, is_terminal, one_line, say, shell_words, write
 from qmd.cli.usage import Exit
 from qmd.errors import AlreadyRunningError, CollectionNotFoundError, QmdError
 from qmd.sources.paths import is_inside
-from qmd.text.wording import plural
+from qmd.text.wording import duration, plural, time_left
 
 if TYPE_CHECKING:
     from qmd.engine.embedding.batches import EmbedProgress, EmbedReport

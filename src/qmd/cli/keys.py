@@ -11,8 +11,8 @@ from qmd.cli.options import all_formats, argument, collection_option, flag
 from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing
-from qmd.cli.sizes import local_time
 from qmd.cli.terminal import say
+from qmd.text.wording import local_time
 
 if TYPE_CHECKING:
     from qmd.server.keys import Keys

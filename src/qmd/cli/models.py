@@ -10,8 +10,8 @@ from qmd.cli.progress import Bar
 from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing
-from qmd.cli.sizes import human_size
 from qmd.cli.terminal import clean_name, one_line, say
+from qmd.text.wording import human_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

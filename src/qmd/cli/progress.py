@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import Self
 
 from qmd.cli.session import Session
-from qmd.cli.sizes import human_size
 from qmd.cli.terminal import DIM, GREEN, cut, one_line, painted, takes_escapes, width_of, write
 from qmd.cli.usage import Interrupted
+from qmd.text.wording import human_size
 
 #: Seconds between two lines if stderr is not a terminal, and between two drawings of the bar.
 _LINE_INTERVAL, _INTERVAL = 10.0, 0.1

@@ -12,11 +12,10 @@ from qmd.cli.options import all_formats, argument, flag
 from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing, show_steps
-from qmd.cli.sizes import local_time
 from qmd.cli.terminal import can_ask, clean_name, say
 from qmd.cli.usage import fail
 from qmd.errors import NotFoundError
-from qmd.text.wording import exact, plural
+from qmd.text.wording import exact, local_time, plural
 
 if TYPE_CHECKING:
     from qmd.engine.access.project_trust import Trust

@@ -1,4 +1,4 @@
-"""`search`, `vsearch` and `query`."""
+"""`search`, `vsearch`, `query` and `similar`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from qmd.cli.render.formats import writer
 from qmd.cli.render.rows import count_entry
 from qmd.cli.session import Session
 from qmd.cli.show import note_missing, view_for
-from qmd.cli.sizes import about
 from qmd.cli.terminal import write
 from qmd.cli.usage import fail
 from qmd.errors import CollectionNotFoundError, NotFoundError, QmdError, VectorIndexMissingError
-from qmd.text.wording import plural
+from qmd.text.wording import about, plural
 
 if TYPE_CHECKING:
     from qmd.cli.render.view import View
     from qmd.engine.requests import SearchRequest
     from qmd.types import SearchResponse, Stage
 
-_LIMIT, _LONG_LIMIT = 5, 20
+_LIMIT, _LONG_LIMIT, _SIMILAR = 5, 20, 10
 _DAY = 86_400.0
 _LEAST_TIMEOUT = 0.001
 #: The least seconds that a search has left after a server did not answer: the words alone need less.
@@ -32,7 +31,7 @@ _AFTER_SERVER = 0.5
 _WITH_DETAILS = ("cli", "json")
 _IF_UNKNOWN = "text that begins with '-', such as an excluded word, goes after '--'"
 
-#: Options of all three commands.
+#: Options of `search`, `vsearch` and `query`.
 search_options = options.combined(
     options.argument("text", "[QUERY...]", "typed"),
     options.limit_option(f"Show at most N results.  [default: {_LIMIT}; {_LONG_LIMIT} for json and files]"),
@@ -242,3 +241,41 @@ def _printed(
     parts += [facets(response, view)] if arguments["facets"] else []
     parts += [stages(response.stages)] if show_stages else []
     return "\n".join(parts)
+
+
+@command("similar")
+@options.argument("document", "DOC", "paths")
+@options.limit_option(f"Show at most N documents.  [default: {_SIMILAR}]")
+@options.flag("--unlinked", help="Leave out documents that DOC links to, or that link to DOC.")
+@options.collection_option("Search only this collection (may be repeated).")
+@options.filter_options
+@options.option(
+    "--min-score F", options.decimal(0, 1), "Leave out documents with a score below F.  [default: 0]"
+)
+@options.fold_option
+@options.flag("--full", help="Show whole documents instead of snippets.")
+@options.context_lines_option
+@options.tokens_option
+@options.path_options
+@options.flag("--explain", help="Show how near each document is.")
+@options.all_formats
+def similar(session: Session, document: str, **arguments: Any) -> None:
+    """Find documents that are similar to one, by the vectors that exist and by words. No model is loaded.
+
+    DOC is anything that get accepts; lines (notes/plan.md:10:20) or a section (plan.md#Costs) are compared
+    alone. Each document is shown with the passage that is nearest, and the passage of DOC that it is similar
+    to. Copies of DOC are left out. With --unlinked, the documents are those that DOC may want to link. A
+    score is about 0 for documents about something else, and 1 for the same text.
+
+    Without vectors of DOC, documents with its most telling words are found. Run 'qmd embed'.
+
+    Examples:
+      qmd similar notes/plan.md
+      qmd similar notes/ops.md --unlinked -n 5
+      qmd similar 'notes/ops.md#Backups' -c work --json
+    """
+    from qmd.engine.requests import of_document
+
+    request = of_document(options.search_request(document, arguments, arguments["limit"] or _SIMILAR))
+    response = session.index.run("similar", request, cancelled=session.cancelled)
+    show_response(session, options.chosen_format(), "", response, arguments | {"facets": ()})

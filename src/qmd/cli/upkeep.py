@@ -13,7 +13,6 @@ from qmd.cli.progress import Bar
 from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_json, show_listing
-from qmd.cli.sizes import human_size, local_time
 from qmd.cli.terminal import (
     GREEN,
     RED,
@@ -27,7 +26,7 @@ from qmd.cli.terminal import (
     say,
 )
 from qmd.cli.usage import Exit, fail
-from qmd.text.wording import plural
+from qmd.text.wording import human_size, local_time, plural
 
 if TYPE_CHECKING:
     from qmd.engine.doctor import Finding

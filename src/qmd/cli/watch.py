@@ -9,7 +9,7 @@ import threading
 from typing import Any
 
 from qmd.cli import approval
-from qmd.cli.collections import adding_options, index_folder
+from qmd.cli.collections import adding_options, index_folder, index_sessions
 from qmd.cli.command import command
 from qmd.cli.errors import INTERRUPTED
 from qmd.cli.indexing import collections_at, make_vectors, problem_line, scan
@@ -69,8 +69,6 @@ def add(session: Session, /, path: str, name: str | None, no_embed: bool, **opti
       qmd add --sessions
     """
     if options.pop("sessions"):
-        from qmd.cli.sessions import index_sessions
-
         reports = index_sessions(session, path, name, options)
     else:
         present = collections_at(session, path) if name is None and not any(options.values()) else ()

@@ -16,10 +16,9 @@ from qmd.cli.options import FORMATS
 from qmd.cli.render.formats import writer
 from qmd.cli.render.rows import Column, Listing
 from qmd.cli.render.view import View
-from qmd.cli.sizes import duration, human_size, time_left
 from qmd.cli.terminal import columns, width_of
 from qmd.text.uris import editor_address
-from qmd.text.wording import plural
+from qmd.text.wording import duration, human_size, plural, time_left
 from tests.users import FILES, User
 
 pytestmark = pytest.mark.slow

@@ -22,7 +22,7 @@ from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import ALL, SearchKind, SearchRequest
 from qmd.engine.retrieval.filters import filtered_out, scope_of
 from qmd.engine.retrieval.pipeline import PLANS
-from qmd.engine.retrieval.plan import LIST_LENGTH
+from qmd.engine.retrieval.queries import LIST_LENGTH
 from qmd.errors import ModelError, TimedOutError, VectorIndexMissingError
 from qmd.store.base import Store
 from qmd.store.values import ChunkMatch, Scope

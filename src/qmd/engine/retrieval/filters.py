@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.engine.requests import SearchRequest, collections_of
-from qmd.engine.retrieval.plan import SubQuery, main_search
+from qmd.engine.retrieval.queries import SubQuery, main_search
 from qmd.errors import NotFoundError, QmdError
 from qmd.store.base import Store
 from qmd.store.values import Scope

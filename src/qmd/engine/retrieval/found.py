@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from qmd.engine.retrieval.plan import SubQuery
+from qmd.engine.retrieval.queries import SubQuery
 from qmd.ranking.fusion import RankedList
 from qmd.store.base import Store
 from qmd.store.values import ChunkMatch, LexicalMatches

@@ -22,7 +22,7 @@ from qmd.engine.retrieval.filters import (
 )
 from qmd.engine.retrieval.found import Found
 from qmd.engine.retrieval.hits import make_hits
-from qmd.engine.retrieval.plan import read_query_document, without_searches
+from qmd.engine.retrieval.queries import read_query_document, without_searches
 from qmd.engine.retrieval.search import Plan, Search
 from qmd.ranking import fusion
 from qmd.ranking.calibration import calibrate, doubts

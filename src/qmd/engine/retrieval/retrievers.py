@@ -14,7 +14,7 @@ from qmd.engine.models import egress
 from qmd.engine.retrieval.expansion import expand
 from qmd.engine.retrieval.filters import nothing_to_search
 from qmd.engine.retrieval.found import Found
-from qmd.engine.retrieval.plan import SubQuery
+from qmd.engine.retrieval.queries import SubQuery
 from qmd.engine.retrieval.search import Search, Task
 from qmd.errors import ModelError, QmdError, VectorIndexMissingError
 from qmd.store.values import ChunkMatch, LexicalMatches

@@ -12,7 +12,7 @@ from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import SearchRequest
 from qmd.engine.retrieval.filters import Asked
 from qmd.engine.retrieval.found import Found
-from qmd.engine.retrieval.plan import LIST_LENGTH
+from qmd.engine.retrieval.queries import LIST_LENGTH
 from qmd.errors import QmdError, TimedOutError
 from qmd.store.base import Store
 from qmd.store.values import Scope

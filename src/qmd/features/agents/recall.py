@@ -19,9 +19,8 @@ from qmd.features.evidence.packer import Known, Packed, Packer
 from qmd.features.evidence.types import Pack
 from qmd.text import budget
 from qmd.text.digest import passage_hash
-from qmd.text.inert import inert, inert_address
 from qmd.text.regex import lazy
-from qmd.text.wording import plain, plural
+from qmd.text.wording import inert, inert_address, plain, plural
 from qmd.types.sessions import TRANSCRIPTS
 from qmd.types.traces import Likelihood, Signal
 

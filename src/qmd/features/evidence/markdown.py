@@ -15,9 +15,8 @@ from msgspec import Struct, json
 from qmd.api.texts import notes
 from qmd.errors import UsageError
 from qmd.features.evidence.types import Pack, PackedPassage
-from qmd.text.inert import escaped, inert
 from qmd.text.regex import lazy
-from qmd.text.wording import plural, visible
+from qmd.text.wording import escaped, inert, plural, visible
 
 #: Characters of the goal that the heading shows, and of the section of a passage.
 _GOAL, _SECTION = 120, 120

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from qmd.engine.requests import MAX_PASSAGES, SearchRequest
 from qmd.engine.retrieval.filters import Asked, read_request, scope_of
-from qmd.engine.retrieval.plan import main_search, read_query_document
+from qmd.engine.retrieval.queries import main_search, read_query_document
 from qmd.errors import TokensError
 from qmd.features.evidence import choice, markdown
 from qmd.features.evidence.candidates import Source, sources
@@ -23,10 +23,10 @@ from qmd.store.base import Store
 from qmd.text import budget
 from qmd.text.cutting import cuts
 from qmd.text.digest import passage_hash
-from qmd.text.inert import escaped, inert, inert_address
 from qmd.text.outline import sections
 from qmd.text.query import LexicalQuery
 from qmd.text.regex import lazy
+from qmd.text.wording import escaped, inert, inert_address
 from qmd.types import Config, SearchResponse, Section
 from qmd.types.notes import OF_SEARCHES
 

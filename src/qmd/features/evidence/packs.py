@@ -16,8 +16,8 @@ from qmd.features.evidence.given import GivenInMemory
 from qmd.features.evidence.markdown import read_pack
 from qmd.features.evidence.packer import Known, Packer, Renderer, Run
 from qmd.text.digest import passage_hash
-from qmd.text.inert import escaped
 from qmd.text.regex import lazy
+from qmd.text.wording import escaped
 
 if TYPE_CHECKING:
     from qmd.engine.parts import Searches

@@ -23,10 +23,9 @@ from qmd.store.values import Scope
 from qmd.text import tokens
 from qmd.text.anchors import span, split_anchor
 from qmd.text.digest import passage_hash
-from qmd.text.inert import escaped
 from qmd.text.query import parse
 from qmd.text.uris import is_uri, parse_uri, split_location
-from qmd.text.wording import visible
+from qmd.text.wording import escaped, visible
 from qmd.types import Document
 
 Standing = Literal["holds", "moved", "changed", "gone", "unchecked"]

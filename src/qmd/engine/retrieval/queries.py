@@ -1,4 +1,4 @@
-"""What the retrievers of a search look for, and query documents."""
+"""The queries of a search: those of its retrievers, and those of a query document."""
 
 from __future__ import annotations
 
