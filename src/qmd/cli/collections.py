@@ -101,7 +101,7 @@ def index_folder(session: Session, path: str, name: str | None, options: dict[st
     if above := collections_above(session, path):
         names = ", ".join(f"'{clean_name(each)}'" for each in above)
         session.note(f"{added.path} is a folder of {names} as well: its documents are found in both")
-    if not (report.added or report.unchanged):
+    if not (report.added or report.unchanged or report.problems):
         session.note(f"no file in {added.path} matches {added.selection}: see --mask and --formats")
     return report
 

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from qmd.errors import SourceError
 from qmd.processes import processors, python, start
 from qmd.sources.child import Answer, Request
+from qmd.sources.decoding import MAX_LINES
 from qmd.sources.formats import registry
 from qmd.sources.formats.base import CRASHED, NO_TEXT, TOO_LARGE, TOO_SLOW, Unreadable
 from qmd.sources.paths import in_words
@@ -161,7 +162,8 @@ class _Child:
         if answer.documents is None:
             raise Unreadable(answer.reason or reader.failure, answer.detail, answer.trace)
         decoding = answer.decoding
-        return answer, replace(decoding, charset=one_line(decoding.charset)[:40])
+        charset, lines = one_line(decoding.charset)[:40], decoding.lines[:MAX_LINES]
+        return answer, replace(decoding, charset=charset, lines=lines)
 
     def _answer(self) -> Answer | None:
         """Return the next answer; None if the process has ended."""

@@ -70,13 +70,17 @@ class Decoding(Struct, frozen=True):
 
     Attributes:
         charset: The charset, `utf-8` for formats that are not text.
-        doubtful: Whether it is a guess that may be wrong, or some bytes did not fit it.
+        doubtful: Whether it is a guess that may be wrong.
         zeros: The number of NUL characters that were replaced by spaces.
+        invalid: The number of places with bytes that did not fit it.
+        lines: The first lines with such places.
     """
 
     charset: str = "utf-8"
     doubtful: bool = False
     zeros: int = 0
+    invalid: int = 0
+    lines: tuple[int, ...] = ()
 
 
 UTF_8 = Decoding()

@@ -97,11 +97,75 @@ def test_utf8_takes_precedence_over_the_encoding_of_the_collection(tmp_path: Pat
     assert read(tmp_path, "é 数".encode(), "latin-1") == "é 数"
 
 
-def test_utf16_without_a_mark_needs_an_encoding(tmp_path: Path) -> None:
-    data = "plain words".encode("utf-16-le")
-    assert read(tmp_path, data, "utf-16-le") == "plain words"
-    with pytest.raises(SourceError, match="not text"):
-        read(tmp_path, data)
+@pytest.mark.parametrize("charset", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "plain words",
+        "Größe 数",
+        "# 笔记\n一个数据库的备份应该每天进行，然后检查恢复。\n" * 20,
+        "Привет, мир",
+        "😀 and 数\n",
+    ],
+)
+def test_wide_characters_without_a_mark_are_known_by_their_zeros(
+    tmp_path: Path, text: str, charset: str
+) -> None:
+    for encoding in (None, charset, "gb18030"):
+        assert read(tmp_path, text.encode(charset), encoding) == text
+    assert read(tmp_path, (text * 5 + "!").encode(charset)[:-1]) == text * 5 + "\ufffd"
+
+
+_GERMAN = "Die Größe der Öffnung – für „Prüfung“. "
+_CHINESE = "数据库的备份应该每天进行，然后检查恢复。"
+
+
+@pytest.mark.parametrize(
+    ("data", "text", "lines"),
+    [
+        (f"# Mixed\n{_GERMAN}\n".encode() + b"Stra\xdfe\n", f"# Mixed\n{_GERMAN}\nStraße\n", (3,)),
+        ("Große\n".encode() + b"Stra\xdfe und Gr\xf6\xdfe, \xc4rger", "Große\nStraße und Größe, Ärger", (2,)),
+        ("Große\r".encode() + b"\x84gut\x93 it\x92s \x96 ok\r", "Große\n„gut“ it’s – ok\n", (2,)),
+        (b"plain ASCII text " * 9 + b"caf\xe9\n", "plain ASCII text " * 9 + "café\n", (1,)),
+        (b"plain ASCII text " * 9 + b"\n\xff\n", "plain ASCII text " * 9 + "\n\ufffd\n", (2,)),
+        (
+            b"plain ASCII text " * 9 + b"\xff\xfe\xfd\n",
+            "plain ASCII text " * 9 + "\ufffd\ufffd\ufffd\n",
+            (1,),
+        ),
+        (
+            _CHINESE.encode() + b"\xff\n" + _CHINESE.encode()[:-1],
+            f"{_CHINESE}\ufffd\n{_CHINESE[:-1]}\ufffd",
+            (1, 2),
+        ),
+        ("数据".encode()[:-1], "数\ufffd", (1,)),
+        (f"{_GERMAN}é".encode()[:-1], f"{_GERMAN}\ufffd", (1,)),
+        (codecs.BOM_UTF8 + b"caf\xe9 \xff\n", "café \ufffd\n", (1,)),
+        (codecs.BOM_UTF16_LE + "words\n数据".encode("utf-16-le")[:-1], "words\n数\ufffd", (2,)),
+        (
+            f"-*- coding: gbk -*-\n{_CHINESE}".encode("gbk")[:-1],
+            f"-*- coding: gbk -*-\n{_CHINESE[:-1]}\ufffd",
+            (2,),
+        ),
+        (_CHINESE.encode("gb18030") + b"\xff\n", f"{_CHINESE}\ufffd\n", (1,)),
+        (
+            "これは日本語のメモです。検索エンジン。".encode("cp932")[:-1],
+            "これは日本語のメモです。検索エンジン\ufffd",
+            (1,),
+        ),
+        (
+            "這是一個中文筆記，用於測試資料庫檢索。".encode("big5") + b"\xff",
+            "這是一個中文筆記，用於測試資料庫檢索。\ufffd",
+            (1,),
+        ),
+    ],
+)
+def test_invalid_bytes_cost_no_more_than_themselves(
+    tmp_path: Path, data: bytes, text: str, lines: tuple[int, ...]
+) -> None:
+    (tmp_path / "a.md").write_bytes(data)
+    found, _ = read_source(source(tmp_path / "a.md"))
+    assert (found.text, found.decoding.lines, found.decoding.invalid >= len(lines)) == (text, lines, True)
 
 
 @pytest.mark.parametrize("encoding", ["no-such-charset", "rot13", "hex", "", "a\0b"])

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from qmd.config.validate import nfc
 from qmd.engine.documents.references import References, paths_on_disk
-from qmd.engine.indexing.unread import kept_since
+from qmd.engine.indexing.unread import kept_since, name_lines
 from qmd.engine.parts import Part
 from qmd.engine.workspace import Workspace
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, QmdError, SourceError, UsageError
@@ -103,6 +103,9 @@ class Lookup(Struct, frozen=True):
         if decoding.charset != UTF_8.charset:
             doubt = ", which is a guess: if letters are wrong, set the collection's 'encoding'"
             notes.append(f"the file is read as {decoding.charset}{doubt if decoding.doubtful else ''}")
+        if decoding.lines:
+            more = "" if decoding.invalid <= len(decoding.lines) else " and others"
+            notes.append(f"bytes do not fit the encoding in {name_lines(decoding.lines)}{more}")
         if decoding.zeros:
             notes.append(f"the file has {plural(decoding.zeros, 'NUL byte')}, indexed as spaces")
         # The text of Markdown contains all that it omits; see `Explainer`.

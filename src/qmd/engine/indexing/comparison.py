@@ -185,6 +185,7 @@ class Comparison:
             elif failure := self.unread.again(file):
                 self.fail(file, f"cannot read {file.path}: {failure}", failure)
             else:
+                self.unread.invalid.pop(file.path, None)
                 yield file
 
     def fail(self, file: SourceFile, message: str, failure: Unreadable | None) -> None:

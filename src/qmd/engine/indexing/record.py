@@ -25,6 +25,8 @@ class UnreadFiles(Struct, frozen=True):
     kept: dict[str, str] = field(default_factory=dict)
     #: By the characters of a path: how often a reason that passes was met, and when last, in Unix time
     tries: dict[str, tuple[int, int]] = field(default_factory=dict)
+    #: The lines with invalid bytes of files that were read, by path
+    invalid: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 class ScanRecord(Struct, frozen=True, array_like=True):

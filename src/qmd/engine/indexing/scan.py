@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from qmd.engine.indexing.comparison import Comparison
-from qmd.engine.indexing.unread import describe_kept, describe_waiting
+from qmd.engine.indexing.unread import describe_invalid, describe_kept, describe_waiting
 from qmd.errors import QmdError
 from qmd.sources.read import Outcome
 from qmd.sources.reading import read_all
@@ -98,6 +98,7 @@ def scan(
         comparison.check_removal()
     report = ScanReport(collection.name, problems=comparison.problems)
     batch = _Batch(store, report, comparison.indexed, on_change)
+    invalid: dict[str, Sequence[int]] = {}
     due = time.monotonic() + _PROGRESS_SECONDS
     for outcome in read_all(comparison.to_read(), comparison.readers, comparison.root):
         file = outcome.file
@@ -109,6 +110,8 @@ def scan(
         without = {comparison.fail_part(file, key, failure) for key, failure in outcome.without}
         before = [path for path in comparison.documents_of.get(file.path, ()) if path not in without]
         batch.add([*_changes(outcome, comparison.authors)], before)
+        if lines := next((source.decoding.lines for _, source in outcome.documents), ()):
+            comparison.unread.invalid[file.path] = invalid[file.path] = lines
         # All documents of a file are in one transaction: its fingerprint says that all are there.
         full = batch.full
         if full:
@@ -130,6 +133,8 @@ def scan(
     if batch.with_nul:
         count, example = len(batch.with_nul), batch.with_nul[0]
         report.notices.append(f"{plural(count, 'file')} with NUL bytes, indexed as spaces: {example}")
+    if invalid:
+        report.notices.append(describe_invalid(invalid))
     if batch.guessed:
         count, example = len(batch.guessed), batch.guessed[0]
         report.notices.append(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 
 from qmd._version import __version__
@@ -25,6 +25,8 @@ from qmd.types.clock import now
 
 #: The most files that are remembered of a collection. Others are read at each scan.
 _MOST = 3_000
+#: The most files with invalid bytes that are remembered.
+_MOST_INVALID = 300
 #: The most kinds of files without a reader, and the most characters of a reason of the system.
 _KINDS, _REASON = 30, 80
 #: The characters that stand for a path and for the state of its file.
@@ -69,6 +71,8 @@ class Unread:
         self._files = dict(self._last) if self._partial else {}
         #: See `UnreadFiles`.
         self.kept, self._tries = dict(before.kept), dict(before.tries)
+        #: Also of files that are unchanged, which no scan looks at.
+        self.invalid = dict(last.invalid)
         for path in within or ():
             self.forget(path)
         self._cut = before.cut
@@ -90,6 +94,7 @@ class Unread:
         self._files.pop(mark, None)
         self._tries.pop(mark, None)
         self.kept.pop(path, None)
+        self.invalid.pop(path, None)
 
     def again(self, file: SourceFile) -> Unreadable | None:
         """Return why the last scan could not read the unchanged file; None if it must be read."""
@@ -138,7 +143,8 @@ class Unread:
         cut = self._cut + len(self._files) - len(kept)
         tries = {mark: tried for mark, tried in self._tries.items() if mark in kept}
         stays = dict(list(self.kept.items())[:_MOST])
-        return UnreadFiles(files, cut, self.waiting, dict(most), stays, tries)
+        invalid = dict(list(self.invalid.items())[:_MOST_INVALID])
+        return UnreadFiles(files, cut, self.waiting, dict(most), stays, tries, invalid)
 
     def _state(self, file: SourceFile) -> str:
         """Return the identity of the state of a file, its reader and the limits of reading."""
@@ -166,6 +172,8 @@ def describe(root: str | None) -> list[str]:
         lines.append(f"{plural(total, 'file')} could not be read: {listed} ('qmd update --failed' lists all)")
     if last.kept:
         lines.append(describe_kept(last.kept))
+    if last.invalid:
+        lines.append(describe_invalid(last.invalid))
     if total := sum(last.unknown.values()):
         listed = ", ".join(f"{count:,} .{suffix}" for suffix, count in last.unknown.items())
         lines.append(f"{plural(total, 'file')} of kinds that no format reads: {listed}")
@@ -188,6 +196,21 @@ def describe_kept(kept: Mapping[str, str]) -> str:
     line = f"{plural(len(kept), 'file')} {stay}: could not be read since {since}"
     more = f" and {len(kept) - _NAMED:,} more" if len(kept) > _NAMED else ""
     return f"{line} ({', '.join(sorted(kept)[:_NAMED])}{more})"
+
+
+def describe_invalid(invalid: Mapping[str, Sequence[int]]) -> str:
+    """Describe the files that were read except for some bytes, with the lines of these."""
+    named = [f"{path} ({name_lines(lines)})" for path, lines in sorted(invalid.items())[:_NAMED]]
+    more = f" and {len(invalid) - _NAMED:,} more" if len(invalid) > _NAMED else ""
+    has = "has" if len(invalid) == 1 else "have"
+    return (
+        f"{plural(len(invalid), 'file')} {has} bytes that do not fit the encoding: {', '.join(named)}{more}"
+    )
+
+
+def name_lines(lines: Sequence[int]) -> str:
+    """Return line numbers in words: `line 3`, `lines 3, 17`."""
+    return f"{'line' if len(lines) == 1 else 'lines'} {', '.join(f'{line}' for line in lines)}"
 
 
 def describe_waiting(extra: str, counts: Mapping[str, int]) -> str:

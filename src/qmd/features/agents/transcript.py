@@ -14,7 +14,7 @@ from qmd.text.sessions import FORMAT
 from qmd.types import Extracted
 
 name = FORMAT
-version = 2
+version = 3
 media_type = "text/markdown"
 
 #: The reason for files that are something else in JSON.

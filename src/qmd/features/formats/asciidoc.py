@@ -9,7 +9,7 @@ from qmd.sources.formats.writing import first_title, with_headings
 from qmd.types import Extracted
 
 name = "asciidoc"
-version = 1
+version = 2
 media_type = "text/markdown"
 
 _HEADING = re.compile(r"(={1,6})[ \t]++(\S.*+)")

@@ -12,7 +12,7 @@ from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "code"
-version = 1
+version = 2
 media_type = "text/markdown"
 
 #: Package, function of the package that returns the language, and name of the language by suffix.

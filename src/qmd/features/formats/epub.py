@@ -8,14 +8,15 @@ from urllib.parse import unquote
 from zipfile import ZipFile
 
 from qmd.features.formats.archive import open_zip, read_member
-from qmd.features.formats.html import to_markdown
+from qmd.features.formats.html import declared_charset, to_markdown
+from qmd.sources.decoding import as_text
 from qmd.sources.formats.base import DAMAGED, ENCRYPTED, RawFile, Unreadable
 from qmd.sources.formats.writing import Writer
 from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "epub"
-version = 2
+version = 3
 media_type = "text/markdown"
 
 _MAX_CHAPTERS = 10_000
@@ -59,9 +60,7 @@ def extract(file: RawFile) -> Extracted:
 
 
 def _decoded(data: bytes) -> str:
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", "replace")
-    return data.decode("utf-8-sig", "replace")
+    return as_text(data, declared_charset(data))
 
 
 def _encrypted(archive: ZipFile) -> set[str]:

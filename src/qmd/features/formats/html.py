@@ -12,7 +12,7 @@ from qmd.text.outline import first_heading, one_line
 from qmd.types import Extracted, Link
 
 name = "html"
-version = 2
+version = 3
 media_type = "text/markdown"
 
 #: Characters of the head of a page that are read, and bytes in which it may declare its charset.
@@ -33,9 +33,7 @@ _IMAGE = re.compile(r"!\[([^\[\]\n]*+)\]\((?:[^()\n]|\([^()\n]*+\))*+\)")
 
 
 def extract(file: RawFile) -> Extracted:
-    declaration = Head()
-    declaration.feed(file.data[:_DECLARATION].decode("latin-1"))
-    source = file.text(declaration.charset)
+    source = file.text(declared_charset(file.data))
     head = Head()
     head.feed(source[:_HEAD])
     text = to_markdown(source)
@@ -46,6 +44,13 @@ def extract(file: RawFile) -> Extracted:
     )
     title = one_line("".join(head.title)) or first_heading(text)
     return Extracted(text, title, head.fields, links)
+
+
+def declared_charset(data: bytes) -> str:
+    """Return the charset that a page or its XML declaration names; "" if there is none."""
+    declaration = Head()
+    declaration.feed(data[:_DECLARATION].decode("latin-1"))
+    return declaration.charset
 
 
 def to_markdown(source: str) -> str:

@@ -10,6 +10,7 @@ from email.utils import getaddresses, parsedate_to_datetime
 from html.parser import HTMLParser
 from typing import TypeAlias
 
+from qmd.sources.decoding import as_text
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
 from qmd.text.outline import one_line
 from qmd.types import Extracted
@@ -18,7 +19,7 @@ from qmd.types import Extracted
 AnyMessage: TypeAlias = "Message[str, str]"
 
 name = "mail"
-version = 1
+version = 2
 media_type = "text/markdown"
 
 #: The most parts of a message that are looked at, and the most recipients and attachments.
@@ -81,8 +82,9 @@ def read(message: AnyMessage) -> Extracted:
 
 def header(message: AnyMessage, key: str) -> str:
     """Return a header, decoded; "" if it is missing."""
-    value = message[key]
-    return _decoded(str(value)) if value is not None else ""
+    raw = next((value for name, value in message.raw_items() if name.lower() == key), "")
+    # Bytes that should have been encoded words are lone surrogates in it.
+    return _decoded(str(raw) if raw.isascii() else as_text(raw.encode("utf-8", "surrogateescape")))
 
 
 def people(message: AnyMessage, *keys: str) -> tuple[str, ...]:
@@ -116,14 +118,7 @@ def _decoded(value: str) -> str:
 def _text(part: AnyMessage) -> str:
     """Return the text of a part, whatever its charset."""
     data = part.get_payload(decode=True)
-    if not isinstance(data, bytes):
-        return str(data or "")
-    for charset in (part.get_content_charset(), "utf-8", "cp1252"):
-        try:
-            return data.decode(charset or "utf-8").replace("\r\n", "\n").replace("\r", "\n")
-        except (LookupError, UnicodeError, ValueError):
-            continue
-    return data.decode("latin-1")
+    return as_text(data, part.get_content_charset() or "") if isinstance(data, bytes) else str(data or "")
 
 
 class _Text(HTMLParser):

@@ -12,7 +12,7 @@ from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
 from qmd.types import Extracted
 
 name = "mailbox"
-version = 1
+version = 2
 media_type = "text/markdown"
 
 #: The line before each message.

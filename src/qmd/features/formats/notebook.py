@@ -12,7 +12,7 @@ from qmd.text.outline import first_heading
 from qmd.types import Extracted
 
 name = "notebook"
-version = 2
+version = 3
 media_type = "text/markdown"
 
 #: The longest output of a cell, in characters.

@@ -10,7 +10,7 @@ from qmd.text.outline import heading_text
 from qmd.types import Extracted, Link
 
 name = "org"
-version = 1
+version = 2
 media_type = "text/markdown"
 
 _HEADLINE = re.compile(r"(\*++)[ \t]++(\S.*+)")

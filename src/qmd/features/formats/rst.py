@@ -10,7 +10,7 @@ from qmd.sources.formats.writing import first_title, with_headings
 from qmd.types import Extracted
 
 name = "rst"
-version = 1
+version = 2
 media_type = "text/markdown"
 
 _UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*\Z")

@@ -9,7 +9,8 @@ from qmd.types import Extracted
 name = extraction.MARKDOWN
 # 2: fields of nested maps, TOML and JSON; tags and links outside indented code and HTML
 # 3: code, comments and headings in lists and quotes
-version = 3
+# 4: text with invalid bytes, and in charsets that were not known before
+version = 4
 media_type = "text/markdown"
 
 

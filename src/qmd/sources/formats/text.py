@@ -7,7 +7,7 @@ from qmd.text.outline import first_heading
 from qmd.types import Extracted
 
 name = "text"
-version = 1
+version = 2
 media_type = "text/plain"
 
 
