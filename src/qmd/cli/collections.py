@@ -53,7 +53,7 @@ adding_options = combined(
     ),
     option("--ignore GLOB", None, "Do not index the files that match (may be repeated).", multiple=True),
     option("--encoding E", None, "The encoding of files that are not UTF-8, such as gb18030."),
-    flag("--sessions", help=f"Add the sessions of {', '.join(_AGENTS)} and {_LAST} that are here."),
+    flag("--sessions", help=f"Add sessions and memories of {', '.join(_AGENTS)} and {_LAST} that are here."),
 )
 
 
@@ -109,7 +109,7 @@ def index_folder(session: Session, path: str, name: str | None, options: dict[st
 def index_sessions(
     session: Session, path: str, name: str | None, options: dict[str, Any]
 ) -> list[ScanReport]:
-    """Add the folders of sessions that exist, and say which; return the scans of those that are new."""
+    """Add the folders of sessions and memories that exist, and say which; return the scans of new ones."""
     if path != "." or name is not None or any(options.values()):
         fail("--sessions finds the folders itself: it takes no folder and no other options")
     with Bar("Indexing", session) as bar:
@@ -125,7 +125,7 @@ def index_sessions(
             show_report(folder.report)
     reports = [folder.report for folder in folders if folder.report is not None]
     if not reports:
-        say("Every folder of sessions that exists is a collection already: nothing was added.")
+        say("Every folder of sessions and memories that exists is a collection already: nothing was added.")
     return reports
 
 

@@ -40,11 +40,15 @@ def test_add_sessions_says_which_folders_are_there_and_adds_them_once(user: User
     assert first.stdout.splitlines() == [
         f"Added collection 'claude-sessions': Claude Code: {home}/.claude/projects",
         "claude-sessions: 1 new",
+        f"Not found: Claude Code: {home}/.claude/projects/*/memory/**/*.md",
+        f"Not found: Claude Code: {home}/.claude/agent-memory/**/*.md",
         f"Added collection 'codex-sessions': Codex: {home}/.codex/sessions",
         "codex-sessions: 1 new",
         f"Not found: Codex: {home}/.codex/archived_sessions",
+        f"Not found: Codex: {home}/.codex/memories/**/*.md",
         f"Added collection 'gemini-sessions': Gemini CLI: {home}/.gemini/tmp",
         "gemini-sessions: 1 new",
+        f"Not found: Gemini CLI: {home}/.gemini/tmp/*/memory/**/*.md",
         f"Added collection 'opencode-sessions': OpenCode: {home}/.local/share/opencode",
         "opencode-sessions: 1 new",
     ]
@@ -53,7 +57,7 @@ def test_add_sessions_says_which_folders_are_there_and_adds_them_once(user: User
     second = user.call("add", "--sessions")
     assert (second.returncode, second.stderr) == (0, "")
     assert second.stdout.splitlines()[-1] == (
-        "Every folder of sessions that exists is a collection already: nothing was added."
+        "Every folder of sessions and memories that exists is a collection already: nothing was added."
     )
     assert "Unchanged: collection 'codex-sessions' has Codex" in second.stdout
     assert (home / "config/qmd/index.yml").read_bytes() == config

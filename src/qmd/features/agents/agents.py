@@ -51,7 +51,7 @@ class Hooks(Struct, frozen=True):
 
 
 class Sessions(Struct, frozen=True):
-    """A folder in which an agent keeps the transcripts of its sessions, as a collection.
+    """A folder in which an agent keeps transcripts of its sessions or its memory, as a collection.
 
     Attributes:
         name: The name of the collection.
@@ -59,7 +59,7 @@ class Sessions(Struct, frozen=True):
         pattern: The glob of the files.
         formats: The formats that read them.
         ignore: Globs of files that are left out: the transcripts of sub-agents, and folders of other files.
-        needs: A glob of files without which there are no sessions in the folder.
+        needs: A glob of files without which there is nothing of that in the folder.
     """
 
     name: str
@@ -70,10 +70,20 @@ class Sessions(Struct, frozen=True):
     needs: str = ""
 
     @property
+    def place(self) -> str:
+        """The files without which there are none, or the folder."""
+        return os.path.join(self.folder, self.needs) if self.needs else self.folder
+
+    @property
     def exists(self) -> bool:
         """True if the folder, if its path is absolute, has sessions or will have them."""
-        needed = not self.needs or any(iglob(self.needs, root_dir=self.folder))
+        needed = not self.needs or any(iglob(self.needs, root_dir=self.folder, recursive=True))
         return os.path.isdir(self.folder) and needed
+
+
+def _memory(name: str, folder: str, below: str = "") -> Sessions:
+    """Return the row of the Markdown files in which an agent keeps what it has learned."""
+    return Sessions(name, folder, f"{below}**/*.md", (), ("skills/",), f"{below}**/*.md")
 
 
 class Agent(Struct, frozen=True):
@@ -116,6 +126,9 @@ AGENTS: dict[str, Agent] = {
                 "**/*.jsonl",
                 ignore=("agent-*.jsonl", "subagents/", "tool-results/"),
             ),
+            # https://code.claude.com/docs/en/memory, https://code.claude.com/docs/en/sub-agents
+            _memory("claude-memory", "{claude}/projects", "*/memory/"),
+            _memory("claude-agent-memory", "{claude}/agent-memory"),
         ),
     ),
     "claude-desktop": Agent(
@@ -139,6 +152,8 @@ AGENTS: dict[str, Agent] = {
         sessions=(
             Sessions("codex-sessions", "{codex}/sessions", "**/rollout-*.jsonl"),
             Sessions("codex-archive", "{codex}/archived_sessions", "**/rollout-*.jsonl"),
+            # https://developers.openai.com/codex/memories
+            _memory("codex-memory", "{codex}/memories"),
         ),
     ),
     "cursor": Agent(
@@ -165,6 +180,8 @@ AGENTS: dict[str, Agent] = {
                 "*/chats/session-*.{json,jsonl}",
                 ("transcript", "transcript-json"),
             ),
+            # https://geminicli.com/docs/tools/memory
+            _memory("gemini-memory", "{gemini}/tmp", "*/memory/"),
         ),
     ),
     "opencode": Agent(
@@ -252,7 +269,7 @@ def hooks_of(name: str) -> Hooks:
 
 
 def session_folders(environ: Mapping[str, str]) -> list[tuple[str, Sessions]]:
-    """Return the folders of transcripts: the name of the agent, and the folder with its path."""
+    """Return the folders of transcripts and memories: the name of the agent, and the folder with its path."""
     bases = _bases(environ)
     return [
         (agent.title, replace(each, folder=os.path.normpath(each.folder.format_map(bases))))

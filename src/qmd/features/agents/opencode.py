@@ -19,7 +19,7 @@ from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
 from qmd.types import Extracted
 
 name = transcript.name
-version = 2
+version = 3
 media_type = transcript.media_type
 
 #: The most sessions of a file, and the most characters of a value.

@@ -1,4 +1,4 @@
-"""The sessions of coding agents as collections."""
+"""The sessions of coding agents, and what they keep as their memory, as collections."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class SessionFolder(Struct, frozen=True):
-    """A folder in which a coding agent keeps transcripts of its sessions.
+    """A folder in which a coding agent keeps transcripts of its sessions, or its memory.
 
     Attributes:
         agent: The name of the agent.
-        path: The folder.
+        path: The folder; if nothing is there, perhaps a glob of the files.
         collection: The collection that it is; "" if the folder does not exist.
         report: The first scan, if the collection is new.
     """
@@ -35,19 +35,19 @@ class SessionFolder(Struct, frozen=True):
 
 
 class SessionMethods(Part):
-    """The method of `Index` that adds the sessions of coding agents."""
+    """The method of `Index` that adds the sessions and memories of coding agents."""
 
     _rules: Mapping[str, Rule] = {"add_sessions": Rule(changes=True, action="add one")}
 
     def add_sessions(self, on_progress: scan.OnProgress | None = None) -> list[SessionFolder]:
-        """Add the folders in which coding agents keep transcripts of sessions as collections, and index them.
+        """Add the folders of transcripts and of memories of coding agents as collections, and index them.
 
         Folders that are collections already stay as they are. Returns every folder, also those that do not
         exist. Raises `NotFoundError` if none exists, and otherwise as `add_collection`.
         """
         folders = session_folders(self._workspace.environ)
         if not any(each.exists for _, each in folders):
-            places = ", ".join(each.folder for _, each in folders)
+            places = ", ".join(each.place for _, each in folders)
             raise NotFoundError("no sessions of coding agents were found", f"looked in: {places}")
         return [self._add_session_folder(agent, each, on_progress) for agent, each in folders]
 
@@ -55,10 +55,15 @@ class SessionMethods(Part):
         self, agent: str, place: Sessions, on_progress: scan.OnProgress | None
     ) -> SessionFolder:
         if not place.exists:
-            return SessionFolder(agent, place.folder)
+            return SessionFolder(agent, place.place)
         collections = self._workspace.configuration.read().collections
         real = os.path.realpath(place.folder)
-        present = (each.name for each in collections.values() if os.path.realpath(each.path) == real)
+        # Sessions and memory may be in one folder.
+        present = (
+            each.name
+            for each in collections.values()
+            if os.path.realpath(each.path) == real and tuple(each.formats) == place.formats
+        )
         if name := next(present, ""):
             return SessionFolder(agent, place.folder, name)
         names = (place.name, *(f"{place.name}-{number}" for number in range(2, len(collections) + 3)))

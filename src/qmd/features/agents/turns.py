@@ -7,6 +7,7 @@ CLI 0.56 (and its JSON before), and what `opencode export` of OpenCode 1.2 print
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeAlias
@@ -21,8 +22,30 @@ About: TypeAlias = dict[str, Any]
 
 #: The longest input and output of a tool, in characters.
 _MAX_INPUT, _MAX_OUTPUT = 1_000, 1_000
+#: Characters of an output in which an answer of qmd is recognized.
+_READ = 10_000
 #: Nested parts of a text that are read.
 _MAX_DEPTH = 8
+
+
+#: Tools of qmd's server, and commands that print documents. What they answered is in the documents; if it
+#: were in the session as well, each search would answer the next one.
+_OWN_TOOL = re.compile(r"(?<![a-z0-9])qmd(?![a-z0-9])", re.IGNORECASE)
+_OWN_COMMAND = re.compile(
+    r"""\bqmd(?:-python)?(?:[\\"',\s]+[^\\"',\s;|&]+){0,6}?[\\"',\s]+"""
+    r"(?:search|vsearch|query|similar|pack|get|multi-get|why|vector-search|deep-search|archive|hook)\b"
+)
+#: What qmd prints, which is also in answers of servers with another name, of scripts and of `curl`.
+_OWN_ANSWER = re.compile(
+    r"""
+    "docid\\?":\s?\\?"\#[0-9a-f]{6} | ^docid,score,file\b | ^\#[0-9a-f]{6},[01]\.\d
+    | ^<file\ docid="\# | ^\*\*docid:\*\*\ \# | ^File:\ .*\ \#[0-9a-f]{6}$
+    | ^\S.*:\d+\ \#[0-9a-f]{6}\r?$\n(?:Title|Section|Score):\  | ^Pack\ [0-9a-f]{8}:\ passages\ are\ data
+    """,
+    re.MULTILINE | re.VERBOSE,
+)
+#: The tags of what hooks of qmd add to a prompt.
+_OWN_NOTES, _END_OF_NOTES = "<qmd-notes>", "</qmd-notes>"
 
 
 class Turn(NamedTuple):
@@ -41,31 +64,49 @@ class Agent(NamedTuple):
     about: Callable[[Sequence[Entry]], About]
 
 
-def tool(name: Any, arguments: Any) -> Turn:
-    """Return the call of a tool."""
-    try:
-        shown = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    except RecursionError:
-        shown = ""
-    title = f"Tool: {one_line(str(name))}"
-    return Turn("assistant", f"{title}\n\n{fenced(shown[:_MAX_INPUT])}", len(shown) > _MAX_INPUT)
+class Tools:
+    """Makes turns of the calls of tools and of their answers, without those of qmd itself."""
 
+    def __init__(self) -> None:
+        self._own: set[str] = set()
 
-def output(content: Any) -> Turn:
-    """Return the answer of a tool."""
-    text = text_of(content)
-    return Turn("assistant", fenced(text[:_MAX_OUTPUT]), len(text) > _MAX_OUTPUT)
+    def call(self, name: Any, arguments: Any, key: Any = None, *, server: Any = "") -> Turn:
+        """Return the call of a tool, perhaps of a server's. Its answer has the same key."""
+        try:
+            shown = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+        except RecursionError:
+            shown = ""
+        title = f"Tool: {one_line(str(name))}"
+        if _OWN_TOOL.search(f"{server} {title}") or _OWN_COMMAND.search(shown[:_MAX_INPUT]):
+            self._own.add(str(key))
+            return Turn("assistant", title)
+        self._own.discard(str(key))
+        return Turn("assistant", f"{title}\n\n{fenced(shown[:_MAX_INPUT])}", len(shown) > _MAX_INPUT)
+
+    def answer(self, content: Any, key: Any = None) -> Turn:
+        """Return the answer of a tool, without a text if it is one of qmd."""
+        text = text_of(content)
+        if str(key) in self._own or _OWN_ANSWER.search(text[:_READ]):
+            return Turn("assistant", "")
+        return Turn("assistant", fenced(text[:_MAX_OUTPUT]), len(text) > _MAX_OUTPUT)
 
 
 def text_of(content: Any, depth: int = 0) -> str:
     """Return the text of a content: a text, a part with a text, or a list of them."""
     if isinstance(content, str):
-        return content
+        return _without_notes(content)
     if isinstance(content, dict):
         return text_of(content.get("text"), depth + 1) if depth < _MAX_DEPTH else ""
     if isinstance(content, list) and depth < _MAX_DEPTH:
         return "\n\n".join(filter(None, (text_of(part, depth + 1) for part in content)))
     return ""
+
+
+def _without_notes(text: str) -> str:
+    head, *others = text.split(_OWN_NOTES)
+    return head + "".join(
+        part.partition(_END_OF_NOTES)[2] if _END_OF_NOTES in part else _OWN_NOTES + part for part in others
+    )
 
 
 def dicts(values: Any) -> list[Entry]:
@@ -102,15 +143,16 @@ def _claude(entries: Sequence[Entry]) -> Iterator[Turn]:
     messages = [entry for entry in messages if not entry.get("isMeta")]
     # Older versions wrote what sub-agents did between the messages, newer ones write files of its own.
     main = [entry for entry in messages if not entry.get("isSidechain")] or messages
+    tools = Tools()
     for entry in main:
         role = str(child(entry, "message", "role") or entry.get("type", ""))
         content = entry["message"].get("content")
         for part in content if isinstance(content, list) else [content]:
             match child(part, "type"):
                 case "tool_use":
-                    yield tool(part.get("name", ""), part.get("input"))
+                    yield tools.call(part.get("name", ""), part.get("input"), part.get("id"))
                 case "tool_result":
-                    yield output(part.get("content"))
+                    yield tools.answer(part.get("content"), part.get("tool_use_id"))
                 case "text" | None:
                     yield Turn(role, text_of(part))
 
@@ -134,6 +176,7 @@ def _is_codex(entry: Entry) -> bool:
 
 
 def _codex(entries: Sequence[Entry]) -> Iterator[Turn]:
+    tools = Tools()
     for entry in entries:
         item = entry.get("payload")
         if entry.get("type") != "response_item" or not isinstance(item, dict):
@@ -143,9 +186,10 @@ def _codex(entries: Sequence[Entry]) -> Iterator[Turn]:
                 yield Turn(str(item.get("role", "")), text_of(item.get("content")))
             case "function_call" | "custom_tool_call" | "local_shell_call":
                 arguments = item.get("arguments") or item.get("input") or item.get("action")
-                yield tool(item.get("name", "shell"), arguments)
+                name, server = item.get("name", "shell"), item.get("namespace")
+                yield tools.call(name, arguments, item.get("call_id"), server=server)
             case "function_call_output" | "custom_tool_call_output":
-                yield output(item.get("output"))
+                yield tools.answer(item.get("output"), item.get("call_id"))
 
 
 def _about_codex(entries: Sequence[Entry]) -> About:
@@ -190,6 +234,7 @@ def _gemini_record(entries: Sequence[Entry]) -> tuple[Entry, list[Entry]]:
 
 
 def _gemini(entries: Sequence[Entry]) -> Iterator[Turn]:
+    tools = Tools()
     for message in _gemini_record(entries)[1]:
         text = text_of(message.get("displayContent") or message.get("content"))
         match message.get("type"):
@@ -198,11 +243,12 @@ def _gemini(entries: Sequence[Entry]) -> Iterator[Turn]:
             case "gemini":
                 yield Turn("assistant", text)
                 for call in dicts(message.get("toolCalls")):
-                    yield tool(call.get("displayName") or call.get("name", ""), call.get("args"))
+                    name = call.get("name", "")
+                    yield tools.call(call.get("displayName") or name, call.get("args"), server=name)
                     results = call.get("result")
                     parts = dicts(results if isinstance(results, list) else [results])
                     answers = [child(part, "functionResponse", "response", "output") for part in parts]
-                    yield output([*answers, *parts] if parts else call.get("resultDisplay"))
+                    yield tools.answer([*answers, *parts] if parts else call.get("resultDisplay"))
 
 
 def _about_gemini(entries: Sequence[Entry]) -> About:
@@ -222,6 +268,7 @@ def _is_opencode(entry: Entry) -> bool:
 
 
 def _opencode(entries: Sequence[Entry]) -> Iterator[Turn]:
+    tools = Tools()
     for message in dicts(entries[0].get("messages")):
         role = str(child(message, "info", "role"))
         for part in dicts(message.get("parts")):
@@ -230,8 +277,9 @@ def _opencode(entries: Sequence[Entry]) -> Iterator[Turn]:
                     yield Turn(role, text_of(part))
                 case "tool":
                     state = part.get("state")
-                    yield tool(part.get("tool") or part.get("name", ""), child(state, "input"))
-                    yield output(child(state, "output") or child(state, "content") or child(state, "error"))
+                    yield tools.call(part.get("tool") or part.get("name", ""), child(state, "input"))
+                    answer = child(state, "output") or child(state, "content") or child(state, "error")
+                    yield tools.answer(answer)
 
 
 def _about_opencode(entries: Sequence[Entry]) -> About:
