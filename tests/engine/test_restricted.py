@@ -51,6 +51,7 @@ SEEN = {
     "indexed_at",
     "link_lists",
     "links",
+    "lint",
     "missing_vectors",
     "multi_get",
     "orphans",

@@ -36,6 +36,7 @@ _COMMANDS: Mapping[str, Mapping[str, str]] = {
         "toc headings sections structure": "outline FILE",
         "backlinks refs references": "links --backlinks FILE",
         "orphans orphan unlinked": "links --orphans",
+        "linter check-links linkcheck wiki-lint stubs twins contradictions": "lint",
         "broken-links broken unresolved dangling deadlinks dead-links deadends": "links --unresolved",
         "related like see-also more-like-this neighbors neighbours duplicates dupes": "similar FILE",
         "checkout log blame commits changes revisions versions diff": "history FILE",

@@ -105,6 +105,12 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
     # The collections of tobi/qmd.
     "migration": {"qmd.commands": {"migrate": "command:migrate"}},
+    # Faults of a wiki: orphans, broken links, stubs, twins, contradictions.
+    "lint": {
+        "qmd.commands": {"lint": "command:lint"},
+        "qmd.parts": {"lint": "linting:LintMethods"},
+        "qmd.operations": {"GET /lint": "operations:LINT"},
+    },
     # Masks for agents in place of secrets.
     "secrets": {
         "qmd.agents": {"masks": "agent_store"},
@@ -120,6 +126,7 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 COMMANDS: Mapping[str, tuple[str, str, str, str]] = {
     "pack": ("Search", "similar", "agents", "Collect the passages for a goal, for a language model."),
     "cite": ("Read", "tags", "agents", "Check what a text cites and quotes."),
+    "lint": ("Read", "links", "agents", "Report orphans, broken links, stubs, twins and contradictions."),
     "bench": ("Search", "why", "", "Measure search quality on questions with known answers."),
     "archive": ("Read", "cite", "no-index agents", "Read and search an archive of authors' posts."),
     "skill": ("Serve", "keys", "no-index", "Install the skill that teaches agents to use qmd."),

@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from qmd.features.evidence.packs import PackMethods
     from qmd.features.evidence.types import CitationCheck as CitationCheck, CitationReport as CitationReport
     from qmd.features.evidence.verify import VerificationMethods
+    from qmd.features.lint.linting import LintMethods
     from qmd.features.secrets.places import SecretMethods
 
     class Methods(
         CitationMethods,
         EvaluationMethods,
+        LintMethods,
         PackMethods,
         RecallMethods,
         SecretMethods,

@@ -67,10 +67,17 @@ class LinkTargets(Struct):
         return targets
 
     def resolve(self, target: str, source: str, *, wikilink: bool) -> str | None:
-        """Return the path of the document that a link leads to; None if there is none.
+        """Return the path of the document that a link leads to, the nearest of several; None if none.
+
+        The arguments are those of `choices`.
+        """
+        return _nearest(self.choices(target, source, wikilink=wikilink), source)
+
+    def choices(self, target: str, source: str, *, wikilink: bool) -> Sequence[str]:
+        """Return the paths of the documents that a link may lead to, which are several if it is ambiguous.
 
         The rules in their order: a path relative to the source, or to the root (for a wikilink the root comes
-        first); the only name that matches; the nearest of several; an alias.
+        first); a name; an alias.
 
         Args:
             target: The target as written, without URL encoding.
@@ -79,22 +86,22 @@ class LinkTargets(Struct):
         """
         written, fragment = split_fragment(target)
         if not written:
-            return source if fragment else None
+            return [source] if fragment else []
         folder = posixpath.dirname(source)
         relative = _normalized(posixpath.join(folder, written)) if not written.startswith("/") else None
         rooted = _normalized(written.lstrip("/"))
         for path in (rooted, relative) if wikilink else (relative, rooted):
             found = self._paths.get(fold(path)) if path else None
             if found:
-                return _nearest(found, source)
+                return found
         if rooted is None or written.startswith(("./", "../")):
-            return None
+            return []
         key = fold(rooted)
         named = self._names.get(key.rpartition("/")[2], [])
         if "/" in key:
             ends = (f"/{key}", f"/{_without_suffix(key)}")
             named = [path for path in named if f"/{_without_suffix(fold(path))}".endswith(ends)]
-        return _nearest(named or self._aliases.get(key, []), source)
+        return named or self._aliases.get(key, [])
 
 
 def _without_suffix(path: str) -> str:

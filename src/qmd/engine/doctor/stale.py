@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from qmd.engine.doctor.finding import Finding, ok, warning
 from qmd.engine.documents.links import Links
@@ -11,7 +12,7 @@ from qmd.engine.documents.stated import states_in
 from qmd.engine.documents.states import States
 from qmd.store.base import Store
 from qmd.text.wording import visible
-from qmd.types import Config
+from qmd.types import Config, ResolvedLink
 from qmd.types.states import DocumentState
 
 #: Findings of each kind; more are counted.
@@ -26,6 +27,24 @@ _HINTS = {
 }
 
 
+class Outdated(NamedTuple):
+    """Something that is out of date: its kind, the document, its line or 0, and what is said of it."""
+
+    kind: str
+    file: str
+    line: int
+    text: str
+
+    @property
+    def message(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return visible(f"{place} {self.text}")
+
+    @property
+    def hint(self) -> str:
+        return _HINTS[self.kind]
+
+
 def stale(store: Store, config: Config) -> Iterator[Finding]:
     """Yield what is out of date in the collections of a configuration, each as a warning."""
     states = states_in(store, config)
@@ -34,11 +53,11 @@ def stale(store: Store, config: Config) -> Iterator[Finding]:
         return
     found = False
     counts: Counter[str] = Counter()
-    for kind, message in _messages(store, config, states):
+    for each in outdated(store, config, states):
         found = True
-        counts[kind] += 1
-        if counts[kind] <= _MOST:
-            yield warning(kind, message, _HINTS[kind])
+        counts[each.kind] += 1
+        if counts[each.kind] <= _MOST:
+            yield warning(each.kind, each.message, each.hint)
     for kind, number in counts.items():
         if number > _MOST:
             yield warning(kind, f"and {number - _MOST:,} more", _HINTS[kind])
@@ -46,31 +65,32 @@ def stale(store: Store, config: Config) -> Iterator[Finding]:
         yield ok("state", "nothing is out of date" + (f": {told}" if (told := states.summary()) else ""))
 
 
-def _messages(store: Store, config: Config, states: States) -> Iterator[tuple[str, str]]:
+def outdated(store: Store, config: Config, states: States) -> Iterator[Outdated]:
+    """Yield what is out of date, by kind."""
     documents = store.documents.by_id([*states.said, *states.next])
     files = {identity: document.file for identity, document in documents.items()}
     marked = {files[identity]: state for identity, state in states.marked() if identity in files}
     for file, state in marked.items():
         if state.name == "expired":
-            yield "expired", visible(f"{file} {state.line}" if state.date else f"{file} is expired")
-    for message in _links(store, config, marked):
-        yield "link", visible(message)
+            yield Outdated("expired", file, 0, state.line if state.date else "is expired")
+    for link, state in _links(store, config, marked):
+        yield Outdated("link", link.file, link.line, f"-> {link.to}, {state.line}")
     for cycle in states.cycles:
-        yield "cycle", visible(" -> ".join(files[each] for each in (*cycle, cycle[0])))
+        others = " -> ".join(files[each] for each in (*cycle[1:], cycle[0]))
+        yield Outdated("cycle", files[cycle[0]], 0, f"-> {others}")
     for identity, said in states.said.items():
         for value in said.unclear:
-            yield (
-                "unclear",
-                visible(f"{files[identity]} has a field that says nothing of its state: {value[:200]}"),
-            )
+            text = f"has a field that says nothing of its state: {value[:200]}"
+            yield Outdated("unclear", files[identity], 0, text)
     for identity, reference in states.lost:
-        yield (
-            "reference",
-            visible(f"{files[identity]} names a document that is not found: {reference.target}"),
+        yield Outdated(
+            "reference", files[identity], 0, f"names a document that is not found: {reference.target}"
         )
 
 
-def _links(store: Store, config: Config, marked: Mapping[str, DocumentState]) -> Iterator[str]:
+def _links(
+    store: Store, config: Config, marked: Mapping[str, DocumentState]
+) -> Iterator[tuple[ResolvedLink, DocumentState]]:
     """Yield the links of documents that are not superseded themselves to documents that are."""
     for source, links in Links(store).of([*config.collections]):
         if source in marked and marked[source].name == "superseded":
@@ -79,4 +99,4 @@ def _links(store: Store, config: Config, marked: Mapping[str, DocumentState]) ->
             state = marked.get(link.to or "")
             # The document that replaces another names it, perhaps as a link.
             if state is not None and state.name == "superseded" and state.by != source:
-                yield f"{link.file}:{link.line} -> {link.to}, {state.line}"
+                yield link, state

@@ -29,10 +29,14 @@ class _Collection(Struct, frozen=True):
     def resolve(self, link: Link, source: str) -> ResolvedLink:
         path = None
         if link.kind != "url":
-            wikilink = link.kind == "wikilink" or (link.kind == "embed" and "/" not in link.target)
-            path = self.targets.resolve(link.target, source, wikilink=wikilink)
+            path = self.targets.resolve(link.target, source, wikilink=is_wikilink(link))
         to = None if path is None else f"{self.name}/{path}"
         return ResolvedLink(f"{self.name}/{source}", link.line, link.kind, link.target, to)
+
+
+def is_wikilink(link: Link | ResolvedLink) -> bool:
+    """Return whether a link is resolved as a wikilink is."""
+    return link.kind == "wikilink" or (link.kind == "embed" and "/" not in link.target)
 
 
 class Links:
@@ -91,8 +95,8 @@ class Links:
                 if link.kind == "embed" and target_name(link.target).partition("?")[0] == key:
                     yield document.path, link.target
 
-    def targets(self, collection: str, targets: Sequence[str]) -> LinkTargets:
-        """Return the documents of a collection that some targets can lead to."""
+    def targets(self, collection: str, targets: Sequence[str] | None = None) -> LinkTargets:
+        """Return the documents of a collection that some targets can lead to, or any target."""
         return self._collection(collection, targets).targets
 
     def named(self, collection: str, target: str) -> str | None:

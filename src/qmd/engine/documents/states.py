@@ -32,6 +32,7 @@ class States(Struct, frozen=True):
         cycles: Documents each of which is said to be replaced by the next, and the last one by the first.
             What contradicts itself counts for nothing.
         lost: Documents, with references of their fields that lead to no document.
+        rivals: By document, those that replace it as others say, if none of them replaces the rest.
     """
 
     now: str
@@ -41,6 +42,7 @@ class States(Struct, frozen=True):
     sink: bool = False
     cycles: Sequence[tuple[int, ...]] = ()
     lost: Sequence[tuple[int, Reference]] = ()
+    rivals: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
     def of(self, document: int) -> DocumentState:
         """Return the state of a document."""
@@ -121,7 +123,22 @@ def _read(store: Store, config: Config, now: str) -> States:
     said |= {key: replace(said[key], superseded_by=()) for key in inside & said.keys()}
     following = {old: new for old, new in first.items() if old not in inside}
     states = States(now, said, following, files, False, cycles, lost)
-    return replace(states, sink=any(state.is_lowered for _, state in states.marked()))
+    rivals = {
+        old: ends
+        for old, new in replacing.items()
+        if old not in inside and len(ends := _ends(new, following)) > 1
+    }
+    return replace(states, rivals=rivals, sink=any(state.is_lowered for _, state in states.marked()))
+
+
+def _ends(documents: Sequence[int], following: Mapping[int, int]) -> list[int]:
+    """Return the documents that replace some in the end, each once."""
+    found: dict[int, None] = {}
+    for document in documents if len(documents) > 1 else ():
+        while (after := following.get(document)) is not None:
+            document = after
+        found[document] = None
+    return [*found]
 
 
 class _Finder:

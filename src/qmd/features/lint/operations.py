@@ -1,0 +1,48 @@
+"""`GET /lint`: the faults of documents, over HTTP."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from qmd.api.arguments import FieldsArguments, Name
+from qmd.api.operation import Operation
+from qmd.engine.index import Index
+from qmd.features.lint.fault import Fault
+from qmd.models.base import Cancelled
+
+
+class LintArguments(FieldsArguments):
+    """The collection to check, the kind of faults, and how many."""
+
+    only: Annotated[Name, Meta(description="Only this kind of faults, such as broken.")] | None = None
+
+
+class Faults(Struct, frozen=True):
+    """Faults by path and line, the numbers of each kind, and how many faults are left out of the list."""
+
+    faults: tuple[Fault, ...]
+    counts: dict[str, int]
+    left_out: int
+
+
+def lint(index: Index, body: LintArguments, cancelled: Cancelled) -> Faults:
+    """List what is wrong with documents as pages of a wiki: broken links, orphans, stubs, twins and more."""
+    collections = () if body.collection is None else (body.collection,)
+    found = index.lint(collections, only=() if body.only is None else (body.only,))
+    counts = Counter(str(fault.kind) for fault in found)
+    return Faults(tuple(found[: body.limit]), dict(counts), max(0, len(found) - body.limit))
+
+
+LINT = Operation(
+    "GET /lint",
+    lint,
+    "/lint?collection=notes&only=broken",
+    missing=True,
+    slow=True,
+    apart=True,
+    command="lint",
+    after="GET /documents/{path:path}/links",
+)

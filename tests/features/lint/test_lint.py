@@ -1,0 +1,146 @@
+"""`qmd lint`: the faults of a wiki, as the method and the command report them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import qmd
+from qmd.errors import UsageError
+from qmd.features.lint.operations import Faults, LintArguments
+from qmd.features.lint.operations import lint as operation
+from qmd.features.lint.twins import sample, twins, words
+from tests.conftest import Notes
+from tests.users import User
+
+_PROSE = (
+    "The migration of the billing database begins with a copy of all tables, then replays the log of changes "
+    "until both are equal, and ends when the gateway is told to read from the new one."
+)
+_SHIPS = "Something of its own, about ships and their sails, in words that no other page here uses at all."
+_LONG = "It stands here so that this page has enough words to be no stub for anybody who reads it, once more."
+_LOST = (
+    "---\nsupersedes: never-written.md\n---\n"
+    "# Lost\n\n[[circle-2]] [[2026-03-07]] [[b/plan]] Points at a page.\n"
+)
+WIKI = {
+    "index.md": "# Wiki\n\n"
+    "[[billing]] [[plan]] [[nowhere]] [[billing#Steps]] [[billing#Gone]] [[billing#^b1]]\n",
+    "billing.md": f"---\ntitle: Billing\n---\n## Steps\n\n"
+    f"{_PROSE} ^b1\n\n[gone](missing.md) ![](picture.png)\n",
+    "payments.md": f"# Payments\n\n{_PROSE.replace('gateway', 'proxy')}\n\n[[billing]] [[todo]] [[a/plan]]\n",
+    "a/plan.md": "# Plan of A\n\n[[b/plan|b]] [[payments]] [x](../index.md#wiki) [y](#nothing)\n",
+    "b/plan.md": f"# Plan of B\n\n{_SHIPS}\n",
+    "todo.md": f"# To do\n\n<!-- {_LONG} -->\nLater.\n",
+    "2026-03-07.md": f"# A day\n\n{_LONG}\n",
+    "lonely.md": "# Lonely\n\n[[todo]] [[payments]] [[billing]]\n",
+    "old.md": "---\nstatus: accepted\nsuperseded_by: new.md\n---\n# Old\n\n"
+    "[[todo]] [[payments]] [[billing]]\n",
+    "new.md": "---\nsupersedes: old.md\nexpires: 2020-01-01\n---\n# New\n\n[[old]] [[rival]] [[circle-1]]\n",
+    "rival.md": "---\nsupersedes: old.md\nvalid_from: 2026-02-01\nvalid_until: 2026-01-01\n---\n# Rival\n\n"
+    "[[old]] [[lost]] [[todo]]\n",
+    "circle-1.md": "---\nsuperseded_by: circle-2.md\n---\n# One\n\n[[todo]] [[payments]] [[billing]]\n",
+    "circle-2.md": "---\nsuperseded_by: circle-1.md\nexpires: soon\n---\n# Two\n\n"
+    "[[todo]] [[payments]] [[new]]\n",
+    "lost.md": _LOST,
+    "copy/lost.md": _LOST,
+    "more.py": "# [[nowhere]]\n",
+}
+#: Kind, file and line of each fault, with a part of its message.
+EXPECTED = [
+    ("contradiction", "circle-1.md", 0, "-> w/circle-2.md -> w/circle-1.md"),
+    ("unclear", "circle-2.md", 0, "expires: soon"),
+    ("broken", "copy/lost.md", 0, "never-written.md"),
+    ("orphan", "copy/lost.md", 0, "no other document"),
+    ("twin", "copy/lost.md", 0, "has the text of w/lost.md"),
+    ("broken", "billing.md", 8, "(missing.md) leads to no document"),
+    ("broken", "index.md", 3, "[[nowhere]] leads to no document"),
+    ("broken", "index.md", 3, "[[billing#Gone]] leads to no section of w/billing.md"),
+    ("ambiguous", "index.md", 3, "[[plan]] may lead to w/a/plan.md, w/b/plan.md"),
+    ("broken", "a/plan.md", 3, "(#nothing) leads to no section"),
+    ("orphan", "lonely.md", 0, "no other document"),
+    ("broken", "lost.md", 0, "never-written.md"),
+    ("stale", "new.md", 0, "expired on 2020-01-01"),
+    ("contradiction", "old.md", 0, "is replaced by w/new.md and w/rival.md"),
+    ("contradiction", "old.md", 0, "says status: accepted, but superseded by w/new.md"),
+    ("twin", "payments.md", 0, "of its words in common with w/billing.md"),
+    ("stale", "rival.md", 0, "expired on 2026-01-01"),
+    ("stale", "rival.md", 8, "-> w/old.md, superseded by w/new.md"),
+    ("contradiction", "rival.md", 0, "is valid until 2026-01-01, but only from 2026-02-01 on"),
+    ("stub", "todo.md", 0, "has only 1 word"),
+]
+
+
+def faults_of(index: qmd.Index, **options: Any) -> list[tuple[str, str, int]]:
+    return [(fault.kind, fault.file, fault.line) for fault in index.lint(**options)]
+
+
+def test_lint_reports_each_kind_of_fault(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes(WIKI)), "w", pattern="**/*.{md,py}")
+    found = index.lint()
+    left = [f"{fault.kind} {fault.file}:{fault.line} {fault.message}" for fault in found]
+    for kind, file, line, part in EXPECTED:
+        said = [text for text in left if text.startswith(f"{kind} w/{file}:{line} ") and part in text]
+        assert len(said) == 1, (kind, file, line, part, left)
+        left.remove(said[0])
+    assert not left
+    assert all(fault.hint for fault in found)
+    assert {fault.kind for fault in index.lint(only=["broken", "stub"])} == {"broken", "stub"}
+    answer = operation(index, LintArguments(limit=3, only="broken"), lambda: False)
+    assert isinstance(answer, Faults)
+    assert (len(answer.faults), answer.left_out, answer.counts) == (3, 3, {"broken": 6})
+    with pytest.raises(UsageError, match="no kind of faults 'spelling'"):
+        index.lint(only=["spelling"])
+
+
+def test_lint_keeps_to_the_collections_that_the_caller_may_see(index: qmd.Index, notes: Notes) -> None:
+    page = f"# Page\n\n[[nowhere]] {_PROSE}\n"
+    for name in ("open", "hidden", "apart"):
+        index.add_collection(str(notes({"one.md": page}, folder=name)), name)
+    index.include_collection("apart", False)
+    assert {file for _, file, _ in faults_of(index)} == {"open/one.md", "hidden/one.md"}
+    assert {file for _, file, _ in faults_of(index, collections=["apart"])} == {"apart/one.md"}
+    limited = index.limited(["open"])
+    assert {file for _, file, _ in faults_of(limited)} == {"open/one.md"}
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    index.add_collection(str(notes({"s.md": f"# S\n\n[[{secret}]]\n"}, folder="with-secret")), "s")
+    assert secret in "".join(fault.message for fault in index.lint(["s"]))
+    told = "".join(fault.message for fault in index.limited(agent=True).lint(["s"]))
+    assert secret not in told
+
+
+def test_lint_command_exits_with_1_if_anything_is_wrong(user: User, tmp_path: Path) -> None:
+    folder = tmp_path / "wiki"
+    folder.mkdir()
+    (folder / "index.md").write_text(f"# Wiki\n\n[[page]] [[lost]] {_LONG}\n")
+    (folder / "page.md").write_text(f"# Page\n\n{_PROSE}\n")
+    user.ok("collection", "add", str(folder), "--name", "wiki")
+    broken = user.call("lint", "--json")
+    assert broken.returncode == 1
+    (fault,) = json.loads(broken.stdout)
+    assert (fault["kind"], fault["file"], fault["line"]) == ("broken", "wiki/index.md", 3)
+    shown = user.call("lint", "-c", "wiki")
+    assert shown.stdout.splitlines()[0] == "wiki/index.md"
+    assert shown.stdout.splitlines()[-1] == "1 fault: 1 broken."
+    (folder / "lost.md").write_text(f"# Lost\n\n{_SHIPS}\n")
+    user.ok("update")
+    assert user.ok("lint", "--json") == "[]\n"
+    assert user.call("lint", "--only", "spelling").returncode == 2
+
+
+def test_twins_share_most_of_their_words() -> None:
+    chinese = "计费数据库的迁移从复制所有表开始,然后重放更改日志。" * 2
+    texts = [
+        _PROSE,
+        _PROSE.replace("gateway", "proxy"),
+        _LONG * 2,
+        chinese,
+        chinese.replace("日志", "记录"),
+        "",
+    ]
+    hashes: dict[str, int] = {}
+    samples = {at: sample(words(text), hashes) for at, text in enumerate(texts)}
+    assert [(one, other) for one, other, _ in twins(samples)] == [(0, 1), (3, 4)]
