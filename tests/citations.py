@@ -73,6 +73,7 @@ class Generator:
         self._flat = {file: _flat(text) for file, text in documents.items()}
         self._sentences = sentences(documents)
         self._files = sorted({sentence.file for sentence in self._sentences})
+        assert len(self._files) > 1, "a citation of another file needs two documents"
         self._random = random.Random(seed)
         self._number = 0
         self.mutations: Mapping[str, Callable[[Sentence], tuple[str, str] | None]] = {

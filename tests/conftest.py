@@ -119,11 +119,7 @@ BY_FIXTURE = {
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests by folder and fixture, and group them for pytest-xdist.
-
-    Tests with a browser come last, because its event loop runs on in their process.
-    """
-    items.sort(key=lambda item: "browser" in item.path.parts)
+    """Mark tests by folder and fixture, and group them for pytest-xdist."""
     for item in items:
         assert isinstance(item, pytest.Function)
         parts = item.path.relative_to(TESTS).parts
@@ -140,5 +136,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         elif not item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.xdist_group(item.module.__name__))
     if hasattr(config, "workerinput"):
-        # A slow test that starts last would keep all other processes waiting.
-        items.sort(key=lambda item: not item.get_closest_marker("slow"))
+        # A slow test, or a long group, that starts last would keep all other processes waiting.
+        items.sort(
+            key=lambda item: (not item.get_closest_marker("browser"), not item.get_closest_marker("slow"))
+        )

@@ -6,6 +6,10 @@ import io
 import json
 import zipfile
 from collections.abc import Sequence
+from pathlib import Path
+
+#: The checkout.
+ROOT = Path(__file__).parents[1]
 
 NOTEBOOK = {
     "cells": [

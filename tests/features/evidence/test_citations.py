@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
@@ -16,9 +15,9 @@ from qmd.features.evidence.standing import Rows, holds
 from qmd.features.evidence.types import CitationCheck
 from tests.citations import Case, Generator, drafts
 from tests.conftest import Notes
-from tests.files import CLAUDE, lines, pdf
+from tests.files import CLAUDE, ROOT, lines, pdf
 
-PAGES = Path(__file__).parents[2] / "docs"
+PAGES = ROOT / "docs"
 OPS = """# Operations
 
 You must not deploy on Fridays,

@@ -59,8 +59,9 @@ PNG = bytes.fromhex(
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
+    """A browser. Its event loop ends with this folder: other tests of the process have their own."""
     names = (os.environ.get("QMD_CHROMIUM"), "chromium", "chromium-browser", "google-chrome")
     path = next((found for name in names if name and (found := shutil.which(name))), None)
     if path is None:

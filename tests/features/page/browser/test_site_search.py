@@ -9,14 +9,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from qmd.text.outline import sections
+from tests.files import ROOT
 
-ROOT = Path(__file__).parents[2]
 MAKER = ROOT / "tools" / "make_site_search.py"
 PAGES = {
     "index.md": "# The start\n\nWelcome.\n",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -14,9 +13,10 @@ from tests.clients import Server, server_of
 from tests.features.page.browser.conftest import watched
 from tests.features.page.browser.test_page import hits
 from tests.features.page.browser.test_page import settle as both_steps
+from tests.files import ROOT
 from tests.users import MakeUser, User
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = ROOT / "docs"
 #: Words with a note each. One is a prefix of another.
 WORDS = ("needlemarker", "naïveté", "quaternion", "quater")
 
@@ -170,8 +170,9 @@ def test_last_word_is_a_prefix_only_while_typing(page: Page) -> None:
     page.keyboard.type("quater")
     both_steps(page)
     expect(page.locator("#hits mark", has_text="quaternion")).to_have_count(1)
-    page.keyboard.press("Enter")
-    expect(page.locator("#facets[data-filled]")).to_be_attached()
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    both_steps(page)
     assert hits(page)[0] == "Note 3"
     expect(page.locator("#hits mark").first).to_have_text("quater")
     expect(page.locator("#hits mark", has_text="quaternion")).to_have_count(0)
