@@ -21,7 +21,7 @@ from qmd.processes import processors, python, start
 from qmd.sources.child import Answer, Request
 from qmd.sources.decoding import MAX_LINES
 from qmd.sources.formats import registry
-from qmd.sources.formats.base import CRASHED, NO_TEXT, TOO_LARGE, TOO_SLOW, Unreadable
+from qmd.sources.formats.base import CRASHED, NO_TEXT, TOO_LARGE, TOO_SLOW, Unreadable, fault
 from qmd.sources.paths import in_words
 from qmd.sources.read import MAX_BYTES, Outcome, RawBytes, failed, read_raw, to_source
 from qmd.sources.root import Root
@@ -79,6 +79,8 @@ class Children:
                 raw.data = raw.text().encode()
         except SourceError as error:
             return Outcome(file, error=error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it costs this file alone
+            return failed(file, fault(error))
         try:
             answer, decoding = self._child().read(raw, reader, encoding if isolated else None)
             if not isolated:

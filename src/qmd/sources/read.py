@@ -122,7 +122,7 @@ def _second(
     except FileNotFoundError:
         found = None
     status = os.stat(file.absolute, follow_symlinks=False) if root is None else root.stat(file.absolute)
-    if (status.st_size, status.st_mtime_ns, status.st_ino) != first:
+    if Fingerprint.of(status) != first:
         raise OSError(errno.EAGAIN, "it is being written")
     return found
 
@@ -148,4 +148,4 @@ def _read(path: str, absolute: str, max_bytes: int, root: Root | None) -> tuple[
     finally:
         os.close(descriptor)
     # The state before reading, so that the next scan notices a change during reading.
-    return b"".join(parts), Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino)
+    return b"".join(parts), Fingerprint.of(status)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from qmd.errors import PluginError, SourceError
 from qmd.installation import install_command
-from qmd.sources.formats.base import Unreadable
+from qmd.sources.formats.base import Unreadable, fault
 from qmd.sources.formats.registry import Reader, Readers, extract, file_of
 from qmd.sources.paths import absolute_path, in_words
 from qmd.sources.read import Outcome, failed, read_raw, to_source
@@ -78,19 +78,20 @@ def _drain(ahead: deque[_Pending], encoding: str | None, root: Root | None, keep
 
 
 def _read_here(file: SourceFile, reader: Reader, encoding: str | None, root: Root | None) -> Outcome:
+    documents, without = [], []
     try:
         raw, fingerprint = read_raw(file, encoding, root=root)
-        found = extract(reader, raw)
+        for key, content in extract(reader, raw):
+            if isinstance(content, Unreadable):
+                without.append((key, content))
+            else:
+                documents.append((key, to_source(content, raw.decoding)))
     except SourceError as error:
         return Outcome(file, error=error)
     except Unreadable as error:
         return failed(file, error)
-    documents, without = [], []
-    for key, content in found:
-        if isinstance(content, Unreadable):
-            without.append((key, content))
-        else:
-            documents.append((key, to_source(content, raw.decoding)))
+    except Exception as error:  # noqa: BLE001 - whatever it is, it costs this file alone
+        return failed(file, fault(error))
     return Outcome(file, (*documents,), fingerprint, without=(*without,))
 
 
@@ -115,7 +116,7 @@ def source_at(collection: Collection, path: str) -> SourceText:
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot be read: {in_words(error)}") from error
     readers = Readers(collection.formats, collection.encoding)
-    file = SourceFile(inner, absolute, Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino))
+    file = SourceFile(inner, absolute, Fingerprint.of(status))
     key = path.removeprefix(inner).removeprefix("#")
     source = read_documents(file, readers, root, key).get(key)
     if source is None:

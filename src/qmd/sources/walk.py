@@ -16,6 +16,7 @@ from stat import S_ISDIR, S_ISREG
 from msgspec import Struct
 from msgspec.structs import replace
 
+from qmd.sources.formats.base import fault
 from qmd.sources.formats.registry import beside, suffix
 from qmd.sources.paths import OnProblem, absolute_path, in_words, printable
 from qmd.sources.read import together
@@ -190,7 +191,7 @@ class _Walker:
                             if absolute in listed:
                                 continue
                             status = entry.stat(follow_symlinks=False)
-                            state = Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino)
+                            state = Fingerprint.of(status)
                             if self.beside:
                                 state = self._with_second(absolute, state)
                             if unseen.get(path) == state:
@@ -208,6 +209,8 @@ class _Walker:
                         continue  # deleted since the folder was listed
                     except OSError as error:
                         self._report(path, in_words(error))
+                    except Exception as error:  # noqa: BLE001 - whatever it is, it costs this entry alone
+                        self._report(path, str(fault(error)))
             pending += reversed(folders)
 
     @contextmanager
@@ -233,7 +236,10 @@ class _Walker:
             batch = sorted(self.links[done:], key=lambda link: link[1])
             done = len(self.links)
             for absolute, path, name in batch:
-                yield from self._link(absolute, path, name)
+                try:
+                    yield from self._link(absolute, path, name)
+                except Exception as error:  # noqa: BLE001 - as for other entries
+                    self._report(path, str(fault(error)))
 
     def _link(self, absolute: str, path: str, name: str) -> Iterator[SourceFile]:
         """List the target of a link, unless it is outside the collection or was listed before."""
@@ -257,7 +263,7 @@ class _Walker:
             and self._is_valid(path)
         ):
             self.listed.add(target)
-            state = Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino)
+            state = Fingerprint.of(status)
             yield SourceFile(path, target, self._with_second(target, state))
 
     def _with_second(self, absolute: str, state: Fingerprint) -> Fingerprint:
@@ -265,7 +271,7 @@ class _Walker:
         if ending := self.beside.get(suffix(absolute)):
             with suppress(OSError):
                 status = self.root.stat(absolute + ending)
-                return together(state, Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino))
+                return together(state, Fingerprint.of(status))
         return state
 
     def _is_valid(self, path: str, ending: str = "") -> bool:

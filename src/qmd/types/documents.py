@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+import os
+from typing import NamedTuple, Self, TypeAlias
 
 from msgspec import Struct
+
+#: The largest number that stores can keep: as a time in nanoseconds, it is in the year 2262.
+_MOST = (1 << 63) - 1
 
 
 class Fingerprint(NamedTuple):
@@ -13,6 +17,14 @@ class Fingerprint(NamedTuple):
     size: int
     mtime_ns: int
     inode: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Self:
+        """Return the metadata of a file, within the numbers of stores. Some file systems have others."""
+        time = status.st_mtime_ns
+        if not -_MOST <= time <= _MOST:
+            time = _MOST if time > 0 else -_MOST
+        return cls(status.st_size, time, status.st_ino & _MOST)
 
 
 #: The values of the fingerprints of files, by path.

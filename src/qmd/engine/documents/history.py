@@ -80,7 +80,7 @@ class History:
             # git may keep other line ends than the file has.
             if content(self._clone, last).replace(b"\r\n", b"\n") == present.replace(b"\r\n", b"\n"):
                 return None
-        changed = datetime.fromtimestamp(int(state.st_mtime)).astimezone()
+        changed = datetime.fromtimestamp(Fingerprint.of(state).mtime_ns // 10**9).astimezone()
         return Commit("", "", changed.isoformat(), "", "(not committed)", path)
 
     def at(self, moment: datetime, written: str) -> tuple[FileCommit, str]:

@@ -11,14 +11,15 @@ from msgspec import Struct, field
 from qmd.engine.indexing.comparison import Comparison
 from qmd.engine.indexing.unread import describe_invalid, describe_kept, describe_waiting
 from qmd.errors import QmdError
+from qmd.sources.formats.base import Unreadable, fault
 from qmd.sources.read import Outcome
 from qmd.sources.reading import read_all
 from qmd.sources.walk import walk
 from qmd.store.base import Store
-from qmd.store.values import DocumentChange
+from qmd.store.values import Applied, DocumentChange
 from qmd.text import authorship
 from qmd.text.wording import plural
-from qmd.types import Collection, States
+from qmd.types import Collection, SourceFile, States
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
 #: The largest number of files in a transaction.
@@ -30,6 +31,8 @@ BATCH_CHARACTERS = 8_000_000
 
 #: Called with (collection, files scanned, files in total).
 OnProgress = Callable[[str, int, int], None]
+#: A file and the changes of its documents.
+_Changed = tuple[SourceFile, Sequence[DocumentChange]]
 ChangeKind = Literal["new", "updated", "removed"]
 #: Called with collection, path and kind after a change of a document has been stored.
 OnChange = Callable[[str, str, ChangeKind], None]
@@ -97,19 +100,28 @@ def scan(
     if not allow_empty:
         comparison.check_removal()
     report = ScanReport(collection.name, problems=comparison.problems)
-    batch = _Batch(store, report, comparison.indexed, on_change)
+
+    def fail(file: SourceFile, failure: Unreadable | None, message: str = "") -> None:
+        comparison.fail(file, message or f"cannot read {file.path}: {failure}", failure)
+        if failure is not None and failure.trace:
+            report.traces[file.path] = failure.trace
+
+    batch = _Batch(store, report, comparison.indexed, on_change, fail)
     invalid: dict[str, Sequence[int]] = {}
     due = time.monotonic() + _PROGRESS_SECONDS
     for outcome in read_all(comparison.to_read(), comparison.readers, comparison.root):
         file = outcome.file
         if outcome.error is not None:
-            comparison.fail(file, outcome.error.message, outcome.failure)
-            if outcome.failure is not None and outcome.failure.trace:
-                report.traces[file.path] = outcome.failure.trace
+            fail(file, outcome.failure, outcome.error.message)
             continue
         without = {comparison.fail_part(file, key, failure) for key, failure in outcome.without}
         before = [path for path in comparison.documents_of.get(file.path, ()) if path not in without]
-        batch.add([*_changes(outcome, comparison.authors)], before)
+        try:
+            changes = [*_changes(outcome, comparison.authors)]
+        except Exception as error:  # noqa: BLE001 - whatever it is, it costs this file alone
+            fail(file, fault(error))
+            continue
+        batch.add(file, changes, before)
         if lines := next((source.decoding.lines for _, source in outcome.documents), ()):
             comparison.unread.invalid[file.path] = invalid[file.path] = lines
         # All documents of a file are in one transaction: its fingerprint says that all are there.
@@ -165,13 +177,18 @@ class _Batch:
         report: ScanReport,
         indexed: States,
         on_change: OnChange | None,
+        fail: Callable[[SourceFile, Unreadable], None],
     ) -> None:
         self._store = store
         self._report = report
         self._indexed = indexed
         self._on_change = on_change
-        self._changed: list[DocumentChange] = []
-        self._characters = 0
+        self._fail = fail
+        #: The documents of each file, of which all are stored or none.
+        self._files: list[_Changed] = []
+        #: Those of the last batch that may not be committed yet, with its numbers.
+        self._ending: tuple[list[_Changed], Applied] | None = None
+        self._documents = self._characters = 0
         #: Documents that their files do not contain any more.
         self.removed: list[str] = []
         #: Documents whose files have NUL bytes.
@@ -179,10 +196,11 @@ class _Batch:
         #: Documents whose encoding is doubtful, with that encoding.
         self.guessed: list[str] = []
 
-    def add(self, items: Sequence[DocumentChange], before: Sequence[str]) -> None:
+    def add(self, file: SourceFile, items: Sequence[DocumentChange], before: Sequence[str]) -> None:
         """Add the documents of a file; `before` are the paths of those in the index."""
         kept = {item.path for item in items}
-        self._changed += items
+        self._files.append((file, items))
+        self._documents += len(items)
         self._characters += sum(len(item.source.text) for item in items)
         self.removed += [path for path in before if path not in kept]
         for item in items:
@@ -193,25 +211,64 @@ class _Batch:
     @property
     def full(self) -> bool:
         """True if the changes have to be stored."""
-        return len(self._changed) >= BATCH_FILES or self._characters >= BATCH_CHARACTERS
+        return self._documents >= BATCH_FILES or self._characters >= BATCH_CHARACTERS
 
     def apply(self, removed: Sequence[str] = (), *, wait: bool = True) -> None:
-        """Store the changes and remove documents, in one transaction. The next call waits for its end."""
-        changed, self._changed, self._characters = self._changed, [], 0
-        if not changed and not removed:
+        """Store the changes and remove documents, in one transaction. The next call waits for its end.
+
+        If that fails because of a file, the files are stored one at a time, so that it costs that file alone.
+        """
+        files, self._files, self._documents, self._characters = self._files, [], 0, 0
+        ending, self._ending = self._ending, None
+        if not (files or ending or removed):
             return
-        store, report, name = self._store, self._report, self._report.collection
+        try:
+            applied = self._apply([item for _, items in files for item in items], removed, wait=wait)
+            self._ending = None if wait else (files, applied)
+        except QmdError:
+            raise  # of the store, such as a full disk
+        except Exception:  # noqa: BLE001 - it is met again with the file that causes it
+            for file, items in (*self._lost(ending), *files):
+                try:
+                    self._apply(items, ())
+                except QmdError:
+                    raise
+                except Exception as error:  # noqa: BLE001 - whatever it is, it costs this file alone
+                    self._fail(file, fault(error))
+            self._apply((), removed)
+
+    def _lost(self, ending: tuple[list[_Changed], Applied] | None) -> list[_Changed]:
+        """Return the changes of the last batch if it was not committed, and take its numbers back."""
+        files, applied = ending or ([], Applied(0, 0, 0))
+        item = next((item for _, items in files for item in items), None)
+        if item is None:
+            return []
+        document = self._store.documents.find(self._report.collection, item.path)
+        if document is not None and document.hash == item.source.hash:
+            return []
+        self._count(applied, sum(len(items) for _, items in files), -1)
+        return files
+
+    def _count(self, applied: Applied, documents: int, sign: int = 1) -> None:
+        report = self._report
+        report.added += sign * applied.added
+        report.updated += sign * applied.updated
+        report.removed += sign * applied.removed
+        report.unchanged += sign * (documents - applied.added - applied.updated)
+
+    def _apply(
+        self, changed: Sequence[DocumentChange], removed: Sequence[str], *, wait: bool = True
+    ) -> Applied:
+        store, name = self._store, self._report.collection
         kinds: list[tuple[str, ChangeKind]] = []
         if self._on_change is not None:
             kinds = [*_kinds(store, name, changed, self._indexed), *((path, "removed") for path in removed)]
         applied = store.documents.apply(name, changed, removed, wait=wait)
-        report.added += applied.added
-        report.updated += applied.updated
-        report.removed += applied.removed
-        report.unchanged += len(changed) - applied.added - applied.updated
+        self._count(applied, len(changed))
         if self._on_change is not None:
             for path, kind in kinds:
                 self._on_change(name, path, kind)
+        return applied
 
 
 def _kinds(

@@ -42,18 +42,14 @@ class TextCache:
         """Return the cached text if the file is unchanged, otherwise read it; None if it cannot be read."""
         try:
             status = os.stat(file.absolute, follow_symlinks=False)
-            if cached is not None and cached[0] == _fingerprint(status):
+            if cached is not None and cached[0] == Fingerprint.of(status):
                 return cached
             with open(file.absolute, "rb") as stream:
                 # Taken before reading, so that a change during the read is noticed by the next call.
-                fingerprint = _fingerprint(os.fstat(stream.fileno()))
+                fingerprint = Fingerprint.of(os.fstat(stream.fileno()))
                 return fingerprint, Text.of(stream.read(), self._shown)
         except FileNotFoundError:  # removed after it was listed
             return None
         except OSError as error:
             self._on_problem(file.path, in_words(error))
             return None
-
-
-def _fingerprint(status: os.stat_result) -> Fingerprint:
-    return Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino)

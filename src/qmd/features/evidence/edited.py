@@ -11,7 +11,7 @@ from qmd.sources.formats.registry import file_of
 from qmd.sources.paths import absolute_path
 from qmd.sources.reading import source_at
 from qmd.text.predicates import matches
-from qmd.types import Document, SourceText
+from qmd.types import Document, Fingerprint, SourceText
 
 
 class Edited:
@@ -46,7 +46,7 @@ class Edited:
             )
         except (OSError, ValueError) as error:
             raise NotFoundError(f"the file of {document.file} is not there any more") from error
-        if (status.st_size, status.st_mtime_ns) == (document.size, document.modified_ns):
+        if Fingerprint.of(status)[:2] == (document.size, document.modified_ns):
             return None
         source = source_at(collection, document.path)
         if not self._workspace.permissions.agent:

@@ -65,9 +65,14 @@ def failure(error: Exception) -> Unreadable:
         return Unreadable(NOT_INSTALLED, detail)
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     if isinstance(error, _FAULTS) and frame.f_globals.get("__name__", "").startswith("qmd."):
-        trace = "".join(traceback.format_exception(error))
-        return Unreadable(READER_FAILED, detail, trace[-_MAX_TRACE:])
+        return fault(error)
     return Unreadable("", detail)
+
+
+def fault(error: Exception) -> Unreadable:
+    """Return why our own code could not deal with a file."""
+    trace = "".join(traceback.format_exception(error))
+    return Unreadable(READER_FAILED, f"{type(error).__name__}: {error}", trace[-_MAX_TRACE:])
 
 
 class RawFile(Protocol):
