@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import apsw
 import pytest
 
 import qmd
@@ -55,3 +56,24 @@ def test_more_is_read_if_the_words_are_of_another_language(library: qmd.Index, s
     same = sum(map(len, read(server)))
     library.query("面包怎么烤")
     assert sum(map(len, read(server))) > 1.5 * same
+
+
+def test_no_more_is_read_than_the_shown_results_need(index: qmd.Index, notes: Notes) -> None:
+    texts = {f"{place}.md": f"Water the tomatoes in bed {place}." for place in range(5)}
+    texts |= {f"other{place}.md": f"Box {place} has water bottles." for place in range(25)}
+    index.add_collection(str(notes(texts)), "notes")
+    index.embed()
+
+    def cached() -> int:
+        """Return the number of candidates that were read, whose scores are cached."""
+        with apsw.Connection(index.locations.index) as db:
+            return int(db.execute("SELECT count(*) FROM llm_cache").get)
+
+    few = index.query("water the tomatoes", limit=3)
+    assert 3 <= cached() < 30
+    many = index.query("water the tomatoes", limit=30)
+    assert cached() == len(many.hits) == 30
+    assert few.hits == many.hits[:3]
+    assert index.query("water the tomatoes", limit=3).hits == few.hits
+    why = index.why("notes/other24.md", "query", qmd.SearchRequest("water the tomatoes", limit=3))
+    assert why.verdict == "below_limit"

@@ -93,3 +93,31 @@ def test_merging_lists_of_cosines_keeps_the_best_of_each_document(lists: list[Ra
 def test_bm25_score_never_exceeds_the_bound(frequency: float, length: float, weight: float) -> None:
     score = bm25.term_score(weight, frequency, bm25.length_norm(length, 100.0))
     assert 0.0 < score <= bm25.bound([weight])
+
+
+@given(
+    measured=st.lists(st.tuples(st.floats(0, 2), st.floats(0, 1)), max_size=40),
+    depth=st.integers(1, 50),
+    extra=st.sets(st.integers(0, 40)),
+)
+def test_candidates_are_read_until_no_other_is_expected_among_the_first(
+    measured: list[tuple[float, float]], depth: int, extra: set[int]
+) -> None:
+    parts = {document: part for document, (part, _) in enumerate(measured)}
+    values = {document: score for document, (_, score) in enumerate(measured)}
+    before = {document: score for document, score in values.items() if document in extra}
+    ways = []
+    for scores in ({}, before):
+        read = rerank.to_read(parts, scores, depth)
+        while any(document not in scores for document in read):
+            scores = {**scores, **{document: values[document] for document in read}}
+            read = rerank.to_read(parts, scores, depth)
+        ways.append(read)
+    read = ways[0]
+    assert ways[1] == read
+    assert len({*read}) == len(read) >= min(depth, len(parts))
+    rest = parts.keys() - {*read}
+    if rest:
+        expected = sum(values[document] for document in read) / len(read)
+        sums = sorted((parts[document] + values[document] for document in read), reverse=True)
+        assert all(parts[document] + expected < sums[depth - 1] for document in rest)

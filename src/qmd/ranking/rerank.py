@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -18,6 +18,11 @@ CONTRACT_TAIL = 0.40
 FUSED = 1.0
 TITLE = 0.4
 COSINE = 0.7
+
+#: Candidates are read in these steps, until no other is likely to be shown: one that is expected to have the
+#: mean score of those that were read, and so much more (measured, see bench/README.md).
+FIRST, STEP = 16, 4
+MARGIN = 0.04
 
 
 def contract(fused: Sequence[Ranked]) -> list[Ranked]:
@@ -59,16 +64,48 @@ def tuned(fused: Sequence[Ranked], coverage: float) -> list[Ranked]:
         if "rerank" not in signals:
             rest.append(entry)
             continue
-        blend = TunedBlend(
-            rerank=signals["rerank"],
-            fused=FUSED * coverage * entry.score,
-            title=TITLE * signals["title"],
-            cosine=COSINE * signals.get("meaning", 0.0),
-            most=maximum,
-        )
+        blend = _blend(entry, signals["rerank"], coverage, maximum)
         score = sum(blend.parts.values()) / maximum
         blended.append(replace(entry, score=score, traces=(*entry.traces, blend)))
     return _sorted_with(blended, rest)
+
+
+def without_reading(entry: Ranked, coverage: float) -> float:
+    """Return the part of the sum of `tuned` that a candidate has before the reranker has read it."""
+    return sum(_blend(entry, 0.0, coverage, 1.0).parts.values())
+
+
+def to_read(parts: Mapping[int, float], scores: Mapping[int, float], depth: int) -> list[int]:
+    """Return the candidates that the reranker has to read for the first `depth` documents of `tuned`.
+
+    More of them may be needed once these have scores. It depends on their scores alone, so the results are
+    the same however many others have been read before.
+
+    Args:
+        parts: The part of each candidate that needs no reading.
+        scores: The reranker's scores of those that have been read.
+        depth: The number of documents that may be shown.
+    """
+    order = sorted(parts, key=lambda document: -parts[document])
+    for end in range(max(FIRST, depth), len(order), STEP):
+        read = order[:end]
+        if any(document not in scores for document in read):
+            return read
+        sums = sorted((parts[document] + scores[document] for document in read), reverse=True)
+        expected = sum(scores[document] for document in read) / end + MARGIN
+        if parts[order[end]] + expected <= sums[depth - 1]:
+            return read
+    return order
+
+
+def _blend(entry: Ranked, rerank: float, coverage: float, maximum: float) -> TunedBlend:
+    return TunedBlend(
+        rerank=rerank,
+        fused=FUSED * coverage * entry.score,
+        title=TITLE * entry.signals["title"],
+        cosine=COSINE * entry.signals.get("meaning", 0.0),
+        most=maximum,
+    )
 
 
 def _sorted_with(blended: Sequence[Ranked], rest: Sequence[Ranked]) -> list[Ranked]:

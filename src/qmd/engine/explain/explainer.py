@@ -273,6 +273,10 @@ def _cut_off(why: Why, hit: Hit, rank: int, request: SearchRequest) -> Why:
     options = [f"-n {rank}"] if request.limit is not None and rank > request.limit else []
     verdict: Verdict = "below_limit"
     reason = f"it is number {rank}, beyond the {why.shown} shown"
+    if why.kind == "query" and request.limit is not None and rank <= request.limit:
+        # The reranker reads only the candidates that a search for so few is likely to show.
+        reason = f"it is number {rank} of more results, for which the reranker reads more candidates"
+        options = [f"-n {LIST_LENGTH}"]
     if why.lowest_score is not None:
         reason += f"; the last of them scores {why.lowest_score:.3f}, it {hit.score:.3f}"
     if hit.score < request.min_score:

@@ -91,6 +91,7 @@ class Pipeline:
             config,
             scope,
             length,
+            adjuster.depth,
             Deadline(request.timeout, cancelled),
             self._threads,
         )

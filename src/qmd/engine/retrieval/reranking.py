@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,14 +13,14 @@ from qmd.engine.deadline import Stopwatch
 from qmd.engine.embedding.active_vectors import ActiveVectors
 from qmd.engine.embedding.batches import TITLE_CHARACTERS
 from qmd.engine.models.egress import disclose, explain_local, local_only
-from qmd.engine.requests import DEFAULT_RANKING
+from qmd.engine.requests import ALL, DEFAULT_RANKING
 from qmd.engine.retrieval.found import Found
 from qmd.engine.retrieval.passages import windows_by_words, windows_of_chunk
 from qmd.engine.retrieval.search import Search
 from qmd.errors import QmdError
 from qmd.models.base import Cancelled, Frequencies, Reranker, WindowReranker, WindowScores
 from qmd.ranking.fusion import convex, reciprocal_rank
-from qmd.ranking.rerank import contract, tuned
+from qmd.ranking.rerank import contract, to_read, tuned, without_reading
 from qmd.store.base import Store
 from qmd.store.values import LEFT_OUT
 from qmd.text.digest import sha256
@@ -57,14 +57,23 @@ def rank(search: Search, found: Found) -> list[Ranked]:
     lists = [ranked for ranked in (*found.lexical, *found.dense) if ranked.items]
     fused = reciprocal_rank(lists) if ranking == "contract" else convex(lists)
     search.stages.append(Stage("fuse", "ran", f"ranking: {ranking}", stopwatch.milliseconds()))
-    top = [item.document for item in fused[: request.candidate_limit]]
+    top = fused[: request.candidate_limit]
     reads: dict[int, Read] = {}
+    titles: dict[int, float] = {}
     if request.rerank and top:
-        reads = _rerank(search, top, found)
+        titles = _title_shares(search.store, [item.document for item in top], found)
+        reads = _rerank(search, top, titles, found)
     else:
         reason = "nothing to rerank" if request.rerank else "not asked for"
         search.skip("rerank", reason, expected=True)
-    titles = _title_shares(search.store, top, found) if reads else {}
+    measured = _measured(fused, found, titles if reads else {}, reads)
+    return contract(measured) if ranking == "contract" else tuned(measured, found.coverage)
+
+
+def _measured(
+    fused: Sequence[Ranked], found: Found, titles: Mapping[int, float], reads: Mapping[int, Read]
+) -> list[Ranked]:
+    """Return documents with the signals that were measured so far."""
     shares, exact = found.shares, found.exact
     measured: list[Ranked] = []
     for item in fused:
@@ -83,18 +92,23 @@ def rank(search: Search, found: Found) -> list[Ranked]:
         measured.append(
             replace(item, signals=signals, chunk=match and match.chunk, windows=read.windows if read else ())
         )
-    return contract(measured) if ranking == "contract" else tuned(measured, found.coverage)
+    return measured
 
 
-def _rerank(search: Search, documents: Sequence[int], found: Found) -> dict[int, Read]:
-    """Return scores of the candidates. There are none if the reranker fails or is not ready in time."""
+def _rerank(
+    search: Search, candidates: Sequence[Ranked], titles: Mapping[int, float], found: Found
+) -> dict[int, Read]:
+    """Return scores of the candidates. There are none if the reranker fails or is not ready in time.
+
+    The built-in reranker reads only those that are needed for the results to show (`ranking.rerank.to_read`).
+    """
     store, models = search.store, search.models
     try:
         reranker = models.reranker
     except QmdError as error:
         search.skip("rerank", error.in_one_line())
         return {}
-    documents = _sendable(search, documents)
+    documents = _sendable(search, [item.document for item in candidates])
     if not documents:
         return {}
     found.add_missing_chunks(store, documents)
@@ -109,30 +123,46 @@ def _rerank(search: Search, documents: Sequence[int], found: Found) -> dict[int,
     }
     cached = {document: store.answers.get(key) for document, key in keys.items()}
     scores = {document: json.loads(value) for document, value in cached.items() if value is not None}
-    unscored = [document for document in texts if document not in scores]
-    if unscored:
+    ranking, depth = search.request.ranking or DEFAULT_RANKING, ALL
+    if ranking == "tuned" and isinstance(reranker, WindowReranker):
+        depth = search.depth
+    parts = {
+        item.document: without_reading(item, found.coverage)
+        for item in _measured(candidates, found, titles, {})
+        if item.document in texts
+    }
+
+    def wanted() -> list[int]:
+        return to_read(parts, {document: score for document, (score, _) in scores.items()}, depth)
+
+    def unscored() -> list[int]:
+        return [document for document in wanted() if document not in scores]
+
+    def read() -> dict[int, WindowScores]:
+        """Read until the results to show are settled, or the time is up."""
+        new: dict[int, WindowScores] = {}
+        frequencies = _frequencies(store, found.vectors, population)
+        while missing := unscored():
+            passages = [texts[document] for document in missing]
+            values = _score(reranker, found.rerank_query, passages, frequencies, search.deadline.passed)
+            new |= zip(missing, values, strict=False)
+            scores.update(new)
+            if len(values) < len(missing):
+                break
+        return new
+
+    if unscored():
         disclose(store, models, "rerank")
-        task = search.start(
-            lambda: _score(
-                reranker,
-                found.rerank_query,
-                [texts[document] for document in unscored],
-                _frequencies(store, found.vectors, population),
-                search.deadline.passed,
-            )
-        )
-        values = search.gather("rerank", task)
-        if values is None:
+        new_scores = search.gather("rerank", search.start(read))
+        if new_scores is None:
             return {}
-        if len(values) < len(unscored):
+        if unscored():
             search.time_out("rerank")
             return {}
-        new_scores = dict(zip(unscored, values, strict=False))
         search.cache({keys[document]: json.dumps(score) for document, score in new_scores.items()})
-        scores |= new_scores
     else:
         search.stages.append(Stage("rerank", "ran", "from the cache", 0.0))
-    return {document: _read(windows[document], *scores[document]) for document in scores}
+    return {document: _read(windows[document], *scores[document]) for document in wanted()}
 
 
 def _read(windows: Sequence[Window], score: float, by_window: Sequence[float]) -> Read:

@@ -64,7 +64,8 @@ class Plan(Struct, frozen=True):
 class Search(Struct):
     """Runs the stages of one search, and records them.
 
-    `length` is that of the lists. `failures` are the errors of steps that are not optional.
+    `length` is that of the lists, and `depth` the number of documents that may be shown. `failures` are the
+    errors of steps that are not optional.
     """
 
     plan: Plan
@@ -74,6 +75,7 @@ class Search(Struct):
     config: Config
     scope: Scope
     length: int
+    depth: int
     deadline: Deadline
     threads: Callable[[], ThreadPoolExecutor]
     stages: list[Stage] = field(default_factory=list)
