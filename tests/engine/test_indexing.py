@@ -177,7 +177,7 @@ def test_update_reads_the_records_of_earlier_versions(
     with contextlib.closing(apsw.Connection(index.locations.index)) as db:
         ((stored,),) = db.execute("SELECT root FROM collections")
         record = json.loads(stored)
-        assert [type(part) for part in record] == [str, str, int, str, dict, dict]
+        assert [type(part) for part in record] == [str, str, int, str, dict, dict, dict, int]
         record = [*record[:5], []] if parts == "a list" else record[: int(parts)]
         db.execute("UPDATE collections SET root = ?", (json.dumps(record),))
     assert not index.status().notes

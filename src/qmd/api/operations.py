@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from qmd.engine.indexing.scan import OnProgress
     from qmd.engine.indexing.scan import ScanReport as ScanReport
     from qmd.engine.models.usage import ModelUse as ModelUse
-    from qmd.engine.upkeep.status import CollectionStatus
+    from qmd.engine.upkeep.status import CollectionStatus, Status
     from qmd.types import SearchResponse
 
 
@@ -161,14 +161,18 @@ def _named(body: asked.FieldsArguments) -> tuple[str, ...]:
 
 def status(index: Index, body: asked.Nothing, cancelled: Cancelled) -> states.State:
     """Return the state of the index."""
-    state = state_of(index)
-    return states.State(**structs.asdict(state), content=state.text())
+    found = index.status()
+    state = _state(index, found)
+    return states.State(**structs.asdict(state), content=state.text(), dates=dict(found.dates))
 
 
 def state_of(index: Index) -> states.IndexState:
     """Return the state of the index."""
+    return _state(index, index.status())
+
+
+def _state(index: Index, status: Status) -> states.IndexState:
     indexed_at = index.indexed_at()
-    status = index.status()
     return states.IndexState(
         total_documents=status.total_documents,
         needs_embedding=status.needs_embedding,

@@ -10,6 +10,8 @@ from msgspec.structs import asdict
 
 from qmd.engine.documents.fields import FieldValues
 from qmd.engine.indexing.scan import ScanReport
+from qmd.text.authorship import DATE_ORIGIN
+from qmd.text.properties import UNREAD
 from qmd.text.values import shown
 from qmd.text.wording import visible
 from qmd.types import ValueCount
@@ -23,7 +25,7 @@ _FIELDS_BYTES = 330
 _TAGS_BYTES = 140
 _VALUE_BYTES = 30
 #: Fields that say little, or that an overview has apart.
-_NOT_LISTED = ("tag", "ext", "format")
+_NOT_LISTED = ("tag", "ext", "format", DATE_ORIGIN, UNREAD)
 
 
 class Collection(Struct, frozen=True):
@@ -205,9 +207,14 @@ class IndexState(Struct, frozen=True):
 
 
 class State(IndexState, frozen=True):
-    __doc__ = IndexState.__doc__
+    """The state of the index; see `IndexState`.
+
+    `dates` are the numbers of documents by the origin of their date: `text`, `name`, `git`, `file`, or "" if
+    it is not known.
+    """
 
     content: str
+    dates: dict[str, int]
 
 
 class IndexOverview(IndexState, frozen=True):

@@ -84,6 +84,11 @@ def _status_rows(status: Status, *, embeds: bool) -> dict[str, list[tuple[str, s
         ("Total:", f"{status.total_documents} {'file' if status.total_documents == 1 else 'files'} indexed"),
         ("Updated:", local_time(status.last_updated) if status.last_updated else "never"),
     ]
+    if status.dates:
+        from qmd.engine.documents.dated import ORIGINS
+
+        told = [f"{count} {ORIGINS.get(origin, origin)}" for origin, count in status.dates.items()]
+        rows.append(("Dated:", ", ".join(told)))
     watcher = status.watcher
     if watcher is not None:
         state = "up to date" if watcher.current else "indexing changes"

@@ -13,9 +13,11 @@ from qmd.processes import read
 from qmd.sources.clone import Clone
 from qmd.sources.paths import in_words
 from qmd.sources.read import MAX_BYTES
+from qmd.text.regex import lazy
 
 #: The most seconds that git may take, and the most bytes of a list of commits.
 GIT_TIMEOUT, MAX_LIST = 30, 16_000_000
+_HASH = lazy(r"[0-9a-f]{40}|[0-9a-f]{64}")
 #: The most seconds before and after the epoch of which calendars have the year in any zone, and their digits.
 _MOST_SECONDS, _DIGITS = 62_135_500_000, 12
 
@@ -27,6 +29,11 @@ _LOG = (
 _RENAMES = (
     *("log", "-z", "--find-renames", "--diff-filter=R", "--name-status", "--no-color", "--no-ext-diff"),
     *("--no-show-signature", "--no-textconv", "--format="),
+)
+# The author's time: the others change when commits are copied, as by `git rebase`.
+_CHANGES = (
+    *("log", "-z", "--name-only", "--no-renames", "--no-diff-merges", "--no-relative", "--no-color"),
+    *("--no-ext-diff", "--no-show-signature", "--no-textconv", "--format=%x00%x00%at"),
 )
 # Missing objects of a partial clone are not fetched, because a transport runs programs too.
 _OFFLINE = {
@@ -91,6 +98,65 @@ def renames(clone: Clone, folder: str) -> list[tuple[str, str]]:
     return found[::-1]
 
 
+def head(clone: Clone, timeout: float) -> str:
+    """Return the hash of the last commit; "" if there is none. Raises as `commits`."""
+    words = ("rev-parse", "-q", "--verify", "HEAD^{commit}")
+    return _git(clone, MAX_LIST, *words, timeout=timeout, allowed=1).decode().strip()
+
+
+def blobs(clone: Clone, paths: Sequence[str], timeout: float) -> dict[str, str]:
+    """Return the hashes of the files in the last commit, by path; no paths stand for all.
+
+    Raises as `commits`.
+    """
+    listed = _git(
+        clone, MAX_LIST, "ls-tree", "-r", "-z", "--full-tree", "HEAD", "--", *paths, timeout=timeout
+    )
+    entries = (entry.partition(b"\t") for entry in listed.split(b"\0"))
+    # Links have no text, and submodules have commits of their own.
+    return {
+        os.fsdecode(name): about.split()[2].decode()
+        for about, _, name in entries
+        if about.startswith(b"100") and about.count(b" ") == 2
+    }
+
+
+def last_changes(clone: Clone, paths: Sequence[str], timeout: float) -> dict[str, int]:
+    """Return the times of the last commits of files in seconds since the epoch, by path.
+
+    Those of the newest commits, if the history is too large to be read in time. No paths stand for all.
+    Raises as `commits`.
+    """
+    log = _git(clone, MAX_LIST, *_CHANGES, "HEAD", "--", *paths, timeout=timeout, partial=True)
+    found: dict[str, int] = {}
+    for seconds, name in _named(log):
+        if len(seconds) <= _DIGITS and seconds.lstrip(b"-").isdigit() and abs(int(seconds)) <= _MOST_SECONDS:
+            found.setdefault(name, int(seconds))
+    return found
+
+
+def changed_since(clone: Clone, before: str, timeout: float) -> list[str]:
+    """Return the files of the commits since a commit, of both sides. Raises as `commits`."""
+    if not _HASH.fullmatch(before):
+        raise SourceError("the last commit that was read has no valid hash")
+    log = _git(clone, MAX_LIST, *_CHANGES, f"{before}...HEAD", "--", timeout=timeout)
+    return [name for _, name in _named(log)]
+
+
+def _named(log: bytes) -> Iterator[tuple[bytes, str]]:
+    """Yield the time of a commit and the path, for each file of each commit."""
+    seconds, expected, first = b"", True, True
+    for part in log.split(b"\0")[:-1]:  # the last one may be cut
+        if not part:
+            expected = True
+        elif expected:
+            seconds, expected, first = part, False, True
+        else:
+            # A line feed is between the time and the first path.
+            yield seconds, os.fsdecode(part[1:] if first else part)
+            first = False
+
+
 def content(clone: Clone, commit: FileCommit) -> bytes:
     """Return the bytes of a file in a commit. Raises `NotFoundError` if it was no file, and as `commits`."""
     entry = _git(clone, MAX_LIST, "ls-tree", "-z", "--full-tree", commit.hash, "--", commit.path)
@@ -127,21 +193,35 @@ def _commit(fields: Sequence[str], path: str, added: bytes = b"", removed: bytes
     return FileCommit(digest, short, int(seconds), author, subject, path, *lines)
 
 
-def _git(clone: Clone, most: int, *arguments: str) -> bytes:
+def _git(
+    clone: Clone,
+    most: int,
+    *arguments: str,
+    timeout: float = GIT_TIMEOUT,
+    allowed: int = 0,
+    partial: bool = False,
+) -> bytes:
+    """Return the output of git.
+
+    The exit code `allowed` is no failure. With `partial`, the beginning of an output that is too long or late
+    is returned.
+    """
     words, environ = clone.command(*arguments)
     try:
-        done = read(words, environ=environ | _OFFLINE, timeout=GIT_TIMEOUT, most=most)
+        done = read(words, environ=environ | _OFFLINE, timeout=timeout, most=most)
     except OSError as error:
         raise SourceError(
             f"git cannot be run: {in_words(error)}", "install git: the history of files is read by it"
         ) from error
     except ValueError as error:  # a path with NUL
         raise SourceError(f"git cannot be run: {error}") from error
+    if partial and (len(done.written) > most or done.late):
+        return done.written
     if len(done.written) > most:
         raise SourceError(f"git: more than {most:,} bytes")
     if done.late:
-        raise SourceError(f"git took more than {GIT_TIMEOUT} seconds")
-    if done.code != 0:
+        raise SourceError(f"git took more than {timeout:.0f} seconds")
+    if done.code not in (0, allowed):
         reason = (done.errors.strip() or "git gave no reason").splitlines()[-1]
         raise SourceError(f"git failed: {reason[:300]}")
     return done.written

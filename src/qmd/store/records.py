@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from qmd.errors import ModelError
 from qmd.ranking import bm25
+from qmd.text.authorship import OF_SCAN
 from qmd.text.link_targets import target_name
 from qmd.text.predicates import Fields, Span
 from qmd.text.query import LexicalQuery, Term, longer_words
@@ -89,6 +90,26 @@ def anchors_of(rows: Iterable[LinkRow]) -> list[Anchor]:
 def field_keys(fields: Fields) -> set[FieldKey]:
     """Return the values of fields as they are compared, to find out whether two documents differ in them."""
     return {(name, *key_of(value)) for name, values in fields.items() for value in values}
+
+
+def is_changed(text: str, path: str, author: str, stored: Collection[FieldKey]) -> bool:
+    """Tell whether the stored fields of a document are not those of its text.
+
+    Those of other formats than Markdown are not compared: their text does not contain the fields.
+    """
+    from qmd.text.extraction import MARKDOWN, extract, stored_fields
+
+    if any(name == "format" and key != MARKDOWN for name, _, key in stored):
+        return False
+    fields = stored_fields(extract(text, path).fields, path, author)
+    return field_keys(fields) != {each for each in stored if each[0] not in OF_SCAN or each[0] in fields}
+
+
+def is_of_this_version(root: str) -> bool:
+    """Tell whether the record of a scan says that Markdown was read as this version reads it."""
+    from qmd.text.extraction import MARKDOWN, VERSION
+
+    return any(f'"{MARKDOWN} {VERSION}{end}' in root for end in '" ')
 
 
 def bounds(span: Span) -> list[tuple[str, Bound]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
-from qmd.text import dates
+from qmd.text import dated_paths, dates
+from qmd.text.properties import CHANGED
 from qmd.text.values import Value, shown
 
 #: In an archive of posts, the folder of an author's own posts. All other folders of the author are albums.
@@ -55,12 +57,32 @@ def author_key(author: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", author).casefold())
 
 
-def date_of(path: str, stated: str, mtime_ns: int) -> str:
-    """Return the date of a document: from the file name, the front matter or the modification time.
+#: Where the date of a document comes from: its name, its text, git, or the time of its file.
+DateOrigin = Literal["name", "text", "git", "file"]
+#: The field that says so.
+DATE_ORIGIN = "date.from"
+#: The fields that a scan adds to those of the text. Git may say when a text was changed that does not say so.
+OF_SCAN = (DATE_ORIGIN, CHANGED)
+
+
+def date_of(path: str, stated: str, mtime_ns: int, committed: int | None = None) -> tuple[str, DateOrigin]:
+    """Return the date of a document, and where it comes from.
+
+    A name that begins with a date comes first, then the date in the text, one elsewhere in the path, the last
+    commit, and the modification time.
 
     Args:
         path: the path inside the collection.
         stated: the date in the front matter, or "".
         mtime_ns: the modification time, in nanoseconds since the epoch.
+        committed: the time of the last commit of the file in seconds since the epoch, if it is as in git.
     """
-    return dates.in_name(path.rpartition("/")[2]) or stated or dates.of_mtime(mtime_ns)
+    if named := dates.in_name(path.rpartition("/")[2]):
+        return named, "name"
+    if stated:
+        return stated, "text"
+    if named := dated_paths.in_path(path):
+        return named, "name"
+    if committed is not None:
+        return dates.of_mtime(committed * 1_000_000_000), "git"
+    return dates.of_mtime(mtime_ns), "file"

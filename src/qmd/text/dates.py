@@ -19,19 +19,32 @@ _CANONICAL = lazy(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2})?", re.ASCII)
 #: The length of a date in its canonical form, by the number of its parts.
 _LENGTHS = (0, 4, 7, 10, 13, 16, 19)
 _DEFAULTS = (1, 1, 1, 0, 0, 0)
-#: A longer text is not a date.
-_MAX_LENGTH = 40
+#: A longer text is not a date, in a form of ISO 8601, or in words.
+_MAX_LENGTH, _MAX_WRITTEN = 40, 100
+_FIRST_MOMENT = "0000-01-01T00:00:00"
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - in UTC, as the dates that are made of it
 #: The first second of the year 1 and the last of the year 9999, in seconds since the epoch.
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799
 
 
 def read(text: str) -> str | None:
-    """Parse an ISO 8601 or YAML date to its first second; None if it is not a valid date.
+    """Parse a date to its first second; None if it is not a valid date, or is not clear.
 
-    Examples are `2024`, `2024-03`, `2024-3-7`, `20240307` and `2024-03-07 10:00`. A time zone is ignored.
+    Examples are `2024`, `2024-03`, `2024-3-7`, `20240307`, `2024-03-07 10:00`, `March 7, 2024`,
+    `2024-W10`. A time zone is ignored.
     """
-    text = text.strip()
+    if found := _in_iso(text.strip()):
+        return found
+    if not _may_be_written(text):
+        return None
+    from qmd.text import written_dates
+
+    found = written_dates.prefix(text) or written_dates.first_day(text)
+    return found and found + _FIRST_MOMENT[len(found) :]
+
+
+def _in_iso(text: str) -> str | None:
+    """Parse a date in a form of ISO 8601 or YAML."""
     if len(text) > _MAX_LENGTH:
         return None
     # Most are like `2024-03-07`, which needs no pattern.
@@ -55,22 +68,36 @@ def prefix(text: str) -> str | None:
 
     `2024-3` becomes `2024-03`, and stands for the whole month.
     """
-    whole = read(text)
+    whole = _in_iso(text.strip())
     match = _WRITTEN.fullmatch(text.strip())
     if whole is None:
-        return None
+        if not _may_be_written(text):
+            return None
+        from qmd.text import written_dates
+
+        return written_dates.prefix(text)
     if match is None:
         return whole[:10] if text.strip().isdecimal() else whole  # `20240307` stands for the day
     given = sum(part is not None for part in match.groups())
     return whole[: _LENGTHS[given]]
 
 
+def _may_be_written(text: str) -> bool:
+    """Tell whether a text is worth looking at as a date in words; most texts are not."""
+    return 5 < len(text) <= _MAX_WRITTEN and any(sign.isdecimal() or sign in "年月" for sign in text)
+
+
 def canonical(text: str) -> str | None:
     """Return a full date, with or without a time, as `2024-03-07` or `2024-03-07T10:00:00`."""
-    start = prefix(text) if text[4:5] == "-" else None
+    start = prefix(text)
     if start is None or len(start) < len("2024-03-07"):
         return None
     return start if len(start) == len("2024-03-07") else read(text)
+
+
+def canonical_of_iso(text: str) -> str | None:
+    """Return what `canonical` returns for dates like `2024-3-7`; None for those in words."""
+    return canonical(text) if text[4:5] == "-" and _in_iso(text.strip()) else None
 
 
 def is_canonical(text: str) -> bool:

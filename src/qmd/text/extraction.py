@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from qmd.text import dates, front_matter, links
+from qmd.text import front_matter, links, properties
 from qmd.text.blocks import blocks
 from qmd.text.front_matter import FrontMatter
 from qmd.text.outline import heading_text, one_line
@@ -17,6 +17,12 @@ from qmd.types import Extracted
 
 #: The field `format` of Markdown documents.
 MARKDOWN = "markdown"
+#: The version of what is read from it; files are read again if it differs.
+#: 2: fields of nested maps, TOML and JSON; tags and links outside indented code and HTML
+#: 3: code, comments and headings in lists and quotes
+#: 4: text with invalid bytes, and in charsets that were not known before
+#: 5: dates, properties and links as other programs write them
+VERSION = 5
 _ORG_TITLE = lazy(r"^#\+title:[ \t]*+(\S[^\n]*+)", re.I | re.M)
 _ORG_HEADLINE = lazy(r"^\*++[ \t]++(\S[^\n]*+)", re.M)
 #: A line that may be above the title: of HTML, JSX, images, links, tags, directives, or `key: value`.
@@ -49,15 +55,18 @@ def extract(text: str, path: str) -> Extracted:
     """
     head = front_matter.of(text)
     inline = links.find(text, head.body)
-    fields: dict[str, tuple[Value, ...]] = dict(head.fields)
-    fields.pop("date", None)
-    if date := dates.read(head.stated.get("date", "")):
-        fields["date"] = (date,)
+    fields = properties.interpreted(head.fields)
     tags = dict.fromkeys((*map(str, fields.get("tag", ())), *inline.tags))
     if tags:
         fields["tag"] = tuple(tags)
     title = _title(text, path, head) or file_title(path)
-    return Extracted(text, title, fields, inline.links, omitted=(*head.omitted, *inline.omitted))
+    return Extracted(
+        text,
+        title,
+        fields,
+        inline.links,
+        omitted=(*head.omitted, *properties.omissions(fields), *inline.omitted),
+    )
 
 
 def _title(text: str, path: str, head: FrontMatter) -> str:

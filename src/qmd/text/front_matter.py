@@ -58,7 +58,7 @@ _TEXT_ENTRY = lazy(
 )
 _COMMENT = lazy(r"[ \t]#")
 #: Fields that are also kept as they are written, unless they are a list.
-_STATED = ("title", "date")
+_STATED = ("title",)
 #: Fields whose values are names, also those that look like numbers, dates or booleans.
 _NAMES = frozenset({TAG, "alias", "author"})
 #: The name of a field, and values.
@@ -68,7 +68,7 @@ _Entry: TypeAlias = tuple[str, tuple[Value, ...]]
 class FrontMatter(Struct):
     """Fields by name, and the omissions, a sentence each.
 
-    `stated` has the title and the date as they are written, and `body` is where the text goes on. `room` is
+    `stated` has the title as it is written, and `body` is where the text goes on. `room` is
     how many nodes may still be read.
     """
 

@@ -63,8 +63,8 @@ OF_FILE: Mapping[str, ValueType] = {
 }
 #: Fields that a filter may name in any index. Documents may lack those that are not of the file.
 BUILT_IN = (*OF_FILE, "author", "tag", "alias", "link", "state", "ext", "format")
-#: Those of them that no store has: a condition on them becomes `Among`.
-RESOLVED = frozenset({"link", "state"})
+#: Fields that no store has of all documents: a condition on them becomes one on others, or `Among`.
+RESOLVED = frozenset({"link", "state", "changed"})
 Operator = Literal["eq", "lt", "lte", "gt", "gte", "prefix", "suffix", "contains", "glob", "word", "exists"]
 
 

@@ -74,8 +74,8 @@ def number(text: str) -> float | None:
 
 
 def date_or_text(text: str) -> str:
-    """Return the full date that a text writes, or the text."""
-    canonical = dates.canonical(text)
+    """Return the full date that a text writes in a form of ISO 8601, or the text."""
+    canonical = dates.canonical_of_iso(text)
     return text if canonical is None or canonical == text else Date(text)
 
 
@@ -104,6 +104,15 @@ def plain(value: Value) -> Value:
     return value
 
 
+def as_date(value: Value) -> Value:
+    """Return the full date that a value of a field for dates writes in any form, or the value."""
+    if isinstance(value, bool):
+        return value
+    text = shown(value)
+    canonical = dates.canonical(text)
+    return value if canonical is None else text if canonical == text else Date(text)
+
+
 def date_of(value: Value) -> str | None:
     """Return a value as a date, or the beginning of one, like `dates.prefix`; None if it is neither."""
     return dates.prefix(str.__str__(value) if isinstance(value, str) else shown(value))
@@ -119,7 +128,7 @@ def read_written(value: Value) -> Value:
     if not isinstance(value, str) or not value.startswith(_WRITTEN):
         return value
     found = number(value[1:])
-    return date_or_text(value[1:]) if found is None else found
+    return Date(value[1:]) if found is None else found
 
 
 def typed(value: Value, kind: ValueType) -> Value:
@@ -131,5 +140,5 @@ _READ: dict[ValueType, Callable[..., Value]] = {
     "text": str,
     "number": lambda value: Number(value) if isinstance(value, str) else float(value),
     "boolean": bool,
-    "date": lambda value: value if dates.is_canonical(value) else date_or_text(value),
+    "date": lambda value: value if dates.is_canonical(value) else Date(value),
 }

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Generator, Iterator, Mapping
 
 from qmd.engine.doctor.finding import Finding, attempt, ok, problem, warning
+from qmd.engine.documents.dated import unread_dates, with_unread_dates
 from qmd.engine.indexing.unread import describe_kept, kept_since, remedy, waiting
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.upkeep.cleanup import clean
@@ -14,10 +15,12 @@ from qmd.engine.watching.election import find_watcher
 from qmd.store.base import Store
 from qmd.store.opening import open_store
 from qmd.store.values import OnStep
-from qmd.text.wording import plural
+from qmd.text.wording import plural, visible
 from qmd.types import Config
 
 MEGABYTE = 1_000_000
+#: The most documents that are named because of dates that cannot be read.
+_MOST_DATES = 20
 #: Free space in bytes below which writing is about to fail, and below which the user is warned.
 _NO_SPACE, _LITTLE_SPACE = 20 * MEGABYTE, 500 * MEGABYTE
 
@@ -80,6 +83,15 @@ def scans(store: Store, config: Config) -> Iterator[Finding]:
         if kept := kept_since(store.collections.last_root(name)):
             hint = "'qmd update --failed' reads them again and says why"
             yield warning("files", f"{name}: {describe_kept(kept)}", hint)
+    unread = [*with_unread_dates(store, config, _MOST_DATES + 1)]
+    for file, written in unread[:_MOST_DATES]:
+        hint = (
+            "write it as 2024-05-31: until then the document has the date of its name, of git or of its file"
+        )
+        yield warning("dates", visible(f"{file} has a date that cannot be read, {written}"), hint)
+    if len(unread) > _MOST_DATES:
+        more = unread_dates(store, config) - _MOST_DATES
+        yield warning("dates", f"and {more:,} more", "'qmd search [date.unread:*]' lists them")
     for extra, files in waiting(map(store.collections.last_root, config.collections)).items():
         yield warning("files", files, remedy(extra))
 

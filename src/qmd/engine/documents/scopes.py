@@ -10,7 +10,8 @@ from qmd.engine.documents.states import states_of
 from qmd.errors import UsageError
 from qmd.store.base import Store
 from qmd.store.values import Scope
-from qmd.text.predicates import Among, Comparison, Not, Or, Predicate, describe, replaced
+from qmd.text.predicates import Among, And, Comparison, Not, Or, Predicate, describe, replaced
+from qmd.text.properties import CHANGED
 from qmd.text.values import fold
 from qmd.types import Config
 from qmd.types.states import STATE_NAMES
@@ -28,6 +29,10 @@ def resolved(store: Store, config: Config, scope: Scope) -> Scope:
     def resolve(comparison: Comparison) -> Predicate:
         if comparison.field == "state":
             return _of_state(store, config, comparison)
+        if comparison.field == CHANGED and comparison.operator != "exists":
+            # A document that does not say when it was changed was changed with its file.
+            silent = Not(Comparison(CHANGED, "exists"))
+            return Or((comparison, And((silent, replace(comparison, field="modified")))))
         if comparison.field != "link":
             return comparison
         if comparison.operator != "eq":

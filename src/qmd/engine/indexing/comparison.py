@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -13,12 +15,20 @@ from qmd.errors import SourceError
 from qmd.sources.formats import registry
 from qmd.sources.formats.base import EMPTY, Unreadable
 from qmd.sources.formats.registry import Readers
+from qmd.sources.git_dates import GitDates
 from qmd.sources.reading import waits_for
 from qmd.sources.root import Root
 from qmd.sources.walk import walk, walk_within
 from qmd.store.base import Store
 from qmd.text import authorship
+from qmd.text.dated_paths import in_path
+from qmd.text.dates import of_mtime
 from qmd.types import Collection, SourceFile, States
+
+#: The version of the rules by which documents get their dates. With another one, names are looked at again.
+DATES = 1
+#: The state of a file that is read again.
+_NEVER = (-1, -1, -1)
 
 
 class Comparison:
@@ -68,9 +78,13 @@ class Comparison:
         suffixes = _suffixes(self.indexed)
         _, self._outdated = self._formats(suffixes | self.last.formats.keys())
         self._outside: list[str] = []
+        self._git = GitDates(self.root, self.last.commits)
         is_partial = bool(within) and not self._outdated and self._list_within(within)
+        self._whole = not is_partial
         if not is_partial:
+            self._date_again(store)
             self._list()
+        self._git.prepare(self.files)
         self._present_formats, _ = self._formats(suffixes | _suffixes(file.path for file in self.files))
         self.unread = Unread(self.last.unread, self.readers, within if is_partial else None, anew=anew)
         self.unread.unknown |= self._unknown
@@ -94,6 +108,28 @@ class Comparison:
         self.files = files
         self.unchanged = len(self.indexed) - len(self._unseen)
         self.documents_of = _by_file(self._unseen, files)
+
+    def _date_again(self, store: Store) -> None:
+        """Let files be read again whose date may be another one than at the last scan."""
+        paths: Iterable[str] | None = self._git.changed()
+        if paths is None or (self.last.path and self.last.dates != DATES):
+            documents = store.documents.listing(self._collection.name)
+            undated = [each.path for each in documents if each.date == of_mtime(each.modified_ns)]
+            named = filter(in_path, undated) if self.last.dates != DATES else ()
+            paths = undated if paths is None else [*paths, *named]
+        if paths:
+            files = {unicodedata.normalize("NFC", path.replace(os.sep, "/")) for path in paths}
+            again = [path for path in self.indexed if path in files or registry.file_of(path) in files]
+            self.indexed |= dict.fromkeys(again, _NEVER)
+
+    def committed(self, file: SourceFile) -> int | None:
+        """Return the time of the last commit of a file that is as in it, in seconds since the epoch."""
+        return self._git.of(file)
+
+    @property
+    def git_problems(self) -> list[str]:
+        """Why dates of commits are missing."""
+        return self._git.problems
 
     def _list(self) -> None:
         """Look at all files."""
@@ -231,7 +267,13 @@ class Comparison:
 
     def record(self) -> ScanRecord:
         """Return the record for the next scan."""
-        return replace(self._folder, formats=self._present_formats, unread=self.unread.packed())
+        return replace(
+            self._folder,
+            formats=self._present_formats,
+            unread=self.unread.packed(),
+            commits=self._git.heads if self._whole else self.last.commits,
+            dates=DATES if self._whole else self.last.dates,
+        )
 
 
 def _by_file(documents: States, files: Sequence[SourceFile]) -> dict[str, tuple[str, ...]]:

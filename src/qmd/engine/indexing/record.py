@@ -41,6 +41,8 @@ class ScanRecord(Struct, frozen=True, array_like=True):
     real: str = ""  #: Its path without links
     formats: dict[str, str] = field(default_factory=dict)  #: The formats by suffix, with their versions
     unread: UnreadFiles = UnreadFiles()
+    commits: dict[str, str] = field(default_factory=dict)  #: The last commit, by the top folder of a clone
+    dates: int = 0  #: The version of the rules for dates of documents
 
     @classmethod
     def of(cls, collection: Collection, owner: str) -> Self:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from qmd.engine.indexing.comparison import Comparison
 from qmd.engine.indexing.unread import describe_invalid, describe_kept, describe_waiting
@@ -18,6 +19,8 @@ from qmd.sources.walk import walk
 from qmd.store.base import Store
 from qmd.store.values import Applied, DocumentChange
 from qmd.text import authorship
+from qmd.text.dates import of_mtime
+from qmd.text.properties import CHANGED
 from qmd.text.wording import plural
 from qmd.types import Collection, SourceFile, States
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
@@ -117,7 +120,7 @@ def scan(
         without = {comparison.fail_part(file, key, failure) for key, failure in outcome.without}
         before = [path for path in comparison.documents_of.get(file.path, ()) if path not in without]
         try:
-            changes = [*_changes(outcome, comparison.authors)]
+            changes = [*_changes(outcome, comparison)]
         except Exception as error:  # noqa: BLE001 - whatever it is, it costs this file alone
             fail(file, fault(error))
             continue
@@ -136,6 +139,7 @@ def scan(
     if on_progress is not None:
         on_progress(collection.name, comparison.total, comparison.total)
     report.unchanged += comparison.unchanged
+    report.notices += comparison.git_problems
     report.waiting = comparison.unread.waiting
     if comparison.unread.kept and not within:
         report.notices.append(describe_kept(comparison.unread.kept))
@@ -156,14 +160,19 @@ def scan(
     return report
 
 
-def _changes(outcome: Outcome, authors: frozenset[str]) -> Iterator[DocumentChange]:
+def _changes(outcome: Outcome, comparison: Comparison) -> Iterator[DocumentChange]:
     """Yield the documents of a file that have text."""
     file, fingerprint = outcome.file, outcome.fingerprint
     assert fingerprint is not None
+    committed = comparison.committed(file)
     for key, source in outcome.documents:
         if source.text.strip():
-            author = authorship.author_of(file.path, source.author, authors)
-            date = authorship.date_of(file.path, source.date, fingerprint.mtime_ns)
+            author = authorship.author_of(file.path, source.author, comparison.authors)
+            date, origin = authorship.date_of(file.path, source.date, fingerprint.mtime_ns, committed)
+            fields = {**source.fields, authorship.DATE_ORIGIN: (origin,)}
+            if committed is not None:
+                fields.setdefault(CHANGED, (of_mtime(committed * 1_000_000_000),))
+            source = replace(source, fields=fields)
             path = f"{file.path}#{key}" if key else file.path
             yield DocumentChange(path, fingerprint, source, author, date)
 

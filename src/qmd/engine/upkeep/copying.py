@@ -21,6 +21,7 @@ from qmd.store.base import Store
 from qmd.store.opening import open_store
 from qmd.store.sqlite.opening import belongs_to_us
 from qmd.store.values import DocumentChange, Embedded, Scope, VectorSet
+from qmd.text.authorship import OF_SCAN
 from qmd.text.extraction import MARKDOWN, extract
 from qmd.text.predicates import OF_FILE
 from qmd.text.values import Value
@@ -168,7 +169,8 @@ def _changed(
 ) -> DocumentChange:
     if fields.get("format", (MARKDOWN,)) == (MARKDOWN,):
         found = extract(text, document.path)
-        fields, links = found.fields, found.links
+        scanned = {name: fields[name] for name in OF_SCAN if name in fields}
+        fields, links = {**scanned, **found.fields}, found.links
     else:  # the text does not contain the fields
         fields = {name: values for name, values in fields.items() if name not in OF_FILE}
     source = SourceText(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from qmd.config.paths import ALTERNATIVE_INDEX
 from qmd.engine.access.kept import KeptDocuments
+from qmd.engine.documents.dated import origins, unread_dates
 from qmd.engine.documents.stated import states_in
 from qmd.engine.embedding.active_vectors import embeddable, embedded_share, select
 from qmd.engine.indexing.unread import describe
@@ -75,6 +76,8 @@ class Status(Struct, frozen=True):
     watcher: WatchState | None = None  #: The process that keeps the index as the files are
     portable: bool = False  #: Whether the index is a portable file, which is only read
     texts: bool = True  #: Whether the index has the texts of its documents
+    #: The number of documents by the origin of their date: `text`, `name`, `git`, `file`, or "" if unknown
+    dates: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def watching(self) -> Literal["events", "polling", "off"]:
@@ -108,6 +111,10 @@ class StatusMethods(Part):
         if not workspace.permissions.agent and (kept := len(KeptDocuments(store).ids())):
             notes.append(f"agents do not have {plural(kept, 'document')} with 'agents: false'")
         total = sum(collection.documents for collection in collections)
+        if unread := unread_dates(store, config):
+            notes.append(
+                f"{plural(unread, 'document')} with a date that cannot be read; 'qmd doctor' names them"
+            )
         try:
             fingerprint = provider.fingerprint
             pending = store.pending.count(fingerprint, embeddable(config, provider))
@@ -134,6 +141,7 @@ class StatusMethods(Part):
             watcher=None if mark is not None else find_watcher(workspace.locations.index),
             portable=mark is not None,
             texts=mark is None or mark.texts,
+            dates=origins(store, config, total),
         )
 
     def indexed_at(self, collections: Sequence[str] = ()) -> str | None:

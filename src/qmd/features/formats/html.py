@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from qmd.sources.formats.base import RawFile
 from qmd.text import extraction
 from qmd.text.outline import first_heading, one_line
+from qmd.text.properties import is_dated
 from qmd.types import Extracted, Link
 
 name = "html"
@@ -87,7 +88,8 @@ class Head(HTMLParser):
             self.charset = self.charset or (values.get("charset") or "")
             if (values.get("http-equiv") or "").lower() == "content-type":
                 self._declare(values.get("content") or "")
-            key = _META.get((values.get("name") or values.get("property") or "").lower())
+            name = (values.get("name") or values.get("property") or values.get("itemprop") or "").lower()
+            key = _META.get(name) or (name if is_dated(name) else None)
             content = one_line(values.get("content") or "")
             if key and content and key not in self.fields:
                 self.fields[key] = tuple(content.split(",")) if key == "keywords" else (content,)

@@ -7,6 +7,7 @@ import re
 from qmd.sources.formats.base import RawFile
 from qmd.sources.formats.writing import with_headings
 from qmd.text.outline import heading_text
+from qmd.text.properties import is_dated
 from qmd.types import Extracted, Link
 
 name = "org"
@@ -20,7 +21,6 @@ _PRIORITY = re.compile(r"\[#\w\][ \t]*")
 _KEYWORD = re.compile(r"#\+(\w+):[ \t]*(\S.*)")
 _PROPERTY = re.compile(r"[ \t]*:([\w-]{1,60}):[ \t]+(\S.*)")
 _PLANNING = re.compile(r"\b(SCHEDULED|DEADLINE|CLOSED):[ \t]*[<\[](\d{4}-\d{2}-\d{2})")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _LINK = re.compile(r"\[\[([^\[\]]+)\](?:\[([^\[\]]*)\])?\]")
 _BLOCK = re.compile(r"[ \t]*#\+(begin|end)_(\w+)[ \t]*([\w+-]*)", re.I)
 _WEB = ("http://", "https://", "mailto:")
@@ -84,8 +84,8 @@ def _keyword(name: str, value: str, fields: dict[str, list[str]]) -> str:
     match name:
         case "title":
             return heading_text(value)
-        case "date":
-            fields.setdefault("date", []).extend(_DATE.findall(value)[:1])
+        case _ if is_dated(name):
+            fields.setdefault(name, []).append(value)
         case "filetags":
             fields.setdefault("tag", []).extend(tag for tag in value.split(":") if tag.strip())
         case "author" | "category" | "description" | "keywords" | "language":

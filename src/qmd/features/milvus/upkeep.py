@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from qmd.features.milvus.client import Row, quoted
-from qmd.features.milvus.field_rows import ADDRESS, DocumentFields, read_texts
+from qmd.features.milvus.client import quoted
+from qmd.features.milvus.field_rows import ADDRESS, read_texts
 from qmd.features.milvus.parts import Part, Shared
 from qmd.features.milvus.schema import ANSWERS, DOCUMENTS, LIVE, TEXTS, vector_table
 from qmd.features.milvus.vector_sets import VectorSets
 from qmd.store import base
-from qmd.store.records import field_keys
+from qmd.store.records import field_keys, is_changed
 from qmd.store.values import Fault, OnStep, Retention, Waste
-from qmd.text.extraction import MARKDOWN, extract, stored_fields
+from qmd.text.authorship import DATE_ORIGIN
 from qmd.types.clock import timestamp
 
 #: Texts whose hash is compared with the stored one.
@@ -109,19 +109,13 @@ class Upkeep(Part, base.Upkeep):
         documents = list(self._live("content", sampled, ADDRESS))
         stored_of = self._field_rows.fields(documents)
         changed = sum(
-            _is_changed(row, texts[row["content"]], stored_of.get(row["id"], {})) for row in documents
+            is_changed(
+                texts[row["content"]], row["path"], row["author"], field_keys(stored_of.get(row["id"], {}))
+            )
+            for row in documents
+            if DATE_ORIGIN in stored_of.get(row["id"], {})  # others are read again by the next scan
         )
         if changed:
             yield Fault(
                 f"the fields of {changed} of {len(documents)} documents are not in their texts", _REINDEX
             )
-
-
-def _is_changed(document: Row, text: str, stored: DocumentFields) -> bool:
-    """Return whether the stored fields of a document are not those of its text."""
-    # The text that another format extracted does not contain the fields.
-    if MARKDOWN not in stored.get("format", (MARKDOWN,)):
-        return False
-    path = document["path"]
-    fields = stored_fields(extract(text, path).fields, path, document["author"])
-    return field_keys(fields) != field_keys(stored)

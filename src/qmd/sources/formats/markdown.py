@@ -7,10 +7,7 @@ from qmd.text import extraction
 from qmd.types import Extracted
 
 name = extraction.MARKDOWN
-# 2: fields of nested maps, TOML and JSON; tags and links outside indented code and HTML
-# 3: code, comments and headings in lists and quotes
-# 4: text with invalid bytes, and in charsets that were not known before
-version = 4
+version = extraction.VERSION
 media_type = "text/markdown"
 
 

@@ -25,7 +25,7 @@ from qmd.sources.formats.base import (
     extracted,
     failure,
 )
-from qmd.text import dates, front_matter
+from qmd.text import front_matter, properties
 from qmd.text.links import MAX_LINKS
 from qmd.text.outline import one_line
 from qmd.text.predicates import field_name
@@ -325,15 +325,19 @@ def checked(found: Extracted, reader: Reader, path: str, key: str) -> Extracted 
     text = found.text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ")
     text.encode()  # fails if the text has lone surrogates
     collected = front_matter.collect(_values(found))
-    fields = collected.fields
-    date = dates.read(shown(fields.pop("date", ("",))[0]))
-    if date:
-        fields["date"] = (date,)
+    fields = properties.interpreted(collected.fields)
     fields["format"] = (reader.format.name,)
     file_name = path.rpartition("/")[2]
     title = one_line(found.title) or one_line(file_name.rpartition(".")[0]) or file_name
     links, anchors = tuple(found.links)[:MAX_LINKS], tuple(found.anchors)[:MAX_ANCHORS]
-    return Extracted(text, title, fields, links, anchors, (*found.omitted, *collected.omitted))
+    return Extracted(
+        text,
+        title,
+        fields,
+        links,
+        anchors,
+        (*found.omitted, *collected.omitted, *properties.omissions(fields)),
+    )
 
 
 def _values(found: Extracted) -> Iterator[tuple[str, tuple[Value, ...]]]:

@@ -16,7 +16,7 @@ import apsw
 import numpy as np
 from msgspec.structs import replace
 
-from qmd.store.records import FieldKey, field_keys
+from qmd.store.records import FieldKey, is_changed, is_of_this_version
 from qmd.store.sqlite import postings
 from qmd.store.sqlite.blocks import audit, decode
 from qmd.store.sqlite.database import LISTED, REMAKE
@@ -24,7 +24,6 @@ from qmd.store.sqlite.opening import older_holder, still_held
 from qmd.store.sqlite.schema import COLLECTION_SHIFT, VERSION
 from qmd.store.values import Fault, OnStep
 from qmd.text.chunking import numbered
-from qmd.text.extraction import MARKDOWN, extract, stored_fields
 from qmd.types import Chunk
 
 if TYPE_CHECKING:
@@ -124,16 +123,20 @@ def _contradictions(db: apsw.Connection) -> Iterator[Fault]:
         for digest, size, text in db.execute("SELECT hash, bytes, text FROM contents")
     ):
         yield Fault(f"{changed:,} texts are not what was indexed", REMAKE)
-    if changed := sum(from_text != stored for from_text, stored in _fields(db)):
+    if changed := sum(is_changed(*text, stored) for text, stored in _fields(db)):
         yield Fault(f"the fields of {changed:,} documents are not what was indexed", REMAKE)
 
 
-def _fields(db: apsw.Connection) -> Iterator[tuple[set[FieldKey], set[FieldKey]]]:
-    """Yield the fields of each Markdown document, from its text and as they are stored."""
+def _fields(db: apsw.Connection) -> Iterator[tuple[tuple[str, str, str], set[FieldKey]]]:
+    """Yield text, path and author of each document, and its fields as they are stored."""
+    roots = db.execute("SELECT id, root FROM collections")
+    present = {collection for collection, root in roots if is_of_this_version(root or "")}
     rows = db.execute(
         "SELECT d.id, d.path, d.author, t.text FROM documents d JOIN contents t ON t.id = d.content_id"
     )
     for identity, path, author, text in rows:
+        if identity >> COLLECTION_SHIFT not in present:
+            continue  # it is read again by the next scan
         stored: set[FieldKey] = set(
             db.execute(
                 "SELECT n.name, v.type, v.key FROM document_fields df JOIN field_values v "
@@ -141,10 +144,7 @@ def _fields(db: apsw.Connection) -> Iterator[tuple[set[FieldKey], set[FieldKey]]
                 (identity,),
             )
         )
-        # The text that another format extracted does not contain the fields.
-        if any(name == "format" and key != MARKDOWN for name, _, key in stored):
-            continue
-        yield field_keys(stored_fields(extract(text, path).fields, path, author)), stored
+        yield (text, path, author), stored
 
 
 def _wrong_chunks(db: apsw.Connection) -> Iterator[Fault]:

@@ -1,0 +1,120 @@
+"""The meaning of properties, whichever program they were written for: one table of their names.
+
+Obsidian, Logseq, Dataview, Hugo, Jekyll, Quarto, Docusaurus and others have their own names for the time when
+a text was written, and for that when it was changed. The fields `date` and `changed` are made of
+them; the properties themselves stay fields as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from qmd.text import dates
+from qmd.text.regex import lazy
+from qmd.text.values import Value, as_date, fold, shown
+
+#: The fields that are made: when a text was changed, and properties that should be dates and are not.
+CHANGED, UNREAD = "changed", "date.unread"
+#: Properties that say when a text was written, the most telling first. Case and the signs between words do
+#: not count: `created_at`, `createdAt` and `Created at` are one.
+_WRITTEN = """
+date, created, createdat, createdon, createddate, datecreated, creationdate, creationtime, createdtime,
+ctime, published, publishedat, publishedon, publisheddate, publishdate, datepublished, publicationdate,
+publishedtime, pubdate, dateissued, issued, posted, postedat, written, dcdate, articlepublishedtime,
+revdate, timestamp, erstellt, erstelltam, datum, data, creado, fecha, criado, dcterms.created,
+dctermscreated, datepost, 日期, 创建时间, 创建日期, 发布时间, 发布日期, 建立日期, 作成日, 作成日時,
+公開日, 날짜, 작성일, дата, создано
+"""
+#: Properties that say when it was changed last.
+_CHANGED = """
+lastmod, lastmodified, lastmodifiedat, lastmodifieddate, datemodified, modifieddate, modified,
+modifiedat, modifiedon, modifiedtime, mtime, updated, updatedat, updatedon, updateddate, dateupdated,
+lastupdated, lastupdatedat, lastupdatedate, lastupdate, lastedited, lasteditedtime, lastchanged, edited,
+editedat, changed, revised, revisiondate, articlemodifiedtime, ogupdatedtime, dctermsmodified, geändert,
+geändertam, aktualisiert, modificado, actualizado, atualizado, modifié, 更新时间, 更新日期, 修改时间,
+修改日期, 最后更新, 更新日, 更新日時, 수정일, изменено, обновлено
+"""
+#: Other properties whose values are dates, so that filters compare them as dates.
+_DATES = """
+due, duedate, deadline, scheduled, start, startdate, end, enddate, expires, expirydate, expirydate,
+validfrom, validuntil, reviewed, reviewdate, lastreviewed, nextreview, completed, completedon, closed,
+eventdate
+"""
+#: Words that are also said of other things: values without a year are no dates.
+_OTHERS = frozenset(
+    "published issued posted written edited changed modified updated revised data timestamp".split()
+)
+#: Values that stand for the day on which a site is made, or for nothing. Templates have no dates either.
+_NONE = frozenset("today now last-modified none null n/a tbd - – — yes no".split())
+_TEMPLATES = ("{{", "<%", "{%", "${", "`", "%%")
+_SIGNS = lazy(r"[-_\s:.]++")
+_YEAR = lazy(r"\d{4}")
+
+
+def _names(table: str) -> dict[str, int]:
+    return {name.strip(): rank for rank, name in enumerate(table.split(","))}
+
+
+_RANKS = {"date": _names(_WRITTEN), CHANGED: _names(_CHANGED), "": _names(_DATES)}
+
+
+@lru_cache(maxsize=2000)
+def _role(name: str) -> tuple[str, int] | None:
+    """Return the field that a property makes, and its rank among those that do; None if it is no date.
+
+    The field is "" if it makes none.
+    """
+    bare = _SIGNS.sub("", name)
+    return next(((role, ranks[bare]) for role, ranks in _RANKS.items() if bare in ranks), None)
+
+
+def is_dated(name: str) -> bool:
+    """Tell whether a property of this name says when a text was written or changed."""
+    known = _role(fold(name))
+    return known is not None and known[0] != ""
+
+
+def interpreted(fields: Mapping[str, tuple[Value, ...]]) -> dict[str, tuple[Value, ...]]:
+    """Return the fields of a content with those that they mean: `date`, `changed`, `date.unread`.
+
+    A text without a date on which it was written has the one on which it was changed.
+    """
+    found = dict(fields)
+    stated: dict[str, tuple[int, str]] = {}
+    unread: list[Value] = []
+    for name, values in fields.items():
+        if (known := _role(name)) is None:
+            continue
+        role, rank = known
+        found[name] = tuple(map(as_date, values))
+        if not role:
+            continue
+        if read := next(filter(None, (dates.read(shown(value)) for value in values)), None):
+            stated[role] = min(stated.get(role, (rank, read)), (rank, read))
+        else:
+            unread += _unread(name, values)
+    found.pop("date", None)
+    if written := stated.get("date") or stated.get(CHANGED):
+        found["date"] = (written[1],)
+    if changed := stated.get(CHANGED):
+        found[CHANGED] = (changed[1],)
+    if unread:
+        found[UNREAD] = tuple(unread)
+    return found
+
+
+def omissions(fields: Mapping[str, tuple[Value, ...]]) -> Iterator[str]:
+    """Yield what the interpretation of fields left out, a phrase each."""
+    for value in fields.get(UNREAD, ()):
+        yield f"a date that cannot be read, {value}"
+
+
+def _unread(name: str, values: tuple[Value, ...]) -> Iterator[str]:
+    """Yield the values of a property that should be dates: `date: soon`."""
+    for value in values[:3]:
+        text = shown(value).strip()
+        if isinstance(value, bool) or text.lower() in _NONE or any(sign in text for sign in _TEMPLATES):
+            continue
+        if _SIGNS.sub("", name) not in _OTHERS or _YEAR.search(text):
+            yield f"{name}: {text[:80]}"
