@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from qmd.cli import options
 from qmd.cli.command import command
+from qmd.cli.console import current
 from qmd.cli.render.formats import writer
 from qmd.cli.render.rows import count_entry
 from qmd.cli.session import Session
 from qmd.cli.show import note_missing, view_for
-from qmd.cli.terminal import write
+from qmd.cli.terminal import can_ask, write
 from qmd.cli.usage import fail
 from qmd.errors import CollectionNotFoundError, NotFoundError, QmdError, VectorIndexMissingError
 from qmd.text.wording import about, plural
@@ -143,6 +146,22 @@ def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[st
     note_what_is_missing(session, response.stages, arguments)
     show_response(session, format_name, text, response, arguments)
     session.abandoned |= any(stage.status == "timed_out" for stage in response.stages)
+    if arguments["mode"] != "local":
+        _offer_server(session, response)
+
+
+def _offer_server(session: Session, response: SearchResponse) -> None:
+    """Tell a person, once, that a server would keep the models that this command has loaded."""
+    loaded = any(stage.stage in ("vector", "rerank") and stage.status == "ran" for stage in response.stages)
+    if not loaded or session.refusal != "" or session.for_agent or session.quiet or not can_ask():
+        return
+    from qmd.config.paths import cache_dir
+
+    said = os.path.join(cache_dir(current().environ), "server-offered")
+    with suppress(OSError):  # It has been said, or cannot be remembered.
+        os.close(os.open(said, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        daemon = "" if os.name == "nt" else " --daemon"  # not possible on Windows
+        session.note(f"a server would keep the models in memory for the next search: qmd server{daemon}")
 
 
 def response_of(

@@ -374,3 +374,11 @@ def test_progress_is_not_drawn_without_a_terminal(user: User) -> None:
         [sys.executable, "-c", PROGRESS], capture_output=True, text=True, env=user.environ, check=True
     )
     assert (found.stdout, found.stderr) == ("done\n", "")
+
+
+def test_server_is_offered_once_after_a_command_has_loaded_models(embedded: User) -> None:
+    embedded.ok("query", "rollback")  # in a script, nobody reads it
+    offers = [
+        on_terminal(embedded, *words) for words in (["search", "rollback"], *[["query", "rollback"]] * 2)
+    ]
+    assert ["qmd server --daemon" in shown for shown in offers] == [False, True, False]
