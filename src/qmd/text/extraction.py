@@ -168,22 +168,10 @@ def stored_fields(
 
 def searched_title(title: str, fields: Mapping[str, tuple[Value, ...]], path: str) -> str:
     """Return the title, the aliases and the name of the file, a line each, as they are searched."""
-    return "\n".join(name for name, _ in _searched_names(title, fields, path))
-
-
-def searched_terms(title: str, fields: Mapping[str, tuple[Value, ...]], path: str) -> str:
-    """Return the terms of `searched_title`, joined by spaces."""
-    return " ".join(filter(None, (form for _, form in _searched_names(title, fields, path))))
-
-
-def _searched_names(title: str, fields: Mapping[str, tuple[Value, ...]], path: str) -> list[tuple[str, str]]:
-    """Return the names by which a document is searched, with their terms."""
     # The store keeps the first of aliases that differ in case alone, and searches follow from it.
     aliases = _unique(fields.get("alias", ()))
     names = [title, *sorted(alias for alias in aliases if isinstance(alias, str))]
-    forms = [*map(index_form, names)]
     file = file_title(path)
-    if (form := index_form(file)) not in forms:
+    if index_form(file) not in map(index_form, names):
         names.append(file)
-        forms.append(form)
-    return [*zip(names, forms, strict=True)]
+    return "\n".join(names)

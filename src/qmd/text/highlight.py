@@ -167,7 +167,7 @@ class Highlighter:
             if found is None:
                 found = cache[word] = tuple(
                     (first, end, term, weight)
-                    for first, end, term in tokens.spans(word)
+                    for first, end, term in (*tokens.spans(word), (0, len(word), tokens.second_term(word)))
                     if (weight := self.weight(term))
                 )
             for first, end, term, weight in found:
@@ -225,7 +225,9 @@ class Highlighter:
                 continue
             is_match = cache.get(word)
             if is_match is None:
-                is_match = cache[word] = any(map(self.weight, tokens.terms_of(word)))
+                is_match = cache[word] = any(
+                    map(self.weight, (*tokens.terms_of(word), tokens.second_term(word)))
+                )
             if is_match:
                 matching.add(word)
         if len(matching) > _FEW:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from qmd.text.blocks import Closings, fences
 from qmd.text.containers import IndentedCode
+from qmd.text.tokens import MARKS
 from qmd.types import Link, LinkKind
 
 #: More links or tags of one document are left out.
@@ -16,7 +17,7 @@ MAX_LINKS = 10_000
 MAX_TAGS = 1_000
 _MAX_LENGTH = 1_000
 
-_TAG_CHARACTERS = r"\w/\-\u200d\ufe0f\u2600-\u27bf\U0001f000-\U0001faff"
+_TAG_CHARACTERS = rf"\w/\-\ufe0f\u2600-\u27bf\U0001f000-\U0001faff{MARKS}"
 # It follows white space or an opening character.
 _TAG = rf"#(?<![^\s(（：、，。；]#)([{_TAG_CHARACTERS}]{{1,200}}+)"
 #: A run of inline code on one line, or several with nothing between them that could start a token.

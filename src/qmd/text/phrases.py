@@ -83,8 +83,8 @@ def _adjacent(text: str, one: Match, other: Match) -> bool:
     """Return whether no term of the index is between two matches of tokens."""
     if one[:2] == other[:2]:
         return True  # parts of one word
-    if one[1] - one[0] == len(one[2]) == 2 and tokens.is_unspaced(one[2]):
-        return other[0] == one[0] + 1  # pairs of characters overlap
+    if (one[1] - one[0] == 2 or other[0] < one[1]) and len(one[2]) == 2 and tokens.is_unspaced(one[2]):
+        return other[0] == one[1] - 1  # pairs of characters overlap
     return other[0] >= one[1] and not tokens.has_word(text, one[1], other[0])
 
 

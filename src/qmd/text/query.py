@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.errors import QueryError
-from qmd.text import filters, tokens
+from qmd.text import filters, letters, tokens
 from qmd.text.regex import lazy
 from qmd.types import SearchType, TypedSearch
 
@@ -60,6 +60,8 @@ _FUNCTION_CHARACTERS = (
 )
 _KANA = lazy("[\u3041-\u30ff]")
 _LETTERS_OR_DIGITS = lazy(r"\d+|[^\W\d_]+")
+#: Words up to this length have `ae`, `oe`, `ue` mostly as they are: poet, shoe, value.
+_SHORT = 5
 #: The most parts of a word that is also searched apart: `b2b` is, an identifier of many parts is not.
 _MAX_PARTS = 3
 
@@ -207,7 +209,9 @@ def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
             continue
         parts = [part for word in words for part in _LETTERS_OR_DIGITS.findall(word)]
         term = _word(words, prefix and last and not tokens.is_symbols(group[0]))
-        yield term if term.prefix else replace(term, alternatives=_spellings(words, parts))
+        if not term.prefix:
+            term = replace(term, alternatives=(*_spellings(words, parts), *_letters(group)))
+        yield term
         if max(len(words), len(parts)) > 1:
             # A part of one character says too little by itself, unless it was typed as a word.
             singly = dict.fromkeys((*words, *(part for part in parts if len(part) > 1)))
@@ -226,6 +230,23 @@ def _spellings(words: Sequence[str], parts: Sequence[str]) -> tuple[tuple[str, .
     written = tuple(term for word in words for term in tokens.terms(word))
     spellings = (tuple(tokens.terms(together)), tuple(term for part in parts for term in tokens.terms(part)))
     return tuple(spelling for spelling in dict.fromkeys(spellings) if spelling and spelling != written)
+
+
+def _letters(words: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the terms of words, as typed, with `ae` for `ä` and the like, and the other way in a phrase.
+
+    In the index a word with `ä` has both terms, but the second is not among the words beside it.
+    """
+    forms = [tuple(tokens.second_term(word) or tokens.stem(tokens.fold(word)) for word in words)]
+    if len(words) > 1:
+        forms.append(tuple(tokens.stem(_in_one(tokens.fold(word))) for word in words))
+    written = tuple(tokens.stem(tokens.fold(word)) for word in words)
+    return tuple(form for form in dict.fromkeys(forms) if form != written and all(map(str.isalnum, form)))
+
+
+def _in_one(word: str) -> str:
+    """Return what a folded word may be written for. English words with two vowels are mostly short."""
+    return letters.in_one(word) if len(word) > _SHORT else word
 
 
 def _run(run: str, prefix: bool) -> Iterator[Term]:
@@ -265,6 +286,8 @@ def _phrase(text: str, prefix: bool) -> Term | None:
             # The text may have two runs without the space between them.
             joined = tokens.terms(tokens.compiled(_GAPS).sub("", text))[:-1]
             alternatives = (tuple(joined),) if joined != parts else ()
+    elif not prefix and not any(map(tokens.stands_alone, words)):
+        alternatives = _letters(tokens.words(text))
     elif tokens.is_symbols(words[-1]):
         prefix = False
     elif prefix:

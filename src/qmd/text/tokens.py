@@ -1,10 +1,12 @@
 """The tokenizer for words, used by indexing, queries, snippets and highlighting.
 
-A *word* is a run of letters and digits. Its *term* in the index has compatibility forms unified (NFKC), case
-and accents folded, and an English stem (Snowball). A run in a script without spaces (Chinese, Japanese,
-Korean, Thai, Lao, Khmer, Burmese) becomes overlapping bigrams and its last character. Every substring is then
-a phrase of bigrams, and every character is the prefix of a term. Simplified, traditional and Japanese
-variants of a Han character have the same term.
+A *word* is a run of letters and digits, with signs that are not seen in it, such as soft hyphens. Its
+*term* in the index has compatibility forms unified (NFKC), case, accents and signs folded (`letters`), and
+an English stem (Snowball). A word with `ä` or the like has a second term, with `ae`, behind the terms of
+its text. A run in a script without spaces (Chinese, Japanese, Korean, Thai, Lao, Khmer, Burmese) becomes
+overlapping bigrams and its last character. Every substring is then a phrase of bigrams, and every character
+is the prefix of a term. Simplified, traditional and Japanese variants of a Han character have the same
+term.
 
 Every emoji and symbol is a term, without joiners and colours.
 
@@ -18,12 +20,14 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
 from operator import add
 
 import Stemmer
 
+from qmd.text import letters
+from qmd.text.letters import UNSEEN
 from qmd.text.regex import lazy
 
 #: Scripts written without spaces between words (character class ranges).
@@ -32,10 +36,10 @@ UNSPACED = (
     "\u3041-\u3096\u3099-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3131-\u318e\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\ua960-\ua97c\uac00-\ud7fb\uf900-\ufaff\uff66-\uff9f\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
-#: Characters of `UNSPACED` that compatibility normalisation (NFKC) changes or combines with the previous one.
+#: Characters that folding changes in runs of `UNSPACED`, combines with the previous one, or takes away.
 COMPOSED = (
     "\u0e33\u0e38-\u0e3a\u0e48-\u0e4b\u0eb3\u0eb8-\u0eba\u0ec8-\u0ecb\u102e\u1037\u1039\u103a\u1100-\u11ff\u17d2"
-    "\u3099-\u309c\u309f\u30ff\u3131-\u318e\uf900-\ufad9\uff66-\uff9f\U0002f800-\U0002fa1d"
+    "\u3099-\u309c\u309f\u30ff\u3131-\u318e\uf900-\ufad9\uff66-\uff9f\U0002f800-\U0002fa1d" + UNSEEN
 )
 #: Combining marks that occur in words; `\\w` does not include them.
 MARKS = (
@@ -45,7 +49,7 @@ MARKS = (
     "\u09d7\u0a01-\u0a03\u0a3c-\u0a4d\u0a70\u0a71\u0a81-\u0a83\u0abc\u0abe-\u0acd\u0b01-\u0b03\u0b3c\u0b3e-\u0b57"
     "\u0b82\u0bbe-\u0bcd\u0bd7\u0c00-\u0c04\u0c3e-\u0c56\u0c81-\u0c83\u0cbc\u0cbe-\u0cd6\u0d00-\u0d03\u0d3b\u0d3c"
     "\u0d3e-\u0d4d\u0d57\u0d81-\u0d83\u0dca-\u0ddf\u0f18\u0f19\u0f35\u0f37\u0f39\u0f71-\u0f87\u1ab0-\u1aff"
-    "\u1dc0-\u1dff\u200d\u20d0-\u20f0\ufe20-\ufe2f"
+    "\u1dc0-\u1dff\u20d0-\u20f0\ufe20-\ufe2f" + UNSEEN
 )
 #: Searchable symbols: currencies, signs, arrows, pictures. Box drawing characters are not included.
 SYMBOLS = (
@@ -75,17 +79,21 @@ _JOINED = lazy(r"[-_./@:]+\Z")
 
 
 #: Patterns for `compiled`.
-_UNSPACED_CHAR, _SYMBOL_CHAR, _MARK_CHAR, _COMPOSED_CHAR, _LOOK_CHAR = (
-    f"[{characters}]" for characters in (UNSPACED, SYMBOLS, MARKS, COMPOSED, _LOOKS)
+_UNSPACED_CHAR, _SYMBOL_CHAR, _MARK_CHAR, _COMPOSED_CHAR, _LOOK_CHAR, _UNSEEN_CHAR = (
+    f"[{characters}]" for characters in (UNSPACED, SYMBOLS, MARKS, COMPOSED, _LOOKS, UNSEEN)
 )
-_WORD = rf"[{UNSPACED}]+|{_LETTER}+(?:[{MARKS}]+{_LETTER}*)*{_ENDING}|[{SYMBOLS}][{SYMBOLS}{_LOOKS}]*"
+_WORD = (
+    rf"[{UNSPACED}]+(?:[{UNSEEN}]+[{UNSPACED}]+)*"
+    rf"|{_LETTER}+(?:[{MARKS}]+{_LETTER}*)*{_ENDING}|[{SYMBOLS}][{SYMBOLS}{_LOOKS}]*"
+)
+#: A letter that may be written with two (`letters.in_two`), or the mark that makes it one.
+_IN_TWO = "[äöüøåÄÖÜØÅ\u0308\u030a]"
 _PARTS = rf"{_LETTER}(?:{_LETTER}|[{MARKS}])*"
 _MANY_MARKS = f"([{_SORTED}]{{{_MOST_MARKS}}})[{_SORTED}]+"
 #: Compiles in a tenth of the time, and does not match texts in which `_MANY_MARKS` cannot match.
 _MANY_FOREIGN = rf"[^\x00-\x7f]{{{_MOST_MARKS}}}"
 _FOREIGN = rf"[^\W_\x00-\x7f{UNSPACED}]|[{MARKS}]"
 _CONTRACTED = lazy(r"(?:s|t|re|ve|ll|d|m)", re.IGNORECASE)
-_ACCENTS = lazy("[\u0300-\u036f]+")
 #: Limits of the cache of terms. Words longer than `_MEMORABLE` are data (hashes, encoded blobs).
 _MEMORABLE = 40
 _MEMORY = 200_000
@@ -141,7 +149,7 @@ def stands_alone(word: str) -> bool:
 
 
 def has_composed(text: str) -> bool:
-    """Return whether a text has unspaced characters that normalisation (NFKC) changes or combines.
+    """Return whether a text has characters of or between unspaced ones that folding changes or combines.
 
     If not, every character of a run can be folded separately (see `written`).
     """
@@ -175,13 +183,12 @@ def fold(word: str) -> str:
     folded = _compatible(word)
     if is_unspaced(folded):
         return folded.translate(han_variants())
-    folded = _ACCENTS.sub("", unicodedata.normalize("NFD", folded.casefold()))
-    return unicodedata.normalize("NFC", folded).replace("’", "'").replace("\u200d", "")[:MAX_TERM]
+    return unicodedata.normalize("NFC", letters.folded(folded)).replace("’", "'")[:MAX_TERM]
 
 
 def _compatible(word: str) -> str:
-    """Return a word in the form NFKC, with at most `_MOST_MARKS` consecutive marks."""
-    return unicodedata.normalize("NFKC", _stream_safe(word))
+    """Return a word in the form NFKC, without signs that are not seen, and with few consecutive marks."""
+    return unicodedata.normalize("NFKC", compiled(_UNSEEN_CHAR).sub("", _stream_safe(word)))
 
 
 def _stream_safe(text: str) -> str:
@@ -192,8 +199,8 @@ def _stream_safe(text: str) -> str:
 
 
 def without_accents(text: str) -> str:
-    """Remove accents and capitals from a text. Positions in the text change."""
-    return _ACCENTS.sub("", unicodedata.normalize("NFD", _stream_safe(text).casefold()))
+    """Return a text with its letters folded. Positions in the text change."""
+    return letters.folded(_stream_safe(text))
 
 
 @cache
@@ -219,9 +226,12 @@ def glanced(text: str) -> str:
         return text
     for codec in _CODECS:
         try:
-            return text.encode(codec).translate(_plain_letters(codec)).decode(codec, "replace")
+            plain = text.encode(codec).translate(_plain_letters(codec), b"\xad").decode(codec, "replace")
         except UnicodeEncodeError:
             continue
+        for form, two in letters.DOUBLED.items():
+            plain = plain.replace(form, two)
+        return plain
     return without_accents(text)
 
 
@@ -317,6 +327,33 @@ def index_form(text: str) -> str:
     return " ".join(map(_terms.__getitem__, found))
 
 
+def indexed(names: str, text: str, path: str) -> tuple[str, str, str]:
+    """Return the terms of the names, the text and the path of a document, joined by spaces.
+
+    Behind the terms of the text are the second terms of all three, each once.
+    """
+    body = index_form(text)
+    if seconds := {second: None for each in (names, text, path) for second in _second_terms(each)}:
+        body = f"{body} {' '.join(seconds)}"
+    return index_form(names), body, index_form(path)
+
+
+def _second_terms(text: str) -> Iterator[str]:
+    if not text.isascii() and compiled(_IN_TWO).search(text):
+        for word in dict.fromkeys(compiled(_WORD).findall(text)):
+            if second := second_term(word):
+                yield second
+
+
+@lru_cache(maxsize=_CHARACTERS)
+def second_term(word: str) -> str:
+    """Return the term of a word with `ae` for `ä` and the like; "" if that is the same word or a letter."""
+    if word.isascii() or len(word) < 2 or not compiled(_IN_TWO).search(word):
+        return ""
+    second = stem(fold(letters.in_two(word)))
+    return "" if second == _terms[word] else second
+
+
 def _ascii_words(text: str) -> list[str]:
     """Return the words of ASCII text, with the apostrophes around them; faster than `_ASCII_WORD`."""
     return text.encode().translate(_SPACES).decode().split()
@@ -363,12 +400,18 @@ def spans(text: str) -> Iterator[tuple[int, int, str]]:
         if is_symbols(word):
             for symbol in compiled(_SYMBOL_CHAR).finditer(word):
                 yield start + symbol.start(), start + symbol.end(), symbol.group()
-        elif is_unspaced(word) and len(parts) == end - start:
-            for at, part in enumerate(parts, start):
-                yield at, min(at + 2, end), part
+        elif is_unspaced(word) and len(parts) == len(seen := _seen(text, start, end)):
+            for at, last, part in zip(seen, [*seen[1:], seen[-1]], parts, strict=True):
+                yield at, last + 1, part
         else:  # a word, or a run whose length changed by normalisation (half-width forms): use the whole
             for part in parts:
                 yield start, end, part
+
+
+def _seen(text: str, start: int, end: int) -> Sequence[int]:
+    """Return the positions of the characters of a part of a text that are seen."""
+    unseen = {start + match.start() for match in compiled(_UNSEEN_CHAR).finditer(text[start:end])}
+    return [at for at in range(start, end) if at not in unseen] if unseen else range(start, end)
 
 
 def groups(text: str) -> list[list[str]]:

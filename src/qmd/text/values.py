@@ -7,11 +7,10 @@ written in another way, such as `007`, `1.10` or `2024-3-7`, keeps its text.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable
 from typing import Literal, Self, TypeAlias, get_args
 
-from qmd.text import dates
+from qmd.text import dates, letters
 from qmd.text.regex import lazy
 
 Value: TypeAlias = str | float | bool
@@ -59,10 +58,8 @@ class Date(str):
 
 
 def fold(text: str) -> str:
-    """Return a text without differences of case and Unicode composition."""
-    if text.isascii():
-        return text.lower()
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+    """Return a text without differences of case, Unicode composition and signs that are no letters."""
+    return text.lower() if text.isascii() else letters.bare(text)
 
 
 def number(text: str) -> float | None:

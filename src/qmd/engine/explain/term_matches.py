@@ -11,7 +11,7 @@ from msgspec import Struct
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text.query import LexicalQuery, Term, longer_words
-from qmd.text.tokens import index_form, is_unspaced
+from qmd.text.tokens import indexed, is_unspaced
 from qmd.types import Document
 
 
@@ -37,10 +37,8 @@ def match_terms(store: Store, document: Document, query: LexicalQuery) -> list[T
     if not query.terms and not query.negative:
         return []
     text = store.documents.texts([document.id]).get(document.id, "")
-    fields = {
-        name: f" {index_form(value)} "
-        for name, value in (("title", document.title), ("text", text), ("path", document.path))
-    }
+    forms = indexed(document.title, text, document.path)
+    fields = {name: f" {form} " for name, form in zip(("title", "text", "path"), forms, strict=True)}
     all_terms = LexicalQuery((*query.terms, *query.negative))
     stats = store.collections.stats()
     idf = store.lexical.search(all_terms, Scope(tuple(stats)), 1, longer=False).idf

@@ -28,6 +28,7 @@ from qmd.store.records import ALL_FIRST, POOL, POOL_FACTOR, longer_idf, longer_t
 from qmd.store.values import LexicalMatch, LexicalMatches, Scope
 from qmd.text.extraction import searched_title
 from qmd.text.query import LexicalQuery, Term, name_shares
+from qmd.text.tokens import indexed
 from qmd.text.tokens import terms as terms_of
 
 #: A term in fewer documents is counted by listing them, in one call for all rare terms of a query.
@@ -314,16 +315,16 @@ class _Search(Struct):
                 if (count := frequencies[id(entry)])
             )
             if any(frequencies.values()):
-                score = self._named(score, terms, names[document])
+                score = self._named(score, terms, terms_of(names[document]))
                 has_all = bool(required) and all(frequencies.get(id(entry)) for entry in required)
                 scored.append((document, score, has_all))
         return scored
 
-    def _names(self, rows: Mapping[int, Row]) -> dict[int, list[str]]:
-        """Return the tokens of the names of documents."""
+    def _names(self, rows: Mapping[int, Row]) -> dict[int, str]:
+        """Return the names of documents."""
         fields = self._rows.fields(rows.values())
         return {
-            document: terms_of(searched_title(row["title"], fields[document], row["path"]))
+            document: searched_title(row["title"], fields[document], row["path"])
             for document, row in rows.items()
         }
 
@@ -357,7 +358,8 @@ class _Search(Struct):
         names = self._names(unread)
         for document, row in unread.items():
             body = texts.get(row["content"], "")
-            self._fields[document] = (names[document], terms_of(body), terms_of(row["path"]))
+            forms = indexed(names[document], body, row["path"])
+            self._fields[document] = tuple(form.split() for form in forms)
 
 
 def _any_of(dimensions: Sequence[int]) -> str:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from qmd.features.milvus.schema import MAX_ARRAY, TERM_FIELDS, dimension
 from qmd.ranking import bm25
-from qmd.text.tokens import index_form
+from qmd.text.tokens import indexed
 
 #: The assumed average length of documents in terms.
 REFERENCE = 400.0
@@ -48,8 +48,8 @@ def weigh(title: str, body: str, path: str) -> Weighted:
     """Count the terms of a document. `title` includes the aliases."""
     frequencies: Counter[str] = Counter()
     length = 0
-    for text, weight in zip((title, body, path), bm25.FIELD_WEIGHTS, strict=True):
-        terms = index_form(text).split()
+    for form, weight in zip(indexed(title, body, path), bm25.FIELD_WEIGHTS, strict=True):
+        terms = form.split()
         length += len(terms)
         for term, count in Counter(terms).items():
             frequencies[term] += weight * count  # type: ignore[assignment]

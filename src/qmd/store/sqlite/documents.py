@@ -14,7 +14,7 @@ from qmd.store.sqlite.field_rows import FieldWriter, forget
 from qmd.store.sqlite.scope_filter import collection_id, ranges
 from qmd.store.sqlite.terms import COMMON_FROM, COMMON_SHARE
 from qmd.store.values import Applied, DocumentChange
-from qmd.text.tokens import index_form
+from qmd.text.tokens import indexed
 from qmd.types import Document, States
 
 _COLUMNS = "d.id, c.name, d.path, d.title, t.hash, d.size, d.mtime_ns, d.author, d.date"
@@ -52,14 +52,12 @@ class Documents(Part, base.Documents):
         *,
         wait: bool = True,
     ) -> Applied:
-        from qmd.text.extraction import searched_terms  # searches start without it
+        from qmd.text.extraction import searched_title  # searches start without it
 
         # Tokenize before the transaction, so that other writers do not wait for it.
         forms = [
-            (
-                searched_terms(item.source.title, item.source.fields, item.path),
-                index_form(item.source.text),
-                index_form(item.path),
+            indexed(
+                searched_title(item.source.title, item.source.fields, item.path), item.source.text, item.path
             )
             for item in changed
         ]

@@ -270,9 +270,10 @@ class _Search(Struct):
                 count: int | None = self.db.execute(f"SELECT {counts} WHERE term = ?", term.tokens).get
                 if count is not None:
                     return count
-            return 0
-        # Other spellings of a single word do not count, for any population.
-        return self._count(expression(replace(term, alternatives=()) if term.is_single else term))
+        elif count := self._count(expression(replace(term, alternatives=()) if term.is_single else term)):
+            return count
+        # Other spellings of a single word count if it has no documents itself.
+        return self._count(expression(term)) if term.is_single and term.alternatives else 0
 
     def _count(self, match: str) -> int:
         """Return the number of matching documents of the population."""

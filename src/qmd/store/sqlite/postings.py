@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from qmd.store.sqlite.titles import INDEXED
 from qmd.store.values import OnStep
 from qmd.text.extraction import searched_title
-from qmd.text.tokens import index_form
+from qmd.text.tokens import indexed
 
 #: The number of counters, which terms share. With this many, two errors rarely cancel each other.
 _COUNTERS = 1 << 20
@@ -56,9 +56,9 @@ def _of_texts(db: apsw.Connection, on_step: OnStep) -> tuple[NDArray[np.int64], 
         if number % _PROGRESS == 0:
             on_step(f"Comparing the words of {total:,} documents ({number / total:.0%})")
         terms: list[str] = []
-        texts = (searched_title(title, {"alias": tuple(json.loads(aliases))}, path), body, path)
-        for sums, text in zip(positions, texts, strict=True):
-            words = index_form(text).split()
+        names = searched_title(title, {"alias": tuple(json.loads(aliases))}, path)
+        for sums, form in zip(positions, indexed(names, body, path), strict=True):
+            words = form.split()
             sums[0] += len(words)
             sums[1] += identity % _MODULUS * (len(words) * (len(words) + 1) // 2)
             terms += words

@@ -7,7 +7,8 @@ import json
 import apsw
 
 from qmd.text.extraction import MARKDOWN, extract, searched_title
-from qmd.text.tokens import index_form
+from qmd.text.tokens import indexed
+from qmd.text.values import fold
 
 #: The indexed texts of each document: its id, title, aliases (JSON), text and path.
 INDEXED = (
@@ -25,10 +26,10 @@ _MARKDOWN = (
 
 
 def renew(db: apsw.Connection, *, everything: bool = False) -> None:
-    """Give Markdown documents their titles by the present rule, and search the names of all files as titles.
+    """Give titles to Markdown documents, terms to all, and keys to values, by the present rules.
 
-    Documents that are as they should be stay as they are, unless `everything` is to be indexed again. Vectors
-    stay too: a text keeps those that were made with the former title.
+    Documents whose words are as they should be stay as they are, unless `everything` is to be indexed
+    again. Vectors stay too: a text keeps those that were made with the former title.
     """
     if everything:
         db.execute("INSERT INTO documents_fts(documents_fts) VALUES ('delete-all')")
@@ -39,15 +40,26 @@ def renew(db: apsw.Connection, *, everything: bool = False) -> None:
         before = title
         if identity in markdown:
             title = extract(text, path).title
-        searched = index_form(searched_title(title, {"alias": tuple(json.loads(aliases))}, path))
-        if title == before and not everything and _terms_of_title(db, identity) == len(searched.split()):
+        searched = searched_title(title, {"alias": tuple(json.loads(aliases))}, path)
+        forms = indexed(searched, text, path)
+        is_plain = text.isascii() and searched.isascii() and path.isascii()
+        same_title = title == before and _terms_of_title(db, identity) == len(forms[0].split())
+        if is_plain and same_title and not everything:
             continue
         db.execute("UPDATE documents SET title = ? WHERE id = ?", (title, identity))
         db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
         db.execute(
             "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)",
-            (identity, searched, index_form(text), index_form(path)),
+            (identity, *forms),
         )
+    _renew_keys(db)
+
+
+def _renew_keys(db: apsw.Connection) -> None:
+    """Compare the texts of fields by the present rule."""
+    rows = db.execute("SELECT id, key, value FROM field_values WHERE type = 'text'")
+    keys = [(key, row) for row, before, value in rows if (key := fold(value)) != before]
+    db.executemany("UPDATE field_values SET key = ? WHERE id = ?", keys)
 
 
 def _terms_of_title(db: apsw.Connection, identity: int) -> int | None:

@@ -1,0 +1,112 @@
+"""Words are found in whatever letters and signs they are written, in all scripts and places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+import qmd
+from qmd.text.highlight import Highlighter
+from qmd.text.query import parse
+from qmd.text.tokens import glanced, terms, without_accents
+
+FILES = {
+    "soft.md": "Ge\u00adsamt\u00adkon\u00adzep\u00adti\u00adon, pota\u200cssium, Zwi\u200bschen\ufeffraum\n",
+    "arabic.md": "# دفتر\n\nهَذَا الكِتَابُ جَمِيلٌ في آسفي مع مدرســـة ٢٠٢٤ مراكش #كِتَاب\n",
+    "persian.md": "# یادداشت\n\nمی‌خواهم کتاب بخوانم\n",
+    "hebrew.md": "# דף\n\nשָׁלוֹם עולם\n",
+    "hindi.md": "# नोट\n\nक़लम और ज़मीन #हिन्दी\n",
+    "latin.md": "# By\n\nsmørrebrød i Łódź, đường phố, Þingvellir, cœur, Hawaiʻi, œuvre\n",
+    "german.md": "# Länder\n\nDie Geschichte der Republik Österreich und München, groß.\n",
+    "oesterreich.md": "# Laender\n\nDie Straße von Muenchen nach Salzburg im Sueden.\n",
+    "turkish.md": "# Gezi\n\nIşık sokağı, ısparta gülü #İstanbul\n",
+    "thai.md": "# ไทย\n\nประเทศ\u200bไทย\u200bมี\n",
+    "Übergröße.md": "nothing else\n",
+    "english.md": "# Pans\n\nThe pot and its value.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[qmd.Index]:
+    """An index that the tests only read."""
+    folder = tmp_path_factory.mktemp("letters")
+    for name, text in FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    with qmd.open_index(folder / "index.sqlite", environ={"HOME": str(folder)}) as index:
+        index.add_collection(str(folder), "notes")
+        yield index
+
+
+@pytest.mark.parametrize(
+    ("name", "queries"),
+    [
+        ("soft.md", "Gesamtkonzeption,Gesamt\u00adkonzeption,potassium,Zwischenraum,gesamtk*"),
+        ("arabic.md", 'الكتاب,جميل,مَرَّاكُش,اسفي,مدرسة,2024,"الكتاب جميل",tag:كتاب,tag:كِتَاب'),
+        ("persian.md", "میخواهم,كتاب"),
+        ("hebrew.md", "שלום"),
+        ("hindi.md", "कलम,जमीन,tag:हिन्दी"),
+        (
+            "latin.md",
+            'smorrebrod,smoerrebroed,Lodz,duong,thingvellir,coeur,Hawaii,oeuvre,"smorrebrod i lodz"',
+        ),
+        ("german.md", 'Oesterreich,OESTERREICH,"Republik Oesterreich",Osterreich,Muenchen,gross'),
+        ("oesterreich.md", '"Muenchen nach",München,"von München nach",Strasse,Länder'),
+        ("turkish.md", "isik,ISIK,ISPARTA,tag:istanbul,tag:İSTANBUL"),
+        ("thai.md", "ประเทศไทย,ไทยมี"),
+        ("Übergröße.md", "uebergroesse,ubergrosse,Übergröße"),
+    ],
+)
+def test_words_are_found_in_all_their_letters(library: qmd.Index, name: str, queries: str) -> None:
+    missed = [
+        query for query in queries.split(",") if name not in {hit.path for hit in library.search(query).hits}
+    ]
+    assert not missed
+
+
+def test_words_that_others_are_only_written_like_are_not_found(library: qmd.Index) -> None:
+    assert not library.search("poet").hits
+    assert not library.search('"the poet"').hits
+
+
+def test_words_in_other_letters_are_highlighted() -> None:
+    for query, word in {
+        "Oesterreich": "Österreich",
+        "gesamtkonzeption": "Ge\u00adsamt\u00adkon\u00adzep\u00adti\u00adon",
+        "الكتاب": "الكِتَابُ",
+        "lodz": "Łódź",
+        "ประเทศไทย": "ประเทศ\u200bไทย",
+    }.items():
+        text = f"one, {word}, two"
+        [(start, end)] = Highlighter(parse(query).terms).highlights(text)
+        assert text[start:end] == word
+
+
+def test_glanced_text_has_the_letters_of_terms() -> None:
+    for text in ("Ge\u00adsamt smørrebrød Œuvre", "Łódź", "الكِتَابُ"):
+        assert glanced(text) == without_accents(text)
+        assert "".join(terms(text))[:4] in glanced(text).replace(" ", "")
+
+
+def test_older_index_gets_words_and_values_in_their_letters(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.md").write_text("# By\n\nŁódź #İstanbul\n")
+    place = tmp_path / "index.sqlite"
+    with qmd.open_index(place, environ={"HOME": str(folder)}) as index:
+        index.add_collection(str(folder), "notes")
+    with closing(apsw.Connection(str(place))) as db:
+        db.execute("DROP TRIGGER document_fields_of_this_format; DROP TRIGGER links_of_this_format")
+        identity = db.execute("SELECT id FROM documents").get
+        db.execute("DELETE FROM documents_fts")
+        old = (identity, "by a", "by łodz i̇stanbul", "a md")
+        db.execute("INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)", old)
+        db.execute("UPDATE field_values SET key = 'i̇stanbul' WHERE value = 'İstanbul'")
+        db.execute("PRAGMA user_version=12")
+    (folder / "a.md").unlink()
+    with qmd.open_index(place, environ={"HOME": str(folder)}) as index:
+        for query in ("lodz", "tag:istanbul"):
+            assert [hit.path for hit in index.search(query).hits] == ["a.md"]
