@@ -37,7 +37,7 @@ HARMLESS = {
 ALLOWED = {
     ("processes.py", "subprocess"),
     ("processes.py", "multiprocessing"),
-    ("cli/server.py", "webbrowser"),
+    ("cli/listening.py", "webbrowser"),
 }
 
 

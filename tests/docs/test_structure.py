@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from qmd.features import COMMANDS, FEATURES, PAGES
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "qmd"
 #: Paths in backticks: `text/tokens.py`, `tests/store`, `engine/doctor/`. Names in capitals stand for others.
@@ -41,3 +43,14 @@ def test_architecture_has_every_table_that_features_join() -> None:
         for group in _TABLE.findall(path.read_text(encoding="utf-8"))
     }
     assert rows == found
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_feature_has_pages_that_name_its_commands(feature: str) -> None:
+    site = (ROOT / "zensical.toml").read_text(encoding="utf-8")
+    pages = [f"{page}.md" for page in PAGES[feature]]
+    assert pages
+    assert [page for page in pages if f'"{page}"' not in site] == []
+    text = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in pages)
+    names = [name for name in FEATURES[feature].get("qmd.commands", {}) if name in COMMANDS]
+    assert [name for name in names if f"qmd {name}" not in text] == []

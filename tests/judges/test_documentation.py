@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from qmd.cli.listening import MCP_PORT
+from qmd.cli.server import MCP_PORT
 from qmd.features.agents import skill
 from qmd.server.access import MCP
 from tests.agents import INITIALIZE

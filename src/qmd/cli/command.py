@@ -7,6 +7,7 @@ from typing import Any
 
 from qmd.cli.commands import Table, names
 from qmd.cli.parameters import GLOBAL, HELP, Parameter
+from qmd.plugins import resolve
 
 Function = Callable[..., None]
 
@@ -15,8 +16,10 @@ class Command:
     """A command. The first argument of its function is the session; its docstring is the help.
 
     Args:
-        function: What it does.
+        function: What it does; or only the help, if another function does it.
         name: What it is called; by default as the function.
+        runs: The function that does it, as `module:function`. The module is imported when the command runs,
+            so it may import what a help does not need.
         if_unknown: A hint for an unknown option.
         if_missing: A hint for a missing argument.
         between: Whether options may stand between words and after them.
@@ -27,17 +30,29 @@ class Command:
         function: Function,
         name: str | None = None,
         *,
+        runs: str = "",
         if_unknown: str | None = None,
         if_missing: str | None = None,
         between: bool = True,
     ) -> None:
-        self.function = function
+        self._function = function
+        self.runs = runs
         self.name = name or function.__name__
         self.help = function.__doc__ or ""
         self.parameters: list[Parameter] = vars(function).get("parameters", [])
         self.if_unknown = if_unknown
         self.if_missing = if_missing
         self.between = between
+
+    @property
+    def function(self) -> Function:
+        """What the command does, imported if it is elsewhere."""
+        found: Function = resolve(self.runs) if self.runs else self._function
+        return found
+
+    def run(self, session: Any, /, **values: Any) -> None:
+        """Do what the command does, with the values of its options and arguments."""
+        self.function(session, **values)
 
     @property
     def shared(self) -> list[Parameter]:
@@ -57,6 +72,7 @@ class Group(Command):
         load: Returns one of them by its name, or another; None if there is none.
         acts_alone: Whether it does something without a command; otherwise it shows its help. Its function is
             called with the name of the command in `subcommand`, if there is one, before that command is read.
+        runs: The function that does it alone, as for a command. It gets no `subcommand`.
     """
 
     def __init__(
@@ -68,8 +84,9 @@ class Group(Command):
         table: Table | None = None,
         load: Callable[[str], Any] | None = None,
         acts_alone: bool = False,
+        runs: str = "",
     ) -> None:
-        super().__init__(function, name, between=False)
+        super().__init__(function, name, runs=runs, between=False)
         self.commands: dict[str, Command] = {}
         self.aliases = aliases or {}
         self._table = table or {}

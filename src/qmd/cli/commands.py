@@ -60,7 +60,7 @@ _CORE: Table = {
     ),
     "Serve": (
         ("open", "qmd.cli.server:open_", "Open the web page of the index, to search and read."),
-        ("mcp", "qmd.cli.mcp:mcp", "Serve AI agents over the Model Context Protocol."),
+        ("mcp", "qmd.cli.server:mcp", "Serve AI agents over the Model Context Protocol."),
         ("server", "qmd.cli.server:server", "Serve the HTTP API, and agents over MCP."),
         ("keys", "qmd.cli.keys:keys", "Manage the keys of the server and their permissions."),
     ),

@@ -1,60 +1,132 @@
-"""What commands that serve share: options, the address, and servers in the background."""
+"""Serve in this process or in the background, and look at the server of an index."""
 
 from __future__ import annotations
 
+import json
 import os
+import stat
 import sys
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, BinaryIO
+import webbrowser
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+from urllib.parse import urlencode
 
-from qmd.cli.options import Decorated, combined, flag, option, whole
+from qmd.cli.client import is_alive
+from qmd.cli.options import chosen_format
+from qmd.cli.server import MCP_PORT, PORT, address
 from qmd.cli.session import Session
 from qmd.cli.terminal import is_terminal, say
+from qmd.errors import BusyError
 from qmd.mcp.streams import take_streams
 from qmd.processes import python
+from qmd.server.daemon import Daemon
+from qmd.server.discovery import Advertisement, goes_on, how_to_stop, of_other_version
+from qmd.server.pages import page_maker
 
-if TYPE_CHECKING:
-    from qmd.server.daemon import Daemon
-
-PORT, MCP_PORT = 18765, 8181
-LOOPBACK = "127.0.0.1"
-
-http_option = flag("--http", help="Serve over HTTP instead of stdin and stdout.")
-no_watch_option = flag(
-    "--no-watch", help="Do not watch the folders: the index changes only by update and embed."
-)
-insecure_option = flag("--insecure", help="Let other machines read everything that is served, without a key.")
-
-trust_option = flag(
-    "--trust-local-users", help="Answer all users of this machine, not only you, also without a key."
-)
+_OVER_HTTP = ("--transport", "http")
 
 
-def listen_options(default_port: int) -> Callable[[Decorated], Decorated]:
-    return combined(
-        option("--host HOST", None, f"Listen on this address.  [default: {LOOPBACK}]"),
-        port_option(f"Listen on this port.  [default: {default_port}]"),
-    )
+def serve(session: Session, /, transport: str, **options: Any) -> None:
+    """Serve programs over HTTP, agents over MCP, or both."""
+    if transport == "mcp":
+        watch = watches(session, options)
+        session.refuse(options, "--transport http or both")
+        streams = take_stdio(session, "qmd server")
+        from qmd.cli.serving import index_over_stdio
+
+        index_over_stdio(session, streams, "qmd server" if watch else None)
+    elif options["daemon"]:
+        start_daemon(session, "server", _OVER_HTTP, options, PORT)
+    else:
+        pipes = take_streams() if transport == "both" and _started_by_a_program() else None
+        from qmd.cli.serving import index_server
+
+        index_server(session, options, pipes, watches(session, options))
 
 
-def port_option(help: str) -> Callable[[Decorated], Decorated]:
-    return option("--port N", whole(0, 65535), help)
+def serve_agents(session: Session, /, http: bool, **options: Any) -> None:
+    """Serve agents over MCP."""
+    if http and options["daemon"]:
+        start_daemon(session, "mcp", ("--http",), options, MCP_PORT)
+        return
+    watcher = "qmd mcp" if watches(session, options) else None
+    if http:
+        from qmd.cli.serving import index_over_http
+
+        index_over_http(session, options, watcher)
+    else:
+        session.refuse(options, "--http")
+        streams = take_stdio(session, "qmd mcp")
+        from qmd.cli.serving import index_over_stdio
+
+        index_over_stdio(session, streams, watcher)
 
 
-def daemon_option(name: str) -> Callable[[Decorated], Decorated]:
-    return flag("--daemon", help=f"Serve in the background; stop it with 'qmd {name} stop'.")
+def stop_server(session: Session) -> None:
+    """Stop the server that `qmd server --daemon` started."""
+    stop_daemon(session, "server", "server")
+
+
+def stop_mcp(session: Session) -> None:
+    """Stop the server that `qmd mcp --http --daemon` started."""
+    stop_daemon(session, "mcp", "MCP server")
+
+
+def show_server(session: Session) -> None:
+    """Show whether a server of this index is running, and its address."""
+    running, strange = session.server(), session.strange_server()
+    answers = running is not None and is_alive(running)
+    if chosen_format() == "json":
+        server = {} if running is None else {"url": running.url, "pid": running.pid}
+        server |= {} if running is None or answers else {"answers": False}
+        other = {} if strange is None else {"other_version": {"pid": strange or None}}
+        say(json.dumps({"running": running is not None} | server | other))
+    elif strange is not None:
+        say(f"A server of this index is running: {of_other_version(strange)}; {how_to_stop(strange)}.")
+    elif running is None:
+        say(session.addressed("No server of this index is running. Start one: qmd server --daemon"))
+    elif answers:
+        say(f"qmd serves HTTP at {running.url} (process {running.pid})")
+    else:
+        say(f"{_silent(running)}; {goes_on(running)}.")
+
+
+def _silent(server: Advertisement) -> str:
+    return f"The server of this index does not answer: process {server.pid} at {server.url}"
+
+
+def open_page(session: Session, text: tuple[str, ...], port: int | None) -> None:
+    """Open the web page of the index in a browser, and start a server if none is running."""
+    page_maker()
+    running = session.server()
+    if running is None and (strange := session.strange_server()) is not None:
+        running_already = f"a server of this index is already running: {of_other_version(strange)}"
+        raise BusyError(running_already, how_to_stop(strange))
+    if running is None:
+        start_daemon(session, "server", _OVER_HTTP, {"host": None, "port": port}, PORT)
+        running = session.server()
+    if running is None:
+        raise BusyError("the server has ended", "start it with 'qmd server' to see why")
+    if not is_alive(running):
+        raise BusyError(_silent(running), goes_on(running))
+    query = " ".join(text).strip()
+    page = f"{running.url}/" + (f"?{urlencode({'q': query})}" if query else "")
+    opened = webbrowser.open(page)
+    say(page if opened else f"Open {page} in a browser: none could be started here.")
+
+
+def _started_by_a_program() -> bool:
+    """Return whether stdin is a pipe or a socket, whose other end may talk; not a terminal or /dev/null."""
+    try:
+        return not stat.S_ISCHR(os.fstat(0).st_mode)
+    except OSError:  # stdin is closed
+        return False
 
 
 def watches(session: Session, options: dict[str, Any]) -> bool:
     """Take `--no-watch` out of the options, and return whether the server watches."""
     refused = options.pop("no_watch") or os.environ.get("QMD_WATCH", "").strip() == "0"
     return not refused and session.portable_file is None
-
-
-def address(options: Mapping[str, Any], default_port: int) -> tuple[str, int]:
-    """Return the host and the port of `listen_options`."""
-    port = options["port"]
-    return options["host"] or LOOPBACK, default_port if port is None else port
 
 
 def take_stdio(session: Session, command: str) -> tuple[BinaryIO, BinaryIO]:
@@ -93,15 +165,5 @@ def stop_daemon(session: Session, name: str, title: str) -> None:
 
 
 def _daemon(session: Session, name: str) -> Daemon:
-    from qmd.server.daemon import Daemon
-
-    path = state_path(session, name)
+    path = session.state_path(name)
     return Daemon(f"{path}.pid", f"{path}.log")
-
-
-def state_path(session: Session, name: str) -> str:
-    """Return the path, without its extension, of the cache files that a server of this index keeps."""
-    from qmd.config.paths import cache_dir
-
-    label = session.label
-    return os.path.join(cache_dir(os.environ), name if label is None else f"{name}-{label}")

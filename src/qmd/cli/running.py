@@ -86,19 +86,18 @@ def understood(words: Sequence[str], session: Session, top: Group = app) -> Call
         values, left = read(found, path, left, session)
         if found.acts_alone:
             _require_reading(path, session)
+        if found.acts_alone and not found.runs:
             values["subcommand"] = left[0] if left else None
         if not left:
             return (
-                partial(found.function, session, **values)
-                if found.acts_alone
-                else partial(show_help, found, path)
+                partial(found.run, session, **values) if found.acts_alone else partial(show_help, found, path)
             )
         name, *left = left
         if found is app and left and f"{name} {left[0]}" in WITHIN:
             name, *left = f"{name} {left[0]}", *left[1:]
         below = command_of(found, path, [name, *left])
-        if found.acts_alone:
-            found.function(session, **values)
+        if found.acts_alone and not found.runs:
+            found.run(session, **values)
         found, path = below, f"{path} {name}"
     if not isinstance(found, Command):
         from qmd.cli.foreign import run_foreign
@@ -110,7 +109,7 @@ def understood(words: Sequence[str], session: Session, top: Group = app) -> Call
         told = f"got unexpected extra argument{'s' * (len(left) > 1)} ({' '.join(left)})"
         raise MisuseError(told, cause="surplus")
     _require_reading(path, session)
-    return partial(found.function, session, **values)
+    return partial(found.run, session, **values)
 
 
 def _require_reading(path: str, session: Session) -> None:

@@ -1,41 +1,68 @@
-"""`server` and `open`: serve the HTTP API, the web page and AI agents, in this process or a daemon."""
+"""The rows of `server`, `open` and `mcp`: serve the HTTP API, the web page and AI agents."""
 
 from __future__ import annotations
 
-import json
-import os
-import stat
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from qmd.cli import listening
 from qmd.cli.command import command, group
-from qmd.cli.options import argument, chosen_format, flag, json_option, option
-from qmd.cli.session import Session
-from qmd.cli.terminal import say
-from qmd.errors import BusyError
-from qmd.mcp.streams import take_streams
+from qmd.cli.commands import LOADABLE, WITHIN
+from qmd.cli.options import Decorated, argument, combined, flag, json_option, option, whole
+from qmd.plugins import resolve
 
-if TYPE_CHECKING:
-    from qmd.server.discovery import Advertisement
+PORT, MCP_PORT = 18765, 8181
+LOOPBACK = "127.0.0.1"
 
-_OVER_HTTP = ("--transport", "http")
+http_option = flag("--http", help="Serve over HTTP instead of stdin and stdout.")
+no_watch_option = flag(
+    "--no-watch", help="Do not watch the folders: the index changes only by update and embed."
+)
+insecure_option = flag("--insecure", help="Let other machines read everything that is served, without a key.")
+
+trust_option = flag(
+    "--trust-local-users", help="Answer all users of this machine, not only you, also without a key."
+)
 
 
-@group("server", acts_alone=True)
+def listen_options(default_port: int) -> Callable[[Decorated], Decorated]:
+    return combined(
+        option("--host HOST", None, f"Listen on this address.  [default: {LOOPBACK}]"),
+        port_option(f"Listen on this port.  [default: {default_port}]"),
+    )
+
+
+def port_option(help: str) -> Callable[[Decorated], Decorated]:
+    return option("--port N", whole(0, 65535), help)
+
+
+def daemon_option(name: str) -> Callable[[Decorated], Decorated]:
+    return flag("--daemon", help=f"Serve in the background; stop it with 'qmd {name} stop'.")
+
+
+def address(options: Mapping[str, Any], default_port: int) -> tuple[str, int]:
+    """Return the host and the port of `listen_options`."""
+    port = options["port"]
+    return options["host"] or LOOPBACK, default_port if port is None else port
+
+
+_LISTENING = "qmd.cli.listening"
+
+
+@group("server", acts_alone=True, runs=f"{_LISTENING}:serve")
 @option(
     "--transport T",
     ("both", "mcp", "http"),
     "Serve http, mcp (on stdin and stdout), or both.  [default: both]",
     default="both",
 )
-@listening.listen_options(listening.PORT)
-@listening.daemon_option("server")
+@listen_options(PORT)
+@daemon_option("server")
 @flag("--replace", help="Stop the running server of this index first.")
-@listening.no_watch_option
-@listening.insecure_option
-@listening.trust_option
+@no_watch_option
+@insecure_option
+@trust_option
 @flag("--log-queries", help="Write the text of queries to the audit log.")
-def server(session: Session, /, subcommand: str | None, transport: str, **options: Any) -> None:
+def server() -> None:
     """Serve programs over HTTP, and AI agents over the Model Context Protocol (MCP).
 
     HTTP has the API, its documentation (/docs, /openapi.json) and MCP (/mcp). With "both", MCP is also spoken
@@ -51,26 +78,10 @@ def server(session: Session, /, subcommand: str | None, transport: str, **option
       qmd server status
       qmd server stop
     """
-    if subcommand is not None:
-        return
-    if transport == "mcp":
-        watch = listening.watches(session, options)
-        session.refuse(options, "--transport http or both")
-        streams = listening.take_stdio(session, "qmd server")
-        from qmd.cli.serving import index_over_stdio
-
-        index_over_stdio(session, streams, "qmd server" if watch else None)
-    elif options["daemon"]:
-        listening.start_daemon(session, "server", _OVER_HTTP, options, listening.PORT)
-    else:
-        pipes = take_streams() if transport == "both" and _started_by_a_program() else None
-        from qmd.cli.serving import index_server
-
-        index_server(session, options, pipes, listening.watches(session, options))
 
 
-@server.command("stop")
-def stop(session: Session) -> None:
+@server.command("stop", runs=f"{_LISTENING}:stop_server")
+def stop() -> None:
     """Stop the server that 'qmd server --daemon' started.
 
     A write in progress is completed or rolled back.
@@ -79,46 +90,23 @@ def stop(session: Session) -> None:
       qmd server stop
       qmd server stop --index work
     """
-    listening.stop_daemon(session, "server", "server")
 
 
-@server.command("status")
+@server.command("status", runs=f"{_LISTENING}:show_server")
 @json_option
-def status(session: Session) -> None:
+def status() -> None:
     """Show whether a server of this index is running, and its address.
 
     Examples:
       qmd server status
       qmd server status --index work --json
     """
-    from qmd.cli.client import is_alive
-    from qmd.server.discovery import goes_on, how_to_stop, of_other_version
-
-    running, strange = session.server(), session.strange_server()
-    answers = running is not None and is_alive(running)
-    if chosen_format() == "json":
-        server = {} if running is None else {"url": running.url, "pid": running.pid}
-        server |= {} if running is None or answers else {"answers": False}
-        other = {} if strange is None else {"other_version": {"pid": strange or None}}
-        say(json.dumps({"running": running is not None} | server | other))
-    elif strange is not None:
-        say(f"A server of this index is running: {of_other_version(strange)}; {how_to_stop(strange)}.")
-    elif running is None:
-        say(session.addressed("No server of this index is running. Start one: qmd server --daemon"))
-    elif answers:
-        say(f"qmd serves HTTP at {running.url} (process {running.pid})")
-    else:
-        say(f"{_silent(running)}; {goes_on(running)}.")
 
 
-def _silent(server: Advertisement) -> str:
-    return f"The server of this index does not answer: process {server.pid} at {server.url}"
-
-
-@command("open")
+@command("open", runs=f"{_LISTENING}:open_page")
 @argument("text", "[QUERY]...")
-@listening.port_option(f"Start a server on this port.  [default: {listening.PORT}]")
-def open_(session: Session, text: tuple[str, ...], port: int | None) -> None:
+@port_option(f"Start a server on this port.  [default: {PORT}]")
+def open_() -> None:
     """Open the web page of the index in a browser, and search there if there is a QUERY.
 
     If no server of this index is running, one is started in the background. Stop it with "qmd server stop".
@@ -127,34 +115,39 @@ def open_(session: Session, text: tuple[str, ...], port: int | None) -> None:
       qmd open
       qmd open how do I restore a backup
     """
-    import webbrowser
-    from urllib.parse import urlencode
-
-    from qmd.cli.client import is_alive
-    from qmd.server.discovery import goes_on, how_to_stop, of_other_version
-    from qmd.server.pages import page_maker
-
-    page_maker()
-    running = session.server()
-    if running is None and (strange := session.strange_server()) is not None:
-        running_already = f"a server of this index is already running: {of_other_version(strange)}"
-        raise BusyError(running_already, how_to_stop(strange))
-    if running is None:
-        listening.start_daemon(session, "server", _OVER_HTTP, {"host": None, "port": port}, listening.PORT)
-        running = session.server()
-    if running is None:
-        raise BusyError("the server has ended", "start it with 'qmd server' to see why")
-    if not is_alive(running):
-        raise BusyError(_silent(running), goes_on(running))
-    query = " ".join(text).strip()
-    page = f"{running.url}/" + (f"?{urlencode({'q': query})}" if query else "")
-    opened = webbrowser.open(page)
-    say(page if opened else f"Open {page} in a browser: none could be started here.")
 
 
-def _started_by_a_program() -> bool:
-    """Whether stdin is a pipe or a socket, whose other end may talk; not a terminal, and not /dev/null."""
-    try:
-        return not stat.S_ISCHR(os.fstat(0).st_mode)
-    except OSError:  # stdin is closed
-        return False
+@group("mcp", acts_alone=True, runs=f"{_LISTENING}:serve_agents")
+@http_option
+@listen_options(MCP_PORT)
+@daemon_option("mcp")
+@no_watch_option
+@insecure_option
+@trust_option
+def mcp() -> None:
+    """Serve AI agents over the Model Context Protocol (MCP).
+
+    Without options the server speaks on stdin and stdout: configure your agent to run "qmd mcp". It keeps the
+    index as the files are; of several servers of an index one does so (see 'qmd watch').
+
+    Examples:
+      qmd mcp
+      qmd mcp --http                   at http://127.0.0.1:8181/mcp
+      qmd mcp --http --port 9000 --daemon
+      qmd mcp stop
+    """
+
+
+@mcp.command("stop", runs=f"{_LISTENING}:stop_mcp")
+def stop_mcp() -> None:
+    """Stop the server that 'qmd mcp --http --daemon' started.
+
+    Examples:
+      qmd mcp stop
+      qmd mcp stop --index work
+    """
+
+
+for _name in WITHIN:
+    if _name.startswith("mcp "):
+        mcp.add(resolve(LOADABLE.builtin[_name]))

@@ -13,8 +13,8 @@ import anyio
 from starlette.routing import Route
 
 from qmd.cli.keys import keys_of
-from qmd.cli.listening import LOOPBACK, MCP_PORT, PORT, address, state_path
 from qmd.cli.served import Commands
+from qmd.cli.server import LOOPBACK, MCP_PORT, PORT, address
 from qmd.cli.session import Session
 from qmd.cli.terminal import say
 from qmd.config.paths import cache_dir
@@ -100,7 +100,7 @@ def index_server(session: Session, options: dict[str, Any], streams: Streams | N
     location, keys = (cache_dir(os.environ), session.index_file()), keys_of(session)
     with discovery.exclusive(*location, replace=options["replace"]):
         host, listener = _bind(session, options, PORT, keys, "read and change everything that is indexed")
-        audit = Audit(f"{state_path(session, 'server')}.audit.jsonl", log_queries=options["log_queries"])
+        audit = Audit(f"{session.state_path('server')}.audit.jsonl", log_queries=options["log_queries"])
         index_host = IndexHost(lambda: index)
         try:
             with discovery.advertise(*location, url(listener)) as advertisement:
@@ -151,7 +151,7 @@ def _bind(
 
 
 def _only_own(options: dict[str, Any]) -> bool:
-    """Whether a server without keys answers only the user who runs it.
+    """Return whether a server without keys answers only the user who runs it.
 
     Beyond this machine, `--insecure` lets everyone in.
     """

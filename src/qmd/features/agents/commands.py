@@ -1,28 +1,16 @@
-"""`skill` and `mcp install`: make qmd known to the programs of AI agents."""
+"""The rows of the commands for the programs of AI agents: `skill`, `hook` and `mcp install`."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 
 from qmd.agents import having
 from qmd.cli.command import command, group
-from qmd.cli.options import Decorated, combined, flag, option
-from qmd.cli.session import Session
-from qmd.cli.terminal import say, write
-from qmd.cli.usage import fail
-from qmd.processes import python
+from qmd.cli.hook_limit import SECONDS
+from qmd.cli.options import Decorated, argument, combined, decimal, flag, option
 
-TARGETS, CLIENTS = having("skills"), having("mcp")
-
-DONE = {
-    "installed": "Installed {}",
-    "updated": "Updated {}",
-    "unchanged": "{} is up to date",
-    "removed": "Removed {}",
-    "absent": "{} is not installed",
-}
+SKILLED, HOOKED, CLIENTS = having("skills"), having("hooks"), having("mcp")
+_INSTALLING, _EVENT = "qmd.features.agents.installing", "qmd.features.agents.hook_event"
 
 
 def target_option(targets: tuple[str, ...]) -> Callable[[Decorated], Decorated]:
@@ -65,10 +53,10 @@ def skill() -> None:
     """
 
 
-@skill.command("install")
-@target_option(TARGETS)
+@skill.command("install", runs=f"{_INSTALLING}:install_skill")
+@target_option(SKILLED)
 @place_options("skills")
-def install_skill(session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool) -> None:
+def install_skill() -> None:
     """Install the skill for an agent, or update it. A file that qmd did not write is never replaced.
 
     Examples:
@@ -76,53 +64,35 @@ def install_skill(session: Session, targets: tuple[str, ...], in_project: bool, 
       qmd skill install --target codex --target cursor --dry-run
       qmd skill install --target opencode --project
     """
-    _each(session, targets, in_project, dry_run, install=True)
 
 
-@skill.command("uninstall")
-@target_option(TARGETS)
+@skill.command("uninstall", runs=f"{_INSTALLING}:uninstall_skill")
+@target_option(SKILLED)
 @place_options("skills")
-def uninstall_skill(session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool) -> None:
+def uninstall_skill() -> None:
     """Remove the skill that 'qmd skill install' installed, unless it was changed since.
 
     Examples:
       qmd skill uninstall --target claude
       qmd skill uninstall --target opencode --project --dry-run
     """
-    _each(session, targets, in_project, dry_run, install=False)
 
 
-@skill.command("show")
-def show_skill(session: Session) -> None:
+@skill.command("show", runs=f"{_INSTALLING}:show_skill")
+def show_skill() -> None:
     """Print the skill, for an agent that is not listed.
 
     Example:
       qmd skill show > SKILL.md
     """
-    from qmd.features.agents import skill
-
-    write(skill.text())
 
 
-def _each(
-    session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool, *, install: bool
-) -> None:
-    from qmd.features.agents import agents, skill
-
-    act = skill.install if install else skill.uninstall
-    project = session.folder() if in_project else None
-    for target in dict.fromkeys(targets):
-        folder = agents.skills_folder(target, os.environ, project)
-        done = DONE[act(folder, dry_run=dry_run)].format(skill.path_in(folder))
-        say(f"Dry run: {done}" if dry_run else done)
-
-
-@command("install")
+@command("install", runs=f"{_INSTALLING}:install_server")
 @client_option
 @name_option
 @place_options("settings")
 @flag("--replace", help="Replace a different server of this name.")
-def install_mcp(session: Session, client: str, name: str | None, **options: bool) -> None:
+def install_mcp() -> None:
     """Add this server to the settings of a program, whose old file is kept as a backup.
 
     The program then starts "qmd mcp" itself. Nothing else in its settings changes. If they cannot be changed
@@ -134,84 +104,87 @@ def install_mcp(session: Session, client: str, name: str | None, **options: bool
       qmd mcp install --client cursor --project
       qmd mcp install --client vscode --index work
     """
-    install_server(session, client, name, options)
 
 
-@command("uninstall")
+@command("uninstall", runs=f"{_INSTALLING}:uninstall_server")
 @client_option
 @name_option
 @place_options("settings")
-def uninstall_mcp(session: Session, client: str, name: str | None, **options: bool) -> None:
+def uninstall_mcp() -> None:
     """Remove this server from the settings of a program. A server that runs something else stays.
 
     Examples:
       qmd mcp uninstall --client claude
       qmd mcp uninstall --client cursor --project
     """
-    uninstall_server(session, client, name, options)
 
 
-def install_server(session: Session, client: str, name: str | None, options: dict[str, bool]) -> None:
-    """Add `qmd mcp` to the settings of a client."""
-    from qmd.features.agents import agents, mcp_settings
+@group("hook")
+def hook() -> None:
+    """Let an agent run qmd when a session starts, at each prompt, and before it compacts a conversation.
 
-    project = session.folder() if options["in_project"] else None
-    path, agent = agents.settings_file(client, os.environ, project), agents.AGENTS[client]
-    entry = agent.entry([*program(project), "mcp", *session.options()])
-    server = _server_name(session, name)
-    if options["dry_run"]:
-        say(f"Dry run: the server '{server}' in {path}")
-        say(mcp_settings.shown(path, agent.section, server, entry))
-    change = mcp_settings.add(path, agent.section, server, entry, replace=options["replace"])
-    if options["dry_run"]:
-        return
-    backup = change.write()
-    if not change:
-        say(f"{path} has the server '{server}' already")
-        return
-    say(f"Added the server '{server}' to {path}. Restart {agent.title} to use it.")
-    if backup:
-        session.note(f"the old file was kept as {backup}")
+    At a prompt, it is given the passages of your notes that may answer it: at most 600 tokens, each once in
+    a session. If nothing is about it, it is given nothing. 'hook.threshold' and 'hook.collections' in
+    index.yml are the least score, and the collections that are searched.
 
-
-def uninstall_server(session: Session, client: str, name: str | None, options: dict[str, bool]) -> None:
-    """Remove `qmd mcp` from the settings of a client."""
-    from qmd.features.agents import agents, mcp_settings
-
-    project = session.folder() if options["in_project"] else None
-    path, server = agents.settings_file(client, os.environ, project), _server_name(session, name)
-    change = mcp_settings.remove(path, agents.AGENTS[client].section, server)
-    if not change:
-        say(f"{path} has no server '{server}'")
-        return
-    done = f"Removed the server '{server}' from {path}"
-    if options["dry_run"]:
-        say(f"Dry run: {done}")
-        return
-    backup = change.write()
-    say(done)
-    if backup:
-        session.note(f"the old file was kept as {backup}")
-
-
-def program(project: str | None) -> list[str]:
-    """Return the words that start this program.
-
-    Clients do not know the PATH of a shell, and a program of another author is named qmd too. So this is the
-    path of the running program, except in a project, whose files go to other machines.
+    Examples:
+      qmd hook install --target claude
+      qmd hook status
     """
-    if project is not None:
-        return ["qmd"]
-    program = os.path.abspath(sys.argv[0])
-    if os.path.basename(program) == "qmd" and os.path.isfile(program) and os.access(program, os.X_OK):
-        return [program]
-    return python("qmd")
 
 
-def _server_name(session: Session, name: str | None) -> str:
-    from qmd.features.agents.mcp_settings import NAME
+@hook.command("install", runs=f"{_INSTALLING}:install_hooks")
+@target_option(HOOKED)
+@flag("--server", "starts_server", help="Start a server in the background with a session, if none runs.")
+@place_options("settings")
+def install_hooks() -> None:
+    """Add the hooks to an agent's settings, or update them. Everything else in the settings stays as it is.
 
-    server = name or (f"qmd-{session.index_name}" if session.index_name else "qmd")
-    if not NAME.fullmatch(server):
-        fail(f"--name must be 1 to 64 letters, digits, hyphens and underscores, not '{server}'")
-    return server
+    Without a running server, hooks search by words alone: a prompt in another language than the notes gets
+    nothing.
+
+    Examples:
+      qmd hook install --target claude
+      qmd hook install --target codex --target gemini --server
+      qmd hook install --target opencode --project --dry-run
+    """
+
+
+@hook.command("uninstall", runs=f"{_INSTALLING}:uninstall_hooks")
+@target_option(HOOKED)
+@place_options("settings")
+def uninstall_hooks() -> None:
+    """Remove the hooks that 'qmd hook install' added, and nothing else.
+
+    Examples:
+      qmd hook uninstall --target claude
+      qmd hook uninstall --target opencode --project --dry-run
+    """
+
+
+@hook.command("status", runs=f"{_INSTALLING}:show_hooks")
+def show_hooks() -> None:
+    """Show which agents run the hooks, what is wrong with them, and what failed last.
+
+    Example:
+      qmd hook status
+    """
+
+
+@hook.command("run", runs=f"{_EVENT}:run")
+@argument("event", "EVENT")
+@option("--target T", None, "The agent that calls.  [default: claude]", default="claude")
+@flag("--server", "starts_server", help="Start a server in the background if none runs.")
+@option(
+    "--timeout S",
+    decimal(0.001, 600),
+    f"Say nothing after S seconds.  [default: {SECONDS}]",
+)
+def hook_run() -> None:
+    """Answer an event of an agent, whose JSON is on stdin: session, prompt or compact.
+
+    It says nothing if nothing is about the prompt, and if it fails: then 'qmd hook status' says why.
+
+    Example:
+      echo '{"session_id": "1", "prompt": "How are backups restored?"}' | qmd hook run prompt
+    """

@@ -1,4 +1,8 @@
-"""The answer of a hook at an event of a session."""
+"""The answer of a hook at an event of a session, or none.
+
+An agent takes a hook that fails for an order to stop. So whatever happens, the exit code is 0, and a line in
+a log says what did not work.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +10,46 @@ import json
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from subprocess import DEVNULL
 from typing import TYPE_CHECKING, Any
 
 from qmd.cli.client import NO_SERVER
 from qmd.cli.console import current
+from qmd.cli.hook_limit import log
+from qmd.cli.terminal import write
 from qmd.cli.usage import NotInServerError
 from qmd.config.paths import DEFAULT_INDEX, cache_dir
-from qmd.errors import UsageError
+from qmd.errors import QmdError, UsageError
 from qmd.features.agents.agents import AGENTS, hooks_of
+from qmd.features.agents.recall import asked, briefing, reminder
 from qmd.features.evidence.given import GivenFiles
+from qmd.processes import python, start
 from qmd.text.digest import passage_hash
 
 if TYPE_CHECKING:
     from qmd.cli.session import Session
     from qmd.engine.index import Index
 
-MAX_INPUT = 1_000_000
+_MAX_INPUT = 1_000_000
 _STARTED = passage_hash("the start of a session")
 
 
-def answer(session: Session, event: str, target: str, data: bytes, *, starts_server: bool) -> str:
+def run(session: Session, event: str, target: str, starts_server: bool, timeout: float | None) -> None:
+    """Answer an event of an agent, whose JSON is on stdin. `hook_limit` keeps the timeout."""
+    data = current().read(_MAX_INPUT + 1)
+    session.quiet = session.agent = True
+    try:
+        text = _answer(session, event, target, data, starts_server=starts_server)
+    except NotInServerError:  # not for a server
+        raise
+    except Exception as error:  # noqa: BLE001 - it must not disturb the agent
+        reason = error.in_one_line() if isinstance(error, QmdError) else f"{type(error).__name__}: {error}"
+        log(current().environ, f"{event} {target}: {reason}")
+    else:
+        write(text)
+
+
+def _answer(session: Session, event: str, target: str, data: bytes, *, starts_server: bool) -> str:
     """Return the JSON for the agent; "" for none. `data` is the JSON that it gave."""
     if target not in AGENTS or event not in hooks_of(target).events:
         raise UsageError("no such agent or event")
@@ -40,7 +64,7 @@ class _Event:
     def __init__(self, session: Session, data: bytes, *, starts_server: bool) -> None:
         self._session, self._starts_server = session, starts_server
         self._given = GivenFiles(cache_dir(current().environ))
-        if len(data) > MAX_INPUT:
+        if len(data) > _MAX_INPUT:
             raise UsageError("the agent's input is too large")
         self._input: Mapping[str, Any] = json.loads(data)
         self._name = self._text("session_id")
@@ -79,8 +103,6 @@ class _Event:
     def _briefing(self) -> str:
         if not self._choose_index():
             return ""
-        from qmd.features.agents.recall import briefing
-
         if self._starts_server and self._session.refusal == NO_SERVER:
             _start_server(self._session)
         place = f"folder {current().folder()}"
@@ -89,8 +111,6 @@ class _Event:
         return briefing(self._index, None if started is None else datetime.fromisoformat(started))
 
     def _passages(self, prompt: str) -> str:
-        from qmd.features.agents.recall import asked
-
         if not asked(prompt) or not self._choose_index():
             return ""
         # Loading the models would take too long.
@@ -111,8 +131,6 @@ class _Event:
 
     def _lost(self) -> str:
         """Return the places of what was given before the last compaction, once."""
-        from qmd.features.agents.recall import reminder
-
         name = f"{self._name} compacted"
         text = reminder(self._given.best_first(name))
         self._given.forget(name)
@@ -120,9 +138,5 @@ class _Event:
 
 
 def _start_server(session: Session) -> None:
-    from subprocess import DEVNULL
-
-    from qmd.processes import python, start
-
     words = python("qmd", "server", "--daemon", *session.options())
     start(words, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True)

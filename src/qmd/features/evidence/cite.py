@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from qmd.cli.command import group
-from qmd.cli.options import all_formats, argument, flag
+from msgspec.structs import asdict
+
 from qmd.cli.render.view import address
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing
 from qmd.cli.terminal import BOLD, DIM, RED, YELLOW, clean_name, cut, one_line, painted
 from qmd.cli.usage import Exit, fail
+from qmd.config.atomic import replace_file
 from qmd.errors import SourceError
 from qmd.text.wording import plural
 
@@ -29,33 +30,8 @@ _COLUMNS = (
 _QUOTE, _DIFFERENCE = 100, 400
 
 
-@group("cite")
-def cite() -> None:
-    """Check the citations of a text against the indexed documents.
-
-    Example:
-      qmd cite check draft.md
-    """
-
-
-@cite.command("check")
-@argument("draft", "DRAFT", "files")
-@flag("--fix", help="Rewrite citations whose passage has moved; nothing else in DRAFT changes.")
-@all_formats
 def check(session: Session, draft: str, fix: bool) -> None:
-    """Check that what DRAFT, a file or - for stdin, cites and quotes stands where it says.
-
-    Citations are paths with lines or a heading (notes/a.md:12-14, notes/a.md#Heading), pages
-    (report.pdf:p12), docids, qmd:// addresses, wikilinks, and links to documents. A quotation belongs to the
-    citation beside it: its words, numbers and negations must be those of the document, and typography may
-    differ. The exit code is 1 if a citation does not hold.
-
-    Examples:
-      qmd cite check draft.md
-      qmd cite check draft.md --fix
-      echo '"Load the nightly dump" (notes/ops.md:11)' | qmd cite check - --json
-    """
-    from msgspec.structs import asdict
+    """Check that what DRAFT, a file or - for stdin, cites and quotes stands where it says."""
 
     is_stdin = draft == "-"
     if is_stdin and fix:
@@ -112,7 +88,6 @@ def _read(draft: str) -> bytes:
 
 def _replace(draft: str, before: bytes, after: bytes) -> None:
     """Replace a file atomically, unless somebody has changed it meanwhile."""
-    from qmd.config.atomic import replace_file
 
     if _read(draft) != before:
         raise SourceError(f"{draft} has changed while it was checked", "check it again")

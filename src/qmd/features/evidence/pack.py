@@ -7,73 +7,35 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from qmd.cli import options
-from qmd.cli.command import command
 from qmd.cli.console import current
-from qmd.cli.search import note_what_is_missing, response_of, timeout_option
+from qmd.cli.render.programs import dumps
+from qmd.cli.search import note_what_is_missing, response_of
 from qmd.cli.session import Session
 from qmd.cli.show import plain_view, show_json
 from qmd.cli.terminal import one_line, write
 from qmd.cli.usage import Exit, fail
+from qmd.config.paths import cache_dir
 from qmd.errors import SourceError
+from qmd.features.evidence import markdown
+from qmd.features.evidence.given import GivenFiles
+from qmd.features.evidence.markdown import MAX_BYTES
+from qmd.features.evidence.packs import PackRequest
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
     from qmd.features.evidence.types import Pack
 
-_TOKENS = 4_000
 _VERIFY = "verify"
 
 
-@command("pack", if_unknown="text that begins with '-' goes after '--'")
-@options.argument("text", "GOAL... | verify FILE", "typed")
-@options.option(
-    "--tokens N",
-    options.whole(1, 1_000_000),
-    f"Print at most N tokens of language models.  [default: {_TOKENS}]",
-)
-@options.collection_option("Search only this collection (may be repeated).")
-@options.filter_options
-@options.option("--since PACK", None, "Give only what is new or changed since this pack, a file or its id.")
-@options.option("--session ID", None, "Name passages that this session was given before in one line each.")
-@options.flag("--again", help="Repeat what the session was given before.")
-@options.min_score_option
-@options.model_options
-@timeout_option
-@options.rerank_options
-@options.recency_options
-@options.flag("--no-marks", help="Search without your pins and marks.")
-@options.flag("--secrets", help="For people: show secrets, and what is kept from agents.")
-@options.mode_option
-@options.json_option
 def pack(session: Session, /, text: tuple[str, ...], since: str | None, **arguments: Any) -> None:
-    """Collect the passages for a question or a task in one text, for a language model.
-
-    Passages stand in the order of their documents, each with its address, the hash of its text, the date and
-    the section of its document. Copies are shown once. A goal may ask several things, in several lines or
-    with several question marks. At the end stands what was not found. Secrets are masked.
-
-    verify FILE checks the passages of a pack: whether each still holds, has moved, has changed or is gone.
-    The exit code is 1 unless all hold. A goal of these two words goes in quotes.
-
-    Examples:
-      qmd pack how do we deploy the service --tokens 2000
-      qmd pack 'who approves a release? how is it rolled back?' -c work > release.md
-      qmd pack verify release.md
-      qmd pack 'who approves a release?' --since release.md
-      qmd pack how do we deploy --session 7f3a --json
-    """
+    """Collect the passages for a question or a task in one text, for a language model."""
     if text[0] == _VERIFY and len(text) == 2:
         _verify(session, text[1])
         return
-    from qmd.config.paths import cache_dir
-    from qmd.features.evidence import markdown
-    from qmd.features.evidence.given import GivenFiles
-    from qmd.features.evidence.packs import PackRequest
-
     if arguments["again"] and arguments["session"] is None:
         fail("--again needs --session ID")
-    tokens = arguments["tokens"] or _TOKENS
-    search = options.search_request(options.query_text(text), arguments | {"tokens": tokens})
+    search = options.search_request(options.query_text(text), arguments)
     request = PackRequest(
         search, None if since is None else _earlier(since), arguments["session"], arguments["again"]
     )
@@ -94,8 +56,6 @@ def pack(session: Session, /, text: tuple[str, ...], since: str | None, **argume
 
 
 def _as_json(pack: Pack) -> str:
-    from qmd.cli.render.programs import dumps
-
     return dumps(pack)
 
 
@@ -105,7 +65,6 @@ def _earlier(name: str) -> str:
 
 
 def _read(name: str) -> str:
-    from qmd.features.evidence.markdown import MAX_BYTES
 
     try:
         if name == "-":

@@ -1,0 +1,178 @@
+"""Install the skill, the hooks and the server of MCP in the programs of AI agents, and say what was done."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+
+from qmd.cli.hook_limit import log_file
+from qmd.cli.session import Session
+from qmd.cli.terminal import say, write
+from qmd.cli.usage import fail
+from qmd.features.agents import checks, hook_settings, mcp_settings, skill
+from qmd.features.agents.agents import AGENTS, settings_file, skills_folder
+from qmd.processes import python
+
+_DONE = {
+    "installed": "Installed {}",
+    "updated": "Updated {}",
+    "unchanged": "{} is up to date",
+    "removed": "Removed {}",
+    "absent": "{} is not installed",
+}
+
+
+def install_skill(session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool) -> None:
+    """Install the skill for agents."""
+    _change_skill(session, targets, in_project, dry_run, install=True)
+
+
+def uninstall_skill(session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool) -> None:
+    """Remove the skill from agents."""
+    _change_skill(session, targets, in_project, dry_run, install=False)
+
+
+def show_skill(_: Session) -> None:
+    """Print the skill."""
+    write(skill.text())
+
+
+def _change_skill(
+    session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool, *, install: bool
+) -> None:
+    act = skill.install if install else skill.uninstall
+    project = session.folder() if in_project else None
+    for target in dict.fromkeys(targets):
+        folder = skills_folder(target, os.environ, project)
+        done = _DONE[act(folder, dry_run=dry_run)].format(skill.path_in(folder))
+        say(f"Dry run: {done}" if dry_run else done)
+
+
+def install_hooks(
+    session: Session, targets: tuple[str, ...], starts_server: bool, in_project: bool, dry_run: bool
+) -> None:
+    """Add the hooks to the settings of agents."""
+    project = session.folder() if in_project else None
+    for target in dict.fromkeys(targets):
+        done = hook_settings.install(
+            target,
+            os.environ,
+            project,
+            _program(project),
+            session.options(),
+            starts_server=starts_server,
+            dry_run=dry_run,
+        )
+        _report_hooks(session, target, done, dry_run)
+        hooks = AGENTS[target].hooks
+        if hooks is not None and done.what != "unchanged" and not dry_run:
+            after = f", and {hooks.after}" if hooks.after else ""
+            say(f"Restart {AGENTS[target].title}{after}.")
+
+
+def uninstall_hooks(session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool) -> None:
+    """Remove the hooks from the settings of agents."""
+    project = session.folder() if in_project else None
+    for target in dict.fromkeys(targets):
+        done = hook_settings.uninstall(target, os.environ, project, dry_run=dry_run)
+        _report_hooks(session, target, done, dry_run)
+
+
+def show_hooks(session: Session) -> None:
+    """Show the state of the hooks, and what failed last."""
+    findings = [*checks.hooks(os.environ, session.folder())]
+    for finding in findings:
+        say(f"{finding.message}" + (f"; {finding.hint}" if finding.hint else ""))
+    if not findings:
+        say("No agent runs the hooks. Install them: qmd hook install --target claude")
+    elif session.store is None and not os.path.exists(session.index_file()):
+        say(session.addressed("There is no index, so hooks say nothing. Make one: qmd add FOLDER"))
+    elif session.server() is None:
+        say(
+            session.addressed(
+                "No server runs, so hooks search by words alone, and not across languages. "
+                "Start one: qmd server --daemon"
+            )
+        )
+    for line in _last(log_file(os.environ)):
+        say(line)
+
+
+def _report_hooks(session: Session, target: str, done: hook_settings.Done, dry_run: bool) -> None:
+    said = _DONE[done.what].format(f"the hooks of {AGENTS[target].title} in {done.path}")
+    say(f"Dry run: {said}" if dry_run else said)
+    if done.backup:
+        session.note(f"the old file was kept as {done.backup}")
+
+
+def _last(path: str) -> Iterator[str]:
+    """Yield the last failures of hooks."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()[-5:]
+    except OSError:
+        return
+    if lines:
+        yield f"Last failures ({path}):"
+    yield from (f"  {line}" for line in lines)
+
+
+def install_server(session: Session, client: str, name: str | None, **options: bool) -> None:
+    """Add `qmd mcp` to the settings of a client."""
+    project = session.folder() if options["in_project"] else None
+    path, agent = settings_file(client, os.environ, project), AGENTS[client]
+    entry = agent.entry([*_program(project), "mcp", *session.options()])
+    server = _server_name(session, name)
+    if options["dry_run"]:
+        say(f"Dry run: the server '{server}' in {path}")
+        say(mcp_settings.shown(path, agent.section, server, entry))
+    change = mcp_settings.add(path, agent.section, server, entry, replace=options["replace"])
+    if options["dry_run"]:
+        return
+    backup = change.write()
+    if not change:
+        say(f"{path} has the server '{server}' already")
+        return
+    say(f"Added the server '{server}' to {path}. Restart {agent.title} to use it.")
+    if backup:
+        session.note(f"the old file was kept as {backup}")
+
+
+def uninstall_server(session: Session, client: str, name: str | None, **options: bool) -> None:
+    """Remove `qmd mcp` from the settings of a client."""
+    project = session.folder() if options["in_project"] else None
+    path, server = settings_file(client, os.environ, project), _server_name(session, name)
+    change = mcp_settings.remove(path, AGENTS[client].section, server)
+    if not change:
+        say(f"{path} has no server '{server}'")
+        return
+    done = f"Removed the server '{server}' from {path}"
+    if options["dry_run"]:
+        say(f"Dry run: {done}")
+        return
+    backup = change.write()
+    say(done)
+    if backup:
+        session.note(f"the old file was kept as {backup}")
+
+
+def _program(project: str | None) -> list[str]:
+    """Return the words that start this program.
+
+    Clients do not know the PATH of a shell, and a program of another author is named qmd too. So this is the
+    path of the running program, except in a project, whose files go to other machines.
+    """
+    if project is not None:
+        return ["qmd"]
+    program = os.path.abspath(sys.argv[0])
+    if os.path.basename(program) == "qmd" and os.path.isfile(program) and os.access(program, os.X_OK):
+        return [program]
+    return python("qmd")
+
+
+def _server_name(session: Session, name: str | None) -> str:
+    server = name or (f"qmd-{session.index_name}" if session.index_name else "qmd")
+    if not mcp_settings.NAME.fullmatch(server):
+        fail(f"--name must be 1 to 64 letters, digits, hyphens and underscores, not '{server}'")
+    return server
