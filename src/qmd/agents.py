@@ -1,4 +1,4 @@
-"""The programs of AI agents that qmd knows: their names, their titles, and what qmd does for each.
+"""The programs of AI agents that qmd knows: their names, their titles, and the help of qmd for each.
 
 Where each keeps its files is in `qmd.features.agents.agents`, which the help does without.
 """

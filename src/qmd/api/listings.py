@@ -1,4 +1,4 @@
-"""The answers that list what documents have: fields, links, sections and commits."""
+"""The answers that list the fields, links, sections and commits of documents."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Tool(Struct, frozen=True):
 
     Attributes:
         title: Its title.
-        description: What it does, and when to choose it.
+        description: Its effect, and when to choose it.
         arguments: Its arguments, in camelCase.
         result: The answer whose fields its structured content has; None if it has none.
         hidden: Fields of the answer that are left out of the description of the structured content.

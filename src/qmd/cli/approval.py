@@ -1,4 +1,4 @@
-"""Ask on the terminal whether to approve what a project's configuration asks for."""
+"""Ask on the terminal whether to approve the wishes of a project's configuration."""
 
 from __future__ import annotations
 

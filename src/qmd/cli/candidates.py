@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Item(NamedTuple):
-    """What a shell offers: a value, what it is, and its description.
+    """An offer of a shell: a value, its kind, and its description.
 
     A `dir` or a `file` is looked for by the shell. A `name` may need quotes, and so may a `path`, after which
     more follows if it is a folder.

@@ -227,7 +227,7 @@ def _exchange(
 
 
 def _read(answer: bytes) -> tuple[int, list[tuple[bytes, str]]]:
-    """Return the exit code of a command, and what it has written to which stream. Raises `ValueError`."""
+    """Return the exit code of a command, and its output by stream. Raises `ValueError`."""
     code, _, rest = answer.partition(b"\n")
     pieces = []
     while rest:

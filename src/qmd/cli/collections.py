@@ -88,7 +88,7 @@ def add(session: Session, /, path: str, name: str | None, **options: Any) -> Non
 
 
 def index_folder(session: Session, path: str, name: str | None, options: dict[str, Any]) -> ScanReport:
-    """Add a folder as a collection, index it and say what was found."""
+    """Add a folder as a collection, index it and show the numbers of its files."""
     with Bar("Indexing", session) as bar:
         chosen = options.pop("formats") or ""
         report = session.index.add_collection(
@@ -309,7 +309,7 @@ def _next_steps(session: Session, name: str) -> None:
 
 
 def _rows(collection: Collection, status: CollectionStatus) -> Rows:
-    """Return what is set for a collection, with its state."""
+    """Return the settings of a collection, with its state."""
     recency = f"half-life {collection.recency:g} days" if collection.recency else "off"
     return [
         ("Path:", clean_name(collection.path)),

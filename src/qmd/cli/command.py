@@ -16,10 +16,10 @@ class Command:
     """A command. The first argument of its function is the session; its docstring is the help.
 
     Args:
-        function: What it does; or only the help, if another function does it.
-        name: What it is called; by default as the function.
+        function: The function that does it; or only the help, if another function does it.
+        name: Its name; by default that of the function.
         runs: The function that does it, as `module:function`. The module is imported when the command runs,
-            so it may import what a help does not need.
+            so it may import more than a help needs.
         if_unknown: A hint for an unknown option.
         if_missing: A hint for a missing argument.
         between: Whether options may stand between words and after them.
@@ -46,12 +46,12 @@ class Command:
 
     @property
     def function(self) -> Function:
-        """What the command does, imported if it is elsewhere."""
+        """The function that does it, imported if it is elsewhere."""
         found: Function = resolve(self.runs) if self.runs else self._function
         return found
 
     def run(self, session: Any, /, **values: Any) -> None:
-        """Do what the command does, with the values of its options and arguments."""
+        """Run the command with the values of its options and arguments."""
         self.function(session, **values)
 
     @property
@@ -65,8 +65,8 @@ class Group(Command):
     """A command with commands below it; its own options stand before theirs.
 
     Args:
-        function: What it does if it acts alone.
-        name: What it is called.
+        function: The function that acts if it stands alone.
+        name: Its name.
         aliases: Other names of its commands.
         table: Commands that it has from the start, by section of the help, each with its description.
         load: Returns one of them by its name, or another; None if there is none.

@@ -1,4 +1,4 @@
-"""Where a run of the program reads and writes: its streams, environment and folder, and its output format."""
+"""The surroundings of a run of the program: its streams, environment and folder, and its output format."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def show_error(error: QmdError, session: Session) -> None:
 
 
 def show_misuse(error: MisuseError, session: Session) -> None:
-    """Show what is wrong with the words of a command, and what to type instead."""
+    """Show the error in the words of a command, and the right ones."""
     message, hint = str(error), None
     match error.cause:
         case "command":

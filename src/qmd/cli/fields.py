@@ -1,4 +1,4 @@
-"""`fields`, `tags`, `links`, `outline` and `history`: what documents say of themselves and of each other."""
+"""`fields`, `tags`, `links`, `outline` and `history`: documents on themselves and on each other."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from qmd.text.synonyms import meant
 
 _MONTH_AGO = (datetime.now(UTC) - timedelta(days=30)).date()
 
-#: What to type instead of an unknown command, by the group in which it is unknown; `|` divides commands.
+#: The right words for an unknown command, by the group in which it is unknown; `|` divides commands.
 #: Words in capitals stand for the user's own, with `...` for all that are left. If there are none, those in
 #: brackets are left out, and `CLIENT=claude` is `claude`. `*` is for a word that is not like any command.
 _COMMANDS: Mapping[str, Mapping[str, str]] = {
@@ -108,7 +108,7 @@ _COMMANDS: Mapping[str, Mapping[str, str]] = {
     },
     "store": {"migrate move export *": "store copy FROM TO"},
 }  # fmt: skip
-#: What to type instead of a command with one word too many.
+#: The right words for a command with one word too many.
 _WORDS: Mapping[str, str] = {
     "status": "collection show NAME",
     "tags": "tags -c NAME",
@@ -119,7 +119,7 @@ _WORDS: Mapping[str, str] = {
 }
 
 
-#: What to do instead of an option of other programs that has no name here, by commands.
+#: The substitutes for options of other programs that has no name here, by commands.
 _OPTIONS: Mapping[str, Mapping[str, str]] = {
     "search vsearch query": {
         "--regex --regexp --pattern --extended-regexp --perl-regexp -e -E -G -P":
@@ -190,7 +190,7 @@ def _below_qmd(path: str | None) -> str:
 
 
 def instead_of_option(command: str, option: str, words: Sequence[str]) -> str | None:
-    """Return what to do instead of an option that a command lacks; None without a guess.
+    """Return the substitute for an option that a command lacks; None without a guess.
 
     `words` are those that the user typed: `-t` of `-testing` may be meant as text, `-tn` hardly.
     """

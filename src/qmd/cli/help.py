@@ -23,7 +23,7 @@ _INDENT = "  "
 
 
 def show_help(command: Command, path: str, asked: Parameter = HELP) -> None:
-    """Show the help of a command, or the version if that is what an option asks for."""
+    """Show the help of a command, or the version if an option asks for it."""
     say("\n".join(lines(command, path)) if asked is HELP else f"qmd {__version__}")
 
 

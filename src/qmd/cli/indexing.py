@@ -94,7 +94,7 @@ def embed(
 def make_vectors(
     session: Session, collections: tuple[str, ...], *, force: bool = False, workers: int = 1
 ) -> None:
-    """Embed collections with a progress bar, and say what was done."""
+    """Embed collections with a progress bar, and show the result."""
     index = session.index  # it may ask for approval: open it before the bar is drawn
     collections = _existing(session, collections)
     interrupted = "Interrupted. Finished vectors are saved; run 'qmd embed' to continue."
@@ -115,7 +115,7 @@ def make_vectors(
 
 
 def _report_vectors(session: Session, report: EmbedReport, partly: bool) -> None:
-    """Say what was embedded; `partly` if only some collections were."""
+    """Show the numbers of embedded texts; `partly` if only some collections were."""
     if report.texts:
         say(
             f"Embedded {plural(report.texts, 'text')} ({plural(report.chunks, 'chunk')}) "
@@ -138,7 +138,7 @@ def _report_vectors(session: Session, report: EmbedReport, partly: bool) -> None
 
 
 def show_report(report: ScanReport, most: int | None = _PROBLEMS) -> None:
-    """Show what a scan did: its notices, the numbers of files, and up to `most` problems on stderr."""
+    """Show the result of a scan: its notices, the numbers of files, and up to `most` problems on stderr."""
     name = clean_name(report.collection)
     numbers = {
         "new": report.added,

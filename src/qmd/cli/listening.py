@@ -17,7 +17,6 @@ from qmd.cli.server import MCP_PORT, PORT, address
 from qmd.cli.session import Session
 from qmd.cli.terminal import is_terminal, say
 from qmd.errors import BusyError
-from qmd.mcp.streams import take_streams
 from qmd.processes import python
 from qmd.server.daemon import Daemon
 from qmd.server.discovery import Advertisement, goes_on, how_to_stop, of_other_version
@@ -38,7 +37,7 @@ def serve(session: Session, /, transport: str, **options: Any) -> None:
     elif options["daemon"]:
         start_daemon(session, "server", _OVER_HTTP, options, PORT)
     else:
-        pipes = take_streams() if transport == "both" and _started_by_a_program() else None
+        pipes = _take_streams() if transport == "both" and _started_by_a_program() else None
         from qmd.cli.serving import index_server
 
         index_server(session, options, pipes, watches(session, options))
@@ -135,7 +134,25 @@ def take_stdio(session: Session, command: str) -> tuple[BinaryIO, BinaryIO]:
         session.note(
             f"{command} speaks MCP on stdin and stdout, and waits for a client there; stop it with Ctrl-D"
         )
-    return take_streams()
+    return _take_streams()
+
+
+def _take_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Return the streams that were stdin and stdout, reserved for the protocol.
+
+    After the call stdin is empty and stdout is stderr, for this process and its children. So a library that
+    reads or prints does not disturb the protocol.
+    """
+    source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # stderr is closed
+        os.dup2(null, 1)
+    os.close(null)
+    sys.stdout = sys.stderr
+    return source, sink
 
 
 def start_daemon(
@@ -158,7 +175,7 @@ def start_daemon(
 
 
 def stop_daemon(session: Session, name: str, title: str) -> None:
-    """Stop the daemon that the command `name` started. `title` is what messages call it."""
+    """Stop the daemon that the command `name` started. `title` is its name in messages."""
     pid = _daemon(session, name).stop()
     nothing = f"No {title} is running in the background."
     say(nothing if pid is None else f"Stopped the {title} (process {pid}).")

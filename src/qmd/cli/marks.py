@@ -1,4 +1,4 @@
-"""`pin`, `unpin`, `mark`, `unmark` and `marks`: what the user says about the results of a query."""
+"""`pin`, `unpin`, `mark`, `unmark` and `marks`: the user's word on the results of a query."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def _row(use: ModelUse) -> dict[str, Any]:
 
 
 def _remarks(uses: Sequence[ModelUse]) -> list[str]:
-    """Return what the table does not show: models with problems, and files that two roles share."""
+    """Return notes beside the table: models with problems, and files that two roles share."""
     problems: dict[str, list[str]] = {}
     lines: list[str] = []
     owners: dict[tuple[str, ...], str] = {}

@@ -282,7 +282,7 @@ context_lines_option = option(
     whole(0, 100),
     "Show N lines before and after the line that matches.  [default: about 300 characters]",
 )
-#: What is shown of each result.
+#: The parts of each result that are shown.
 passage_options = combined(
     option("--passages N", whole(1, 10), "Show the N best passages of each document.  [default: 1]"),
     flag("--in-order", help="Show passages in the order of the document; otherwise the best is first."),

@@ -167,7 +167,7 @@ def _offer_server(session: Session, response: SearchResponse) -> None:
 def response_of(
     session: Session, kind: str, request: SearchRequest, arguments: Mapping[str, Any]
 ) -> SearchResponse:
-    """Run a search as the options say. Errors say what to type."""
+    """Run a search as the options say. Errors name the right command."""
     try:
         return _response(session, kind, request, arguments["mode"])
     except CollectionNotFoundError as error:
@@ -181,14 +181,14 @@ def response_of(
 
 
 def note_what_is_missing(session: Session, stages: Sequence[Stage], arguments: Mapping[str, Any]) -> None:
-    """Note that there are no vectors, and what to type."""
+    """Note that there are no vectors, and how to make them."""
     if any(stage.reason == VectorIndexMissingError.MESSAGE for stage in stages):
         found = VectorIndexMissingError.MESSAGE.partition(".")[0]
         session.note(f"{found}: {_missing_vectors(session, arguments)}")
 
 
 def _missing_vectors(session: Session, arguments: Mapping[str, Any]) -> str:
-    """Say how many documents have no vectors, who makes them or what to type, and how long that takes."""
+    """Say how many documents have no vectors, who makes them or how, and how long that takes."""
     missing = session.index.missing_vectors(arguments["collections"])
     texts = f"{plural(missing.texts, 'text')} without vectors"
     watcher = session.watcher()
@@ -217,7 +217,7 @@ def _response(session: Session, kind: str, request: SearchRequest, mode: str) ->
 def show_response(
     session: Session, format_name: str, text: str, response: SearchResponse, arguments: dict[str, Any]
 ) -> None:
-    """Show the hits with the words of a query marked, and note what could not run."""
+    """Show the hits with the words of a query marked, and note steps that could not run."""
     from qmd.cli.render.explain import unexpected
 
     people = format_name == "cli"

@@ -37,7 +37,7 @@ class InputNeededError(Exception):
 
 
 class Call(Struct, frozen=True):
-    """A command of another process: what it was given, and where its output goes."""
+    """A command of another process: its input, and where its output goes."""
 
     version: str
     file: str  #: The device and inode of the index file; "" if it is missing
@@ -48,7 +48,7 @@ class Call(Struct, frozen=True):
     width: int
     environ: Mapping[str, str]
     words: tuple[str, ...]
-    input: bytes | None  #: What stdin has; None if it was not read
+    input: bytes | None  #: The content of stdin; None if it was not read
 
 
 def unpack(body: bytes) -> Call:
@@ -82,7 +82,7 @@ class Commands:
         self._file = ""
 
     def answer(self, index: Index, body: bytes, cancelled: Cancelled) -> bytes:
-        """Return what a command writes, and its exit code.
+        """Return the output of a command, and its exit code.
 
         Raises `ConflictError` if the command would write anything else in its own process, or may do so.
         """
@@ -167,7 +167,7 @@ def _answers(settings: Settings) -> tuple[str | None, ...]:
 
 
 class _Stream(TextIOBase):
-    """Stdout or stderr of a command: keeps what is written, in the order of both."""
+    """Stdout or stderr of a command: keeps the output, in the order of both."""
 
     def __init__(self, number: int, pieces: list[tuple[int, str]], terminal: bool) -> None:
         self._number, self._pieces, self._terminal = number, pieces, terminal

@@ -66,7 +66,7 @@ class Session:
 
     @property
     def for_agent(self) -> bool:
-        """Whether an agent reads what the command prints: `--agent` is given, or QMD_AGENT is set."""
+        """True if an agent reads the output of the command: `--agent` is given, or QMD_AGENT is set."""
         return self.agent or current().environ.get(AGENT, "").strip() not in ("", "0")
 
     @property

@@ -96,7 +96,7 @@ def show_listing(
 
 
 def show_steps(session: Session, *steps: tuple[str, str]) -> None:
-    """Suggest what to do next, unless --quiet is given: commands to copy, and what they do."""
+    """Suggest the next steps, unless --quiet is given: commands to copy, and their effects."""
     if not session.quiet:
         lines = columns((session.addressed(command), text) for command, text in steps)
         say("", "Next:", *(f"  {line}" for line in lines))

@@ -1,4 +1,4 @@
-"""How a run of the program begins and ends: the server of the index answers, or the command runs here."""
+"""The begin and the end of a run: the server of the index answers, or the command runs here."""
 
 from __future__ import annotations
 

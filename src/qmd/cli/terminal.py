@@ -37,17 +37,17 @@ def is_terminal(stream: IO[Any]) -> bool:
 
 
 def can_ask() -> bool:
-    """Whether a person can read a question and answer it."""
+    """Return whether a person can read a question and answer it."""
     return is_terminal(current().stdin) and is_terminal(current().stderr)
 
 
 def takes_escapes(stream: IO[Any]) -> bool:
-    """Whether the stream understands escape sequences: it is a terminal, and TERM is not dumb."""
+    """Return whether the stream understands escape sequences: it is a terminal, and TERM is not dumb."""
     return is_terminal(stream) and current().environ.get("TERM") != "dumb"
 
 
 def has_colours(stream: IO[Any]) -> bool:
-    """Whether to use colours and styles: the stream understands them, and NO_COLOR is not set."""
+    """Return whether to use colours and styles: the stream understands them, and NO_COLOR is not set."""
     return takes_escapes(stream) and not current().environ.get("NO_COLOR")
 
 

@@ -1,4 +1,4 @@
-"""How a run ends early: a misuse of a command's words, or an exit code."""
+"""The early ends of a run: a misuse of a command's words, or an exit code."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class MisuseError(Exception):
     """The words of a command are wrong; the exit code is 2.
 
     Args:
-        message: What is wrong, in one line.
+        message: The fault, in one line.
         path: The command whose help says what is right, "" if none does; by default the one that was called.
-        cause: What hints depend on: an unknown `option` or `command`, a `missing` argument, the wrong `value`
-            of an option, or a `surplus` of words.
+        cause: The kind of the fault, for hints: an unknown `option` or `command`, a `missing` argument, the
+            wrong `value` of an option, or a `surplus` of words.
         words: Those that are wrong: the name of the option; the command and what follows it; the name of one
             letter and the value.
         names: Those that the command may have.
@@ -40,7 +40,7 @@ class MisuseError(Exception):
 
 
 class NotInServerError(Exception):
-    """A server cannot do what the command asks for: its own process must."""
+    """A server cannot do the work of the command: its own process must."""
 
 
 class Exit(Exception):  # noqa: N818 - not an error

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from qmd.types.cancelling import Cancelled
 
     class Searches(Protocol):
-        """What a part outside the core uses of the index that has its methods, beside the workspace."""
+        """The methods of the index that a part outside the core uses, beside the workspace."""
 
         def run(
             self, kind: str, request: SearchRequest, *, cancelled: Cancelled | None = None
@@ -32,7 +32,7 @@ class Part:
     No two parts have a member of the same name, including names that begin with `_`.
 
     Attributes:
-        _rules: What the methods of a part outside the core ask of a caller whose permissions are restricted.
+        _rules: The permissions that the methods of a part outside the core ask of a restricted caller.
             A restricted index lacks methods without a rule.
     """
 

@@ -141,6 +141,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "evaluation": ("evaluation",),
     "formats": ("source-formats",),
     "migration": ("from-tobi-qmd",),
+    "lint": ("lint",),
     "secrets": ("secrets",),
     "page": ("web",),
     "milvus": ("stores",),

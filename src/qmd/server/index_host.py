@@ -77,7 +77,7 @@ class IndexHost:
 
     @property
     def watching(self) -> Literal["events", "polling", "standby", "off"]:
-        """How this process learns of changes: `events`, `polling`, `standby` (another may watch) or `off`."""
+        """The notice of changes: `events`, `polling`, `standby` (another may watch) or `off`."""
         if self.watcher is None:
             return "off"
         state = self.watcher.state

@@ -49,7 +49,7 @@ class Extracted(Struct, frozen=True):
     """The content of a source file.
 
     Attributes:
-        text: What is indexed, chunked and shown.
+        text: The text that is indexed, chunked and shown.
         title: The title, in one line.
         fields: Values by field name. Dates have the form `2024-03-07` or `2024-03-07T10:00:00`.
         links: The links in order.

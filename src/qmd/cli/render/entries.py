@@ -1,4 +1,4 @@
-"""What the formats for programs say of a hit or a document."""
+"""Hits and documents in the formats for programs."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from qmd.types import SearchResponse, Stage, ValueCount
 
 _TIERS = {"all": "all words", "any": "some words", "longer": "longer words"}
-#: What a search does without a stage. The reasons of other stages are sentences for the user.
+#: The work of a search without a stage. The reasons of other stages are sentences for the user.
 _WITHOUT = {
     "vector": "not searched by meaning",
     "vector variants": "variants not searched by meaning",

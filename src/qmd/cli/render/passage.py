@@ -82,7 +82,7 @@ def line_spans(text: str, width: int) -> Iterator[tuple[int, int]]:
 
 
 def _may_break(before: str, after: str) -> bool:
-    """Whether a line may end between two characters."""
+    """Return whether a line may end between two characters."""
     if before == " " or after == " ":
         return before != after and before == " "
     widths = char_width(before), char_width(after)

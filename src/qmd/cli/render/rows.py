@@ -1,4 +1,4 @@
-"""What a command passes to an output format: listings, which are rows of named columns, and values."""
+"""The input of an output format: listings, which are rows of named columns, and values."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Disk:
 
 
 class View(Record):
-    """How to show results."""
+    """The options for showing results."""
 
     #: Show whole documents instead of snippets.
     full: bool = False
@@ -73,7 +73,7 @@ class View(Record):
     escapes: bool = False
     width: int = 80
     colours: bool = False
-    #: What was left out to stay within a number of tokens.
+    #: A note on parts that were left out to stay within a number of tokens.
     note: str = ""
     #: Finds the spans to highlight in a text.
     highlights: Highlights | None = None

@@ -1,1 +1,1 @@
-"""What agents have beside tools: hooks, skills, settings, sessions, and passages that may answer a prompt."""
+"""Hooks, skills, settings and sessions of agents, and passages that may answer their prompts."""

@@ -1,7 +1,7 @@
 """The answer of a hook at an event of a session, or none.
 
 An agent takes a hook that fails for an order to stop. So whatever happens, the exit code is 0, and a line in
-a log says what did not work.
+a log says why.
 """
 
 from __future__ import annotations

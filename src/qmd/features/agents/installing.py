@@ -1,4 +1,4 @@
-"""Install the skill, the hooks and the server of MCP in the programs of AI agents, and say what was done."""
+"""Install the skill, the hooks and the server of MCP in the programs of AI agents, and show the result."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def uninstall_hooks(session: Session, targets: tuple[str, ...], in_project: bool
 
 
 def show_hooks(session: Session) -> None:
-    """Show the state of the hooks, and what failed last."""
+    """Show the state of the hooks, and their last failures."""
     findings = [*checks.hooks(os.environ, session.folder())]
     for finding in findings:
         say(f"{finding.message}" + (f"; {finding.hint}" if finding.hint else ""))

@@ -23,7 +23,7 @@ def install(path: str, text: str, comment: str, *, dry_run: bool = False) -> str
 
     Args:
         path: its folder is created if it is missing.
-        text: what the file says.
+        text: its content.
         comment: how the language of the file writes a comment: `<!-- {} -->` or `// {}`.
         dry_run: change nothing.
 

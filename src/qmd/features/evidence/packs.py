@@ -89,7 +89,7 @@ class PackMethods(Part):
         """Make a pack. Raises as `pack`, and `CancelledError` as soon as `cancelled` returns true.
 
         Args:
-            request: What to pack.
+            request: The goal and its limits.
             run: Runs the searches; by default this index does.
             given: Remembers the passages of sessions; by default as long as the index is open.
             render: Makes the text that must fit into the tokens; by default Markdown.

@@ -27,7 +27,7 @@ class Target(Struct, frozen=True):
         cited: The lines that it names; None for the whole document.
         standing: `absent` or `ambiguous` if the document or the place is not there, `unchecked` if it was not
             looked for, else `holds`.
-        message: What is wrong.
+        message: The fault.
         candidates: The documents that it could name.
     """
 

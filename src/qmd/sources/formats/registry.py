@@ -106,7 +106,7 @@ class Reader(Struct, frozen=True):
 
     Attributes:
         format: The format.
-        row: What is known of it.
+        row: Its row in the table of formats.
         package: The name and version of the package that has the format; "" if it is built in.
         folder: The folder that this package is imported from.
     """
