@@ -39,11 +39,11 @@ _FILES: Mapping[str, tuple[str, str, str, str, str, str]] = {
     ),
 }
 _TRANSCRIPTS: Mapping[str, tuple[str, str, str, str, str, str]] = {
-    "transcript": ("transcript", "jsonl", "application/jsonl", "isolated", "", ""),
-    "transcript-json": ("transcript", "json", "application/json", "isolated named", "", ""),
+    "transcript": ("transcript", "jsonl", "application/jsonl", "isolated grows", "", ""),
+    "transcript-json": ("transcript", "json", "application/json", "isolated named grows", "", ""),
     "opencode": (
         *("opencode", "db", "application/vnd.sqlite3"),
-        *(f"isolated container named beside=-wal max_bytes={256 << 20}", "", ""),
+        *(f"isolated container named grows beside=-wal max_bytes={256 << 20}", "", ""),
     ),
 }
 FORMATS = {**_TRANSCRIPTS, **_FILES}

@@ -11,12 +11,11 @@ from pathlib import Path
 from qmd.engine.watching.election import WatchedCollection
 from qmd.engine.watching.notify import Event, Notifier, network_type
 from qmd.errors import QmdError
-from qmd.sources.formats.registry import beside
+from qmd.sources.formats.registry import beside, grows
 from qmd.sources.paths import is_inside
 from qmd.sources.rules import Rules
 from qmd.sources.walk import folders
 from qmd.types import Collection
-from qmd.types.sessions import TRANSCRIPTS
 
 
 class Debounce:
@@ -89,8 +88,8 @@ class Tree:
         self._reason = reason
         self._rules = Rules(collection)
         self._beside = beside(collection.formats)
-        #: Agents keep their transcripts open. Of other files, the end of writing is awaited.
-        self._grows = not TRANSCRIPTS.isdisjoint(collection.formats)
+        #: If files do not grow while they are open, the end of writing is awaited.
+        self._grows = grows(collection.formats)
         self._root = ""
         self._identity: _Identity | None = None
         self._prefixes: dict[str, str] = {}

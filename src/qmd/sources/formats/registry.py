@@ -53,6 +53,7 @@ class Row(Struct, frozen=True):
         named: Whether only collections that name the format read its files: `all` does not stand for it.
         beside: The ending of the name of a second file that is read with a file, if there is one.
         max_bytes: The most bytes of a file; 0 for the limit of all formats.
+        grows: Whether programs keep a file open while they add to it, as agents do with transcripts.
     """
 
     module: str
@@ -66,6 +67,7 @@ class Row(Struct, frozen=True):
     named: bool = False
     beside: str = ""
     max_bytes: int = 0
+    grows: bool = False
 
     @property
     def missing(self) -> str:
@@ -244,6 +246,11 @@ def suffixes(formats: Sequence[str]) -> frozenset[str]:
     if ALL in formats:
         found |= (_BY_SUFFIX.keys() | FORMATS.names()) - _NAMED
     return found
+
+
+def grows(formats: Sequence[str]) -> bool:
+    """Return whether the files of one of some formats grow while they are open."""
+    return any(name in BUILTIN and BUILTIN[name].grows for name in formats)
 
 
 def beside(formats: Sequence[str]) -> dict[str, str]:
