@@ -63,19 +63,26 @@ _MAX_HTML = 2000  # the maximum length of a heading in HTML, in characters
 _MAX_ALIGNED, _MAX_FENCE = 12, 100_000
 #: The end of a comment, by its beginning: of HTML, MDX, Hugo, Jekyll and Obsidian. If it is not closed, the
 #: first extends to the end of the text, as in HTML, and the others are no comments.
-_COMMENTS: Mapping[str, str] = {
+COMMENTS: Mapping[str, str] = {
     "<!--": "-->",
     "{/*": "*/}",
     "{{/*": "*/}}",
     "{% comment %}": "{% endcomment %}",
     "%%": "%%",
 }
+#: The end of code, by its beginning, in Jekyll and Hugo.
+_HIGHLIGHTED: Mapping[str, str] = {
+    "{% highlight ": "{% endhighlight %}",
+    "{%- highlight ": "endhighlight",
+    "{{< highlight ": "{{< /highlight >}}",
+    "{{<highlight ": "/highlight",
+}
 # All quantifiers are possessive, so that matching takes linear time.
 _ATX = r"(?P<marks>\#{1,6}+)(?![^ \t\n])[ \t]*+(?P<atx>[^\n]*+)"
 _FENCE = r"(?P<fence>`{3,}+(?=[^`\n]*+(?:\n|\Z))|~{3,}+)"
 _SETEXT = r"(?P<under>=++|-++)[ \t]*+(?=\n|\Z)"
 _RULE = r"(?P<rule>(?P<char>[-*_])[ \t]*+(?:(?P=char)[ \t]*+){2,}+(?=\n|\Z))"
-_COMMENT = rf"(?P<comment>{'|'.join(map(re.escape, _COMMENTS))})"
+_COMMENT = rf"(?P<comment>{'|'.join(map(re.escape, [*COMMENTS, *_HIGHLIGHTED]))})"
 _RAW = r"(?P<raw><(?:[Ss][Cc][Rr][Ii][Pp][Tt]|[Ss][Tt][Yy][Ll][Ee]%s)(?=[ \t\n>]|\Z))"
 _VERBATIM = _RAW % "|[Pp][Rr][Ee]|[Tt][Ee][Xx][Tt][Aa][Rr][Ee][Aa]"
 _HTML = r"(?P<html><[hH][1-6](?=[ \t\n>]))"
@@ -173,7 +180,8 @@ def blocks(text: str, start: int = 0) -> Iterator[Block]:
 
 def fences(text: str, start: int = 0) -> list[tuple[int, int]]:
     """Return the spans of code fences and verbatim HTML, such as scripts; fast if there are none."""
-    if "```" not in text and "~~~" not in text and not _MAY_BE_VERBATIM.search(text, start):
+    marks = ("```", "~~~", " highlight ", "<highlight ")
+    if not any(mark in text for mark in marks) and not _MAY_BE_VERBATIM.search(text, start):
         return []
     found = _blocks(text, start, *_CODE_LINES)
     return [(block.start, block.end) for block in found if block.kind != "comment"]
@@ -261,7 +269,13 @@ class _Scan:
             case "rule":
                 return Block("rule", line, end)
             case "comment":
-                closing = _COMMENTS[mark["comment"]]
+                if code := _HIGHLIGHTED.get(mark["comment"], ""):
+                    closed = self._closings.find(code, end)
+                    feed = text.find("\n", closed)
+                    return (
+                        Block("fence", line, feed if feed >= 0 else len(text)) if closed < len(text) else None
+                    )
+                closing = COMMENTS[mark["comment"]]
                 closed = self._closings.find(closing, end)
                 if closed == len(text) and closing != "-->":
                     return None

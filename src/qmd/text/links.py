@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from qmd.text.blocks import Closings, fences
+from qmd.text.blocks import COMMENTS, Closings, fences
 from qmd.text.containers import IndentedCode
 from qmd.text.tokens import MARKS
 from qmd.types import Link, LinkKind
@@ -23,7 +23,7 @@ _TAG = rf"#(?<![^\s(（：、，。；]#)([{_TAG_CHARACTERS}]{{1,200}}+)"
 #: A run of inline code on one line, or several with nothing between them that could start a token.
 _CODE = r"`(?!`)[^`\n]*+`(?!`)(?:(?:[^`\\\[<%:#]++|:(?!//))*+`(?!`)[^`\n]*+`(?!`))*+"
 #: Where a token or code can begin. Each alternative starts with a literal character, so that `re` scans fast.
-_START = re.compile(rf"\[|<(?=[!A-Za-z])|%%|:(?=//)|{_TAG}|{_CODE}|``*+")
+_START = re.compile(rf"\[|<(?=[!A-Za-z])|%%|\{{(?=/\*|\{{/\*|% comment %)|:(?=//)|{_TAG}|{_CODE}|``*+")
 #: A likely tag; `tag_name` tells whether it is one.
 TAG = re.compile(_TAG)
 #: A tag of HTML: `/` if it ends an element, its name and its attributes. No empty line is inside.
@@ -149,6 +149,10 @@ def _tokens(
                 continue
             case "%":
                 at = closings.after("%%", at, high)
+                continue
+            case "{":
+                mark = next(mark for mark in COMMENTS if text.startswith(mark, first))
+                at = closings.after(COMMENTS[mark], at, high)
                 continue
             case "<":
                 if text.startswith("<!--", first):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from qmd.text.blocks import fences, front_matter_end
+from qmd.text.blocks import COMMENTS, Closings, fences, front_matter_end
 from qmd.text.regex import lazy
 
 _HTML = (
@@ -14,15 +14,39 @@ _HTML = (
     "table|tbody|td|th|thead|tr|u|ul|video"
 )
 _TAG = rf"</?(?i:{_HTML})(?=[\s/>])[^<>]{{0,1000}}>"
-_COMPONENT = r"</?[A-Z][\w.]{0,80}(?:\s[^<>\n]{0,1000})?/?>"
-#: A tag of HTML anywhere; and lines that are a component of MDX, the address of a link, or an import.
-_MARKUP = lazy(
-    rf"{_TAG}|(?m:^[ \t]*(?:{_COMPONENT})[ \t]*$)"
-    r"|(?m:^ {0,3}\[(?!\^)[^\[\]\n]{1,300}\]:[ \t]*\S[^\n]*$)"
-    r"|(?m:^import[ \t]+(?:[^\n]{1,300}?[ \t]from[ \t]+)?['\"][^'\"\n]{1,300}['\"];?[ \t]*$)"
-    r"|(?m:^export[ \t]+(?:const|let|default|function)[ \t][^\n]*$)"
+#: Braces in braces, as deep as attributes of components have them.
+_BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,500}+\}){0,500}+\}){0,1000}+\}"
+_ATTRIBUTE = rf"""(?:[\w:@.-]{{1,80}}+(?:=(?:"[^"]{{0,1000}}+"|'[^']{{0,1000}}+'|{_BRACES}))?+|{_BRACES})"""
+#: A component of MDX: with attributes, which may have lines of their own, closed, or alone in its line.
+_COMPONENT = (
+    rf"<[A-Z][\w.]{{0,80}}+(?=[^<>]{{0,1000}}?[={{/])(?:\s++{_ATTRIBUTE}){{0,50}}+\s*+/?>|</[A-Z][\w.]{{0,80}}+>"
+    r"|<(?P<name>[A-Z][\w.]{0,80}+)>(?=[^\n]{0,300}?</(?P=name)>)"
+    r"|(?m:^[ \t]*</?[A-Z][\w.]{0,80}(?:\s[^<>\n]{0,1000})?/?>[ \t]*$)"
 )
-_MAY_HAVE = lazy(r"```|~~~|</?[A-Za-z]|\]:|(?m:^(?:import|export)[ \t])")
+_QUOTED = r"""['"][^'"\n]{1,300}['"]"""
+_NAMES = r"[^\n{}'\"]{0,300}+\{[^{}]{0,3000}+\}"
+#: Inline code is text, whatever stands in it; the mark of a comment is looked at below. Then tags of HTML,
+#: components, addresses of links, imports and exports of MDX; tags of Hugo and Jekyll, attributes of Kramdown
+#: and anchors; lines that begin and end a container, but for their title; a table of contents.
+_MARKUP = lazy(
+    r"(?P<code>(?<!`)(?P<ticks>`++)(?:[^\n]{0,500}?[^`\n])??(?P=ticks)(?!`))"
+    r"|(?P<comment><!--|\{/\*|\{\{/\*|\{% comment %\}|(?m:^%%))"
+    rf"|{_TAG}|{_COMPONENT}"
+    r"|(?m:^ {0,3}\[(?!\^)[^\[\]\n]{1,300}\]:[ \t]*\S[^\n]*$)"
+    rf"|(?m:^import[ \t]+(?:(?:{_NAMES}|[^\n]{{1,300}}?)[ \t]*from[ \t]*)?{_QUOTED};?[ \t]*$)"
+    r"|(?P<export>(?m:^export[ \t]+(?:const|let|default|function|async|class|\{|\*)[^\n]*$))"
+    r"|\{\{[<%][^{}\n]{0,500}+\}\}|\{%[^{}\n%]{0,500}+%\}|\{:[^{}\n]{0,500}+\}|[ \t]*\{\#[\w.:-]{1,100}+\}"
+    r"|(?m:^[ \t>]*:{3,}+[ \t]*(?:\{[^{}\n]{0,500}+\}|[\w-]{0,80}+(?:\[|\{[^{}\n]{0,500}+\}[ \t]*$)?+))"
+    r"|(?m:^(?:\[\[_?(?i:toc)_?\]\]|\[(?i:toc)\])[ \t]*$)"
+)
+_MAY_HAVE = lazy(
+    r"```|~~~|</?[A-Za-z]|<!--|\]:|\{[{%:/\#]|:::|%%|\[_?(?i:toc)_?\]|(?m:^(?:import|export)[ \t])"
+)
+#: Brackets and texts of JavaScript, and the most characters of an export.
+_SCRIPT = lazy(
+    r"[(\[{]|[)\]}]|\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?|`(?:[^`\\]|\\.){0,5000}+`?|//[^\n]*"
+)
+_MAX_EXPORT = 10_000
 _FENCE = lazy(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?:`{3,}|~{3,})[^\n]*")
 _BLANKS = lazy(r"[^\n]")
 
@@ -37,12 +61,7 @@ def only_text(text: str) -> str:
         return text
     body = front_matter_end(text)
     code = fences(text, body)
-    starts = [start for start, _ in code]
-    spans = [
-        match.span()
-        for match in _MARKUP.finditer(text, body)
-        if not ((at := bisect_right(starts, match.start())) and match.start() < code[at - 1][1])
-    ]
+    spans = [*_spans(text, body, code)]
     for start, end in code:
         line = text.rfind("\n", 0, start) + 1
         opening = _FENCE.match(text, line)
@@ -58,3 +77,41 @@ def only_text(text: str) -> str:
             parts += [text[at:start], _BLANKS.sub(" ", text[start:end])]
             at = end
     return "".join([*parts, text[at:]])
+
+
+def _spans(text: str, at: int, code: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the spans of markup outside code."""
+    closings, unclosed = Closings(text), 0
+    for start, after in [*code, (len(text), len(text))]:
+        while at < start and (match := _MARKUP.search(text, at, start)):
+            end = match.end()
+            if (mark := match["comment"]) is not None:
+                closing = COMMENTS[mark]
+                closed = closings.find(closing, end)
+                if closed < len(text):
+                    end = closed + len(closing)
+                    yield match.start(), end
+            elif match["export"] is not None:
+                if end > unclosed:
+                    end, unclosed = _export_end(text, match.start(), end)
+                yield match.start(), end
+            elif match["code"] is None:
+                yield match.span()
+            at = max(end, at + 1)
+        at = max(at, after)
+
+
+def _export_end(text: str, start: int, line_end: int) -> tuple[int, int]:
+    """Return the end of the line in which the brackets of an export are closed, and of the text read in vain.
+
+    If they are not closed, the export ends with its first line.
+    """
+    depth = 0
+    for match in _SCRIPT.finditer(text, start, start + _MAX_EXPORT):
+        if match.start() >= line_end and depth <= 0:
+            break
+        depth += (match[0] in "([{") - (match[0] in ")]}")
+        if match.start() >= line_end and depth <= 0:
+            feed = text.find("\n", match.end())
+            return (feed if feed >= 0 else len(text)), 0
+    return line_end, (start + _MAX_EXPORT if depth > 0 else 0)

@@ -22,7 +22,7 @@ _LINK = (
     r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]"
     r"|\[([^\[\]]*)\](?:\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\])"
 )
-_HEADING_ID = r"[ \t]*\{(?:#(?P<id>[^\s{}]+))?[#.:]?[^{}]*\}\Z"
+_HEADING_ID = r"[ \t]*\{(?:/\*[ \t]*)?(?:#(?P<id>[^\s{}]+))?[#.:]?[^{}]*\}\Z"
 #: An anchor in HTML, which the heading states for itself.
 _HTML_ID = r"<(?:a|span|h[1-6])\s[^<>]{0,200}?\b(?:id|name)=[\"']?(?P<id>[^\s\"'<>]{1,200})"
 #: Tags of HTML that are markup in a heading, and not a word such as the `<T>` of a type.
@@ -55,7 +55,7 @@ def sections(text: str) -> tuple[Section, ...]:
         at = block.start
         stated = (
             _stated_id(text[block.start : block.end])
-            if "{#" in block.content or "<" in text[at : block.end]
+            if "{#" in block.content or "{/*" in block.content or "<" in text[at : block.end]
             else ""
         )
         headings.append((line, block.level, heading_text(block.content), stated))
@@ -100,6 +100,9 @@ def find_section(sections: Sequence[Section], address: str) -> Section | None:
     """
     name = address.strip("#").strip()
     whole = next((section for section in sections if section.id and section.id == name), None)
+    repeated = compiled(_REPEATED).fullmatch(name)
+    if whole is None and repeated:
+        whole = _numbered(sections, fold(name))
     whole = whole or _first(sections, [name])
     if whole is not None:
         return whole
@@ -107,9 +110,28 @@ def find_section(sections: Sequence[Section], address: str) -> Section | None:
         headings = [heading.strip() for heading in address.split(separator) if heading.strip()]
         if len(headings) > 1 and (found := _first(sections, headings)) is not None:
             return found
-    if repeated := compiled(_REPEATED).fullmatch(name):
+    if repeated:
         same = [section for section in sections if _is_called(section, repeated["base"])]
         return same[int(repeated["number"])] if int(repeated["number"]) < len(same) else None
+    if "%" in name:
+        from urllib.parse import unquote  # addresses that are copied from a browser
+
+        return find_section(sections, unquote(name).replace("%", ""))
+    # Signs or components at the end of a heading leave the blank before them.
+    return find_section(sections, bare) if (bare := name.strip("-")) and bare != name else None
+
+
+def _numbered(sections: Sequence[Section], anchor: str) -> Section | None:
+    """Return the section with an anchor, as GitHub numbers anchors that an earlier heading has."""
+    taken: dict[str, int] = {}
+    for section in sections:
+        base = name = anchors(fold(section.heading))[0]
+        while name in taken:
+            taken[base] += 1
+            name = f"{base}-{taken[base]}"
+        if name == anchor:
+            return section
+        taken[name] = 0
     return None
 
 
@@ -135,17 +157,23 @@ def _is_called(section: Section, heading: str) -> bool:
 def _names(heading: str) -> frozenset[str]:
     """Return the names of a heading, folded: its text, and its anchors."""
     name = fold(heading)
-    return frozenset((name, *anchors(name)))
+    return frozenset(filter(None, (name, *anchors(name))))
 
 
 def anchors(heading: str) -> tuple[str, ...]:
-    """Return the anchors of a folded heading: of GitHub and Docusaurus, of GitLab, and of words alone."""
+    """Return the anchors of a folded heading.
+
+    They are those of GitHub and Docusaurus, of GitLab, of words alone, and of ASCII alone, as in MkDocs.
+    """
     github = "".join(
         "-" if character == " " else character
         for character in heading
         if character.isalnum() or character in " -_" or unicodedata.category(character)[0] == "M"
     )
-    return github, compiled(_HYPHENS).sub("-", github), compiled(_SLUG).sub("-", heading).strip("-")
+    words = compiled(_SLUG).sub("-", heading).strip("-")
+    gitlab = compiled(_HYPHENS).sub("-", github)
+    decomposed = "" if words.isascii() else unicodedata.normalize("NFKD", gitlab)
+    return github, gitlab, words, decomposed.encode("ascii", "ignore").decode().strip("-")
 
 
 def _stated_id(heading: str) -> str:

@@ -15,6 +15,8 @@ from qmd.text.uris import split_fragment
 from qmd.text.values import shown
 from qmd.types import Document, Link, ResolvedLink
 
+#: Targets that lead to no page: none, and the table of contents, as sites write it.
+_NO_PAGE = ("", "toc")
 #: Documents whose links are read at a time.
 _BATCH = 1_000
 
@@ -169,4 +171,4 @@ def leads_to_document(link: ResolvedLink) -> bool:
     name = split_fragment(link.target)[0].rpartition("/")[2]
     _, dot, suffix = name.rpartition(".")
     is_document = not dot or suffix.lower() in ("md", "markdown") or " " in suffix
-    return link.kind != "url" and bool(name) and is_document
+    return link.kind != "url" and is_document and name.strip("_").lower() not in _NO_PAGE

@@ -1,0 +1,107 @@
+"""Documents of sites: what their generators do not show is neither a heading, nor a tag, nor a passage."""
+
+from __future__ import annotations
+
+import pytest
+
+import qmd
+from qmd.text.markup import only_text
+from tests.conftest import Notes
+
+PAGE = """---
+title: Islands
+---
+import {
+  Card,
+} from 'components';
+export const meta = {
+  hidden: true,
+};
+
+{/* #in-mdx
+## Hidden
+*/}
+
+{{/* #in-hugo */}}
+
+{% comment %}
+#in-jekyll
+{% endcomment %}
+
+{% highlight ruby %}
+# no heading of Ruby
+{% endhighlight %}
+
+{{< highlight go >}}
+## no heading of Go
+{{< /highlight >}}
+
+## Setup
+
+A #real tag.
+
+## Setup
+
+Second.
+
+## Setup 1
+
+Third.
+
+## Été à la plage & Co.
+
+## Docs {/* #my-id */}
+
+## Badge <Badge text="new" />
+"""
+
+
+def test_documents_of_sites_have_the_headings_tags_and_anchors_of_the_site(
+    index: qmd.Index, notes: Notes
+) -> None:
+    index.add_collection(str(notes({"page.mdx": PAGE})), "site", pattern="**/*.mdx")
+    _, sections = index.outline("site/page.mdx")
+    headings = ["Setup", "Setup", "Setup 1", "Été à la plage & Co.", "Docs", "Badge"]
+    assert [section.heading for section in sections] == headings
+    assert [tag.value for tag in index.tags()] == ["real"]
+    lines = [section.first_line for section in sections]
+    for anchor, line in {
+        "setup": lines[0],
+        "setup-1": lines[1],  # which GitHub has given before it comes to "Setup 1"
+        "setup-1-1": lines[2],
+        "été-à-la-plage--co": lines[3],
+        "été-à-la-plage-co": lines[3],
+        "ete-a-la-plage-co": lines[3],
+        "%C3%A9t%C3%A9-%C3%A0-la-plage--co": lines[3],
+        "my-id": lines[4],
+        "badge-": lines[5],
+    }.items():
+        assert index.get(f"site/page.mdx#{anchor}").first_line == line, anchor
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Use `<details>` and `{{< ref >}}` here.", "Use `<details>` and `{{< ref >}}` here."),
+        ("Seen <!-- not seen --> again.", "Seen again."),
+        ("Seen {/* not seen */} again.", "Seen again."),
+        ("import {\n  a,\n  b,\n} from 'c';\nText.", "Text."),
+        ("export const a = {\n  b: () => {\n    c('}');\n  },\n};\nText.", "Text."),
+        ("export const a = 1;\nText.\n\nMore.", "Text. More."),
+        ("export default unclosed (\nText.", "Text."),
+        ('<Card\n  title="a > b"\n  on={() => {\n    f({});\n  }}\n>\n  Text.\n</Card>', "Text."),
+        ("Press <Kbd>Ctrl</Kbd> <Icon name='x' /> now.", "Press Ctrl now."),
+        ("A List<String> and 1 < 2.", "A List<String> and 1 < 2."),
+        (":::note[Mind]\nText.\n:::", "Mind] Text."),
+        ("::: {.callout-note}\nText.\n:::", "Text."),
+        ("{{% notice tip %}}\nText.\n{{% /notice %}}\n{{< figure src='a.png' >}}", "Text."),
+        ("{% include a.html %}\nText.\n{: .class }", "Text."),
+        ("[TOC]\n\nText.", "Text."),
+        ("## Head {#anchor}\n\nText.", "## Head Text."),
+        ("%%\nnot seen\n%%\nText that is 100%% sure.", "Text that is 100%% sure."),
+    ],
+)
+def test_markup_of_sites_is_no_text(text: str, shown: str) -> None:
+    plain = only_text(text)
+    assert len(plain) == len(text)
+    assert " ".join(plain.split()) == shown
