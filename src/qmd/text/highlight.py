@@ -10,6 +10,7 @@ from itertools import accumulate, chain, product
 from operator import itemgetter
 
 from qmd.text import tokens
+from qmd.text.numbers import Named
 from qmd.text.phrases import Match, Phrases
 from qmd.text.query import Term
 
@@ -33,7 +34,13 @@ class Highlighter:
     its `idf`, the inverse document frequency by tokens, or 1.0.
     """
 
-    def __init__(self, terms: Sequence[Term], idf: Mapping[tuple[str, ...], float] | None = None) -> None:
+    def __init__(
+        self,
+        terms: Sequence[Term],
+        idf: Mapping[tuple[str, ...], float] | None = None,
+        numbers: Sequence[Named] = (),
+    ) -> None:
+        self.numbers = numbers
         self._phrases = Phrases(terms, idf or {})
         self._exact: dict[str, float] = {}
         self._prefixes: dict[str, float] = {}

@@ -9,14 +9,18 @@ of the whole query, so that it is low if only a stray word matches, as across la
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from qmd.text.headings import Sections, match_sections
 from qmd.text.highlight import Highlighter
+from qmd.text.rarity import inverse_frequency
 from qmd.text.regex import lazy
 from qmd.types import Window
 
@@ -31,6 +35,7 @@ _SEARCHED, _SEARCHED_IN_VAIN = 8_192, 65_536
 _LEAD = 1_024
 #: The most blocks of which the terms are estimated, 64 MB of text, and how many at once, to save memory.
 _MOST_BLOCKS, _SLAB = 65_536, 4_096
+_NO_SECTIONS = Sections()
 _SENTENCE_END = lazy(r"""[.!?…]["')\]]*\s|[。！？｡；]""")
 
 
@@ -76,6 +81,7 @@ def find_windows(text: str, highlighter: Highlighter, span: tuple[int, int]) -> 
     Of a very long text with many matches, only the most promising parts are searched.
     """
     start, end = span
+    sections = match_sections(text, highlighter, span) if end - start > _SPACED else _NO_SECTIONS
     if end - start <= _WHOLE or highlighter.is_cheap(text[start:end]):
         found, count = _search(text, highlighter, start, end)
         frequencies = Counter(chain.from_iterable(matched.terms for matched in found))
@@ -84,7 +90,7 @@ def find_windows(text: str, highlighter: Highlighter, span: tuple[int, int]) -> 
         frequencies = Counter(chain.from_iterable(terms for terms, *_ in blocks))
         # A term that occurs in a block occurs in one or two of its windows.
         count = (end - start) // _SPACED
-        idf = {term: _idf(frequencies[term], count) + highlighter.weight(term) for term in frequencies}
+        idf = {term: inverse_frequency(frequencies[term], count) + highlighter.weight(term) for term in frequencies}
         blocks.sort(
             key=lambda block: (
                 -len(highlighter.quoted & block[0].keys()),
@@ -93,27 +99,58 @@ def find_windows(text: str, highlighter: Highlighter, span: tuple[int, int]) -> 
         )
         best = [(low, high) for _, low, high in blocks]
         most = _SEARCHED // _BLOCK
-        found = _search_blocks(text, highlighter, best[:most], span)
+        heads = [(each.start, min(each.end, each.start + _BLOCK)) for each in sections.best]
+        found = _search_blocks(text, highlighter, [*heads, *best[:most]], span)
         if not found:
             found = _search_blocks(text, highlighter, best[most : _SEARCHED_IN_VAIN // _BLOCK], span)
     weights = {
-        term: weight + _idf(frequencies[term], count)
+        term: weight + inverse_frequency(frequencies[term], count)
         for matched in found
         for term, weight in matched.terms.items()
+        if term not in sections.named
     }
-    absent = [weight + _idf(0, count) for weight in highlighter.missing(frequencies)]
-    total = sum(weights.values()) + sum(absent)
+    absent = [weight + inverse_frequency(0, count) for weight in highlighter.missing(frequencies)]
+    total = (sum(weights.values()) + sum(absent)) or 1.0
     windows = [
         Window(
             each.start,
             each.end,
-            sum(map(weights.__getitem__, each.terms)) / total,
+            sum(weights.get(term, 0.0) for term in each.terms) / total,
             len(highlighter.quoted & each.terms.keys()),
-            around=sum(map(weights.__getitem__, nearby)) / total,
+            around=sum(weights.get(term, 0.0) for term in nearby) / total,
         )
         for each, nearby in zip(found, _nearby(text, found), strict=True)
     ]
-    return sorted(windows, key=lambda window: (-window.quoted, -round(window.share, 9), window.start))
+    if sections.matched:
+        windows = _under_headings(text, windows, sections, total)
+    return sorted(
+        windows,
+        key=lambda window: (-window.quoted, -round(window.share + window.heading, 9), window.start),
+    )
+
+
+def _under_headings(
+    text: str, windows: Iterable[Window], sections: Sections, total: float
+) -> list[Window]:
+    """Return the windows with the weight of their headings, and the first ones below the best headings."""
+    matched = sections.matched
+    starts = [each.start for each in matched]
+    changed: list[Window] = []
+    for window in windows:
+        first, last = bisect_right(starts, window.start) - 1, bisect_right(starts, window.end - 1)
+        touched = (each for each in matched[max(0, first) : last] if window.start < each.end)
+        best = max(touched, key=attrgetter("number", "weight"), default=None)
+        if best is not None:
+            # What is before a heading is no part of its section.
+            start = max(window.start, best.start)
+            window = replace(window, start=start, heading=best.share(total))
+        changed.append(window)
+    covered = {window.start for window in changed}
+    for each in sections.best:
+        for low, high in divide(text, each.start, min(each.end, each.start + _BLOCK))[:2]:
+            if low not in covered:
+                changed.append(Window(low, high, heading=each.share(total)))
+    return changed
 
 
 def best_place(text: str, window: Window, highlighter: Highlighter) -> int:
@@ -135,7 +172,7 @@ def best_place(text: str, window: Window, highlighter: Highlighter) -> int:
     return best[0]
 
 
-class _Matched(NamedTuple):
+class _Terms(NamedTuple):
     """A window with the weights of the terms that it contains."""
 
     start: int
@@ -143,7 +180,7 @@ class _Matched(NamedTuple):
     terms: dict[str, float]
 
 
-def _nearby(text: str, found: Sequence[_Matched]) -> Iterator[Mapping[str, float]]:
+def _nearby(text: str, found: Sequence[_Terms]) -> Iterator[Mapping[str, float]]:
     """Yield the terms of each window and of the windows directly before and after it."""
     before: Mapping[str, float] = {}
     for at, each in enumerate(found):
@@ -154,7 +191,7 @@ def _nearby(text: str, found: Sequence[_Matched]) -> Iterator[Mapping[str, float
         before = each.terms if after else {}
 
 
-def _search(text: str, highlighter: Highlighter, start: int, end: int) -> tuple[list[_Matched], int]:
+def _search(text: str, highlighter: Highlighter, start: int, end: int) -> tuple[list[_Terms], int]:
     """Return the windows of a span that contain terms, in order, and the number of all its windows."""
     matches = highlighter.find_all(text[start:end])
     windows = divide(text, start, end) if matches else []
@@ -163,7 +200,7 @@ def _search(text: str, highlighter: Highlighter, start: int, end: int) -> tuple[
 
 def _search_blocks(
     text: str, highlighter: Highlighter, blocks: Sequence[tuple[int, int]], span: tuple[int, int]
-) -> list[_Matched]:
+) -> list[_Terms]:
     """Return the windows of blocks of a span that contain terms."""
     runs: list[tuple[int, int]] = []
     for low, high in sorted(blocks):
@@ -171,7 +208,7 @@ def _search_blocks(
             runs[-1] = runs[-1][0], high
         else:
             runs.append((low, high))
-    found: list[_Matched] = []
+    found: list[_Terms] = []
     done = 0
     for low, high in runs:
         # Windows depend on the start of the division, but after a few of them hardly any more.
@@ -185,18 +222,18 @@ def _search_blocks(
 
 def _matched(
     windows: Sequence[tuple[int, int]], offset: int, matches: Iterable[tuple[int, int, str, float]]
-) -> list[_Matched]:
+) -> list[_Terms]:
     """Return the windows with matches, in order, each with the whole of a phrase that starts in it.
 
     The positions of the matches count from `offset`.
     """
     starts = [low for low, _ in windows]
-    found: dict[int, _Matched] = {}
+    found: dict[int, _Terms] = {}
     for low, high, term, weight in matches:
         at = max(0, bisect_right(starts, offset + low) - 1)
         start, end, terms = found.get(at) or (*windows[at], {})
         terms[term] = weight
-        found[at] = _Matched(start, max(end, min(offset + high, windows[at][1] + _SPACED)), terms)
+        found[at] = _Terms(start, max(end, min(offset + high, windows[at][1] + _SPACED)), terms)
     return list(found.values())
 
 
@@ -216,6 +253,3 @@ def _glance(
     return found
 
 
-def _idf(frequency: float, count: int) -> float:
-    """Return the inverse frequency of a term among `count` parts of a text, as BM25 has it."""
-    return math.log1p((max(0.0, count - frequency) + 0.5) / (frequency + 0.5))

@@ -45,6 +45,7 @@ class Window(Struct, frozen=True):
     quoted: int = 0  #: How many of the terms that the user has quoted it contains
     score: float | None = None  #: The reranker's score of the window alone; None if it has not read it
     around: float = 0.0  #: The share of it and the windows beside it together, 0..1
+    heading: float = 0.0  #: The weight of the terms in the headings above it, relative to the whole query
 
 
 class Ranked(Struct, frozen=True):

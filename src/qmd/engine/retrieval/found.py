@@ -13,6 +13,7 @@ from qmd.ranking.fusion import RankedList
 from qmd.store.base import Store
 from qmd.store.values import ChunkMatch, LexicalMatches
 from qmd.text.highlight import Highlighter
+from qmd.text.numbers import numbers_in
 from qmd.text.query import LexicalQuery, as_prose, parse
 from qmd.text.question import Question
 
@@ -126,4 +127,5 @@ class Found(Struct, dict=True):
         return Highlighter(
             (*self.query.terms, *intent),
             {**dict.fromkeys((term.tokens for term in intent), rarest), **self.idf},
+            numbers_in(self.text),
         )

@@ -122,7 +122,7 @@ def _best_first(text: str, by_words: Sequence[Window], ranked: Ranked) -> list[W
 
 def _words(window: Window) -> float:
     """Return the mean part of the query in a window and around it, because its subject may be named there."""
-    return (window.share + window.around) / 2
+    return (window.share + window.around) / 2 + window.heading
 
 
 def _by_words(window: Window) -> tuple[float, ...]:

@@ -1,0 +1,161 @@
+"""Whether a search shows the right section of a long document, through the public API.
+
+    python bench/sections.py FOLDER... [--modes search,query] [--every N] [--work DIR] [--json OUT]
+
+Each FOLDER has `docs/` (long documents with numbered sections) and `questions.jsonl`: questions with their `kind`
+(number, heading, natural), `file` and `spans`, the [start, end) of each section that answers. A passage is right if
+more than half of it lies in such a section, or if its line does. Results in OUT of the same code are kept, so a run
+that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, convert, to_builtins
+
+from common import code_state, measured_parts, percentile, say, table, write_json  # isort: skip  (src/ on the path)
+import qmd
+
+MODES = ("search", "query")
+
+
+class Question(Struct, frozen=True):
+    """A question with the file and the [start, end) spans of the sections that answer it."""
+
+    kind: str
+    text: str
+    file: str
+    spans: tuple[tuple[int, int], ...]
+
+
+class Result(Struct, frozen=True):
+    """Fractions of the questions of a kind: right first file, right first passage, right one of three."""
+
+    collection: str
+    mode: str
+    kind: str
+    questions: int
+    file: float
+    first: float
+    in_three: float
+    p50: float
+    p95: float
+
+
+def main() -> None:
+    options = _options()
+    results = _earlier(options.json)
+    for folder in options.folders:
+        wanted = [mode for mode in options.modes if (folder.name, mode) not in _measured(results)]
+        if not wanted:
+            continue
+        texts = {path.name: path.read_text(encoding="utf-8") for path in sorted((folder / "docs").iterdir())}
+        lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+        questions = [convert(json.loads(line), Question) for line in lines][:: options.every]
+        with prepared(folder, options.work / folder.name, vectors=wanted != ["search"]) as index:
+            for mode in wanted:
+                results += measure(index, folder.name, mode, texts, questions)
+                if options.json:
+                    write_json(options.json, {"sections": [to_builtins(result) for result in results]})
+    header = [*Result.__struct_fields__]
+    print(table(header, [[getattr(result, name) for name in header] for result in results]))
+
+
+def prepared(folder: Path, work: Path, *, vectors: bool) -> qmd.Index:
+    """Return the index of the documents, created or updated."""
+    if not work.exists():
+        work.mkdir(parents=True)
+        shutil.copytree(folder / "docs", work / "docs")
+    index = qmd.open_index(work / "index.sqlite", progress=say)
+    if not index.config.collections:
+        index.add_collection(str(work / "docs"), folder.name)
+    index.update()
+    if vectors:
+        index.embed()
+    return index
+
+
+def measure(
+    index: qmd.Index, collection: str, mode: str, texts: dict[str, str], questions: Sequence[Question]
+) -> list[Result]:
+    """Ask all questions in one mode; return a result for each kind."""
+    found: dict[str, list[tuple[bool, bool, bool, float]]] = {}
+    for question in questions:
+        response = getattr(index, mode)(question.text, limit=10, passages=3)
+        milliseconds = sum(stage.milliseconds or 0.0 for stage in response.stages)
+        hit = response.hits[0] if response.hits else None
+        right = [False] * 2
+        if hit is not None and hit.path == question.file:
+            text = texts[hit.path]
+            passages = [_is_right(text, passage, question.spans) for passage in hit.passages]
+            right = [_is_right(text, hit.snippet, question.spans), any(passages)]
+        file = hit is not None and hit.path == question.file
+        found.setdefault(question.kind, []).append((file, right[0], right[1], milliseconds))
+    return [
+        Result(
+            collection,
+            mode,
+            kind,
+            len(rows),
+            _mean(row[0] for row in rows),
+            _mean(row[1] for row in rows),
+            _mean(row[2] for row in rows),
+            round(percentile([row[3] for row in rows], 0.5), 1),
+            round(percentile([row[3] for row in rows], 0.95), 1),
+        )
+        for kind, rows in found.items()
+    ]
+
+
+def _is_right(text: str, passage: qmd.Snippet, spans: Sequence[tuple[int, int]]) -> bool:
+    starts = [0]
+    for line in text.split("\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    start = text.find(passage.text, starts[passage.first_line - 1])
+    low, high = starts[passage.line - 1], starts[passage.line]
+    end = start + len(passage.text)
+    for first, last in spans:
+        if low < last and first < high - 1:
+            return True
+        if start >= 0 and 2 * (min(end, last) - max(start, first)) > end - start:
+            return True
+    return False
+
+
+def _mean(values: Iterable[bool]) -> float:
+    values = [*values]
+    return round(sum(values) / len(values), 3)
+
+
+def _measured(results: Iterable[Result]) -> set[tuple[str, str]]:
+    return {(result.collection, result.mode) for result in results}
+
+
+def _earlier(path: Path | None) -> list[Result]:
+    """Return the results that a run of the same code has written."""
+    if path is None or not path.exists():
+        return []
+    data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if data["machine"]["code"] != code_state(measured_parts(path.stem) or ("",)):
+        return []
+    return [convert(row, Result) for row in data["sections"]]
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
+    parser.add_argument("--modes", default="search,query", type=lambda value: value.split(","))
+    parser.add_argument("--work", type=Path, default=Path("bench-work/sections"), help="folder of the indexes")
+    parser.add_argument("--every", type=int, default=1, help="use each Nth question (1)")
+    parser.add_argument("--json", type=Path, help="write the results to this file, and keep those in it")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

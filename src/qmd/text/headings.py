@@ -1,0 +1,143 @@
+"""The sections of a text as a field of its windows: the words and the numbers of their headings."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from heapq import nlargest
+from itertools import accumulate, chain
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from qmd.text.blocks import blocks, front_matter_end
+from qmd.text.highlight import Highlighter
+from qmd.text.numbers import Number, first_number, numbered_lines
+from qmd.text.outline import MAX_TITLE
+from qmd.text.rarity import inverse_frequency
+
+#: The weight of a heading above, relative to the own heading of a section.
+ABOVE = 0.5
+#: The weight of a number that was asked for, relative to the whole query.
+NUMBER = 1.5
+#: The level of a section that is no heading: below all headings, and by the parts of its number.
+_LINES = 7
+#: How many sections are among the best.
+_BEST = 8
+
+
+class Heading(NamedTuple):
+    """The beginning of a section: its place, level, words as they are written, and number."""
+
+    start: int
+    level: int
+    words: str
+    number: Number | None
+
+
+class Matched(NamedTuple):
+    """A section whose heading, or one above, matches the query: [start, end), and the weight of the terms.
+
+    `number` is how much a number of the query is its own, 0..1.
+    """
+
+    start: int
+    end: int
+    weight: float
+    number: float
+
+    def share(self, total: float) -> float:
+        """Return the weight relative to that of the whole query, which is `total`."""
+        return self.weight / total + NUMBER * self.number
+
+
+def headings(text: str) -> list[Heading]:
+    """Return the beginnings of all sections of a text, in order: headings, and paragraphs with a number."""
+    found: list[Heading] = []
+    code: list[tuple[int, int]] = []
+    for block in blocks(text, front_matter_end(text)):
+        if block.kind == "heading":
+            words = block.content[:MAX_TITLE]
+            found.append(Heading(block.start, block.level, words, first_number(words)))
+        elif block.kind in ("fence", "raw"):
+            code.append((block.start, block.end))
+    starts = {heading.start for heading in found}
+    lines = [
+        Heading(at, _LINES + number.value.count("."), words, number)
+        for at, words, number in numbered_lines(text)
+        if at not in starts and not _is_within(code, at)
+    ]
+    return sorted([*found, *lines]) if lines else found
+
+
+def _is_within(spans: list[tuple[int, int]], at: int) -> bool:
+    place = bisect_right(spans, (at, math.inf)) - 1
+    return place >= 0 and at < spans[place][1]
+
+
+class Sections(Struct, frozen=True):
+    """The sections whose headings match a query.
+
+    Attributes:
+        matched: All of them, in order.
+        best: The few with the highest weights, which are passages even without a word of the query.
+        named: The terms of numbers of the query that sections have. Elsewhere in the text they only refer to these.
+    """
+
+    matched: tuple[Matched, ...] = ()
+    best: tuple[Matched, ...] = ()
+    named: frozenset[str] = frozenset()
+
+
+def match_sections(text: str, highlighter: Highlighter, span: tuple[int, int]) -> Sections:
+    """Return the sections that begin in a span and whose headings match the query, each without those below it.
+
+    A term that is in or above all headings, such as those of a title, tells no sections apart.
+    """
+    all_headings = [heading for heading in headings(text) if span[0] <= heading.start < span[1]]
+    numbers = [0.0] * len(all_headings)
+    named = set[str]()
+    for name in highlighter.numbers:
+        for at, heading in enumerate(all_headings):
+            if heading.number is not None and (likeness := name.number.likeness(heading.number)):
+                numbers[at] = max(numbers[at], name.sure * likeness)
+                named |= name.terms
+    own = _own_terms(all_headings, highlighter, named)
+    if not any(own) and not any(numbers):
+        return Sections()
+    above: list[tuple[int, dict[str, float], float]] = []
+    fields: list[dict[str, float]] = []  # which part of its weight each term counts
+    numbered: list[float] = []
+    for heading, terms, number in zip(all_headings, own, numbers, strict=True):
+        above = [entry for entry in above if entry[0] < heading.level]
+        field = {term: ABOVE for _, others, _ in above for term in others}
+        fields.append(field | dict.fromkeys(terms, 1.0))
+        numbered.append(max(number, ABOVE * max((other for *_, other in above), default=0.0)))
+        above.append((heading.level, terms, number))
+    weights = {term: weight for terms in own for term, weight in terms.items()}
+    for term, frequency in Counter(chain.from_iterable(fields)).items():
+        weights[term] += inverse_frequency(frequency, len(fields))
+        weights[term] *= 1 - (frequency - 1) / len(fields)
+    starts = [heading.start for heading in all_headings]
+    matched = tuple(
+        Matched(start, end, sum(part * weights[term] for term, part in field.items()), number)
+        for start, end, field, number in zip(starts, [*starts[1:], span[1]], fields, numbered, strict=True)
+        if field or number
+    )
+    best = nlargest(_BEST, matched, key=lambda each: (each.number, each.weight))
+    return Sections(matched, tuple(best), frozenset(named))
+
+
+def _own_terms(
+    all_headings: Sequence[Heading], highlighter: Highlighter, named: AbstractSet[str]
+) -> list[dict[str, float]]:
+    """Return the terms of the query in each heading with their weights, without those of its numbers."""
+    own: list[dict[str, float]] = [{} for _ in all_headings]
+    starts = [0, *accumulate(len(heading.words) + 2 for heading in all_headings)]
+    for low, _, term, weight in highlighter.find_all("\n\n".join(heading.words for heading in all_headings)):
+        if term not in named:
+            own[bisect_right(starts, low) - 1][term] = weight
+    return own
