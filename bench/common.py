@@ -44,7 +44,8 @@ _SERVING = (*_SEARCHING, "api", "engine/index.py", "server")
 _ALL = ("",)
 #: The folders and files of `qmd` that results depend on, by a pattern of their names. All, for other names.
 MEASURED: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("quality-*", "peers-*", "passages", "calibration", "pages", "in-process"), RANKING),
+    **dict.fromkeys(("quality-*", "peers-*", "calibration", "pages", "in-process"), RANKING),
+    **dict.fromkeys(("passages", "sections"), RANKING),
     "similar": RANKING,
     "packs": (*RANKING, "features/evidence"),
     "hooks": (*RANKING, "features/agents", "features/evidence"),

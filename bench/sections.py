@@ -2,10 +2,10 @@
 
     python bench/sections.py FOLDER... [--modes search,query] [--every N] [--work DIR] [--json OUT]
 
-Each FOLDER has `docs/` (long documents with numbered sections) and `questions.jsonl`: questions with their `kind`
-(number, heading, natural), `file` and `spans`, the [start, end) of each section that answers. A passage is right if
-more than half of it lies in such a section, or if its line does. Results in OUT of the same code are kept, so a run
-that was stopped goes on.
+Each FOLDER has `docs/` (long documents with numbered sections) and `questions.jsonl`: questions with their
+`kind` (number, heading, natural), `file` and `spans`, the [start, end) of the sections that answer. A passage
+is right if more than half of it is in such a section, or if its line is. Results in OUT of the same code
+are kept, so a run that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -151,7 +151,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
     parser.add_argument("--modes", default="search,query", type=lambda value: value.split(","))
-    parser.add_argument("--work", type=Path, default=Path("bench-work/sections"), help="folder of the indexes")
+    parser.add_argument(
+        "--work", type=Path, default=Path("bench-work/sections"), help="folder of the indexes"
+    )
     parser.add_argument("--every", type=int, default=1, help="use each Nth question (1)")
     parser.add_argument("--json", type=Path, help="write the results to this file, and keep those in it")
     return parser.parse_args()

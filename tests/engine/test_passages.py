@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -249,3 +250,72 @@ def test_snippet_shows_words_far_into_a_long_text(
     [hit] = index.search(query).hits
     assert last in hit.snippet.text
     assert abs(hit.line - (len(lines) - 98)) <= 3
+
+
+#: Long documents whose sections have numbers, by their names, and queries with the line to show.
+NUMBERED = {
+    "gesetz.md": "# Gesetz über Gärten\n\n"
+    + "".join(
+        f"## § {number} Pflichten der Klasse {number}a\n\n(1) Die Pflichten nach § {number + 1} gelten auch "
+        f"für § {number + 2} entsprechend, soweit öffentliche Gärten betroffen sind. {'Näheres. ' * 30}\n\n"
+        for number in range(1, 40)
+    ),
+    "standard.md": "# STD 7000: Garden Transport\n\n"
+    + "".join(
+        f"## {chapter}. Chapter of roots {'on paths ' * (chapter == 9)}\n\n"
+        f"See Section {chapter + 1}.1 of [STD7000].\n\n"
+        + "".join(f"### {chapter}.{part}. Soil\n\nA sender sends. {FILLER[:600]}\n\n" for part in (1, 2, 3))
+        for chapter in range(1, 13)
+    )
+    + f"## Appendix A. Examples\n\n{FILLER[:500]}\n\n## Appendix B. Changes\n\n{FILLER[:500]}\n",
+    "民法.md": "".join(
+        f"第{number}条　花园的所有人应当依照第{other}条的规定保护树木。{'树木属于花园。' * 20}\n"
+        for number, other in [
+            *zip("一二三四五六七八九", "二三四五六七八九一", strict=True),
+            ("一千零七十七", "十"),
+        ]
+    ),
+    "novel.txt": "".join(
+        f"CHAPTER {number}\n\nThe gardener of chapter {number} went home. {FILLER[:900]}\n\n"
+        for number in ("I", "II", "III", "IV", "V", "VI")
+    ),
+    "recipes.md": f"# Recipes\n\n{FILLER[:900]}\n\n## Plum cake\n\n"
+    + "".join(f"{number}. Step of the cake\n" for number in range(1, 30))
+    + f"\nBake 12 plums in section 4 of the oven.\n\n{FILLER[:900]}\n",
+}
+
+
+@pytest.fixture(scope="module")
+def numbered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[qmd.Index]:
+    folder = tmp_path_factory.mktemp("numbered")
+    for name, text in NUMBERED.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    with qmd.open_index(str(folder.parent / f"{folder.name}.sqlite")) as index:
+        index.add_collection(str(folder), "notes", pattern="**/*.{md,txt}")
+        index.update()
+        yield index
+
+
+@pytest.mark.parametrize(
+    ("query", "file", "line"),
+    [
+        ("§ 17 gesetz gärten", "gesetz.md", "## § 17 Pflichten"),
+        ("Paragraph 23 Gesetz Gärten", "gesetz.md", "## § 23 Pflichten"),
+        ("STD 7000 section 9.1", "standard.md", "### 9.1. Soil"),
+        ("STD 7000 section 11", "standard.md", "## 11. Chapter"),
+        ("STD 7000 roots paths", "standard.md", "## 9. Chapter of roots on paths"),
+        ("standard appendix B", "standard.md", "## Appendix B."),
+        ("民法第七条", "民法.md", "第七条　"),
+        ("民法第1077条", "民法.md", "第一千零七十七条　"),
+        ("novel chapter 4", "novel.txt", "CHAPTER IV"),
+        ("gardener chapter iii", "novel.txt", "The gardener of chapter III"),
+        ("plum cake section 4", "recipes.md", "Bake 12 plums in section 4"),
+        ("bake 12 plums", "recipes.md", "Bake 12 plums"),
+    ],
+)
+def test_number_of_a_section_shows_that_section(
+    numbered: qmd.Index, query: str, file: str, line: str
+) -> None:
+    hit = numbered.search(query).hits[0]
+    assert hit.path == file
+    assert NUMBERED[file].split("\n")[hit.line - 1].startswith(line)

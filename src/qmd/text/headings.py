@@ -84,19 +84,18 @@ class Sections(Struct, frozen=True):
     Attributes:
         matched: All of them, in order.
         best: The few with the highest weights, which are passages even without a word of the query.
-        named: The terms of numbers of the query that sections have. Elsewhere in the text they only refer to these.
+        named: The terms of the numbers of the query that sections have. Elsewhere they only refer to these.
+        common: The terms in or above all headings, such as those of a title, which every section is about.
     """
 
     matched: tuple[Matched, ...] = ()
     best: tuple[Matched, ...] = ()
     named: frozenset[str] = frozenset()
+    common: frozenset[str] = frozenset()
 
 
 def match_sections(text: str, highlighter: Highlighter, span: tuple[int, int]) -> Sections:
-    """Return the sections that begin in a span and whose headings match the query, each without those below it.
-
-    A term that is in or above all headings, such as those of a title, tells no sections apart.
-    """
+    """Return the sections that begin in a span and whose headings match the query."""
     all_headings = [heading for heading in headings(text) if span[0] <= heading.start < span[1]]
     numbers = [0.0] * len(all_headings)
     named = set[str]()
@@ -118,9 +117,12 @@ def match_sections(text: str, highlighter: Highlighter, span: tuple[int, int]) -
         numbered.append(max(number, ABOVE * max((other for *_, other in above), default=0.0)))
         above.append((heading.level, terms, number))
     weights = {term: weight for terms in own for term, weight in terms.items()}
-    for term, frequency in Counter(chain.from_iterable(fields)).items():
+    frequencies = Counter(chain.from_iterable(fields))
+    for term, frequency in frequencies.items():
         weights[term] += inverse_frequency(frequency, len(fields))
+        # The more sections a heading is above, the less it tells them apart.
         weights[term] *= 1 - (frequency - 1) / len(fields)
+    common = frozenset(term for term, frequency in frequencies.items() if frequency == len(fields))
     starts = [heading.start for heading in all_headings]
     matched = tuple(
         Matched(start, end, sum(part * weights[term] for term, part in field.items()), number)
@@ -128,7 +130,7 @@ def match_sections(text: str, highlighter: Highlighter, span: tuple[int, int]) -
         if field or number
     )
     best = nlargest(_BEST, matched, key=lambda each: (each.number, each.weight))
-    return Sections(matched, tuple(best), frozenset(named))
+    return Sections(matched, tuple(best), frozenset(named), common)
 
 
 def _own_terms(

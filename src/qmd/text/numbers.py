@@ -6,7 +6,6 @@ not the chapter with its number, but a number without a word may be any.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -14,12 +13,12 @@ from typing import NamedTuple
 from qmd.text import tokens
 from qmd.text.regex import lazy
 
-#: The words for parts of a document by kind, and the units that follow a number in Chinese, Japanese and Korean.
+#: The words for parts of a document by kind, and the units after a number in Chinese, Japanese and Korean.
 _KINDS = {
     "§": ("§§ § paragraph paragraphs paragraf paragrafo párrafo", ""),
     "section": (
-        "section sections sect sec abschnitt clause sección seccion sezione seção secção sectie avsnitt afsnit"
-        " rozdział раздел",
+        "section sections sect sec abschnitt clause sección seccion sezione seção secção sectie avsnitt"
+        " afsnit rozdział раздел",
         "节節절",
     ),
     "article": ("article articles art artikel artículo articulo articolo artigo artykuł статья", "条條조"),
@@ -31,13 +30,15 @@ _KINDS = {
     "book": ("book buch livre libro livro boek книга", "卷巻"),
     "title": ("title titel titre título titulo titolo", ""),
     "appendix": (
-        "appendix annex annexe anhang anlage anexo apéndice apêndice allegato bilaga bijlage bilag vedlegg liite"
-        " załącznik приложение 附录 附錄 附件 付録 附属書 부록",
+        "appendix annex annexe anhang anlage anexo apéndice apêndice allegato bilaga bijlage bilag vedlegg"
+        " liite załącznik приложение 附录 附錄 附件 付録 附属書 부록",
         "",
     ),
 }
 _KIND_OF = {word: kind for kind, (words, units) in _KINDS.items() for word in (*words.split(), *units)}
-_WORDS = "|".join(sorted((word for words, _ in _KINDS.values() for word in words.split()), key=len, reverse=True))
+_WORDS = "|".join(
+    sorted((word for words, _ in _KINDS.values() for word in words.split()), key=len, reverse=True)
+)
 _UNITS = "".join(units for _, units in _KINDS.values())
 _HAN = {**{digit: value for value, digit in enumerate("零一二三四五六七八九")}, "〇": 0, "两": 2, "兩": 2}
 _HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
@@ -46,14 +47,16 @@ _HAN_NUMBER = rf"(?:{_HAN_WORD}|[0-9０-９]{{1,9}})"
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _GAP = r"[ \t\u00a0\u3000]{0,3}"
 _END = r"(?![^\W_])"
-_DIGITS = r"[0-9]{1,9}(?:\.[0-9]{1,9}){0,8}[a-z]?"
+_DIGITS = r"[0-9]{1,9}(?:\.[0-9]{1,9})*+[a-z]?"
 _LETTERED = r"[A-Z](?:\.[0-9]{1,9}){1,8}"
 _NAMED = (
     rf"(?<![^\W_])(?P<word>(?i:{_WORDS}))\.?{_GAP}(?P<value>"
-    rf"(?:{_LETTERED}|[A-Z]\.?[ ]?[0-9]{{1,9}}(?:-[0-9]{{1,9}}){{0,4}}|{_DIGITS}|[IVXLC]{{1,9}}|[ivxlc]{{2,9}}|[ivx]"
-    rf"|[A-Z]){_END}|{_HAN_WORD})"
+    rf"(?:{_LETTERED}|[A-Z]\.?[ ]?[0-9]{{1,9}}(?:-[0-9]{{1,9}}){{0,4}}|{_DIGITS}|[IVXLC]{{1,9}}"
+    rf"|[ivxlc]{{2,9}}|[ivx]|[A-Z]){_END}|{_HAN_WORD})"
 )
-_COUNTED = rf"[第제]{_GAP}(?P<count>{_HAN_NUMBER}){_GAP}(?P<unit>[{_UNITS}])(?:[之のノ의](?P<more>{_HAN_NUMBER}))?"
+_COUNTED = (
+    rf"[第제]{_GAP}(?P<count>{_HAN_NUMBER}){_GAP}(?P<unit>[{_UNITS}])(?:[之のノ의](?P<more>{_HAN_NUMBER}))?"
+)
 #: The number at the beginning of a heading, which may have no word.
 _FIRST = lazy(
     rf"[ \t\u00a0\u3000*_\[(（【]{{0,8}}(?:{_NAMED}|{_COUNTED}|(?P<bare>{_LETTERED}{_END}|{_DIGITS}{_END}"
@@ -68,7 +71,9 @@ _PARAGRAPH = lazy(
     rf"\n\n(?=[^a-z\s#>|(-])(?P<mark>\*{{0,3}})(?:{_NAMED}|(?P<bare>(?:{_LETTERED}"
     r"|[0-9]{1,9}(?:\.[0-9]{1,9}){1,8})(?=\.?[ \t]+\S)))(?P<rest>[^\n]{0,120})"
 )
-_COUNTED_LINE = lazy(rf"\n(?P<mark>[ \t\u3000*]{{0,8}}+){_COUNTED}(?P<rest>(?:[\s（(【*:：][^\n]{{0,120}})?)(?!\w)")
+_COUNTED_LINE = lazy(
+    rf"\n(?P<mark>[ \t\u3000*]{{0,8}}+){_COUNTED}(?P<rest>(?:[\s（(【*:：][^\n]{{0,120}})?)(?!\w)"
+)
 #: A sentence goes on with a small letter: "Section 5 describes".
 _SENTENCE = lazy(r"\*{0,3},?[ \t]+[a-zß-ÿ]|[ \t]+[0-9]")
 #: How much a number counts that states no kind, and one in a query that may be something else.
@@ -78,7 +83,7 @@ _ALONE = 100
 
 
 class Number(NamedTuple):
-    """The number of a section in the form in which numbers are compared, and its kind; "" if it states none."""
+    """The number of a section in the form in which it is compared, and its kind; "" if it states none."""
 
     value: str
     kind: str = ""
@@ -123,8 +128,8 @@ def first_number(heading: str) -> Number | None:
 def numbered_lines(text: str) -> Iterator[tuple[int, str, Number]]:
     """Yield the sections of a text that begin with a number and have no heading: place, words, number.
 
-    They are paragraphs with a word and a number (`§ 5`, `Art. 5`), lines with `第…条`, and lines that stand alone
-    with a number of several parts. The words are those of the line, if it stands alone.
+    They are paragraphs with a word and a number (`§ 5`, `Art. 5`), lines with `第…条`, and lines that stand
+    alone with a number of several parts. The words are those of the line, if it stands alone.
     """
     patterns = [_PARAGRAPH, *([_COUNTED_LINE] if "第" in text or "제" in text else ())]
     for pattern in patterns:
@@ -156,7 +161,9 @@ def _value(written: str, kind: str) -> str:
     # `L. 121-1` is `L121-1`, and `B.2` is `B2`.
     first, *parts = written.lower().replace(" ", "").split(".")
     parts = [part.lstrip("0") or part for part in (first, *parts) if part]
-    return "".join(parts[:2]) + "".join(f".{part}" for part in parts[2:]) if first.isalpha() else ".".join(parts)
+    return (
+        "".join(parts[:2]) + "".join(f".{part}" for part in parts[2:]) if first.isalpha() else ".".join(parts)
+    )
 
 
 def _roman(written: str) -> int:

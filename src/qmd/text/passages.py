@@ -90,7 +90,10 @@ def find_windows(text: str, highlighter: Highlighter, span: tuple[int, int]) -> 
         frequencies = Counter(chain.from_iterable(terms for terms, *_ in blocks))
         # A term that occurs in a block occurs in one or two of its windows.
         count = (end - start) // _SPACED
-        idf = {term: inverse_frequency(frequencies[term], count) + highlighter.weight(term) for term in frequencies}
+        idf = {
+            term: inverse_frequency(frequencies[term], count) + highlighter.weight(term)
+            for term in frequencies
+        }
         blocks.sort(
             key=lambda block: (
                 -len(highlighter.quoted & block[0].keys()),
@@ -122,7 +125,15 @@ def find_windows(text: str, highlighter: Highlighter, span: tuple[int, int]) -> 
         for each, nearby in zip(found, _nearby(text, found), strict=True)
     ]
     if sections.matched:
-        windows = _under_headings(text, windows, sections, total)
+        common = {term: weight for term, weight in weights.items() if term in sections.common}
+        windows = [
+            replace(
+                window,
+                heading=sum(weight for term, weight in common.items() if term not in each.terms) / total,
+            )
+            for window, each in zip(windows, found, strict=True)
+        ]
+        windows = _under_headings(text, windows, sections, total, sum(common.values()) / total)
     return sorted(
         windows,
         key=lambda window: (-window.quoted, -round(window.share + window.heading, 9), window.start),
@@ -130,9 +141,12 @@ def find_windows(text: str, highlighter: Highlighter, span: tuple[int, int]) -> 
 
 
 def _under_headings(
-    text: str, windows: Iterable[Window], sections: Sections, total: float
+    text: str, windows: Iterable[Window], sections: Sections, total: float, common: float
 ) -> list[Window]:
-    """Return the windows with the weight of their headings, and the first ones below the best headings."""
+    """Return the windows with the weight of their headings, and the first ones below the best headings.
+
+    `total` is the weight of the query, and `common` the share of it that all sections are about.
+    """
     matched = sections.matched
     starts = [each.start for each in matched]
     changed: list[Window] = []
@@ -143,22 +157,23 @@ def _under_headings(
         if best is not None:
             # What is before a heading is no part of its section.
             start = max(window.start, best.start)
-            window = replace(window, start=start, heading=best.share(total))
+            window = replace(window, start=start, heading=window.heading + best.share(total))
         changed.append(window)
     covered = {window.start for window in changed}
     for each in sections.best:
         for low, high in divide(text, each.start, min(each.end, each.start + _BLOCK))[:2]:
             if low not in covered:
-                changed.append(Window(low, high, heading=each.share(total)))
+                changed.append(Window(low, high, heading=common + each.share(total)))
     return changed
 
 
 def best_place(text: str, window: Window, highlighter: Highlighter) -> int:
     """Return the first match in the line of a window that has most of the query; its start if none has.
 
-    It is also the start if the window is in a single line, because only the line of the place is shown.
+    It is also the start if the window is in a single line, because only the line of the place is shown, and
+    if its heading has all that was asked for.
     """
-    if text.find("\n", window.start, window.end) < 0:
+    if window.heading >= 1.0 or text.find("\n", window.start, window.end) < 0:
         return window.start
     lines: dict[int, tuple[int, dict[str, float]]] = {}
     for low, _, term, weight in highlighter.find_all(text[window.start : window.end]):
@@ -251,5 +266,3 @@ def _glance(
         glanced = highlighter.glance([text[low:high] for low, high in spans])
         found += [(terms, *span) for terms, span in zip(glanced, spans, strict=True)]
     return found
-
-
