@@ -7,7 +7,6 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from heapq import nlargest
 from itertools import accumulate, chain
 from typing import NamedTuple
 
@@ -17,7 +16,6 @@ from qmd.text.blocks import blocks, front_matter_end
 from qmd.text.highlight import Highlighter
 from qmd.text.numbers import Number, first_number, numbered_lines
 from qmd.text.outline import MAX_TITLE
-from qmd.text.rarity import inverse_frequency
 
 #: The weight of a heading above, relative to the own heading of a section.
 ABOVE = 0.5
@@ -27,6 +25,11 @@ NUMBER = 1.5
 _LINES = 7
 #: How many sections are among the best.
 _BEST = 8
+
+
+def inverse_frequency(frequency: float, count: int) -> float:
+    """Return the inverse frequency of a term among `count` parts of a text, as BM25 has it."""
+    return math.log1p((max(0.0, count - frequency) + 0.5) / (frequency + 0.5))
 
 
 class Heading(NamedTuple):
@@ -129,7 +132,7 @@ def match_sections(text: str, highlighter: Highlighter, span: tuple[int, int]) -
         for start, end, field, number in zip(starts, [*starts[1:], span[1]], fields, numbered, strict=True)
         if field or number
     )
-    best = nlargest(_BEST, matched, key=lambda each: (each.number, each.weight))
+    best = sorted(matched, key=lambda each: (-each.number, -each.weight))[:_BEST]
     return Sections(matched, tuple(best), frozenset(named), common)
 
 

@@ -18,9 +18,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from qmd.text.headings import Sections, match_sections
+from qmd.text.headings import Sections, inverse_frequency, match_sections
 from qmd.text.highlight import Highlighter
-from qmd.text.rarity import inverse_frequency
 from qmd.text.regex import lazy
 from qmd.types import Window
 
