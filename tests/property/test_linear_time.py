@@ -17,7 +17,7 @@ from qmd.features.evidence.verbatim import Words
 from qmd.features.formats import asciidoc, org, rst
 from qmd.features.page import markdown
 from qmd.sources.read import RawBytes
-from qmd.text import budget, cutting, extraction, front_matter, outline
+from qmd.text import budget, extraction, front_matter, outline
 from qmd.text.blocks import fences
 from qmd.text.highlight import Highlighter
 from qmd.text.query import parse
@@ -119,7 +119,7 @@ def _file(module: Any) -> Callable[[str], object]:
         pytest.param(_cited, id="citations"),
         pytest.param(Words, id="words"),
         pytest.param(budget.count, id="tokens"),
-        pytest.param(lambda text: [*cutting.cuts(text, fences(text))], id="cuts"),
+        pytest.param(lambda text: [*budget.cuts(text, fences(text))], id="cuts"),
     ],
 )
 @given(_PARTS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import datetime
 
 from qmd.text.regex import lazy
 from qmd.text.uris import to_uri
@@ -49,8 +50,6 @@ def human_size(size: int) -> str:
 
 def local_time(moment: str) -> str:
     """Return an ISO 8601 time in the local time zone, to the minute."""
-    from datetime import datetime
-
     time = datetime.fromisoformat(moment)
     with suppress(OverflowError, ValueError, OSError):  # near the ends of the calendar
         time = time.astimezone()

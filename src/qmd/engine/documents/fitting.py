@@ -14,7 +14,7 @@ from qmd.engine.documents.pages import Page, Pages, Skipped
 from qmd.errors import TokensError
 from qmd.text import budget
 from qmd.text.blocks import fences, fences_of_part
-from qmd.text.cutting import cuts, line_ends
+from qmd.text.budget import cuts, line_ends
 from qmd.text.wording import plural, visible
 from qmd.types import Hit, SearchResponse, Snippet
 

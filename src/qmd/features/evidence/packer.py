@@ -21,7 +21,7 @@ from qmd.features.evidence.questions import questions
 from qmd.features.evidence.types import Pack, PackedPassage
 from qmd.store.base import Store
 from qmd.text import budget
-from qmd.text.cutting import cuts
+from qmd.text.budget import cuts
 from qmd.text.digest import passage_hash
 from qmd.text.outline import sections
 from qmd.text.query import LexicalQuery
