@@ -14,6 +14,10 @@ from qmd.text.globs import Matcher, compile_globs
 from qmd.types import Collection
 
 VENDOR_FOLDERS = frozenset({"node_modules", ".git", ".cache", "vendor", "dist", "build"})
+#: Folders in which programs keep former versions and what was deleted, by the end of their path. Most others
+#: are hidden, such as `.trash` of Obsidian.
+BACKUP_FOLDERS = ("logseq/bak", "logseq/version-files", "$RECYCLE.BIN", "#recycle", "@eaDir")
+_BACKUPS = tuple(f"/{folder}" for folder in BACKUP_FOLDERS)
 
 
 class _Ignore(Struct, frozen=True):
@@ -46,7 +50,12 @@ class Rules:
 
     def folder_excluded(self, name: str, path: str) -> bool:
         """Return whether the folder `path`, with the last segment `name`, is excluded with its content."""
-        return name[0] == "." or name in VENDOR_FOLDERS or self._ignored(path, True) is not None
+        return (
+            name[0] == "."
+            or name in VENDOR_FOLDERS
+            or f"/{path}".endswith(_BACKUPS)
+            or self._ignored(path, True) is not None
+        )
 
     def path_excluded(self, folder: str) -> bool:
         """Return whether the folder, or one above it, is excluded with its content."""
@@ -77,6 +86,8 @@ class Rules:
             parent += folder
             if folder in VENDOR_FOLDERS:
                 return Exclusion(f"folder '{folder}' is always excluded")
+            if f"/{parent}".endswith(_BACKUPS):
+                return Exclusion(f"folder '{parent}' has former versions and deleted files")
             if folder.startswith("."):
                 return Exclusion(f"hidden folder '{folder}'")
             if glob := self._ignored(parent, True):

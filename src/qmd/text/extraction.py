@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from qmd.text import front_matter, links, properties
+from qmd.text import body_properties, front_matter, links, properties
 from qmd.text.blocks import blocks
-from qmd.text.front_matter import FrontMatter
+from qmd.text.link_targets import page_name
 from qmd.text.outline import heading_text, one_line
 from qmd.text.predicates import OF_FILE
 from qmd.text.regex import lazy
@@ -54,12 +54,20 @@ def extract(text: str, path: str) -> Extracted:
         path: The path of the file, for its name and suffix.
     """
     head = front_matter.of(text)
+    stated = one_line(head.stated.get("title", ""))
+    fields = dict(head.fields)
+    if not path.lower().endswith(".org"):
+        text = body_properties.without_own_lines(text, head.body)
+        fields, named = body_properties.add_properties(fields, text, head.body)
+        if named := one_line(named):  # the name of the page for links as well
+            stated = stated or named
+            fields["alias"] = (*fields.get("alias", ()), named)
     inline = links.find(text, head.body)
-    fields = properties.interpreted(head.fields)
+    fields = properties.interpreted(fields)
     tags = dict.fromkeys((*map(str, fields.get("tag", ())), *inline.tags))
     if tags:
         fields["tag"] = tuple(tags)
-    title = _title(text, path, head) or file_title(path)
+    title = _title(text, path, head.body, stated) or file_title(path)
     return Extracted(
         text,
         title,
@@ -69,8 +77,8 @@ def extract(text: str, path: str) -> Extracted:
     )
 
 
-def _title(text: str, path: str, head: FrontMatter) -> str:
-    """Return the title that a text states; "" if there is none."""
+def _title(text: str, path: str, start: int, stated: str) -> str:
+    """Return the title that a text states, as a property or as a heading; "" if there is none."""
     stem, _, suffix = path.rpartition("/")[2].rpartition(".")
     suffix = suffix.lower() if stem else ""
     if suffix in _HASH_COMMENTS:
@@ -78,9 +86,9 @@ def _title(text: str, path: str, head: FrontMatter) -> str:
     if suffix == "org":
         headline = _ORG_TITLE.search(text) or _ORG_HEADLINE.search(text)
         return one_line(headline[1]) if headline else ""
-    if title := one_line(head.stated.get("title", "")):
-        return title
-    title = heading_text(_first_heading(text, head.body))
+    if stated:
+        return stated
+    title = heading_text(_first_heading(text, start))
     return "" if title.removeprefix("📝").strip().lower() == "notes" else title
 
 
@@ -129,7 +137,7 @@ def _has_no_prose(above: str) -> bool:
 def file_title(path: str) -> str:
     """Return the name of a file without its suffix, in one line."""
     name = path.rpartition("/")[2]
-    return one_line(name.rpartition(".")[0] or name) or one_line(name)
+    return one_line(page_name(name.rpartition(".")[0] or name)) or one_line(name)
 
 
 def _unique(values: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -170,7 +178,7 @@ def searched_title(title: str, fields: Mapping[str, tuple[Value, ...]], path: st
     """Return the title, the aliases and the name of the file, a line each, as they are searched."""
     # The store keeps the first of aliases that differ in case alone, and searches follow from it.
     aliases = _unique(fields.get("alias", ()))
-    names = [title, *sorted(alias for alias in aliases if isinstance(alias, str))]
+    names = [title, *sorted(alias for alias in aliases if isinstance(alias, str) and alias != title)]
     file = file_title(path)
     if index_form(file) not in map(index_form, names):
         names.append(file)

@@ -264,6 +264,8 @@ def _entries(root: Any, result: FrontMatter) -> Iterator[_Entry]:
             name = prefix + key
             if len(name) > MAX_KEY_LENGTH:
                 result.omitted.append(f"field {name[:MAX_KEY_LENGTH]}...: a name of {len(name)} characters")
+            elif node.id == "sequence" and any(item.id == "mapping" for item in node.value):
+                yield from listed(node, name, depth)
             elif node.id != "mapping":
                 values = tuple(items(node, name))
                 if values:
@@ -275,15 +277,21 @@ def _entries(root: Any, result: FrontMatter) -> Iterator[_Entry]:
                 inner = "" if name == "qmd.metadata" else f"{name}."
                 yield from entries(node, inner, depth + 1)
 
+    def listed(node: Any, name: str, depth: int) -> Iterator[_Entry]:
+        """Yield the values of a list of mappings by name: `authors.name` of several authors."""
+        for item in node.value if depth < _MAX_DEPTH else ():
+            if item.id == "mapping":
+                yield from entries(item, f"{name}.", depth + 1)
+
     def items(node: Any, name: str) -> Iterator[Value]:
-        listed = node.id == "sequence"
-        for item in node.value if listed else [node]:
+        is_list = node.id == "sequence"
+        for item in node.value if is_list else [node]:
             result.room -= 1
             if result.room < 0:
                 result.omitted.append(f"field {name}: the front matter has too many values")
                 return
             # An author is a name, and no link.
-            if (linked := _wikilink(item) if listed else "") and field_name(name) != "author":
+            if (linked := _wikilink(item) if is_list else "") and field_name(name) != "author":
                 yield linked
                 continue
             if item.id != "scalar":
@@ -291,7 +299,7 @@ def _entries(root: Any, result: FrontMatter) -> Iterator[_Entry]:
                 return
             value = scalar(item.value, plain=not item.style)
             if value is not None:
-                if not listed and (stored := field_name(name)) in _STATED:
+                if not is_list and (stored := field_name(name)) in _STATED:
                     result.stated.setdefault(stored, item.value)
                 yield value
 

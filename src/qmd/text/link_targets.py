@@ -13,6 +13,16 @@ from qmd.text.values import fold
 _SUFFIXES = (".md", ".markdown")
 
 
+def page_name(name: str) -> str:
+    """Return the name of a page whose file Logseq has named: `a/b` for `a___b` and `a%2Fb`."""
+    if "___" not in name and "%" not in name:
+        return name
+    # Imported on use: it takes as long as all the rest of a scan without a change.
+    from urllib.parse import unquote
+
+    return unquote(name.replace("___", "/"))
+
+
 def target_name(target: str) -> str:
     """Return the key by which a target and the name of a document are compared: `a` for `notes/A.md#h`."""
     return _without_suffix(fold(split_fragment(target)[0])).rpartition("/")[2]
@@ -49,16 +59,16 @@ class LinkTargets(Struct):
         targets = cls()
         wanted = None if names is None else {*names, *(name + end for name in names for end in _SUFFIXES)}
         for path, aliases in documents:
-            if wanted is not None and not aliases and path.isascii():
+            if wanted is not None and not aliases and _is_plain(path):
                 # Most documents of a large collection are left out here, without more work.
                 name = path[path.rfind("/") + 1 :]
                 if name.lower() not in wanted:
                     continue
-            folded = fold(path)
-            named = {(name := folded.rpartition("/")[2]), _without_suffix(name)}
+            spellings = {fold(path), fold(page_name(path))}
+            named = {name for each in spellings for name in _with_and_without(each.rpartition("/")[2])}
             if names is not None and not aliases and named.isdisjoint(names):
                 continue
-            for key in {folded, _without_suffix(folded)}:
+            for key in {key for each in spellings for key in _with_and_without(each)}:
                 targets._paths.setdefault(key, []).append(path)
             for key in named:
                 targets._names.setdefault(key, []).append(path)
@@ -100,8 +110,17 @@ class LinkTargets(Struct):
         named = self._names.get(key.rpartition("/")[2], [])
         if "/" in key:
             ends = (f"/{key}", f"/{_without_suffix(key)}")
-            named = [path for path in named if f"/{_without_suffix(fold(path))}".endswith(ends)]
+            named = [path for path in named if f"/{_without_suffix(fold(page_name(path)))}".endswith(ends)]
         return named or self._aliases.get(key, [])
+
+
+def _is_plain(path: str) -> bool:
+    """Tell whether a path has no other spelling than that in lower case."""
+    return path.isascii() and "___" not in path and "%" not in path
+
+
+def _with_and_without(path: str) -> tuple[str, str]:
+    return path, _without_suffix(path)
 
 
 def _without_suffix(path: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 
 from qmd.text import dates
 from qmd.text.regex import lazy
@@ -41,6 +42,13 @@ due, duedate, deadline, scheduled, start, startdate, end, enddate, expires, expi
 validfrom, validuntil, reviewed, reviewdate, lastreviewed, nextreview, completed, completedon, closed,
 eventdate
 """
+#: Properties that name the author, the most telling first.
+_AUTHORS = """
+author, authorname, authorsname, authorliteral, authorsliteral, authordisplayname, by, byline, writer,
+creator, writtenby, dccreator, dctermscreator, autor, auteur, autore, 作者, 著者, 저자, автор
+"""
+#: Other names of a document, by which it is searched and linked.
+_ALIASES = "alias, sidebarlabel, linktitle, navtitle, navlabel, menutitle, shorttitle, 别名"
 #: Words that are also said of other things: values without a year are no dates.
 _OTHERS = frozenset(
     "published issued posted written edited changed modified updated revised data timestamp".split()
@@ -56,7 +64,13 @@ def _names(table: str) -> dict[str, int]:
     return {name.strip(): rank for rank, name in enumerate(table.split(","))}
 
 
-_RANKS = {"date": _names(_WRITTEN), CHANGED: _names(_CHANGED), "": _names(_DATES)}
+_RANKS = {
+    "date": _names(_WRITTEN),
+    CHANGED: _names(_CHANGED),
+    "": _names(_DATES),
+    "author": _names(_AUTHORS),
+    "alias": _names(_ALIASES),
+}
 
 
 @lru_cache(maxsize=2000)
@@ -72,7 +86,7 @@ def _role(name: str) -> tuple[str, int] | None:
 def is_dated(name: str) -> bool:
     """Tell whether a property of this name says when a text was written or changed."""
     known = _role(fold(name))
-    return known is not None and known[0] != ""
+    return known is not None and known[0] in ("date", CHANGED)
 
 
 def interpreted(fields: Mapping[str, tuple[Value, ...]]) -> dict[str, tuple[Value, ...]]:
@@ -83,10 +97,14 @@ def interpreted(fields: Mapping[str, tuple[Value, ...]]) -> dict[str, tuple[Valu
     found = dict(fields)
     stated: dict[str, tuple[int, str]] = {}
     unread: list[Value] = []
+    names: dict[str, dict[int, tuple[Value, ...]]] = {"author": {}, "alias": {}}
     for name, values in fields.items():
         if (known := _role(name)) is None:
             continue
         role, rank = known
+        if role in names:
+            names[role][rank] = tuple(str(shown(value)) for value in values if not isinstance(value, bool))
+            continue
         found[name] = tuple(map(as_date, values))
         if not role:
             continue
@@ -94,6 +112,7 @@ def interpreted(fields: Mapping[str, tuple[Value, ...]]) -> dict[str, tuple[Valu
             stated[role] = min(stated.get(role, (rank, read)), (rank, read))
         else:
             unread += _unread(name, values)
+    found |= _named(fields, names)
     found.pop("date", None)
     if written := stated.get("date") or stated.get(CHANGED):
         found["date"] = (written[1],)
@@ -102,6 +121,20 @@ def interpreted(fields: Mapping[str, tuple[Value, ...]]) -> dict[str, tuple[Valu
     if unread:
         found[UNREAD] = tuple(unread)
     return found
+
+
+def _named(
+    fields: Mapping[str, tuple[Value, ...]], names: Mapping[str, Mapping[int, tuple[Value, ...]]]
+) -> Iterator[tuple[str, tuple[Value, ...]]]:
+    """Yield the authors and aliases of a text: the first property with an author, and all aliases."""
+    authors = names["author"]
+    given, family = fields.get("author.name.given", ()), fields.get("author.name.family", ())
+    if authors:
+        yield "author", authors[min(authors)]
+    elif given and len(given) == len(family):
+        yield "author", tuple(f"{first} {last}" for first, last in zip(given, family, strict=True))
+    if aliases := names["alias"]:
+        yield "alias", tuple(dict.fromkeys(chain.from_iterable(aliases[rank] for rank in sorted(aliases))))
 
 
 def omissions(fields: Mapping[str, tuple[Value, ...]]) -> Iterator[str]:

@@ -52,6 +52,7 @@ WORDS: Mapping[StateName, str] = {
 REPLACED_BY = (
     *(
         "superseded by ",
+        "superceded by ",
         "superseded with ",
         "replaced by ",
         "obsoleted by ",
@@ -86,6 +87,7 @@ STATE_FIELDS: Mapping[str, StateRole] = {
         if word not in ("done", "legacy")
     },
     "published": "not_flag",
+    "expirydate": "valid_until",
     **{key.replace("_", gap): role for key, role in STATE_KEYS.items() for gap in ("_", "-", " ")},
 }
 

@@ -10,7 +10,7 @@ from qmd.engine.documents.references import References
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
 from qmd.store.base import Store
-from qmd.text.link_targets import LinkTargets, names_of, target_name
+from qmd.text.link_targets import LinkTargets, names_of, page_name, target_name
 from qmd.text.uris import split_fragment
 from qmd.text.values import shown
 from qmd.types import Document, Link, ResolvedLink
@@ -63,7 +63,8 @@ class Links:
         aliases = map(shown, self._store.fields.of([document.id]).get(document.id, {}).get("alias", ()))
         # Only links with one of its names can lead to a document.
         file_name = document.path.rpartition("/")[2]
-        names = {target_name(name) for name in (file_name, *aliases)} | {file_name.casefold()}
+        names = {target_name(name) for name in (file_name, page_name(file_name), *aliases)}
+        names |= {file_name.casefold()}
         sources = self._store.fields.linking(document.collection, sorted(names))
         if not sources:
             return []

@@ -220,8 +220,9 @@ class _Writer:
                 )
                 forget(self._db, identity, identity)
                 changed = (title, previous) != (source.title, content)
-                # The text of another format than Markdown does not say which aliases it has.
-                if changed or fields["format"] != (MARKDOWN,):
+                # The text of another format than Markdown does not say which aliases it has, and of Markdown
+                # another version may have read others.
+                if changed or "alias" in fields or fields["format"] != (MARKDOWN,):
                     self._forms[identity] = form
                     self._db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
                 self.updated += changed
