@@ -55,6 +55,7 @@ _HEAD_LINE = lazy(
     r"(?:[*_]{0,2}:(?!:)[*_]{0,2}[ \t]*+|[*_]{2}[ \t]++)(?P<value>[^\n]*+)"
     r"|\|[ \t]*+[*_]{0,2}(?P<cell>[^\W\d_][\w ]{0,30}?)[*_]{0,2}[ \t]*+\|[ \t]*+(?P<text>[^|\n]++)\|"
 )
+_STATUS_PARTS = ("tatu", "TATU", "Stand", "STAND", "stad", "stato", "状")
 _STATUS_HEADING = lazy(
     r"^\#{1,6}[ \t]++(?:\d+\.?[ \t]++)?(?:status|stand|statut|estado|stato|状态|状態)[ \t#:]*+$", re.I | re.M
 )
@@ -137,8 +138,12 @@ def _properties(text: str, start: int) -> Iterator[tuple[str, str, bool]]:
 
 
 def _head(text: str, start: int) -> Iterator[tuple[str, str]]:
-    """Yield the metadata below the title of a record, and in a section on its status."""
+    """Yield the metadata below the title of a record, and in a section on its status.
+
+    Without a status a text is no record, and what looks like metadata is text.
+    """
     titled = False
+    found: list[tuple[str, str]] = []
     for line in text[start : start + 4_000].split("\n")[:_HEAD_LINES]:
         if not line.strip():
             continue
@@ -154,13 +159,16 @@ def _head(text: str, start: int) -> Iterator[tuple[str, str]]:
                 continue
             break
         if name := _HEAD_KEYS.get(key):
-            yield from _said(name, (match["value"] or match["text"] or "").strip(" \t*_`"))
-    if section := _STATUS_HEADING.search(text, start):
+            found += _said(name, (match["value"] or match["text"] or "").strip(" \t*_`"))
+    may_have = any(part in text for part in _STATUS_PARTS)  # most texts do not, and this is fast
+    if may_have and (section := _STATUS_HEADING.search(text, start)):
         for line in text[section.end() + 1 : section.end() + 2_000].split("\n")[:_STATUS_LINES]:
             if _HEADING.match(line):
                 break
             if written := line.strip(" \t*_-+`>."):
-                yield from _said("", written)
+                found += _said("", written)
+    if any(name in ("status", "supersedes", "superseded_by") for name, _ in found):
+        yield from found
 
 
 def _said(name: str, written: str) -> Iterator[tuple[str, str]]:

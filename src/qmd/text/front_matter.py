@@ -264,12 +264,12 @@ def _entries(root: Any, result: FrontMatter) -> Iterator[_Entry]:
             name = prefix + key
             if len(name) > MAX_KEY_LENGTH:
                 result.omitted.append(f"field {name[:MAX_KEY_LENGTH]}...: a name of {len(name)} characters")
-            elif node.id == "sequence" and any(item.id == "mapping" for item in node.value):
-                yield from listed(node, name, depth)
             elif node.id != "mapping":
                 values = tuple(items(node, name))
                 if values:
                     yield field_name(name), values
+                if node.id == "sequence":
+                    yield from listed(node, name, depth)
             elif depth == _MAX_DEPTH:
                 result.omitted.append(f"field {name}: nested too deeply")
             else:
@@ -293,6 +293,8 @@ def _entries(root: Any, result: FrontMatter) -> Iterator[_Entry]:
             # An author is a name, and no link.
             if (linked := _wikilink(item) if is_list else "") and field_name(name) != "author":
                 yield linked
+                continue
+            if item.id == "mapping" and is_list:
                 continue
             if item.id != "scalar":
                 result.omitted.append(f"field {name}: nested too deeply")

@@ -52,7 +52,7 @@ mandag tirsdag onsdag torsdag fredag lordag sondag poniedziałek wtorek sroda cz
 #: The year before the first one of an era of Japan.
 _ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925}
 _HAN = "〇一二三四五六七八九"
-_HAN_NUMBER = lazy(r"[〇零一二三四五六七八九十]+(?=[年月日号號])")
+_HAN_NUMBER = lazy(r"(?<![〇零一二三四五六七八九十])[〇零一二三四五六七八九十]++(?=[年月日号號])")
 _ERA = lazy(r"(令和|平成|昭和)(元|\d{1,2})年")
 #: What stands around a date: the target of a link with its text, `date(...)` of a query language.
 _LINK = lazy(r"\[\[([^\[\]|]++)(?:\|[^\[\]]*+)?\]\]|\[([^\[\]]++)\](?:\([^()]*+\))?|date\(([^()]*+)\)")

@@ -33,9 +33,9 @@ from qmd.text.extraction import extract
         ("author: ~", ""),
         ("author: []", ""),
         ("author: [[Ann]]", ""),
-        ("author: {name: Ann}", ""),
-        ("author:\n  name: Ann", ""),
-        ("author:\n- name: Ann", ""),
+        ("author: {name: Ann}", "Ann"),
+        ("author:\n  name: Ann", "Ann"),
+        ("author:\n- name: Ann", "Ann"),
         ("author: [never closed", ""),
         ("author: *alias", ""),
         ("  author: nested", ""),
@@ -61,7 +61,7 @@ def test_author_comes_from_the_front_matter(line: str, author: str) -> None:
         ("date: 2024-03", "2024-03-01T00:00:00"),
         ("date: 2023-02-29", ""),
         ("date: yesterday", ""),
-        ("date: [2024-03-07]", ""),
+        ("date: [2024-03-07]", "2024-03-07T00:00:00"),
         ("date:", ""),
         ("update: 2024-03-07", ""),
     ],
@@ -100,11 +100,13 @@ def test_author_of_prefers_the_front_matter_to_the_folder() -> None:
 
 def test_date_of_prefers_the_name_then_the_front_matter_then_the_file() -> None:
     said, day = "2022-02-02T00:00:00", 86_400 * 10**9
-    assert date_of("a/2024-03-07_10_20_30_Title.md", said, day) == "2024-03-07T10:20:30"
-    assert date_of("a/2024-03-07 Meeting.md", said, day) == "2024-03-07T00:00:00"
-    assert date_of("2024-03-07/a.md", said, day) == said
-    assert date_of("2023-02-29.md", said, day) == said
-    assert date_of("a.md", "", day) == "1970-01-02T00:00:00"
+    assert date_of("a/2024-03-07_10_20_30_Title.md", said, day) == ("2024-03-07T10:20:30", "name")
+    assert date_of("a/2024-03-07 Meeting.md", said, day) == ("2024-03-07T00:00:00", "name")
+    assert date_of("2024-03-07/a.md", said, day) == (said, "text")
+    assert date_of("2023-02-29.md", said, day) == (said, "text")
+    assert date_of("2024-03-07/a.md", "", day) == ("2024-03-07T00:00:00", "name")
+    assert date_of("a.md", "", day, 86_400) == ("1970-01-02T00:00:00", "git")
+    assert date_of("a.md", "", day) == ("1970-01-02T00:00:00", "file")
 
 
 def test_author_key_ignores_case_and_composition() -> None:

@@ -33,6 +33,7 @@ def test_front_matter_values_keep_their_types() -> None:
         "at": ("2024-06-15T10:00:00",),
         "list": ("a", 2.0, False),
         "items": ("x",),
+        "items.y": (1.0,),
     }
 
 
