@@ -21,8 +21,9 @@ MARKDOWN = "markdown"
 #: 2: fields of nested maps, TOML and JSON; tags and links outside indented code and HTML
 #: 3: code, comments and headings in lists and quotes
 #: 4: text with invalid bytes, and in charsets that were not known before
-#: 5: dates, properties, links, comments and highlighted code as other programs write them
-VERSION = 5
+#: 5: dates, comments and highlighted code as other programs write them
+#: 6: properties and links as other programs write them
+VERSION = 6
 _ORG_TITLE = lazy(r"^#\+title:[ \t]*+(\S[^\n]*+)", re.I | re.M)
 _ORG_HEADLINE = lazy(r"^\*++[ \t]++(\S[^\n]*+)", re.M)
 #: A line that may be above the title: of HTML, JSX, images, links, tags, directives, or `key: value`.
