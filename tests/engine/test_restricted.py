@@ -45,6 +45,7 @@ SEEN = {
     "field_values",
     "fields",
     "fields_of",
+    "titles_of",
     "file_on_disk",
     "get",
     "history",

@@ -32,9 +32,11 @@ class Reading(Struct, frozen=True):
 
 
 class Overview(Struct, frozen=True):
-    """An overview of an index: the collections with their documents, recent documents, and tags."""
+    """An overview of an index: the collections with their documents, how changes are noticed, and more."""
 
     collections: Mapping[str, int]
+    documents: int
+    watching: str
     recent: Sequence[types.Document]
     tags: Sequence[types.ValueCount]
     indexed_at: str | None
@@ -53,4 +55,6 @@ def browse(index: Index, *, recent: int, tags: int) -> Overview:
     state = state_of(index)
     collections = {each.name: each.documents for each in state.collections}
     top = [tag for tag in index.tags([*collections]) if "/" not in str(tag.value)] if collections else []
-    return Overview(collections, index.recent(recent), top[:tags], state.indexed_at)
+    return Overview(
+        collections, state.total_documents, state.watching, index.recent(recent), top[:tags], state.indexed_at
+    )

@@ -80,7 +80,7 @@ else:
             """,
             "qmd.engine.documents.library.DocumentMethods": """
                 authors documents explain_no_documents file_on_disk get history multi_get outline recent
-                viewable_file
+                titles_of viewable_file
             """,
             "qmd.engine.documents.fields.FieldMethods": "field_values fields fields_of tags",
             "qmd.engine.documents.links.LinkMethods": "backlinks link_lists links orphans unresolved_links",

@@ -94,12 +94,25 @@ def test_facet_value_in_use_links_to_the_query_without_it() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("## Restoring\n\nStop the workers.", "Stop the workers."),
+        ("## Backups\n\nEach night.\n\n### Notes\n\nStop.", "Backups · Each night. Notes · Stop."),
+        ("of the dump. Then stop", "… of the dump. Then stop …"),
+        ("备份每天两点。", "备份每天两点。"),
+    ],
+)
+def test_plain_snippet_divides_headings_from_sentences(text: str, shown: str) -> None:
+    assert plain_snippet(text, 4, "Operations", "Operations > Restoring") == shown
+
+
 def test_plain_snippet_has_no_markup_and_no_title() -> None:
     text = "---\ntitle: T\n---\n# Title\n\n> [!note] Look\n> - **bold** `code` [link](x.md)\n\n"
     text += "| a | b |\n|---|---|\n"
-    assert plain_snippet(text, 1, "Title") == "Look bold code link a · b"
+    assert plain_snippet(text, 1, "Title") == "Look bold code link a · b …"
     links = "See [[#Set up]] and [[note|that]]. ^b1\n\nAlso [[a link that is c"
-    assert plain_snippet(links, 2, "Title") == "See Set up and that. Also a link that is c"
+    assert plain_snippet(links, 2, "Title") == "See Set up and that. Also a link that is c …"
 
 
 @pytest.mark.parametrize(

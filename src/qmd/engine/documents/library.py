@@ -66,6 +66,12 @@ class DocumentMethods(Part):
         """List the documents whose files changed last, newest first."""
         return self._workspace.store.documents.changed_last([*self._workspace.config.collections], limit)
 
+    def titles_of(self, references: Sequence[str]) -> dict[str, str]:
+        """Return the titles of documents by display path, without missing ones."""
+        finder = References(self._workspace.store, self._workspace.config)
+        documents = [finder.find(reference) for reference in references]
+        return {document.file: document.title for document in documents if document is not None}
+
     def get(
         self,
         reference: str,

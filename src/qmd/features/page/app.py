@@ -223,6 +223,7 @@ class Web:
             place_address=document.place_address,
             crumbs=here.split("/"),
             lines=document.LINES,
+            max_links=document.MAX_LINKS,
             same=lambda **changes: pages.read_address(here, **(shown | changes)),
         )
 

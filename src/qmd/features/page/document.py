@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from html import escape
 from itertools import islice
@@ -43,6 +43,8 @@ _MAX_LINE = 5_000
 _SEARCHED = 100
 #: Pages or slides that are marked.
 MAX_PLACES = 2_000
+#: Links beside a document.
+MAX_LINKS = 50
 
 
 class View(Struct, frozen=True):
@@ -56,8 +58,8 @@ class View(Struct, frozen=True):
         too_large: Whether it is shown as text because it is large.
         properties: Its fields.
         places: The beginnings of the pages, slides or cells of the source file.
-        links: The documents that it links to.
-        backlinks: The documents that link to it.
+        links: The titles of the documents that it links to, by display path.
+        backlinks: The titles of those that link to it.
         absolute: Its path on the disk; "" if the reader has not the disk.
         editor: The address that opens it in the user's editor, if any.
         original: The address of the source file, if browsers can show it.
@@ -72,8 +74,8 @@ class View(Struct, frozen=True):
     too_large: bool
     properties: Mapping[str, tuple[Any, ...]]
     places: tuple[Anchor, ...]
-    links: tuple[str, ...]
-    backlinks: tuple[str, ...]
+    links: Mapping[str, str]
+    backlinks: Mapping[str, str]
     absolute: str
     editor: str | None
     original: str | None
@@ -142,7 +144,7 @@ def view(
     if not as_text:
         rendered, properties = _render(index, reading, remote_images, translate, budget, deadline)
         separators = [(place.line, _separator(place, original, translate)) for place in places]
-        html = rendered.html(find, line, separators)
+        html = rendered.html(find, line, separators, lines=True)
     if not properties:
         # Without a date of its own, a document has that of its file, which is no property.
         stated = [] if document.date == of_mtime(document.modified_ns) else ["date"]
@@ -159,8 +161,8 @@ def view(
         too_large=too_large,
         properties=properties,
         places=places,
-        links=tuple(dict.fromkeys(each.to for each in reading.links if each.to and each.to != document.file)),
-        backlinks=tuple(dict.fromkeys(each.file for each in reading.backlinks)),
+        links=_titles(index, (each.to for each in reading.links if each.to and each.to != document.file)),
+        backlinks=_titles(index, (each.file for each in reading.backlinks)),
         absolute=absolute,
         editor=_editor(index, absolute, line or 1, anchor),
         original=original,
@@ -184,6 +186,12 @@ def _separator(place: Anchor, file: str | None, translate: Translate) -> str:
     if address := place_address(file, place):
         shown = f'<a href="{escape(address)}">{shown}</a>'
     return f'<p class="place" id="place-{place.value}">{shown}</p>'
+
+
+def _titles(index: Index, files: Iterable[str]) -> Mapping[str, str]:
+    """Return the titles of documents, and for those after the first ones their paths."""
+    once = [*dict.fromkeys(files)]
+    return dict.fromkeys(once, "") | index.titles_of(once[:MAX_LINKS])
 
 
 _rendered = _Cache()

@@ -79,7 +79,9 @@ def _environment() -> Environment:
     environment.globals.update(
         asset=asset_address, read=read_address, is_recent=_is_recent, visible=visible, uri=to_uri
     )
-    environment.filters.update(day=_day, moment=_moment, grouped="{:,}".format, shown=_shown, stem=_stem)
+    environment.filters.update(
+        day=_day, instant=_instant, moment=_moment, grouped="{:,}".format, shown=_shown, stem=_stem
+    )
     return environment
 
 
@@ -109,7 +111,14 @@ def page(
     def plural(n: int, one: str, many: str) -> str:
         return translate(one if n == 1 else many, n=f"{n:,}")
 
-    common = {"_": translate, "plural": plural, "language": language, "path": request.url.path}
+    theme = request.cookies.get("qmd-theme", "")
+    common = {
+        "_": translate,
+        "plural": plural,
+        "language": language,
+        "path": request.url.path,
+        "theme": theme if theme in ("light", "dark") else "",
+    }
     body = _environment().get_template(template).render(common | values).encode()
     headers = {
         **_HEADERS,
@@ -145,6 +154,11 @@ def _day(date: str | int | None) -> str:
     if isinstance(date, int):
         return of_mtime(date)[:10]
     return (date or "")[:10]
+
+
+def _instant(nanoseconds: int) -> str:
+    """Return a time in nanoseconds since the epoch as browsers read it."""
+    return f"{of_mtime(nanoseconds)}Z"
 
 
 def _moment(time: str) -> str:

@@ -16,7 +16,7 @@ from msgspec import Struct
 #: Spans (start, end) to mark in a text.
 Find = Callable[[str], Sequence[tuple[int, int]]]
 
-#: The attribute of a block with its first line and the line after its last one. It is not sent.
+#: The attribute of a block with its first line and the line after its last one.
 LINES = "data-lines"
 _LINES_OF = re.compile(rf' {LINES}="(\d+) (\d+)"')
 #: A tag, as nh3 writes it.
@@ -85,11 +85,14 @@ class Rendered(Struct, frozen=True):
         find: Find | None = None,
         hit: int | None = None,
         separators: Sequence[tuple[int, str]] = (),
+        *,
+        lines: bool = False,
     ) -> str:
         """Return the HTML, and mark the words that `find` finds and the smallest block with the line `hit`.
 
         The element of the hit, or an empty one at its beginning, has the id `hit`. `separators` is HTML that
-        stands before the outermost blocks that begin at these lines or after them.
+        stands before the outermost blocks that begin at these lines or after them. With `lines` these blocks
+        have the attribute `LINES`, from which a quotation gets its address.
         """
         parts = [*self.parts]
         if find is not None:
@@ -102,6 +105,12 @@ class Rendered(Struct, frozen=True):
             if not (end - first > _LONG and _mark_line(parts, place, hit - first)):
                 parts[place] = _as_hit(parts[place])
         outermost = [(first, place) for first, _, place, depth in self.blocks if not depth]
+        if lines:
+            for first, end, place, depth in self.blocks:
+                if not depth:
+                    name = re.match(r"<\w+", parts[place])
+                    assert name is not None
+                    parts[place] = f'{name[0]} {LINES}="{first} {end}"{parts[place][name.end() :]}'
         at = 0
         inserted: dict[int, str] = {}
         for line, html in separators:

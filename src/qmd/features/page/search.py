@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, cast
 
@@ -41,6 +42,7 @@ _MAX_SNIPPET = 480
 _MAX_TAGS = 6
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})[\w-]*\s*")
 _PREFIX = re.compile(r"\s*(?:>\s*)*(?:#{1,6}\s+|[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,3}[.)]\s+)?")
+_HEADING = re.compile(r"\s*(?:>\s*)*#{1,6}\s")
 _CALLOUT = re.compile(r"\[!\w[\w-]*\][+-]?\s*")
 _MARKS = re.compile(r"==|`|!?\[\[|\]\]")
 _RULE = re.compile(r"[\s|:=*_-]*")
@@ -151,10 +153,18 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
         facets=tuple(FACETS) if facets else (),
     )
     response, indexed_at = operations.run(index, MODES[mode], request, cancelled)
+    typed = chips(question := Question.read(asked.query).among(response.unknown_fields))
+    if (
+        asked.typing
+        and not response.hits
+        and typed
+        and typed[-1].without
+        and query.endswith(typed[-1].written)
+    ):
+        # The filter at the end is not complete yet, so it does not take away what is shown.
+        return run(index, replace(asked, query=typed[-1].without), cancelled, facets=facets)
     hits = response.hits[: asked.limit]
     fields = index.fields_of([hit.file for hit in hits])
-    question = Question.read(asked.query).among(response.unknown_fields)
-    typed = chips(question)
     find = highlighter(question if query == asked.query else Question.read(query).among(question.unknown))
     results = tuple(_result(hit, asked, fields.get(hit.file, {}), find) for hit in hits)
     # Words that are not complete yet say little about what is related, and nothing about an answer.
@@ -203,7 +213,9 @@ def _result(hit: Hit, asked: Asked, fields: Mapping[str, tuple[Any, ...]], find:
         section=safe(marked(plain(section), find)),
         date=hit.date[:10],
         tags=tuple(visible(str(tag)) for tag in fields.get("tag", ())[:_MAX_TAGS]),
-        snippet=safe(marked(plain_snippet(hit.snippet.text, hit.snippet.first_line, hit.title), find)),
+        snippet=safe(
+            marked(plain_snippet(hit.snippet.text, hit.snippet.first_line, hit.title, hit.section), find)
+        ),
         line=line,
         place=(hit.anchor.kind, hit.anchor.value) if hit.anchor and hit.anchor.kind != LINE else None,
         percent=hit.percent,
@@ -212,8 +224,13 @@ def _result(hit: Hit, asked: Asked, fields: Mapping[str, tuple[Any, ...]], find:
     )
 
 
-def plain_snippet(text: str, first_line: int, title: str) -> str:
-    """Return a passage of Markdown as plain text in one paragraph, without the title again."""
+def plain_snippet(text: str, first_line: int, title: str, section: str = "") -> str:
+    """Return a passage of Markdown as plain text in one paragraph.
+
+    The title and the section, which stand above it, are not repeated, and a dot divides other headings from
+    what follows. A passage that begins or ends inside a sentence has an ellipsis there.
+    """
+    known = {title.casefold(), section.rpartition(" > ")[2].casefold()}
     lines = text.split("\n")
     if first_line == 1 and lines[0].rstrip() == "---":
         ends = [at for at, line in enumerate(lines) if at and line.rstrip() in ("---", "...")]
@@ -229,10 +246,14 @@ def plain_snippet(text: str, first_line: int, title: str) -> str:
         shown = BLOCK_ID.sub("", _MARKS.sub("", shown))
         if "|" in shown and line.lstrip().startswith("|"):
             shown = " · ".join(cell.strip() for cell in shown.strip("| ").split("|") if cell.strip())
-        if shown and not (not parts and shown.casefold() == title.casefold()):
-            parts.append(shown)
-    joined = plain(" ".join(parts))
-    return joined if len(joined) <= _MAX_SNIPPET else joined[:_MAX_SNIPPET].rsplit(" ", 1)[0] + " …"
+        if not shown or (not parts and shown.casefold() in known):
+            continue
+        parts.append(f"{shown} ·" if _HEADING.match(line) else shown)
+    joined = plain(" ".join(parts)).removesuffix(" ·")
+    if len(joined) > _MAX_SNIPPET:
+        joined = joined[:_MAX_SNIPPET].rsplit(" ", 1)[0]
+    whole = not joined or unicodedata.category(joined[-1]) in ("Po", "Pe", "Pf")
+    return ("… " if joined[:1].islower() else "") + joined + ("" if whole else " …")
 
 
 def _related(index: Index, asked: Asked, response: SearchResponse, hits: Sequence[Hit]) -> int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import wave
 from pathlib import Path
 
 from playwright.sync_api import Browser, expect
 
 from tests.clients import server_of
-from tests.features.page.browser.conftest import PNG, watched
-from tests.users import MakeUser
+from tests.features.page.browser.conftest import PNG, OpenPage, watched
+from tests.users import MakeUser, User
 
 OUTER = """# Outer
 
@@ -77,3 +78,47 @@ def test_embedded_notes_media_formulas_and_html_are_displayed(browser: Browser, 
         page.locator("main").get_by_role("link", name="inner › ^named").first.click()
         expect(page.locator("#b-named")).to_have_text("A block.")
         assert complaints == []
+
+
+def test_selection_is_copied_as_a_quotation_that_holds(open_page: OpenPage, writer: User) -> None:
+    page = open_page("/read/wiki/guide.md", permissions=["clipboard-read", "clipboard-write"])
+    paragraph = page.locator(".prose > p").first
+    paragraph.evaluate("node => getSelection().selectAllChildren(node)")
+    page.locator("#quote").click()
+    expect(page.locator("#quote")).to_have_text("Copied")
+    draft = writer.home / "draft.md"
+    draft.write_text(page.evaluate("navigator.clipboard.readText()"), encoding="utf-8")
+    assert draft.read_text(encoding="utf-8").startswith("> ")
+    assert "1 citation: 1 holds." in writer.ok("cite", "check", str(draft))
+
+
+def test_outline_shows_the_section_in_view_and_links_lead_to_it(open_page: OpenPage) -> None:
+    page = open_page("/read/wiki/guide.md")
+    last = page.locator(".outline a").last
+    page.locator(".prose > :is(h1, h2, h3)").last.scroll_into_view_if_needed()
+    page.keyboard.press("End")
+    expect(last).to_have_attribute("aria-current", "true")
+    page.locator(".prose > :is(h2, h3)").last.hover()
+    page.locator(".prose .anchor").last.click()
+    expect(page).to_have_url(re.compile(re.escape(last.get_attribute("href") or "") + "$"))
+
+
+def test_outline_is_a_drawer_on_a_phone(open_page: OpenPage) -> None:
+    page = open_page("/read/wiki/guide.md", viewport={"width": 390, "height": 700})
+    expect(page.locator("#outline")).to_be_hidden()
+    page.locator(".drawer").click()
+    page.locator("#outline a").last.click()
+    expect(page.locator("#outline")).to_be_hidden()
+
+
+def test_chosen_theme_stays(open_page: OpenPage) -> None:
+    page = open_page("/", color_scheme="light")
+    page.locator("#theme").click()
+    page.goto("/read/wiki/guide.md")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    assert page.evaluate("getComputedStyle(document.body).colorScheme") == "dark"
+
+
+def test_links_beside_a_document_have_its_title(open_page: OpenPage) -> None:
+    page = open_page("/read/wiki/deploy.md")
+    expect(page.locator(".links a", has_text="The guide")).to_have_count(1)

@@ -282,6 +282,86 @@ function trail() {
   nav.hidden = false;
 }
 
+// --- Reading: links to sections, the section in view, and quotations
+
+function sections() {
+  const prose = $(".prose[data-link]"), headings = $$(".prose > :is(h1, h2, h3, h4, h5, h6)[id]");
+  for (const heading of headings) {
+    const link = document.createElement("a");
+    link.className = "anchor";
+    link.href = `#${heading.id}`;
+    link.setAttribute("aria-label", prose.dataset.link);
+    link.dataset.copy = "section";
+    heading.append(link);
+  }
+  const outline = new Map($$(".outline a").map((link) => [decodeURIComponent(link.hash.slice(1)), link]));
+  if (!outline.size) return;
+  let current = null, asked = 0;
+  const look = () => {
+    asked = 0;
+    // The last sections of a document never come to the top.
+    const end = scrollY + innerHeight > document.documentElement.scrollHeight - 4;
+    const above = end ? headings : headings.filter((heading) => heading.getBoundingClientRect().top < innerHeight / 3);
+    const link = outline.get((above.at(-1) ?? headings[0])?.id);
+    if (!link || link === current) return;
+    current?.removeAttribute("aria-current");
+    link.setAttribute("aria-current", "true");
+    current = link;
+  };
+  document.addEventListener("scroll", () => { asked ||= requestAnimationFrame(look); }, { passive: true });
+  $("#outline").addEventListener("click", (event) => { if (event.target.closest("a") && !wide.matches) $("#outline").hidePopover(); });
+  look();
+}
+
+// What is selected in a document, as a Markdown quotation with the lines that it is from.
+function quotation() {
+  const selection = getSelection(), prose = $(".prose, .source");
+  const text = selection.toString().trim();
+  if (!text || !prose?.contains(selection.anchorNode) || !prose.contains(selection.focusNode)) return null;
+  const range = selection.getRangeAt(0);
+  const lines = (node) => {
+    const block = (node.nodeType === 1 ? node : node.parentElement).closest("[data-lines], .source li[value]");
+    if (!block) return null;
+    if (!block.dataset.lines) return [Number(block.value), Number(block.value)];
+    const [first, end] = block.dataset.lines.split(" ").map(Number);
+    return [first, Math.max(first, end - 1)];
+  };
+  // A selection that ends before the first letter of a block has nothing of this block.
+  const last = range.endOffset === 0 && range.endContainer !== range.startContainer ? null : lines(range.endContainer);
+  const first = lines(range.startContainer), end = last ?? first;
+  const place = first && end ? `:${first[0]}${end[1] > first[0] ? `-${end[1]}` : ""}` : "";
+  const quoted = text.split(/\n{2,}/).map((part) => `> ${part.split(/\s*\n\s*/).join("\n> ")}`).join("\n>\n");
+  return { range, text: `${quoted}\n\n(${$("#quote").dataset.file}${place})\n` };
+}
+
+function offerQuotation() {
+  const button = $("#quote"), found = quotation();
+  if (!button) return;
+  button.hidden = !found || !navigator.clipboard;
+  if (button.hidden) return;
+  const box = found.range.getBoundingClientRect();
+  button.style.top = `${box.bottom + scrollY + 8}px`;
+  button.style.left = `${Math.max(8, Math.min(box.left + scrollX, document.documentElement.clientWidth - 190))}px`;
+  button.dataset.copy = found.text;
+}
+
+// The time of today or yesterday in the words of the page's language; null for other days.
+function moment(time) {
+  const day = (date) => new Date(date.getFullYear(), date.getMonth(), date.getDate());
+  const days = Math.round((day(time) - day(new Date())) / 86_400_000), language = document.documentElement.lang;
+  if (!(days === 0 || days === -1)) return null;
+  const name = new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(days, "day");
+  return `${name} ${new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", hour12: false }).format(time)}`;
+}
+
+function switchTheme() {
+  const root = document.documentElement;
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+  $("meta[name=color-scheme]").content = root.dataset.theme;
+  document.cookie = `qmd-theme=${root.dataset.theme}; path=/; max-age=31536000; samesite=strict`;
+}
+
 let match = -1;
 function toMatch(step) {
   const all = $$("article mark");
@@ -323,8 +403,11 @@ document.addEventListener("click", async (event) => {
   const copy = event.target.closest("[data-copy]");
   if (copy) {
     const label = copy.textContent;
-    await navigator.clipboard.writeText(copy.dataset.copy === "link" ? location.href : copy.dataset.copy);
-    copy.textContent = status.textContent = copy.closest(".copy").dataset.done;
+    if (copy.hash) location.hash = copy.hash;
+    const told = copy.closest("[data-done]")?.dataset.done ?? status.dataset.done;
+    await navigator.clipboard?.writeText(["link", "section"].includes(copy.dataset.copy) ? location.href : copy.dataset.copy);
+    status.textContent = told;
+    copy.textContent = copy.hash ? "✓" : told;
     setTimeout(() => { copy.textContent = label; }, 1500);
   } else if (event.target.closest("#help-link") && !event.ctrlKey && !event.metaKey) {
     event.preventDefault();
@@ -387,6 +470,11 @@ if (navigator.clipboard) document.documentElement.classList.add("copies");
 recent();
 trail();
 watch();
+sections();
+document.addEventListener("selectionchange", offerQuotation);
+$("#theme").hidden = false;
+$("#theme").onclick = switchTheme;
+for (const time of $$(".documents time")) time.textContent = moment(new Date(time.dateTime)) ?? time.textContent;
 const related = $("#related[data-from]");
 if (related) load(related.dataset.from, (answer) => exchange("related", answer));
 $("#hit")?.scrollIntoView({ block: "center" });
