@@ -38,6 +38,7 @@ _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
     "Print the document as git has it at the end of this day: 2024-06-30, 7d, last-month.",
     complete="dates",
 )
+@options.fresh_option
 @options.path_options
 @options.flag("--full", help="Print the whole document (the default).")
 @options.all_formats
@@ -49,6 +50,7 @@ def get(
     from_line: int | None,
     tokens: int | None,
     as_of: str | None,
+    fresh: bool,
     **arguments: Any,
 ) -> None:
     """Print a document, some of its lines, or one of its sections.
@@ -72,6 +74,8 @@ def get(
     (name,) = reference
     try:
         page = session.index.get(name, from_line=from_line, max_lines=max_lines, as_of=as_of)
+        if fresh and session.index.refresh([page]):
+            page = session.index.get(name, from_line=from_line, max_lines=max_lines, as_of=as_of)
     except DocumentNotFoundError as error:
         absence = None if session.for_agent else session.index.absence(name)
         if absence is None:
@@ -131,6 +135,7 @@ def _printed(format_name: str, page: Page, view: View) -> str:
     "--max-bytes N", options.whole(1), f"Skip documents larger than N bytes.  [default: {_MAX_BYTES}]"
 )
 @options.flag("--full", help="Print all documents, however large.")
+@options.fresh_option
 @options.filter_options
 @options.path_options
 @options.all_formats
@@ -141,6 +146,7 @@ def multi_get(
     max_lines: int | None,
     max_bytes: int | None,
     tokens: int | None,
+    fresh: bool,
     **arguments: Any,
 ) -> None:
     """Print the documents that match a glob, or the documents of a list separated by commas.
@@ -165,13 +171,19 @@ def multi_get(
 
     format_name = options.chosen_format()
     texts = format_name != "files"
-    pages = session.index.multi_get(
-        ",".join(patterns),
-        max_lines=max_lines,
-        max_bytes=limit,
-        max_total=most_bytes(tokens) if texts else None,
-        **options.filters_of(arguments),
-    )
+
+    def read() -> Pages:
+        return session.index.multi_get(
+            ",".join(patterns),
+            max_lines=max_lines,
+            max_bytes=limit,
+            max_total=most_bytes(tokens) if texts else None,
+            **options.filters_of(arguments),
+        )
+
+    pages = read()
+    if fresh and session.index.refresh(pages.items):
+        pages = read()
     write("".join(f"{one_line(error)}\n" for error in pages.errors), current().stderr)
     view, chosen = view_for(session, arguments), writer(format_name)
 

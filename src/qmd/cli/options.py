@@ -141,6 +141,7 @@ path_options = combined(
     flag("--full-path", help="Show paths on disk."),
     flag("--raw", help="Show control characters of texts as they are, not as escapes."),
 )
+fresh_option = flag("--fresh", help="First read files that are gone or have changed since they were indexed.")
 mode_option = option(
     "--mode M",
     ("auto", "server", "local"),
@@ -156,9 +157,16 @@ tokens_option = option(
 max_lines_option = option("-l, --max-lines N", whole(1), "Print at most N lines of each document.")
 
 
+def _name(value: str) -> str:
+    """Return the name of a collection in the form that all names in the index have."""
+    from qmd.config.validate import nfc
+
+    return nfc(value)
+
+
 def collection_option(help: str) -> Callable[[Decorated], Decorated]:
     """Add `-c C`, which may be repeated."""
-    return option("-c, --collection C", None, help, to="collections", multiple=True, complete="collections")
+    return option("-c, --collection C", _name, help, to="collections", multiple=True, complete="collections")
 
 
 collections_argument = argument("names", "[COLLECTION...]", "collections")

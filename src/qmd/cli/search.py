@@ -52,6 +52,7 @@ search_options = options.combined(
     options.tokens_option,
     options.order_options,
     options.path_options,
+    options.fresh_option,
     options.flag("--explain", help="Show how each result was ranked."),
     options.mode_option,
     options.all_formats,
@@ -169,7 +170,10 @@ def response_of(
 ) -> SearchResponse:
     """Run a search as the options say. Errors name the right command."""
     try:
-        return _response(session, kind, request, arguments["mode"])
+        response = _response(session, kind, request, arguments["mode"])
+        if arguments.get("fresh") and session.index.refresh(response.hits):
+            response = _response(session, kind, request, arguments["mode"])
+        return response
     except CollectionNotFoundError as error:
         # -cats, meant as a word to exclude, is read as -c ats.
         hints = (session.intended_as_text(f"-c{name}") for name in arguments["collections"])

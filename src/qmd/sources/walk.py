@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.sources.formats.base import fault
-from qmd.sources.formats.registry import beside, suffix
+from qmd.sources.formats.registry import beside, file_of, suffix
 from qmd.sources.paths import OnProblem, absolute_path, in_words, printable
 from qmd.sources.read import together
 from qmd.sources.root import Root
@@ -101,6 +101,21 @@ def device_of(folder: str) -> int | None:
         return os.stat(folder).st_dev
     except OSError:
         return None
+
+
+def state_of(collection: Collection, path: str) -> Fingerprint | None:
+    """Return the present state of the file of a document; None if there is none. Raises `OSError`."""
+    whole = absolute_path(collection.path, path)
+    try:
+        if "#" in path and not os.path.lexists(whole):
+            whole = absolute_path(collection.path, file_of(path))
+        state = Fingerprint.of(os.stat(whole))
+        if ending := beside(collection.formats).get(suffix(whole)):
+            with suppress(FileNotFoundError):
+                state = together(state, Fingerprint.of(os.stat(whole + ending)))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return state
 
 
 class _Walker:

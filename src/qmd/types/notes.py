@@ -154,6 +154,39 @@ class Source(Note, frozen=True):
         return self.passage
 
 
+class Stale(Note, frozen=True):
+    """The file of a document is not as it was indexed: it is gone, or has changed."""
+
+    key = "stale"
+
+    file: Literal["gone", "changed"]
+
+    @property
+    def line(self) -> str:
+        return "its file is gone" if self.file == "gone" else "its file has changed since it was indexed"
+
+    @property
+    def said(self) -> str:
+        return self.line
+
+    @property
+    def sentence(self) -> str:
+        what = "gone" if self.file == "gone" else "changed"
+        return f"is {what} on the disk since it was indexed: 'qmd update' or --fresh reads it"
+
+    @property
+    def warns(self) -> bool:
+        return True
+
+    @property
+    def data(self) -> str:
+        return self.file
+
+    @property
+    def cell(self) -> str:
+        return self.file
+
+
 Noted = TypeVar("Noted", bound=Note)
 Keyed = TypeVar("Keyed", bound=Note | type[Note])
 

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from qmd.types.content import Anchor, Snippet
 from qmd.types.documents import Chunk
 from qmd.types.lists import ValueCount
-from qmd.types.notes import Copies, Note, Pin, Source, first
+from qmd.types.notes import Copies, Note, Pin, Source, Stale, first
 from qmd.types.sessions import AgentSession
 from qmd.types.states import CURRENT, DocumentState
 from qmd.types.traces import Signal, Trace, explained
@@ -106,6 +106,12 @@ class Hit(Struct, frozen=True):
         """The display paths of other documents with the same text."""
         copies = first(self.notes, Copies)
         return () if copies is None else copies.files
+
+    @property
+    def stale(self) -> Literal["gone", "changed"] | None:
+        """How its file differs from the one that was indexed; None if it seems the same."""
+        stale = first(self.notes, Stale)
+        return None if stale is None else stale.file
 
     @property
     def similar_to(self) -> Snippet | None:

@@ -29,6 +29,7 @@ _MEMBERS = {
     """,
     Rule(changes=True, collections="collections"): "embed update",
     Rule(changes=True, collections="collection"): "rescan",
+    Rule(changes=True): "refresh",
     Rule(changes=True, collections="name"): "include_collection set_recency set_weight",
     Rule(changes=True, place="target"): "add_context remove_context",
     Rule(changes=True, action="add one"): "add_collection",

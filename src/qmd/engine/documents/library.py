@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 
 from qmd.config.contexts import context_for
-from qmd.config.validate import require_unicode
+from qmd.config.validate import nfc, require_unicode
 from qmd.engine.deadline import Deadline
 from qmd.engine.documents import files
 from qmd.engine.documents.fields import check_fields, explain_empty, filtered
@@ -35,6 +35,7 @@ from qmd.text.similar import did_you_mean
 from qmd.text.uris import is_uri, split_fragment, split_listing, split_location
 from qmd.types import Anchor, Author, Commit, Config, Document, Section, SourceText
 from qmd.types.cancelling import Cancelled
+from qmd.types.notes import Stale
 
 
 class DocumentMethods(Part):
@@ -48,7 +49,7 @@ class DocumentMethods(Part):
         """
         require_unicode(target or "")
         store, config = self._workspace.store, self._workspace.config
-        collection, folder = split_listing(target)
+        collection, folder = split_listing(nfc(target or ""))
         if not collection:
             documents = References(store, config).visible()
         elif collection not in config.collections:
@@ -395,6 +396,7 @@ class Library(References):
         collection = self._config.collections.get(document.collection)
         media_type, source_type = media_types(document.path, collection)
         commit, source = self._other(document)
+        notes = notes_of(self._store, self._config, [document])[document.id]
         if source is not None:
             document = replace(document, title=source.title, hash=source.hash)
         return Page(
@@ -414,7 +416,7 @@ class Library(References):
                 for low, high in fences(text)
                 if high > before and low < before + len(part)
             ),
-            notes=notes_of(self._store, self._config, [document])[document.id],
+            notes=tuple(note for note in notes if source is None or not isinstance(note, Stale)),
             commit=commit,
             unread_since="" if commit is not None else unread_since(self._store, document),
         )

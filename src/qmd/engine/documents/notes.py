@@ -26,7 +26,11 @@ class Kind(Struct, frozen=True):
 
 
 #: The kinds of notes that documents have wherever they are shown, by their keys.
-NOTES = Table("qmd.notes", {"state": "qmd.engine.documents.stated:STATE"}, Kind)
+NOTES = Table(
+    "qmd.notes",
+    {"state": "qmd.engine.documents.stated:STATE", "stale": "qmd.engine.documents.stated:STALE"},
+    Kind,
+)
 
 
 def kinds() -> list[type[Note]]:

@@ -95,8 +95,8 @@ class References:
         # The name of a file may look encoded: somebody may write `qmd://notes/100%25.md` for `100%25.md`.
         for spelling in dict.fromkeys((path, reference[len(SCHEME) :] if is_uri(reference) else path)):
             collection, _, rest = spelling.strip("/").partition("/")
-            if rest and collection in self._config.collections:
-                exact = self._documents.find(collection, nfc(rest))
+            if rest and nfc(collection) in self._config.collections:
+                exact = self._documents.find(nfc(collection), nfc(rest))
                 if exact is not None:
                     return exact
         if _is_on_disk(path) and not is_uri(reference):
@@ -121,7 +121,7 @@ class References:
         """Return the document of a file on disk, from the collection with the deepest matching root."""
         for collection in sorted(self._config.collections.values(), key=lambda item: -len(item.path)):
             for root in (collection.path, os.path.realpath(collection.path)):
-                relative = _below(root, path)
+                relative = _below(nfc(root), nfc(path))
                 document = self._documents.find(collection.name, relative) if relative is not None else None
                 if document is not None:
                     return document
@@ -245,7 +245,7 @@ def paths_on_disk(config: Config, path: str) -> Iterator[tuple[Collection, str]]
     if not {"", ".", ".."}.isdisjoint(path.split("/")):
         return
     name, _, rest = path.partition("/")
-    named = config.collections.get(name)
+    named = config.collections.get(nfc(name))
     candidates = [(named, rest)] if named is not None and rest else []
     candidates += [(collection, path) for collection in config.collections.values()]
     for collection, relative in candidates:

@@ -1,13 +1,15 @@
-"""The states of documents if any states one, and files that could not be read any more."""
+"""The states of documents if any states one, and files that are not as they were indexed."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from qmd.engine.documents.notes import Kind
 from qmd.store.base import Store
-from qmd.types import Config, Document, Hit
+from qmd.types import Collection, Config, Document, Fingerprint, Hit
+from qmd.types.notes import Stale
 from qmd.types.states import CURRENT, DocumentState
 
 if TYPE_CHECKING:
@@ -36,6 +38,46 @@ def _states_of(store: Store, config: Config, documents: Sequence[Document]) -> d
 
 
 STATE = Kind(DocumentState, _states_of)
+
+
+def _stale(store: Store, config: Config, documents: Sequence[Document]) -> dict[int, Stale]:
+    """Return the documents whose files are gone or have changed, as far as their state says it."""
+    behind: Store | None = getattr(store, "behind", None)
+    if behind is not None:  # what agents read of a name may be masked
+        documents = [*behind.documents.by_id([document.id for document in documents]).values()]
+    found = {}
+    for document in documents:
+        collection = config.collections.get(document.collection)
+        file = "" if collection is None else _on_disk(collection, document)
+        if file and not unread_since(store, document):  # its stage says more
+            found[document.id] = Stale(file)
+    return found
+
+
+STALE = Kind(Stale, _stale)
+
+
+def _on_disk(collection: Collection, document: Document) -> Literal["gone", "changed", ""]:
+    """Return how the file of a document differs from the one that was indexed; "" if it seems the same."""
+    indexed = document.size, document.modified_ns
+    try:
+        if "#" not in document.path and _state(os.path.join(collection.path, document.path)) == indexed:
+            return ""
+    except (OSError, ValueError):
+        pass
+    from qmd.sources.walk import state_of  # most files are unchanged
+
+    try:
+        state = state_of(collection, document.path)
+    except (OSError, ValueError):
+        return ""  # it may be as it was
+    if state is None:
+        return "gone" if os.path.isdir(collection.path) else ""
+    return "" if state[:2] == indexed else "changed"
+
+
+def _state(path: str) -> tuple[int, int]:
+    return Fingerprint.of(os.stat(path))[:2]
 
 
 def unread_since(store: Store, document: Document | Hit) -> str:

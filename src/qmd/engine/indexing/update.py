@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from qmd.config.locations import Locations
+from qmd.engine.documents.pages import Page, Skipped
 from qmd.engine.indexing import scan
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
@@ -15,8 +16,10 @@ from qmd.engine.workspace import Workspace, opened_in_child
 from qmd.errors import CollectionNotFoundError, ConfigError, QmdError, SourceError, StoreError
 from qmd.processes import call, run
 from qmd.sources import clone
-from qmd.types import Collection
+from qmd.sources.formats.registry import file_of
+from qmd.types import Collection, Hit
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
+from qmd.types.notes import Stale, first
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -101,6 +104,26 @@ class UpdateMethods(Part):
             store.documents.prune()
         store.documents.refresh_statistics()
         return reports
+
+    def refresh(self, shown: Iterable[Hit | Page | Skipped]) -> bool:
+        """Read the files anew that are gone or have changed, by the notes of results or documents.
+
+        Returns:
+            Whether there were any, so that the results should be asked for again.
+
+        Raises:
+            QmdError: If a collection cannot be scanned.
+        """
+        stale: dict[str, set[str]] = {}
+        for item in shown:
+            notes = () if isinstance(item, Skipped) else item.notes
+            if first(notes, Stale) is not None:
+                document = item if isinstance(item, Hit) else item.document
+                stale.setdefault(document.collection, set()).add(file_of(document.path))
+        for collection, paths in stale.items():
+            if error := self.rescan(collection, sorted(paths)).error:
+                raise error
+        return bool(stale)
 
     def rescan(
         self,
