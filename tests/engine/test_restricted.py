@@ -79,6 +79,7 @@ OF_ITS_OWN = {
     "add_context",
     "embed",
     "include_collection",
+    "refresh",
     "remove_context",
     "rescan",
     "set_recency",

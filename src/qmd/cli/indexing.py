@@ -12,7 +12,6 @@ from qmd.cli.progress import Bar
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.terminal import clean_name, is_terminal, one_line, say, shell_words, write
 from qmd.cli.usage import Exit
-from qmd.config.validate import nfc
 from qmd.errors import AlreadyRunningError, CollectionNotFoundError, QmdError
 from qmd.sources.paths import is_inside
 from qmd.text.wording import duration, plural, time_left
@@ -204,6 +203,8 @@ def _existing(session: Session, names: tuple[str, ...]) -> tuple[str, ...]:
 
     Raises `CollectionNotFoundError` for another folder.
     """
+    from qmd.config.validate import nfc
+
     collections = session.index.config.collections
     return tuple(each if (each := nfc(name)) in collections else _of_folder(session, name) for name in names)
 

@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from qmd.config.locations import Locations
-from qmd.engine.documents.pages import Page, Skipped
 from qmd.engine.indexing import scan
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
@@ -23,6 +22,8 @@ from qmd.types.notes import Stale, first
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+
+    from qmd.engine.documents.pages import Page, Skipped
 
 #: The priority of a scan in the background: lower than that of searches, higher than that of embedding.
 _NICE = 10
@@ -116,8 +117,7 @@ class UpdateMethods(Part):
         """
         stale: dict[str, set[str]] = {}
         for item in shown:
-            notes = () if isinstance(item, Skipped) else item.notes
-            if first(notes, Stale) is not None:
+            if first(getattr(item, "notes", ()), Stale) is not None:  # a skipped document has none
                 document = item if isinstance(item, Hit) else item.document
                 stale.setdefault(document.collection, set()).add(file_of(document.path))
         for collection, paths in stale.items():
