@@ -202,7 +202,7 @@ print(json.dumps(sorted(f"{name} {number}" for name, number in counts.items())),
     ("args", "modules", "patterns", "classes"),
     [
         (["search", "words"], 192, 40, 380),
-        (["update"], 240, 60, 470),
+        (["update"], 240, 60, 475),
     ],
     ids=str,
 )

@@ -80,13 +80,13 @@ else:
             """,
             "qmd.engine.documents.library.DocumentMethods": """
                 authors documents explain_no_documents file_on_disk get history multi_get outline recent
-                titles_of viewable_file
+                refresh titles_of viewable_file
             """,
             "qmd.engine.documents.fields.FieldMethods": "field_values fields fields_of tags",
             "qmd.engine.documents.links.LinkMethods": "backlinks link_lists links orphans unresolved_links",
             "qmd.engine.explain.lookup.AbsenceMethods": "absence",
             "qmd.engine.marking.MarkMethods": "mark marks marks_digest pin unmark unpin",
-            "qmd.engine.indexing.update.UpdateMethods": "refresh rescan update",
+            "qmd.engine.indexing.update.UpdateMethods": "rescan update",
             "qmd.engine.embedding.embed.EmbeddingMethods": "embed embed_texts missing_vectors",
             "qmd.engine.upkeep.status.StatusMethods": "indexed_at status",
             "qmd.engine.upkeep.models.ModelMethods": "model_loaded models pull pullable release_models",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
 from typing import Protocol, Unpack
 from urllib.parse import unquote
@@ -23,7 +23,7 @@ from qmd.engine.documents.stated import unread_since
 from qmd.engine.parts import Part
 from qmd.engine.requests import ALL, DEFAULT_MAX_BYTES, FilterOptions, collections_of, unknown_collection
 from qmd.errors import DocumentNotFoundError, NotFoundError, QmdError, UsageError
-from qmd.sources.formats.registry import media_types
+from qmd.sources.formats.registry import file_of, media_types
 from qmd.store.base import Store
 from qmd.store.values import LEFT_OUT
 from qmd.text.anchors import anchor_at
@@ -33,9 +33,9 @@ from qmd.text.outline import find_section, sections
 from qmd.text.predicates import Comparison, both
 from qmd.text.similar import did_you_mean
 from qmd.text.uris import is_uri, split_fragment, split_listing, split_location
-from qmd.types import Anchor, Author, Commit, Config, Document, Section, SourceText
+from qmd.types import Anchor, Author, Commit, Config, Document, Hit, Section, SourceText
 from qmd.types.cancelling import Cancelled
-from qmd.types.notes import Stale
+from qmd.types.notes import Stale, first
 
 
 class DocumentMethods(Part):
@@ -214,6 +214,27 @@ class DocumentMethods(Part):
             return pages
         limit = Limit(tokens, "tokens")
         return fit_pages(pages, limit, lambda made: made, lambda made: as_json(made.items, made.note))
+
+    def refresh(self, shown: Iterable[Hit | Page | Skipped]) -> bool:
+        """Read the files anew that are gone or have changed, by the notes of results or documents.
+
+        Returns:
+            Whether there were any, so that the results should be asked for again.
+
+        Raises:
+            QmdError: If a collection cannot be scanned.
+        """
+        from qmd.engine.indexing.update import UpdateMethods  # searches start without it
+
+        stale: dict[str, set[str]] = {}
+        for item in shown:
+            if not isinstance(item, Skipped) and first(item.notes, Stale) is not None:
+                document = item if isinstance(item, Hit) else item.document
+                stale.setdefault(document.collection, set()).add(file_of(document.path))
+        for collection, paths in stale.items():
+            if error := UpdateMethods(self._workspace).rescan(collection, sorted(paths)).error:
+                raise error
+        return bool(stale)
 
     def authors(self, collections: Sequence[str] = ()) -> list[Author]:
         """List the authors in collections (those searched by default, if none is named), by name.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -15,15 +15,11 @@ from qmd.engine.workspace import Workspace, opened_in_child
 from qmd.errors import CollectionNotFoundError, ConfigError, QmdError, SourceError, StoreError
 from qmd.processes import call, run
 from qmd.sources import clone
-from qmd.sources.formats.registry import file_of
-from qmd.types import Collection, Hit
+from qmd.types import Collection
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
-from qmd.types.notes import Stale, first
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
-
-    from qmd.engine.documents.pages import Page, Skipped
 
 #: The priority of a scan in the background: lower than that of searches, higher than that of embedding.
 _NICE = 10
@@ -105,25 +101,6 @@ class UpdateMethods(Part):
             store.documents.prune()
         store.documents.refresh_statistics()
         return reports
-
-    def refresh(self, shown: Iterable[Hit | Page | Skipped]) -> bool:
-        """Read the files anew that are gone or have changed, by the notes of results or documents.
-
-        Returns:
-            Whether there were any, so that the results should be asked for again.
-
-        Raises:
-            QmdError: If a collection cannot be scanned.
-        """
-        stale: dict[str, set[str]] = {}
-        for item in shown:
-            if first(getattr(item, "notes", ()), Stale) is not None:  # a skipped document has none
-                document = item if isinstance(item, Hit) else item.document
-                stale.setdefault(document.collection, set()).add(file_of(document.path))
-        for collection, paths in stale.items():
-            if error := self.rescan(collection, sorted(paths)).error:
-                raise error
-        return bool(stale)
 
     def rescan(
         self,
