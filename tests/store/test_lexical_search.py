@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from qmd.store.base import Store
+from qmd.store.values import Scope
 from qmd.text.query import parse
 from tests.store.material import (
     QUERIES,
@@ -63,3 +64,13 @@ def test_lexical_search_follows_changes_and_removals(store: Store, oracle: Store
             got, wanted = (each.lexical.search(parse(query), everything(), 9) for each in (store, oracle))
             assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
             store.documents.refresh_statistics()
+
+
+def test_existing_counts_the_documents_of_the_population_with_terms(store: Store) -> None:
+    fill(store)
+    fill(store, {"more.md": "restore and deploy"}, "b")
+    terms = ["deploy", "backup", "nowhere", "数据"]
+    everything_found = store.lexical.existing(terms, everything())
+    assert everything_found.keys() == {"deploy", "backup", "数据"}
+    assert store.lexical.existing(terms, Scope(("b",), population=("b",))) == {"deploy": 1}
+    assert store.lexical.existing([], everything()) == {}

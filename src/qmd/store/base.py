@@ -155,6 +155,12 @@ class Lexical(Protocol):
     def matching(self, query: LexicalQuery, scope: Scope) -> list[int]:
         """Return all documents with any of the terms, in no order."""
 
+    def existing(self, terms: Sequence[str], scope: Scope) -> dict[str, int]:
+        """Return the number of documents with each of some terms, without terms that none has.
+
+        They are counted in the population, or in the whole index if the scope has none.
+        """
+
 
 class Vectors(Protocol):
     """Chunks and their vectors, by the fingerprint of their embedder. Query vectors have length 1."""

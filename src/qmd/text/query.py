@@ -23,7 +23,7 @@ MAX_TERMS = 256
 MAX_LINES = 50
 
 #: Words without a subject: removed from queries, but indexed.
-_ENGLISH_STOP_WORDS = frozenset(
+ENGLISH_STOP_WORDS = frozenset(
     """
     a about after all also am an and any are as at be because been before being between both but by can could
     did do does doing during each every for from further had has have having he her here him his how i if in
@@ -174,7 +174,7 @@ def as_typed(text: str) -> str:
     if match is None or text.translate(filters.QUOTES).count('"') % 2:
         return text
     word = match[1]
-    if len(word) < 2 or word.lower() in _ENGLISH_STOP_WORDS or tokens.is_unspaced(tokens.fold(word)[-1]):
+    if len(word) < 2 or word.lower() in ENGLISH_STOP_WORDS or tokens.is_unspaced(tokens.fold(word)[-1]):
         return text
     return text + "*"
 
@@ -204,7 +204,7 @@ def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
             yield from _run(group[0], prefix and last)
             continue
         words = tuple(tokens.fold(word) for word in group)
-        if stops is not None and not prefix and len(words) == 1 and words[0] in _ENGLISH_STOP_WORDS:
+        if stops is not None and not prefix and len(words) == 1 and words[0] in ENGLISH_STOP_WORDS:
             stops.append(_word(words, False))
             continue
         parts = [part for word in words for part in _LETTERS_OR_DIGITS.findall(word)]

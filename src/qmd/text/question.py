@@ -11,6 +11,7 @@ from qmd.text import filters
 from qmd.text.filters import Typed
 from qmd.text.predicates import Predicate, both, field_name
 from qmd.text.query import LexicalQuery, parse
+from qmd.text.spelling import candidates, with_joined
 
 
 class Question(Struct, frozen=True, dict=True):
@@ -23,6 +24,7 @@ class Question(Struct, frozen=True, dict=True):
         text: The query as it was typed.
         typed: The filters and all conditions in brackets, in order.
         unknown: The fields that no document has.
+        known: The terms of other spellings of the words that documents have, with the number of these.
         wrong_date: The first filter whose date is none: its key, its value, and the whole of it.
     """
 
@@ -30,6 +32,7 @@ class Question(Struct, frozen=True, dict=True):
     typed: tuple[Typed, ...] = ()
     unknown: tuple[str, ...] = ()
     wrong_date: tuple[str, str, str] | None = None
+    known: tuple[tuple[str, int], ...] = ()
 
     @staticmethod
     def read(text: str) -> Question:
@@ -70,4 +73,10 @@ class Question(Struct, frozen=True, dict=True):
     @cached_property
     def terms(self) -> LexicalQuery:
         """The words as they are searched."""
-        return parse(self.words)
+        query = parse(self.words)
+        return with_joined(self.words, query, dict(self.known)) if self.known else query
+
+    @cached_property
+    def spellings(self) -> list[str]:
+        """The terms of other spellings of the words."""
+        return candidates(self.words, self.terms)

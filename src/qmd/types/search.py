@@ -32,8 +32,8 @@ class Stage(Struct, frozen=True):
 
     @property
     def notable(self) -> bool:
-        """Whether the user should know: a step could not run, nothing seems to answer, or what dates mean."""
-        return self.stage in ("answer", "dates") or (self.status != "ran" and not self.expected)
+        """Whether the user should know: a step could not run, nothing seems to answer, or what was read."""
+        return self.stage in ("answer", "dates", "spelling") or (self.status != "ran" and not self.expected)
 
 
 class Window(Struct, frozen=True):

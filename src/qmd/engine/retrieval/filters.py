@@ -61,6 +61,7 @@ def read_request(store: Store, config: Config, request: SearchRequest) -> Asked:
         unknown = unknown_fields(store, config, questions)
         questions = [question.among(unknown) for question in questions]
         stages = explain_text(store, config, questions)
+    questions = [_with_spellings(store, config, question) for question in questions]
     where = both(request.where, *(question.where for question in questions))
     if where is not None:
         where = with_days(where)
@@ -87,6 +88,13 @@ def read_request(store: Store, config: Config, request: SearchRequest) -> Asked:
         main = Question("") if request.searches else questions[0]
         queries = [SubQuery("original", main, weight=2.0)]
     return Asked(changed, main, tuple(queries), unknown, tuple(stages))
+
+
+def _with_spellings(store: Store, config: Config, question: Question) -> Question:
+    """Return a question that knows which other spellings of its words documents have, in one word or two."""
+    scope = Scope((*config.collections,), population=config.population)
+    known = store.lexical.existing(question.spellings, scope) if question.spellings else {}
+    return replace(question, known=tuple(known.items())) if known else question
 
 
 def scope_of(store: Store, config: Config, request: SearchRequest) -> Scope:

@@ -172,8 +172,15 @@ def _find_by_words(search: Search) -> tuple[Found, Sequence[Ranked]]:
     """Search by words alone. In order of date, some of the words are only enough if no document has all."""
     found, stopwatch = Found(search.asked.question, search.request.intent or ""), Stopwatch()
     by_date = search.request.sort == "date"
-    matches = search.store.lexical.search(found.query, search.scope, search.length, all_first=by_date)
-    if by_date:
+    lexical = search.store.lexical
+    matches = lexical.search(found.query, search.scope, search.length, all_first=by_date)
+    if matches.bound and not any(match.tier == "all" for match in matches.matches):
+        from qmd.engine.retrieval.spelling import respelled  # most searches start without it
+
+        if other := respelled(search, found.question, matches):
+            found = replace(found, question=other)
+            matches = lexical.search(found.query, search.scope, search.length, all_first=by_date)
+    if by_date and matches.matches:
         best = tuple(match for match in matches.matches if match.tier == matches.matches[0].tier)
         matches = replace(matches, matches=best)
     found.words = matches

@@ -16,6 +16,7 @@ from qmd.engine.retrieval.filters import nothing_to_search
 from qmd.engine.retrieval.found import Found
 from qmd.engine.retrieval.queries import SubQuery
 from qmd.engine.retrieval.search import Search, Task
+from qmd.engine.retrieval.spelling import respelled
 from qmd.errors import ModelError, QmdError, VectorIndexMissingError
 from qmd.store.values import ChunkMatch, LexicalMatches
 from qmd.text.query import as_prose
@@ -40,6 +41,12 @@ def retrieve(search: Search) -> Found:
     found.vectors = _usable_vectors(search, by_meaning)
     dense_task = _start_dense(search, found.vectors, by_meaning)
     matches = search.gather("lexical", lexical_task) if lexical_task else None
+    for at, query in enumerate(by_words if matches else ()):
+        if matches and (other := respelled(search, query.question, matches[at])):
+            if found.question is query.question:
+                found.question = other
+            by_words[at] = replace(query, question=other)
+            matches[at : at + 1] = _search_words(search, by_words[at : at + 1])
     found.add_words(by_words, matches or ())
     variants = [
         SubQuery(f"variant {number}", Question(variant.query), variant.kind)

@@ -119,6 +119,17 @@ class Lexical(Part, base.Lexical):
         every = self._documents.totals(None).documents
         return [match.document for match in self.search(query, scope, every, longer=False).matches]
 
+    def existing(self, terms: Sequence[str], scope: Scope) -> dict[str, int]:
+        every = Scope(
+            scope.collections if scope.population is None else scope.population, without=scope.without
+        )
+        rows = self._client.among(TERMS, "term", terms, ["term"]) if terms else ()
+        counts = {
+            row["term"]: len(self.matching(LexicalQuery((Term((row["term"],), (row["term"],)),)), every))
+            for row in rows
+        }
+        return {term: count for term, count in counts.items() if count}
+
 
 class _Search(Struct):
     """One search. `population` is the filter for the documents that supply the statistics; None for all."""
@@ -217,6 +228,7 @@ class _Search(Struct):
             for at in range(len(term.tokens) - 1)
         ]
         is_ambiguous = self._population is not None and any(form.prefix for form in forms)
+        is_ambiguous |= any(len(form.tokens) > len(term.tokens) for form in forms)
         return _QueryTerm(term, forms, (*head, tuple(last)), is_ambiguous=is_ambiguous)
 
     def _words(self, prefix: str) -> list[str]:

@@ -218,6 +218,10 @@ class _Lexical(_View):
     def matching(self, query: LexicalQuery, scope: Scope) -> list[int]:
         return self._words.matching(query, self._narrowed(scope))
 
+    def existing(self, terms: Sequence[str], scope: Scope) -> dict[str, int]:
+        found = self._part.existing(terms, self._narrowed(scope))
+        return {term: count for term, count in found.items() if self._words.is_seen(term, scope)}
+
 
 class _Vectors(_View):
     passed = "add of_texts sample"

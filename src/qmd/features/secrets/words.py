@@ -79,6 +79,11 @@ class SecretWords:
             )
         ]
 
+    def is_seen(self, word: str, scope: Scope) -> bool:
+        """Tell whether a term is not one that only secrets have."""
+        term = Term((word,), (word,))
+        return not _may_be_secret(term) or bool(self.matching(LexicalQuery((term,)), scope))
+
     def _secret(
         self, query: LexicalQuery, scope: Scope, found: LexicalMatches | None
     ) -> dict[Term, tuple[list[int], list[int]]]:

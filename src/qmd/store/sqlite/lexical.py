@@ -39,6 +39,7 @@ from qmd.store.sqlite.terms import (
     Weighted,
     attempts,
     expression,
+    phrase,
     phrases,
     split,
     without,
@@ -101,6 +102,38 @@ class Lexical(Part, base.Lexical):
                 f"SELECT rowid FROM documents_fts WHERE documents_fts MATCH ? {filters}", (match, *bound)
             )
             return [row[0] for row in rows]
+
+    def existing(self, terms: Sequence[str], scope: Scope) -> dict[str, int]:
+        if not terms:
+            return {}
+        with self._database.snapshot() as db:
+            # Counting common terms reads their posting lists.
+            found: dict[str, int] = dict(
+                db.execute(
+                    f"SELECT term, documents FROM common_terms WHERE term IN {LISTED}", (listed(terms),)
+                )
+            )
+            rest = listed([term for term in terms if term not in found])
+            found |= dict(
+                db.execute(
+                    "SELECT t.term, t.doc FROM json_each(?) each "
+                    "CROSS JOIN documents_terms t ON t.term = each.value",
+                    (rest,),
+                )
+            )
+            if scope.population is None and not scope.without:
+                return found
+            query = (
+                f"SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ? "
+                f"AND rowid BETWEEN ? AND ? AND +rowid NOT IN {LISTED}"
+            )
+            names = scope.collections if scope.population is None else scope.population
+            within, without = ranges(collection_ids(self._database, names)), listed(scope.without)
+            counts = {
+                term: sum(db.execute(query, (phrase((term,)), *ends, without)).get for ends in within)
+                for term in found
+            }
+            return {term: count for term, count in counts.items() if count}
 
 
 class _Search(Struct):

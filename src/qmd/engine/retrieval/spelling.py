@@ -1,0 +1,80 @@
+"""Tell which words of a query no document has, and search for the words that they may mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from qmd.engine.retrieval.search import Search
+from qmd.store.values import LexicalMatches, Scope
+from qmd.text import spelling, tokens
+from qmd.text.query import LexicalQuery, Term
+from qmd.text.question import Question
+from qmd.text.wording import plain
+from qmd.types import Stage
+
+#: The stage that tells of words that no document has.
+SPELLING = "spelling"
+#: The most words of a query that are corrected, and the most spellings of each that are searched.
+_MOST_WORDS, _MOST_SPELLINGS = 3, 4
+
+
+def respelled(search: Search, question: Question, found: LexicalMatches | None) -> Question | None:
+    """Return the query with other words for those that no document has, if nothing was found; else None.
+
+    A stage says which words were replaced, or may be meant.
+    """
+    matches = found.matches if found else ()
+    if any(match.tier == "all" for match in matches):
+        return None
+    text, others = question.words, dict[int, tuple[str, str]]()
+    for at, word in spelling.words_to_check(text):
+        if len(others) < _MOST_WORDS and _is_absent(search, word) and (other := _meant(search, word)):
+            others[at] = word, other
+    if not others:
+        return None
+    for at, (word, other) in sorted(others.items(), reverse=True):
+        text = text[:at] + other + text[at + len(word) :]
+    words = " or ".join(f'"{plain(word)}"' for word, _ in others.values())
+    meant = " and ".join(f'"{plain(other)}"' for _, other in others.values())
+    if matches:
+        search.stages.append(Stage(SPELLING, "ran", f"No document has {words}: did you mean {meant}?"))
+        return None
+    search.stages.append(Stage(SPELLING, "ran", f"No document has {words}: searched for {meant}"))
+    return Question(text)
+
+
+def _is_absent(search: Search, word: str) -> bool:
+    """Tell whether no document that the caller may see has a word, or a longer one."""
+    everywhere = replace(search.scope, collections=(*search.config.collections,), where=None)
+    question = Question(word)
+    known = search.store.lexical.existing([*tokens.terms_of(word), *question.spellings], everywhere)
+    query = replace(question, known=tuple(known.items())).terms
+    return not search.store.lexical.search(query, everywhere, 1).matches
+
+
+def _meant(search: Search, word: str) -> str | None:
+    """Return the word that is likely meant by another, as documents in the scope have it; None if none is."""
+    folded = tokens.fold(word)
+    for costs in (spelling.edits(folded), spelling.edits_twice(folded)):
+        for term in spelling.ranked(costs, _documents(search, costs))[:_MOST_SPELLINGS]:
+            if written := _written(search, word, term):
+                return written
+    return None
+
+
+def _documents(search: Search, costs: Mapping[str, float]) -> dict[str, int]:
+    terms = [*dict.fromkeys(map(tokens.stem, costs))]
+    scope = Scope(search.scope.collections, population=search.scope.population)
+    return search.store.lexical.existing(terms, scope)
+
+
+def _written(search: Search, word: str, term: str) -> str | None:
+    """Return the word with a term that a document in the scope has, and that is most like another word."""
+    query = LexicalQuery((Term((term,), (term,)),))
+    matches = search.store.lexical.search(query, search.scope, 1, longer=False).matches
+    ids = [match.document for match in matches]
+    documents = search.store.documents.by_id(ids).values()
+    texts = [*search.store.documents.texts(ids).values()]
+    return spelling.closest(word, term, [*texts, *(f"{each.title}\n{each.path}" for each in documents)])
