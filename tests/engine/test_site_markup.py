@@ -79,6 +79,18 @@ def test_documents_of_sites_have_the_headings_tags_and_anchors_of_the_site(
         assert index.get(f"site/page.mdx#{anchor}").first_line == line, anchor
 
 
+def test_heading_in_a_list_is_no_title(index: qmd.Index, notes: Notes) -> None:
+    files = {
+        "Query table.md": "type:: [[Feature]]\n\n- ## Functionality\n  - A table.\n",
+        "b.md": "Text.\n\n# B\n",
+    }
+    index.add_collection(str(notes(files)), "graph")
+    assert {document.path: document.title for document in index.documents("graph")} == {
+        "Query table.md": "Query table",
+        "b.md": "B",
+    }
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -97,6 +109,7 @@ def test_documents_of_sites_have_the_headings_tags_and_anchors_of_the_site(
         ("{{% notice tip %}}\nText.\n{{% /notice %}}\n{{< figure src='a.png' >}}", "Text."),
         ("{% include a.html %}\nText.\n{: .class }", "Text."),
         ("[TOC]\n\nText.", "Text."),
+        ("![stars](https://img.shields.io/a?style=b) ![A chart](chart.png)", "![A chart](chart.png)"),
         ("## Head {#anchor}\n\nText.", "## Head Text."),
         ("%%\nnot seen\n%%\nText that is 100%% sure.", "Text that is 100%% sure."),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from qmd.agents import having, title
@@ -13,6 +14,7 @@ from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.show import show_json, show_listing, show_steps
 from qmd.cli.terminal import BOLD, clean_name, columns, one_line, painted, say, shell_words
 from qmd.cli.usage import fail
+from qmd.errors import QmdError
 from qmd.text.wording import local_time, plural
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 ALIASES = {"rm": "remove", "mv": "rename", "info": "show", "set-update": "update-cmd"}
 *_AGENTS, _LAST = (title(name) for name in having("sessions"))
+#: Suffixes of Markdown that the usual pattern leaves out.
+_MARKDOWN = ("mdx", "markdown", "mdown", "mkd", "qmd", "rmd", "Rmd")
 #: Labels and texts.
 Rows: TypeAlias = "Sequence[tuple[str, str]]"
 #: The columns of a listing.
@@ -103,7 +107,30 @@ def index_folder(session: Session, path: str, name: str | None, options: dict[st
         session.note(f"{added.path} is a folder of {names} as well: its documents are found in both")
     if not (report.added or report.unchanged or report.problems):
         session.note(f"no file in {added.path} matches {added.selection}: see --mask and --formats")
+    if not chosen and not options.get("pattern"):
+        _note_others(session, added)
     return report
+
+
+def _note_others(session: Session, added: Collection) -> None:
+    """Say which files are Markdown by another suffix, which is left out, and what adds them."""
+    from msgspec.structs import replace
+
+    from qmd.sources.walk import walk
+
+    try:
+        found = walk(replace(added, pattern=f"**/*.{{{','.join(_MARKDOWN)}}}"))
+        counts = Counter(file.path.rpartition(".")[2] for file in found)
+    except QmdError:
+        return  # the scan has said why
+    if counts:
+        listed = " and ".join(plural(number, f".{suffix} file") for suffix, number in counts.most_common())
+        mask = f"**/*.{{{','.join(['md', *sorted(counts)])}}}"
+        command = session.addressed(
+            f"qmd collection add {shell_words(added.path)} --mask {shell_words(mask)}"
+        )
+        removed = session.addressed(f"qmd collection remove {shell_words(added.name)}")
+        session.note(f"{listed} left out, which are Markdown too: {removed}, then {command}")
 
 
 def index_sessions(

@@ -27,6 +27,7 @@ VERSION = 6
 _ORG_TITLE = lazy(r"^#\+title:[ \t]*+(\S[^\n]*+)", re.I | re.M)
 _ORG_HEADLINE = lazy(r"^\*++[ \t]++(\S[^\n]*+)", re.M)
 #: A line that may be above the title: of HTML, JSX, images, links, tags, directives, or `key: value`.
+_ITEM = lazy(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]")
 _NO_PROSE = lazy(
     r"[ \t]*+(?:\n|\Z|[<!#}]|:::|---|\{[{%/]|\[!\[|\[[^\[\]]{1,200}+\]:"
     r"|(?:\[[^\[\]\n]{1,200}+\]\([^()\n]{0,500}+\)[ \t|·•,/-]*+)++(?:\n|\Z)"
@@ -109,10 +110,16 @@ def _first_heading(text: str, start: int) -> str:
         at = first.end
     else:
         return ""
-    free = first.kind == "heading" and _has_no_prose("".join((*above, text[at : first.start])))
+    in_list = _ITEM.match(text, first.start)
+    free = (
+        first.kind == "heading" and not in_list and _has_no_prose("".join((*above, text[at : first.start])))
+    )
     if free and first.level == 1:
         return first.content
-    headings = [block for block in (first, *found) if block.kind == "heading"]
+    # A heading in a list is one of its item, as outliners write them.
+    headings = [
+        block for block in (first, *found) if block.kind == "heading" and not _ITEM.match(text, block.start)
+    ]
     if not headings:
         return ""
     first = headings[0]

@@ -23,6 +23,11 @@ _COMPONENT = (
     r"|<(?P<name>[A-Z][\w.]{0,80}+)>(?=[^\n]{0,300}?</(?P=name)>)"
     r"|(?m:^[ \t]*</?[A-Z][\w.]{0,80}(?:\s[^<>\n]{0,1000})?/?>[ \t]*$)"
 )
+#: A picture of a number or a state, as projects show them.
+_BADGE = (
+    r"!\[[^\[\]\n]{0,200}\]\([^()\n]{0,300}?"
+    r"(?:shields\.io|badge|badgen\.net|codecov|travis-ci)[^()\n]{0,1000}\)"
+)
 _QUOTED = r"""['"][^'"\n]{1,300}['"]"""
 _NAMES = r"[^\n{}'\"]{0,300}+\{[^{}]{0,3000}+\}"
 #: Inline code is text, whatever stands in it; the mark of a comment is looked at below. Then tags of HTML,
@@ -31,7 +36,7 @@ _NAMES = r"[^\n{}'\"]{0,300}+\{[^{}]{0,3000}+\}"
 _MARKUP = lazy(
     r"(?P<code>(?<!`)(?P<ticks>`++)(?:[^\n]{0,500}?[^`\n])??(?P=ticks)(?!`))"
     r"|(?P<comment><!--|\{/\*|\{\{/\*|\{% comment %\}|(?m:^%%))"
-    rf"|{_TAG}|{_COMPONENT}"
+    rf"|{_TAG}|{_COMPONENT}|{_BADGE}"
     r"|(?m:^ {0,3}\[(?!\^)[^\[\]\n]{1,300}\]:[ \t]*\S[^\n]*$)"
     rf"|(?m:^import[ \t]+(?:(?:{_NAMES}|[^\n]{{1,300}}?)[ \t]*from[ \t]*)?{_QUOTED};?[ \t]*$)"
     r"|(?P<export>(?m:^export[ \t]+(?:const|let|default|function|async|class|\{|\*)[^\n]*$))"
@@ -40,7 +45,7 @@ _MARKUP = lazy(
     r"|(?m:^(?:\[\[_?(?i:toc)_?\]\]|\[(?i:toc)\])[ \t]*$)"
 )
 _MAY_HAVE = lazy(
-    r"```|~~~|</?[A-Za-z]|<!--|\]:|\{[{%:/\#]|:::|%%|\[_?(?i:toc)_?\]|(?m:^(?:import|export)[ \t])"
+    r"```|~~~|</?[A-Za-z]|<!--|\]:|!\[|\{[{%:/\#]|:::|%%|\[_?(?i:toc)_?\]|(?m:^(?:import|export)[ \t])"
 )
 #: Brackets and texts of JavaScript, and the most characters of an export.
 _SCRIPT = lazy(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shlex
 import subprocess
 import sys
 from io import StringIO
@@ -128,6 +129,14 @@ def test_collection_add_of_a_folder_without_matches_prints_a_note(user: User) ->
     assert found.returncode == 0
     assert "no file in" in found.stderr
     assert user.ok("ls", "empty") == "No files yet.\n"
+    (user.home / "site").mkdir()
+    for name in ("a.mdx", "b.mdx", "c.markdown", "d.png"):
+        (user.home / "site" / name).write_text("# A page")
+    told = user.call("collection", "add", str(user.home / "site")).stderr
+    assert "2 .mdx files and 1 .markdown file left out, which are Markdown too" in told
+    user.ok("collection", "remove", "site")
+    command = told.split("remove site, then qmd ")[1].strip()
+    assert user.call(*shlex.split(command)).stdout.splitlines()[1] == "site: 3 new"
 
 
 def test_collection_list_and_show_print_all_properties(user: User) -> None:

@@ -125,6 +125,11 @@ def test_lint_command_exits_with_1_if_anything_is_wrong(user: User, tmp_path: Pa
     shown = user.call("lint", "-c", "wiki")
     assert shown.stdout.splitlines()[0] == "wiki/index.md"
     assert shown.stdout.splitlines()[-1] == "1 fault: 1 broken."
+    (folder / "index.md").write_text(f"# Wiki\n\n[[page]] {_LONG}{' [[lost]]' * 5}\n")
+    user.ok("update")
+    shown = user.call("lint")
+    assert shown.stdout.count("[[lost]] leads to no document") == 4
+    assert "     2 more  broken: [[lost]] leads to no document" in shown.stdout
     (folder / "lost.md").write_text(f"# Lost\n\n{_SHIPS}\n")
     user.ok("update")
     assert user.ok("lint", "--json") == "[]\n"
@@ -144,3 +149,9 @@ def test_twins_share_most_of_their_words() -> None:
     hashes: dict[str, int] = {}
     samples = {at: sample(words(text), hashes) for at, text in enumerate(texts)}
     assert [(one, other) for one, other, _ in twins(samples)] == [(0, 1), (3, 4)]
+    # Pages made from a form are no twins by the form alone.
+    made = {
+        at: sample(words(f"{_LONG} {_SHIPS} Number {at} is about {at * 7} birds of kind {at * 3}."), hashes)
+        for at in range(30)
+    }
+    assert not [*twins(made)]

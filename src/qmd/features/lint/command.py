@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from qmd.features.lint.fault import Fault
 
 
+#: How often the same link is listed for people.
+_REPEATED = 3
+
+
 @command("lint")
 @options.collection_option("Only check documents in this collection (may be repeated).")
 @options.option("--only KINDS", None, "Only report these kinds, such as broken,ambiguous.  [default: all]")
@@ -50,11 +54,20 @@ def lint(session: Session, collections: tuple[str, ...], only: str | None) -> No
 def _lines(faults: Sequence[Fault]) -> Iterator[str]:
     """Yield a line for each fault, below the document, and the numbers of each kind."""
     terminal, file = plain_view().terminal, ""
+    messages: Counter[str] = Counter()
     for fault in faults:
+        # Hundreds of links to one page that nobody has written are one fault for people.
+        messages[fault.message] += fault.kind == "broken"
+        if messages[fault.message] > _REPEATED:
+            continue
         if fault.file != file:
             yield from ["", painted(clean_name(fault.file, terminal=terminal), BOLD)][not file :]
             file = fault.file
         yield f"{fault.line or '':>6}  {fault.kind}: {clean_name(fault.message, terminal=terminal)}"
+    more = [(message, number - _REPEATED) for message, number in messages.most_common() if number > _REPEATED]
+    yield from [""] * bool(more)
+    for message, number in more:
+        yield f"{number:>6} more  broken: {clean_name(message, terminal=terminal)}"
     counts = Counter(fault.kind for fault in faults)
     numbers = ", ".join(f"{number:,} {kind}" for kind, number in counts.items())
     yield from ["", f"{plural(len(faults), 'fault')}: {numbers}."]

@@ -20,8 +20,9 @@ Sample: TypeAlias = "NDArray[np.uint64]"
 LEAST = 0.6
 #: Words of a run, hashes of a sample, and characters of a text that are read.
 _RUN, _SIZE, _READ = 3, 64, 20_000
-#: A run in more texts than these is a form that they were made from.
-_COMMON = 40
+#: A run in more texts than these is of a form that they were made from, and says nothing of them. A text with
+#: fewer other runs is not compared.
+_COMMON, _FEWEST = 20, 8
 #: Words, and characters of scripts without blanks between words.
 _WORD = re.compile(
     r"[\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff]|[^\W_\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff]+"
@@ -48,18 +49,21 @@ def sample(words: list[str], hashes: dict[str, int]) -> Sample:
 
 def twins(samples: Mapping[int, Sample]) -> Iterator[tuple[int, int, float]]:
     """Yield the pairs of texts with the share of runs that they have in common, at least `LEAST`."""
+    counts = Counter(run for found in samples.values() for run in found.tolist())
+    common = np.array([run for run, number in counts.items() if number > _COMMON], np.uint64)
+    own = {text: found[~np.isin(found, common)] for text, found in samples.items()}
     having: dict[int, list[int]] = defaultdict(list)
-    for text, found in samples.items():
+    for text, found in own.items():
+        if len(found) < _FEWEST:
+            continue
         shared: Counter[int] = Counter()
         for run in found.tolist():
-            others = having[run]
-            if len(others) < _COMMON:
-                shared.update(others)
-                others.append(text)
+            shared.update(having[run])
+            having[run].append(text)
         for other, number in shared.items():
-            # A share of all runs cannot be larger than that of the smaller sample.
-            if number >= LEAST * min(len(found), len(samples[other])) / 2:
-                share = _share(found, samples[other])
+            # Samples of texts that differ in length have fewer in common than the texts.
+            if number >= LEAST * min(len(found), len(own[other])) / 2:
+                share = _share(found, own[other])
                 if share >= LEAST:
                     yield other, text, share
 
