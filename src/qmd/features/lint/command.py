@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from qmd.features.lint.fault import Fault
 
 
-#: How often the same link is listed for people.
-_REPEATED = 3
+#: How often the same link is listed for people, and how many of those that are left out are named.
+_REPEATED, _LISTED = 3, 10
 
 
 @command("lint")
@@ -66,8 +66,10 @@ def _lines(faults: Sequence[Fault]) -> Iterator[str]:
         yield f"{fault.line or '':>6}  {fault.kind}: {clean_name(fault.message, terminal=terminal)}"
     more = [(message, number - _REPEATED) for message, number in messages.most_common() if number > _REPEATED]
     yield from [""] * bool(more)
-    for message, number in more:
+    for message, number in more[:_LISTED]:
         yield f"{number:>6} more  broken: {clean_name(message, terminal=terminal)}"
+    if rest := sum(number for _, number in more[_LISTED:]):
+        yield f"{rest:>6,} more  broken: other links that are listed {_REPEATED} times above"
     counts = Counter(fault.kind for fault in faults)
     numbers = ", ".join(f"{number:,} {kind}" for kind, number in counts.items())
     yield from ["", f"{plural(len(faults), 'fault')}: {numbers}."]
