@@ -151,7 +151,10 @@ def test_version_flag_imports_only_the_version(home: Path, flag: str) -> None:
 
 
 def test_reading_commands_import_no_models(home: Path) -> None:
-    for args in (["get", "a.md"], ["multi-get", "notes/a.md"], ["ls", "notes"], ["context", "list"]):
+    for args in (
+        *(["get", "a.md"], ["multi-get", "notes/a.md"], ["ls", "notes"], ["context", "list"]),
+        *(["ls"], ["collection", "list"], ["collection", "show", "notes"]),
+    ):
         modules = imported_by(home, *args)
         assert third_party(modules) <= SEARCH_MAY_IMPORT | {"typing_extensions"}
         assert not any(name.startswith("qmd.models.e5") for name in modules)

@@ -39,6 +39,7 @@ SEEN = {
     "backlinks",
     "cite_check",
     "collection",
+    "collection_statuses",
     "contexts",
     "documents",
     "explain_no_documents",
@@ -172,7 +173,8 @@ def test_restricted_index_hides_other_collections_everywhere(whole: qmd.Index, m
     assert {hit.collection for hit in whole.search("heron", limit=None).hits} == {"mine", "a-other"}
     assert {hit.collection for hit in mine.search("heron", limit=None).hits} == {"mine"}
     assert {page.collection for page in mine.documents()} == {"mine"}
-    assert [each.name for each in mine.status().collections] == ["mine"]
+    assert [each.name for each in mine.collection_statuses()] == ["mine"]
+    assert mine.status().collections == mine.collection_statuses()
     assert mine.status().total_documents == 2
     assert {document.collection for document in mine.recent(100)} == {"mine"}
     assert mine.fields_of(["a-other/01/heron.md"]) == {}

@@ -242,7 +242,7 @@ def add_folder(
 
 def collections(index: Index, body: asked.Nothing, cancelled: Cancelled) -> states.Collections:
     """List the collections."""
-    statuses = index.status().collections
+    statuses = index.collection_statuses()
     lines = [f"- {status.name} ({plural(status.documents, 'doc', separator='')})" for status in statuses]
     listed = convert(statuses, tuple[states.Collection, ...], from_attributes=True)
     return states.Collections(listed, content="\n".join([f"Collections: {len(statuses)}", *lines]))
@@ -281,7 +281,7 @@ def remove_collection(index: Index, body: changes.ACollection, cancelled: Cancel
 def scan(index: Index, body: asked.Nothing, cancelled: Cancelled) -> states.Indexed:
     """Scan all collections for new, changed and deleted files."""
     reports = index.update(commands=False, on_progress=stop_if(cancelled))
-    total = index.status().total_documents
+    total = sum(each.documents for each in index.collection_statuses())
     return states.Indexed(
         status="indexed",
         collections=len(reports),
@@ -322,7 +322,7 @@ def remove_context(index: Index, body: changes.AContext, cancelled: Cancelled) -
 
 def _status(index: Index, name: str) -> CollectionStatus:
     collection = index.collection(name)  # raises an error if there is none
-    return next(status for status in index.status().collections if status.name == collection.name)
+    return next(status for status in index.collection_statuses() if status.name == collection.name)
 
 
 def _failures(reports: Sequence[ScanReport]) -> str:

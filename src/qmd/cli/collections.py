@@ -166,7 +166,7 @@ def list_(session: Session) -> None:
       qmd collection list --format csv
     """
     config = session.index.config.collections
-    found = [(config[status.name], status) for status in session.index.status().collections]
+    found = [(config[status.name], status) for status in session.index.collection_statuses()]
     lines = [f"Collections ({len(found)}):"]
     for item, status in found:
         state = state_rows(status)
@@ -185,7 +185,7 @@ def show(session: Session, name: str) -> None:
       qmd collection show notes
     """
     found = session.index.collection(name)
-    status = next(each for each in session.index.status().collections if each.name == found.name)
+    status = next(each for each in session.index.collection_statuses() if each.name == found.name)
     if chosen_format() == "json":
         show_json(_row(found, status))
         return

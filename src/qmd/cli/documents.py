@@ -225,7 +225,7 @@ def ls(session: Session, target: str | None, authors: bool, full_path: bool, **a
 
 
 def _list_collections(session: Session) -> None:
-    collections = session.index.status().collections
+    collections = session.index.collection_statuses()
     cells = [
         (clean(each.name), plural(each.documents, "file"), human_size(each.bytes)) for each in collections
     ]

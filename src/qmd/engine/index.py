@@ -88,7 +88,7 @@ else:
             "qmd.engine.marking.MarkMethods": "mark marks marks_digest pin unmark unpin",
             "qmd.engine.indexing.update.UpdateMethods": "rescan update",
             "qmd.engine.embedding.embed.EmbeddingMethods": "embed embed_texts missing_vectors",
-            "qmd.engine.upkeep.status.StatusMethods": "indexed_at status",
+            "qmd.engine.upkeep.status.StatusMethods": "collection_statuses indexed_at status",
             "qmd.engine.upkeep.models.ModelMethods": "model_loaded models pull pullable release_models",
             "qmd.engine.upkeep.copying.CopyMethods": "copy_store",
             "qmd.engine.doctor.DoctorMethods": "doctor stale",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct, field
@@ -97,7 +97,7 @@ class StatusMethods(Part):
         store, config, provider = workspace.store, workspace.config, workspace.models
         if os.path.basename(store.location) == ALTERNATIVE_INDEX:
             notes.append("the default index file belongs to another program: this one stands beside it")
-        collections = tuple(_collections(store, config))
+        collections = self.collection_statuses()
         file = getattr(store, "behind", store)
         mark = file.mark if isinstance(file, PortableStore) else None
         if mark is not None:
@@ -144,6 +144,27 @@ class StatusMethods(Part):
             dates=origins(store, config, total),
         )
 
+    def collection_statuses(self) -> tuple[CollectionStatus, ...]:
+        """Return the state of each collection, as `status` does, without that of vectors and models."""
+        stats, config = self._workspace.store.collections.stats(), self._workspace.config
+        found = []
+        for name, collection in config.collections.items():
+            indexed = stats.get(name, CollectionStats(0, 0, None))
+            found.append(
+                CollectionStatus(
+                    name,
+                    collection.path,
+                    collection.selection,
+                    indexed.documents,
+                    indexed.bytes,
+                    indexed.updated_at,
+                    collection.include_by_default,
+                    len(collection.context),
+                    collection.agents,
+                )
+            )
+        return tuple(found)
+
     def indexed_at(self, collections: Sequence[str] = ()) -> str | None:
         """Return the time of the oldest last scan of collections (those searched, if none is named).
 
@@ -158,23 +179,6 @@ class StatusMethods(Part):
             checked = watcher.indexed_at(name, moment) if watcher and scanned else ""
             times.append(max(scanned, checked))
         return min(times, default="") or None
-
-
-def _collections(store: Store, config: Config) -> Iterator[CollectionStatus]:
-    stats = store.collections.stats()
-    for name, collection in config.collections.items():
-        indexed = stats.get(name, CollectionStats(0, 0, None))
-        yield CollectionStatus(
-            name,
-            collection.path,
-            collection.selection,
-            indexed.documents,
-            indexed.bytes,
-            indexed.updated_at,
-            collection.include_by_default,
-            len(collection.context),
-            collection.agents,
-        )
 
 
 def _vectors(
