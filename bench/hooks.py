@@ -4,7 +4,8 @@
 
 VAULT and LOCOMO are the checkouts that `peers.py` reads. Each question is a prompt to the index of its own
 set (answered), to that of the other set (unrelated), and to its own without the files that answer it (near).
-A hook is silent if the best score is below the threshold. Without a server it searches by words alone.
+A hook is silent if the best score is below the threshold, or no document is ahead of others. Without a
+server it searches by words alone.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ KINDS = ("answered", "unrelated", "near")
 
 
 class Prompt(Struct, frozen=True):
-    """A prompt: the best score, the tokens of what was said at the default threshold, and processor time."""
+    """A prompt: the value that must reach the threshold, tokens at the default one, and processor time."""
 
     index: str
     kind: str

@@ -127,3 +127,23 @@ def test_recall_speaks_across_languages_if_vectors_and_reranker_agree(index: qmd
 def test_recall_is_silent_across_languages_without_models(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes(ACROSS)), "notes")
     assert index.recall("蜜蜂怎样把花蜜变成蜂蜜？", words_only=True).text == ""
+
+
+def test_recall_is_silent_if_the_best_note_is_about_a_prompt_like_others(
+    index: qmd.Index, notes: Notes
+) -> None:
+    text = "# {0}\n\nThe nightly backup of the {0} database is written by a job, and takes {1} minutes.\n"
+    names = ("orders", "stock", "mail", "wages", "maps", "press", "law")
+    others = {f"walk {at}.md": f"# Walk {at}\n\nWe saw {at} herons by the river.\n" for at in range(40)}
+    alike = {f"{name}.md": text.format(name, 11 * at) for at, name in enumerate(names, 1)}
+    folder = notes(others | alike)
+    index.add_collection(str(folder), "notes")
+    near = "When is the nightly backup of the database written?"
+    assert index.search(near).hits[0].score >= 0.5
+    assert index.recall(near, words_only=True).text == ""
+    (folder / "checks.md").write_text(
+        "# Checks\n\nThe team on call checks the nightly backup of a database.\n"
+    )
+    index.update()
+    prompt = "Which team checks the nightly backup of the database?"
+    assert "team on call" in index.recall(prompt, words_only=True).text

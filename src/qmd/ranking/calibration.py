@@ -3,9 +3,15 @@
 The scale has two named places. Below `RELATED` nothing is about the subject of the query, and from `ABOUT`
 on a document is. Documents between are related. Whether a document answers, its score does not know.
 
+A second estimate, of the first document alone, says how likely it answers. It goes by how far the document is
+ahead of those after it: without the one that answers, several are about the subject in the same way. So it is
+low as well if several answer. It decides when hooks speak.
+
 The estimate is a logistic regression on signals of the document itself, not of the others that a search has
 found: if many documents are about a subject, none of them is far ahead. Only their number
-counts, because the nearest of many unrelated texts is nearer than that of few.
+counts, because the nearest of many unrelated texts is nearer than that of few. The exception is the first
+document if it has hardly any word of the query, as one in another language: there only how far the reranker
+puts it ahead tells right from wrong.
 
 `bench/calibration.py` fits constants on first hits that answer questions, and on those of questions about
 other subjects. Some of those here were chosen between two such fits (see bench/README.md).
@@ -54,6 +60,7 @@ class Regression(Struct, frozen=True):
 #: The regressions, those that use more signals first.
 REGRESSIONS = (
     Regression(-4.90, {"subject": 13.00, "rerank": 8.50, "passage": 5.20}),
+    Regression(-2.20, {"subject": 3.30, "rerank": 5.00, "rerank_lead": 28.70}),
     Regression(-4.10, {"subject": 22.00, "rerank": 12.00}),
     Regression(-3.43, {"rerank": 19.64, "exact": 1.19}),
     Regression(-1.70, {"subject": 14.74, "exact": 4.67}),
@@ -69,8 +76,22 @@ UNRELATED: Signals = {
     "exact": 0.0,
     "title": 0.0,
     "meaning": 0.8,
+    "word_lead": 0.0,
+    "meaning_lead": 0.0,
+    "agree": 0.0,
+    "rerank_lead": 0.0,
 }
 GROWTH = 0.018
+#: The regressions of `answers`, those that use more signals first.
+ANSWERING = (
+    Regression(-2.63, {"word_lead": 9.6, "meaning_lead": 25.4, "agree": 0.7}),
+    Regression(-3.0, {"word_lead": 14.0}),
+)
+#: How many documents the first one is compared with.
+FIELD = 5
+#: The reranker's lead counts if it has read this many documents, because among few the lead is chance, and if
+#: the first is nearer in meaning by this than documents about other subjects.
+READ, NEAR = 20, 0.03
 #: If a document has less of the query's words, only meaning counts: it may say the same in other words, or in
 #: another language.
 FEW_WORDS = 0.1
@@ -96,14 +117,18 @@ def calibrate(ranked: Sequence[Ranked], documents: int = 0) -> list[Ranked]:
     background = {**UNRELATED, "subject": UNRELATED["subject"] + GROWTH * math.log(max(1, documents))}
     calibrated: list[Ranked] = []
     score, before = 1.0, 0.0
-    for item in ranked:
+    for number, item in enumerate(ranked):
         signals = dict(item.signals)
+        ahead = {} if number else _leads(ranked)
         if "subject" in signals and signals.get("words", 0.0) < FEW_WORDS and not signals.get("exact"):
             signals.pop("words", None)
             signals.pop("exact", None)
             signals.pop("passage", None)
+            if not number and signals["subject"] - background["subject"] >= NEAR:
+                signals |= _lead_of_reranker(ranked)
         elif signals.get("exact"):
             signals["words"] = max(signals["words"], ALL_WORDS)
+        signals |= ahead
         if before > 0:
             score *= min(1.0, item.score / before) ** (2 if "subject" in signals else 1)
         before = item.score
@@ -113,6 +138,48 @@ def calibrate(ranked: Sequence[Ranked], documents: int = 0) -> list[Ranked]:
         trace = Likelihood(item.score, signals, {name: background[name] for name in signals})
         calibrated.append(replace(item, score=uncertain(score), traces=(*item.traces, trace)))
     return calibrated
+
+
+def _leads(ranked: Sequence[Ranked]) -> dict[Signal, float]:
+    """Return how far the first document is ahead of the best others, by words and by meaning."""
+    first, leads = ranked[0].signals, dict[Signal, float]()
+    if "words" in first:
+        leads["word_lead"] = first["words"] - sum(_others(ranked, "words")) / FIELD
+    if "words" in first and "meaning" in first:
+        leads["meaning_lead"] = first["meaning"] - _mean_of_others(ranked, "meaning")
+        signals: tuple[Signal, ...] = ("words", "meaning")
+        leads["agree"] = float(
+            all(first[name] >= max(_others(ranked, name), default=0.0) for name in signals)
+        )
+    return leads
+
+
+def _lead_of_reranker(ranked: Sequence[Ranked]) -> dict[Signal, float]:
+    """Return how far the reranker puts the first document ahead of the best others, if it has read enough."""
+    if "rerank" not in ranked[0].signals or sum("rerank" in item.signals for item in ranked) < READ:
+        return {}
+    return {"rerank_lead": ranked[0].signals["rerank"] - _mean_of_others(ranked, "rerank")}
+
+
+def _mean_of_others(ranked: Sequence[Ranked], name: Signal) -> float:
+    """Return the mean of the best others; without any, the value of unrelated documents."""
+    others = _others(ranked, name)
+    return sum(others) / len(others) if others else UNRELATED[name]
+
+
+def _others(ranked: Sequence[Ranked], name: Signal) -> list[float]:
+    """Return the highest values of a signal of the documents after the first."""
+    values = (item.signals[name] for item in ranked[1:] if name in item.signals)
+    return sorted(values, reverse=True)[:FIELD]
+
+
+def answers(signals: Signals) -> float:
+    """Return how likely the first document of a search answers, 0..1, from the signals of its `Likelihood`.
+
+    It is 0 if the search had no words.
+    """
+    regression = next((item for item in ANSWERING if item.weights.keys() <= signals.keys()), None)
+    return 0.0 if regression is None else regression.probability(signals, UNRELATED)
 
 
 def uncertain(value: float) -> float:

@@ -14,8 +14,21 @@ Tier = Literal["all", "any", "longer"]
 #: The measurements of a document: its BM25 score relative to the highest possible one, whether it has all
 #: words of the query (1 or 0), the cosine of its best chunk, the same without the part that all texts share,
 #: the reranker's score, the share of the query's idf in the best window that it read, and how well its name
-#: matches.
-Signal = Literal["words", "exact", "meaning", "subject", "rerank", "passage", "title"]
+#: matches. Of the first document also how far it is ahead of others by words, by meaning and for the
+#: reranker, and whether it is ahead by words and by meaning (1 or 0).
+Signal = Literal[
+    "words",
+    "exact",
+    "meaning",
+    "subject",
+    "rerank",
+    "passage",
+    "title",
+    "word_lead",
+    "meaning_lead",
+    "agree",
+    "rerank_lead",
+]
 
 
 class KeywordMatch(Struct, frozen=True, tag="lexical"):

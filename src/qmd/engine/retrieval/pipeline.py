@@ -25,7 +25,7 @@ from qmd.engine.retrieval.hits import make_hits
 from qmd.engine.retrieval.queries import read_query_document, without_searches
 from qmd.engine.retrieval.search import Plan, Search
 from qmd.ranking import fusion
-from qmd.ranking.calibration import calibrate, doubts
+from qmd.ranking.calibration import FIELD, calibrate, doubts
 from qmd.store.base import Store
 from qmd.text.predicates import field_name
 from qmd.text.query import foreign_operators
@@ -227,7 +227,9 @@ def _ask_about(store: Store, config: Config, request: SearchRequest) -> Asked:
 
 
 PLANS: Mapping[str, Plan] = {
-    "search": Plan(without_searches, read_request, _find_by_words, words=True, meaning=False, least=1),
+    "search": Plan(
+        without_searches, read_request, _find_by_words, words=True, meaning=False, least=1 + FIELD
+    ),
     "vsearch": Plan(without_searches, read_request, _find_by_meaning, words=False, meaning=True),
     "query": Plan(read_query_document, read_request, _find_by_both, words=True, meaning=True),
     "similar": Plan(

@@ -17,6 +17,7 @@ from qmd.features.evidence import markdown
 from qmd.features.evidence.candidates import OF_PASSAGE
 from qmd.features.evidence.packer import Known, Packed, Packer
 from qmd.features.evidence.types import Pack
+from qmd.ranking.calibration import answers
 from qmd.text import budget
 from qmd.text.digest import passage_hash
 from qmd.text.regex import lazy
@@ -39,6 +40,9 @@ _PASSAGES = 3
 #: A document that was found by meaning alone is read by the reranker from this score on. If that agrees, this
 #: share of the threshold is enough.
 _WORTH_READING, _CONFIRMED = 0.1, 0.8
+#: The first document must also be ahead of others as one that answers: the estimate of that must reach this
+#: share of the threshold (measured, see bench/README.md).
+_AHEAD = 0.4
 #: The part of a prompt that is searched for. What is pasted into a prompt stands at its end or in the middle.
 _BEGINNING, _END = 1_500, 500
 #: A prompt with fewer words, such as `continue` or `yes, please`, asks nothing.
@@ -79,7 +83,8 @@ class Recall(Struct, frozen=True):
     """What a hook says at a prompt."""
 
     text: str = ""  #: The passages for the agent; "" if nothing is about the prompt
-    score: float = 0.0  #: The best calibrated score, whether or not it was enough
+    #: The value that must reach the threshold: the best score, or less if no document is ahead of others
+    score: float = 0.0
     passages: Mapping[str, str] = field(default_factory=dict)  #: Addresses of the passages by their hashes
     relevance: Mapping[str, float] = field(
         default_factory=dict
@@ -160,12 +165,15 @@ def recall(
     response = run(request)
     least = config.hook.threshold if threshold is None else threshold
     first = response.hits[0] if response.hits else None
+    ahead = 1.0
     if first is not None and _by_meaning(first):
         response = _confirmed(response, run, request)
         least *= _CONFIRMED
-    score = max((hit.score for hit in response.hits), default=0.0)
+    elif first is not None and not first.pinned:
+        ahead = answers(_signals(first)) / _AHEAD
+    score = min(ahead, max((hit.score for hit in response.hits), default=0.0))
 
-    answering = replace(response, hits=_answering(response.hits, least))
+    answering = replace(response, hits=_answering(response.hits, least) if score >= least else ())
     packer = Packer(store, config, run, tokens, render=_render, most=_PASSAGES)
     try:
         packed = packer.fitted(_EMPTY, [answering])
