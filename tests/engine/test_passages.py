@@ -319,3 +319,27 @@ def test_number_of_a_section_shows_that_section(
     hit = numbered.search(query).hits[0]
     assert hit.path == file
     assert NUMBERED[file].split("\n")[hit.line - 1].startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("address", "start"),
+    [
+        ("gesetz.md#§ 17", "## § 17 Pflichten"),
+        ("standard.md#9.1", "### 9.1. Soil"),
+        ("standard.md#section-9.1", "### 9.1. Soil"),
+        ("standard.md#appendix B", "## Appendix B. Changes"),
+        ("novel.txt#Chapter 4", "CHAPTER IV"),
+        ("民法.md#第1077条", "第一千零七十七条"),
+    ],
+)
+def test_section_is_addressed_by_its_number(numbered: qmd.Index, address: str, start: str) -> None:
+    assert numbered.get(address).text.startswith(start)
+
+
+def test_outline_without_headings_has_the_numbered_paragraphs(numbered: qmd.Index) -> None:
+    _, sections = numbered.outline("novel.txt")
+    assert [section.heading for section in sections] == [
+        f"CHAPTER {n}" for n in ("I", "II", "III", "IV", "V", "VI")
+    ]
+    with pytest.raises(qmd.QmdError, match="has no section"):
+        numbered.get("standard.md#9.99")

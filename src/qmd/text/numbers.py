@@ -125,6 +125,15 @@ def first_number(heading: str) -> Number | None:
     return _number(match.groupdict()) if match else None
 
 
+def whole_number(address: str) -> Number | None:
+    """Return the number that an address consists of: `§ 433`, `9.1`, `section-9.1`; None if it is more."""
+    for written in (address.strip(), address.strip().replace("-", " ")):
+        match = _FIRST.match(written)
+        if match and not written[match.end() :].strip(" .)"):
+            return _number(match.groupdict())
+    return None
+
+
 def numbered_lines(text: str) -> Iterator[tuple[int, str, Number]]:
     """Yield the sections of a text that begin with a number and have no heading: place, words, number.
 
@@ -132,14 +141,15 @@ def numbered_lines(text: str) -> Iterator[tuple[int, str, Number]]:
     alone with a number of several parts. The words are those of the line, if it stands alone.
     """
     patterns = [_PARAGRAPH, *([_COUNTED_LINE] if "第" in text or "제" in text else ())]
+    padded = f"\n\n{text}"
     for pattern in patterns:
-        for match in pattern.finditer(text):
+        for match in pattern.finditer(padded):
             start, rest = match.end("mark"), match["rest"]
-            alone = len(rest) < _ALONE and text[match.end() : match.end() + 2] in ("\n\n", "\n", "")
+            alone = len(rest) < _ALONE and padded[match.end() : match.end() + 2] in ("\n\n", "\n", "")
             groups = match.groupdict()
             sentence = _SENTENCE.match(rest) and (not alone or rest.endswith("."))
             if groups.get("count") or (not sentence and (alone or groups["bare"] is None)):
-                yield start, text[start : match.end()] if alone else "", _number(groups)
+                yield start - 2, padded[start : match.end()] if alone else "", _number(groups)
 
 
 def _number(match: Mapping[str, str | None]) -> Number:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from qmd.text.blocks import blocks, front_matter_end
+from qmd.text.numbers import Number, first_number, numbered_lines, whole_number
 from qmd.text.regex import lazy
 from qmd.text.tokens import compiled
 from qmd.text.values import fold
@@ -45,7 +46,7 @@ _HYPHENS = r"-{2,}"
 
 
 def sections(text: str) -> tuple[Section, ...]:
-    """Return the sections of a text from its headings, in order."""
+    """Return the sections of a text in order: from its headings, or without any its numbered paragraphs."""
     headings: list[tuple[int, int, str, str]] = []
     line, at = 1, 0
     for block in blocks(text, front_matter_end(text)):
@@ -59,6 +60,12 @@ def sections(text: str) -> tuple[Section, ...]:
             else ""
         )
         headings.append((line, block.level, heading_text(block.content), stated))
+    if not headings:
+        for start, words, number in sorted(numbered_lines(text)):
+            line += text.count("\n", at, start)
+            at = start
+            words = words or text[start : start + MAX_TITLE].split("\n")[0]
+            headings.append((line, min(6, 1 + number.value.count(".")), one_line(words), ""))
     total = line + text.count("\n", at) + (not text.endswith("\n"))
     last = max(total - 1, line) if headings else 0
     found: list[Section] = []
@@ -95,6 +102,7 @@ def first_heading(text: str) -> str:
 def find_section(sections: Sequence[Section], address: str) -> Section | None:
     """Return the first section at an address: a heading, headings from above as `a/b` or `a#b`, or an anchor.
 
+    It may also be the number of the section: `§ 433`, `9.1`, `section-9.1`.
     Headings are compared without regard to case. An anchor is what the heading states, or what GitHub, GitLab
     and generators of sites make of it: `überblick--co` of "Überblick & Co.", `setup-1` of the second "Setup".
     """
@@ -112,7 +120,10 @@ def find_section(sections: Sequence[Section], address: str) -> Section | None:
             return found
     if repeated:
         same = [section for section in sections if _is_called(section, repeated["base"])]
-        return same[int(repeated["number"])] if int(repeated["number"]) < len(same) else None
+        if int(repeated["number"]) < len(same):
+            return same[int(repeated["number"])]
+    if (number := whole_number(name)) and (found := _with_number(sections, number)):
+        return found
     if "%" in name:
         from urllib.parse import unquote  # addresses that are copied from a browser
 
@@ -133,6 +144,17 @@ def _numbered(sections: Sequence[Section], anchor: str) -> Section | None:
             return section
         taken[name] = 0
     return None
+
+
+def _with_number(sections: Sequence[Section], asked: Number) -> Section | None:
+    """Return the first section with a number, one that states the same kind before others."""
+    alike = [
+        (asked.likeness(number), section)
+        for section in sections
+        if (number := first_number(section.heading)) is not None
+    ]
+    likeness, best = max(alike, key=lambda each: each[0], default=(0.0, None))
+    return best if likeness else None
 
 
 def _first(sections: Sequence[Section], headings: Sequence[str]) -> Section | None:
