@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from qmd.text.blocks import blocks, front_matter_end
-from qmd.text.numbers import Number, first_number, numbered_lines, whole_number
 from qmd.text.regex import lazy
 from qmd.text.tokens import compiled
 from qmd.text.values import fold
@@ -61,6 +60,8 @@ def sections(text: str) -> tuple[Section, ...]:
         )
         headings.append((line, block.level, heading_text(block.content), stated))
     if not headings:
+        from qmd.text.numbers import numbered_lines  # updates need no numbers
+
         for start, words, number in sorted(numbered_lines(text)):
             line += text.count("\n", at, start)
             at = start
@@ -122,8 +123,8 @@ def find_section(sections: Sequence[Section], address: str) -> Section | None:
         same = [section for section in sections if _is_called(section, repeated["base"])]
         if int(repeated["number"]) < len(same):
             return same[int(repeated["number"])]
-    if (number := whole_number(name)) and (found := _with_number(sections, number)):
-        return found
+    if numbered := _with_number(sections, name):
+        return numbered
     if "%" in name:
         from urllib.parse import unquote  # addresses that are copied from a browser
 
@@ -146,8 +147,13 @@ def _numbered(sections: Sequence[Section], anchor: str) -> Section | None:
     return None
 
 
-def _with_number(sections: Sequence[Section], asked: Number) -> Section | None:
-    """Return the first section with a number, one that states the same kind before others."""
+def _with_number(sections: Sequence[Section], address: str) -> Section | None:
+    """Return the first section with the number that an address is, one that states its kind before others."""
+    from qmd.text.numbers import first_number, whole_number  # updates need no numbers
+
+    asked = whole_number(address)
+    if asked is None:
+        return None
     alike = [
         (asked.likeness(number), section)
         for section in sections
