@@ -172,7 +172,7 @@ def best_place(text: str, window: Window, highlighter: Highlighter) -> int:
     It is also the start if the window is in a single line, because only the line of the place is shown, and
     if its heading has all that was asked for.
     """
-    if window.heading >= 1.0 or text.find("\n", window.start, window.end) < 0:
+    if window.is_named or text.find("\n", window.start, window.end) < 0:
         return window.start
     lines: dict[int, tuple[int, dict[str, float]]] = {}
     for low, _, term, weight in highlighter.find_all(text[window.start : window.end]):

@@ -47,6 +47,11 @@ class Window(Struct, frozen=True):
     around: float = 0.0  #: The share of it and the windows beside it together, 0..1
     heading: float = 0.0  #: The weight of the terms in the headings above it, relative to the whole query
 
+    @property
+    def is_named(self) -> bool:
+        """True if its heading has as much as the whole query, or the number that was asked for."""
+        return self.heading >= 1.0
+
 
 class Ranked(Struct, frozen=True):
     """A document of the final list. Scores do not increase with rank."""

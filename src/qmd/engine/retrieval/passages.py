@@ -99,7 +99,8 @@ def _section(text: str, position: int) -> str:
 def _best_first(text: str, by_words: Sequence[Window], ranked: Ranked) -> list[Window]:
     """Return the windows that may answer the query, with their scores of 0..1, the best first.
 
-    Those with most of what the user has quoted come first, then those that the reranker has read.
+    Those with most of what the user has quoted come first, then those below the heading or number that was
+    asked for, and then those that the reranker has read.
     """
     read = {(window.start, window.end) for window in ranked.windows}
     start, end = _span(text, ranked.chunk) if ranked.chunk else (0, 0)
@@ -111,7 +112,14 @@ def _best_first(text: str, by_words: Sequence[Window], ranked: Ranked) -> list[W
         if (window.start, window.end) not in read:
             nearest = NEAREST * (window.start < end and start < window.end)
             scored.append((ceiling * (_words(window) + nearest) / (1 + NEAREST), window))
-    scored.sort(key=lambda entry: (-entry[1].quoted, -round(entry[0], 9), entry[1].start))
+    scored.sort(
+        key=lambda entry: (
+            -entry[1].quoted,
+            not entry[1].is_named,
+            -round(entry[0], 9),
+            entry[1].start,
+        )
+    )
     ceiling = 1.0
     best_first: list[Window] = []
     for score, window in scored:

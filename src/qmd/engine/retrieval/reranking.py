@@ -247,7 +247,8 @@ def _windows(
 
 def _wanted(text: str, by_words: Sequence[Window], chunk: Chunk | None, most: int) -> list[Window]:
     """Return the windows of a document that are worth reading: by words, and then of its best chunk."""
-    chosen = list(by_words[: round(most * min(1.0, by_words[0].share / ENOUGH)) if by_words else 0])
+    share = max(by_words[0].share, int(by_words[0].is_named)) if by_words else 0.0
+    chosen = list(by_words[: round(most * min(1.0, share / ENOUGH))])
     if len(chosen) < most:
         spans = {(window.start, window.end) for window in chosen}
         rest = [window for window in windows_of_chunk(text, chunk) if (window.start, window.end) not in spans]
