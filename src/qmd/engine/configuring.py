@@ -18,6 +18,7 @@ from qmd.engine.places import context_target
 from qmd.engine.requests import collections_of
 from qmd.errors import QmdError, SourceError
 from qmd.sources.formats import registry
+from qmd.sources.left_out import left_out
 from qmd.types import DEFAULT_PATTERN, Collection
 
 
@@ -73,6 +74,7 @@ class ConfigurationMethods(Part):
             raise
         workspace.configuration.trust.approve_typed(name, "path")
         report = scan.scan(workspace.store, written.collections[name], on_progress, owner=config_path)
+        report.notices += filter(None, [left_out(collection)])
         workspace.store.documents.refresh_statistics()
         return report
 

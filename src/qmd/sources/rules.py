@@ -57,6 +57,10 @@ class Rules:
             or self._ignored(path, True) is not None
         )
 
+    def ignores(self, folder: str) -> bool:
+        """Return whether an ignore glob excludes the folder with its content."""
+        return self._ignored(folder, True) is not None
+
     def path_excluded(self, folder: str) -> bool:
         """Return whether the folder, or one above it, is excluded with its content."""
         path = ""

@@ -1,0 +1,91 @@
+"""Folders and links that a collection leaves out although they hold documents, so that its owner is told."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Iterator
+from shlex import quote
+
+from qmd.sources.paths import is_inside, printable
+from qmd.sources.rules import VENDOR_FOLDERS, Rules
+from qmd.text.wording import plural, visible
+from qmd.types import Collection
+
+#: Folders of programs, which nobody misses.
+_OF_PROGRAMS = frozenset(
+    ".git .hg .svn .cache node_modules .venv .tox .nox .eggs .pytest_cache .mypy_cache .ruff_cache .Trash "
+    ".Trashes .Spotlight-V100 .qmd .claude".split()
+)
+#: The most entries that are looked at, of a collection and of each of these folders.
+_MOST, _MOST_WITHIN = 100_000, 2_000
+#: The most folders that are named of each kind.
+_NAMED = 3
+
+
+def left_out(collection: Collection) -> str:
+    """Describe in one line what a collection leaves out that has documents; "" if it is nothing.
+
+    Folders that are hidden or that programs make, and links that lead out of the collection, with the command
+    that adds the first of them. What `ignore` names is left out on purpose.
+    """
+    found: dict[str, list[tuple[str, str]]] = {}
+    for kind, path, folder in _found(collection):
+        found.setdefault(kind, []).append((path, folder))
+    if not found:
+        return ""
+    phrases = []
+    for kind, items in found.items():
+        named = ", ".join(visible(printable(path)) for path, _ in items[:_NAMED])
+        more = f" and {len(items) - _NAMED:,} more" if len(items) > _NAMED else ""
+        phrases.append(f"{plural(len(items), kind)} ({named}{more})")
+    first = next(iter(found.values()))[0][1]
+    return f"left out: {', '.join(phrases)}. To index one: qmd add {quote(visible(printable(first)))}"
+
+
+def _found(collection: Collection) -> Iterator[tuple[str, str, str]]:
+    """Yield the kind of each, its path in the collection, and the folder that would be added."""
+    rules, root = Rules(collection), os.path.realpath(collection.path)
+    seen = 0
+    for folder, names, files in os.walk(root):
+        inside = [] if folder == root else [os.path.relpath(folder, root).replace(os.sep, "/")]
+        going = []
+        for name in sorted(names):
+            path = "/".join((*inside, unicodedata.normalize("NFC", name)))
+            absolute = os.path.join(folder, name)
+            if os.path.islink(absolute):
+                target = os.path.realpath(absolute)
+                if name[0] != "." and not is_inside(target, root) and _holds(rules, target, path):
+                    yield "linked folder outside", path, target
+            elif not rules.folder_excluded(name, path):
+                going.append(name)
+            elif name in _OF_PROGRAMS or rules.ignores(path):
+                continue
+            elif (name[0] == "." or name in VENDOR_FOLDERS) and _holds(rules, absolute, path):
+                yield "hidden folder" if name[0] == "." else "folder of programs", path, absolute
+        for name in files:
+            absolute = os.path.join(folder, name)
+            if os.path.islink(absolute) and os.path.isfile(absolute):
+                path = "/".join((*inside, unicodedata.normalize("NFC", name)))
+                target = os.path.realpath(absolute)
+                if not is_inside(target, root) and not rules.file_excluded(name, path):
+                    yield "linked file outside", path, os.path.dirname(target)
+        seen += len(names) + len(files)
+        if seen > _MOST:
+            return
+        names[:] = going
+
+
+def _holds(rules: Rules, folder: str, path: str) -> bool:
+    """Return whether a folder, with this path in the collection, has a file that its pattern selects."""
+    seen = 0
+    for place, names, files in os.walk(folder):
+        names[:] = [name for name in names if name not in _OF_PROGRAMS]
+        within = os.path.relpath(place, folder).replace(os.sep, "/")
+        prefix = path if within == "." else f"{path}/{within}"
+        if any(name[0] != "." and rules.matches(f"{prefix}/{name}") for name in files):
+            return True
+        seen += len(names) + len(files)
+        if seen > _MOST_WITHIN:
+            return False
+    return False
