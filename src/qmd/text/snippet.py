@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from qmd.text.blocks import front_matter_end
-from qmd.text.markup import only_text
+from qmd.text.markup import only_text, with_names
 from qmd.types import Snippet, Window
 
 #: The length of a snippet, in characters.
@@ -95,12 +95,13 @@ def _numbered(text: str, begin: int, end: int, first: int) -> Cut:
     passage = text[begin:end]
     stripped = passage.lstrip("\n")
     begin += len(passage) - len(stripped)
+    stripped = stripped.rstrip()
     shown = Snippet(
-        stripped.rstrip(),
+        with_names(text, begin, begin + len(stripped)),
         first_line=text.count("\n", 0, begin) + 1,
         line=text.count("\n", 0, min(max(first, begin), begin + len(stripped))) + 1,
     )
-    return Cut(shown, begin, begin + len(shown.text))
+    return Cut(shown, begin, begin + len(stripped))
 
 
 def _skip_blank(text: str, start: int, end: int) -> int:

@@ -167,7 +167,8 @@ def edits(word: str) -> dict[str, float]:
             add(head + tail[1] + tail[0] + tail[2:], _EXCHANGED, at)
         if tail:
             add(head + tail[0] + tail, _DOUBLED, at + 1)
-            add(head + tail[1:], _DOUBLED if head[-1:] == tail[0] else _ADDED, at)
+            if len(word) > _SHORT or head[-1:] == tail[0]:
+                add(head + tail[1:], _DOUBLED if head[-1:] == tail[0] else _ADDED, at)
         for letter in alphabet if len(word) > _SHORT else ():
             add(head + letter + tail, _ADDED, at)
             if tail:

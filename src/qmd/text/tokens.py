@@ -332,6 +332,10 @@ def indexed(names: str, text: str, path: str) -> tuple[str, str, str]:
 
     Behind the terms of the text are the second terms of all three, each once.
     """
+    if "data:" in text.lower():
+        from qmd.text.markup import without_data  # few texts have any
+
+        text = without_data(text)
     body = index_form(text)
     if seconds := {second: None for each in (names, text, path) for second in _second_terms(each)}:
         body = f"{body} {' '.join(seconds)}"

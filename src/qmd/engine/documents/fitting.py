@@ -15,6 +15,7 @@ from qmd.errors import TokensError
 from qmd.text import budget
 from qmd.text.blocks import fences, fences_of_part
 from qmd.text.budget import cuts, line_ends
+from qmd.text.markup import with_names
 from qmd.text.wording import plural, visible
 from qmd.types import Hit, SearchResponse, Snippet
 
@@ -210,6 +211,12 @@ def fit_response(
 ) -> A:
     """Return the answer that `make` makes of a response, within a limit; see `fit`."""
 
+    if limit.tokens is not None:
+        named = (
+            replace(hit, body=None if hit.body is None else with_names(hit.body)) for hit in response.hits
+        )
+        response = replace(response, hits=tuple(named))
+
     def shortened(hits: Sequence[Hit], note: str) -> A:
         left_out = len(response.hits) - len(hits)
         return make(replace(response, hits=tuple(hits), note=note, left_out=left_out) if note else response)
@@ -233,6 +240,8 @@ def fit_pages(
             else pages
         )
 
+    if limit.tokens is not None:
+        pages = replace(pages, items=tuple(map(_with_names, pages.items)))
     return fit(PAGES, pages.items, limit, shortened, text, beyond=len(pages.left_out))
 
 
@@ -249,7 +258,12 @@ def fit_page(page: Page, limit: Limit, make: Callable[[Page], A], text: Callable
         assert isinstance(item, Page)
         return make(replace(item, note=note))
 
-    return fit(_PAGE, [page], limit, shortened, text)
+    return fit(_PAGE, [page if limit.tokens is None else _with_names(page)], limit, shortened, text)
+
+
+def _with_names(item: Page | Skipped) -> Page | Skipped:
+    """Return a page in which data are named by their size."""
+    return replace(item, text=with_names(item.text)) if isinstance(item, Page) else item
 
 
 def as_json(items: Sequence[Hit | Page | Skipped], note: str) -> str:

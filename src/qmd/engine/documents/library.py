@@ -29,6 +29,7 @@ from qmd.store.values import LEFT_OUT
 from qmd.text.anchors import anchor_at
 from qmd.text.authorship import author_key
 from qmd.text.blocks import fences
+from qmd.text.markup import with_names
 from qmd.text.outline import find_section, sections
 from qmd.text.predicates import Comparison, both
 from qmd.text.similar import did_you_mean
@@ -197,7 +198,8 @@ class DocumentMethods(Part):
             except QmdError as error:
                 errors.append(error.message)
                 continue
-            room -= len(page.text.encode("utf-8", "surrogatepass"))
+            shown = page.text if tokens is None else with_names(page.text)
+            room -= len(shown.encode("utf-8", "surrogatepass"))
             if room < 0:
                 left_out.append(document)
             else:

@@ -20,6 +20,7 @@ from qmd.store.base import Store
 from qmd.store.values import Embedded, Pending, Scope, VectorSet
 from qmd.text.chunking import OVERLAP, TARGET, chunk
 from qmd.text.digest import sha256
+from qmd.text.markup import without_data
 from qmd.types import Chunk
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
@@ -230,7 +231,7 @@ def cut(text: str, embedder: Embedder) -> list[Chunk]:
     """Cut a text into chunks that fit in the window of the embedder."""
     target = min(TARGET, embedder.chunk_tokens)
     overlap = min(int(TARGET * OVERLAP), embedder.chunk_overlap)
-    return chunk(text, embedder.token_offsets(text), target=target, overlap=overlap)
+    return chunk(text, embedder.token_offsets(without_data(text)), target=target, overlap=overlap)
 
 
 class _Part(Struct, frozen=True):
@@ -255,7 +256,7 @@ def _store(
 
     rows = [(part.item, chunk) for part in batch for chunk in part.chunks]
     found = [part.known.get((chunk.start, chunk.end)) for part in batch for chunk in part.chunks]
-    pieces = [item.text[chunk.start : chunk.end] for item, chunk in rows]
+    pieces = [without_data(item.text)[chunk.start : chunk.end] for item, chunk in rows]
     # The first chunk contains the title. Later ones do not tell the subject of the document without it.
     texts = [
         f"{item.title[:TITLE_CHARACTERS]}\n{piece}" if chunk.seq else piece

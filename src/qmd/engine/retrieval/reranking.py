@@ -25,6 +25,7 @@ from qmd.store.base import Store
 from qmd.store.values import LEFT_OUT
 from qmd.text.digest import sha256
 from qmd.text.extraction import searched_title
+from qmd.text.markup import without_data
 from qmd.text.query import name_shares
 from qmd.text.tokens import terms
 from qmd.types import Chunk, Ranked, Stage, Window
@@ -240,8 +241,9 @@ def _windows(
         wanted = _wanted(text, by_words[document], match and match.chunk, most)
         windows[document] = chosen = wanted[: 1 + left]
         left -= len(chosen) - 1
+        plain = without_data(text)
         title = [rows[document].title[:TITLE_CHARACTERS]] if all(window.start for window in chosen) else []
-        passages[document] = [*title, *(text[window.start : window.end] for window in chosen)]
+        passages[document] = [*title, *(plain[window.start : window.end] for window in chosen)]
     return windows, passages
 
 

@@ -27,6 +27,7 @@ from qmd.errors import ModelError
 from qmd.ranking import fusion
 from qmd.ranking.calibration import uncertain
 from qmd.text import tokens
+from qmd.text.markup import without_data
 from qmd.text.query import LexicalQuery, parse
 from qmd.text.question import Question
 from qmd.types import Chunk, Document, Ranked, Stage
@@ -62,7 +63,7 @@ def find_similar(search: Search) -> tuple[Found, Sequence[Ranked]]:
     """
     document, start, count = Library(search.store, search.config).place(search.request.query)
     first, last = start or 1, (start or 1) + count - 1 if count else None
-    text = search.store.documents.texts([document.id]).get(document.id, "")
+    text = without_data(search.store.documents.texts([document.id]).get(document.id, ""))
     left_out = _left_out(search, document)
     source = _source(search, document, first, last)
     if source is None:

@@ -23,6 +23,7 @@ from qmd.store.base import Store
 from qmd.text import budget
 from qmd.text.budget import cuts
 from qmd.text.digest import passage_hash
+from qmd.text.markup import largest_free
 from qmd.text.outline import sections
 from qmd.text.query import LexicalQuery
 from qmd.text.regex import lazy
@@ -38,6 +39,8 @@ HASH = 8
 _WORDS, _COPIES = 50, 5
 #: Paragraphs with less relevance are not worth naming when they are left out.
 _RELEVANT = 0.1
+#: A gap of so many characters between two paragraphs is no blank line, but a picture.
+_PICTURE = 40
 _HEADINGS = lazy(r"(?:\s*#{1,6}[ \t][^\n]*(?:\n|\Z))+")
 #: The cost of the fence around a passage, and a line that names a passage given before.
 _FENCE, _AGAIN = 6, 6
@@ -195,7 +198,9 @@ class Packer(Struct):
     def _paragraphs(self, number: int, source: Source) -> list[_Paragraph]:
         paragraphs = []
         for place in sorted(source.relevance):
-            start, end = source.spans[place]
+            start, end = largest_free(source.text, *source.spans[place])
+            if start == end:
+                continue  # only a picture
             text = source.text[start:end]
             hash_ = passage_hash(text)
             unchanged = self.known.unchanged(text) or self.known.unchanged(body(text))
@@ -321,7 +326,8 @@ def _runs(numbers: Sequence[int], candidates: Sequence[_Paragraph]) -> list[list
     for number in numbers:
         before = candidates[runs[-1][-1]] if runs else None
         this = candidates[number]
-        if before is not None and before.place + 1 == this.place and before.again == this.again:
+        near = before is not None and this.start - before.end < _PICTURE
+        if before is not None and near and before.place + 1 == this.place and before.again == this.again:
             runs[-1].append(number)
         else:
             runs.append([number])
