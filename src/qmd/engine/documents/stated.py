@@ -82,13 +82,19 @@ def _state(path: str) -> tuple[int, int]:
 
 def unread_since(store: Store, document: Document | Hit) -> str:
     """Return since when the file of a document could not be read and its text is that of before; else ""."""
-    kept, key = store.computed(), ("unread", document.collection)
+    files = unread_files(store, document.collection)
+    return (files and (files.get(document.path) or files.get(document.path.rpartition("#")[0]))) or ""
+
+
+def unread_files(store: Store, collection: str) -> Mapping[str, str]:
+    """Return the files of a collection that could not be read any more, by path, and since when."""
+    kept, key = store.computed(), ("unread", collection)
     if key not in kept:
         # Agents may know this of a document that they may have.
         collections = getattr(store, "behind", store).collections
-        kept[key] = _unread(collections.last_root(document.collection))
+        kept[key] = _unread(collections.last_root(collection))
     files: Mapping[str, str] = kept[key]
-    return (files and (files.get(document.path) or files.get(document.path.rpartition("#")[0]))) or ""
+    return files
 
 
 def _unread(root: str | None) -> Mapping[str, str]:

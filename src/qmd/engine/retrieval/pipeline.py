@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from qmd.engine.deadline import Deadline, Stopwatch
-from qmd.engine.documents.stated import states_in, unread_since
+from qmd.engine.documents.stated import states_in, unread_files, unread_since
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import ALL, DEFAULT_RANKING, SearchRequest
 from qmd.engine.retrieval.adjust import Adjuster, Guidance, Guide
@@ -137,6 +137,8 @@ class Pipeline:
 
 def _unread(store: Store, hits: Sequence[Hit]) -> Iterator[Stage]:
     """Yield a stage that names the hits whose files could not be read any more."""
+    if not any(unread_files(store, collection) for collection in {hit.collection for hit in hits}):
+        return
     since = {hit.file: found for hit in hits if (found := unread_since(store, hit))}
     if since:
         more = f" and {len(since) - _NAMED:,} more" if len(since) > _NAMED else ""
