@@ -241,8 +241,8 @@ class E5Embedder:
         import numpy as np
 
         folder = convert.prepare(self._cache_dir, self._progress)
-        pieces = (folder / convert.PIECES).read_text(encoding="utf-8").split("\n")
-        return Tokenizer(pieces, np.fromfile(folder / convert.SCORES, "<f4").tolist())
+        pieces = (folder / convert.PIECES).read_bytes()
+        return Tokenizer(pieces, np.fromfile(folder / convert.SCORES, "<f4"))
 
     @cached_property
     def _session(self) -> onnxruntime.InferenceSession:

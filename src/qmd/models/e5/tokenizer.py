@@ -8,14 +8,18 @@ characters and line separators become spaces, and the full-width tilde is kept. 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 from unicodedata import combining, is_normalized, normalize
 
-from qmd.models.e5.unigram import Unigram
+from qmd.models.e5.unigram import SPACE, Unigram
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 BOS, PAD, EOS, UNKNOWN = 0, 1, 2, 3
 
-_SPACE = "▁"
 _TILDE = "\uff5e"
 _CONTROLS = r"\x01-\x08\x0B\x0E-\x1F\x7F\x8F\x9F"
 # Lone surrogates count as U+FFFD, which other programs replace them by, and which is a space too.
@@ -31,20 +35,17 @@ _Word = tuple[str, int, list[tuple[int, int]] | None]
 class Tokenizer:
     """Splits texts into tokens. Safe to call from several threads.
 
-    `pieces` and `scores` (log-probabilities) are indexed by token id.
+    `pieces` are the lines of a file, and `scores` their log-probabilities, by token id.
     """
 
-    def __init__(self, pieces: Sequence[str], scores: Sequence[float]) -> None:
-        # Text must not match a special token: a piece with `▁` at its end never matches.
-        vocabulary = list(pieces)
-        for index in (BOS, PAD, EOS, UNKNOWN, len(pieces) - 1):
-            vocabulary[index] += _SPACE
-        self._unigram = Unigram(vocabulary, scores, UNKNOWN)
+    def __init__(self, pieces: bytes, scores: NDArray[np.float32]) -> None:
+        special = (BOS, PAD, EOS, UNKNOWN, len(scores) - 1)  # text must not match one
+        self._unigram = Unigram(pieces, scores, UNKNOWN, special)
 
     def ids(self, text: str) -> list[int]:
         """Return the token ids of `text`."""
         split = self._unigram.split
-        return [piece for word, _, _ in _words(text) for piece, _ in split(_SPACE + word)]
+        return [piece for word, _, _ in _words(text) for piece, _ in split(SPACE + word)]
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Return the character span of each token in order. They cover everything except white space.
@@ -54,7 +55,7 @@ class Tokenizer:
         spans: list[tuple[int, int]] = []
         for word, start, origins in _words(text):
             at = -1  # The first piece begins with `▁`, which is not in the text.
-            for _, width in self._unigram.split(_SPACE + word):
+            for _, width in self._unigram.split(SPACE + word):
                 low, high = max(at, 0), at + width
                 if high == 0:
                     begin = origins[0][0] if origins else start
