@@ -129,14 +129,21 @@ The work goes on as planned.
 """
 
 
+def _write(folder: Path, files: str) -> list[str]:
+    """Write files, and return their names."""
+    names = []
+    for part in files.split("=== ")[1:]:
+        name, _, text = part.partition("\n")
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+        names.append(name)
+    return names
+
+
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[qmd.Index]:
     folder = tmp_path_factory.mktemp("properties")
-    for part in _PAGES.split("=== ")[1:]:
-        name, _, text = part.partition("\n")
-        path = folder / "notes" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    _write(folder / "notes", _PAGES)
     with qmd.open_index(str(folder / "index.sqlite")) as index:
         index.add_collection(str(folder / "notes"), "notes", formats=["all"])
         yield index
@@ -214,3 +221,78 @@ def test_former_versions_of_pages_are_left_out_and_why_says_so(library: qmd.Inde
     absence = library.absence(str(folder / "logseq/bak/pages/Falcon/1.md"))
     assert absence is not None
     assert "folder 'logseq/bak' has former versions and deleted files" in absence.reason
+
+
+_SITE = """\
+=== src/content/docs/de/concepts/islands.mdx
+# Inseln
+
+[x](/de/guides/start/) <LinkCard href='/de/guides/start/' />
+=== src/content/docs/en/concepts/islands.mdx
+# Islands
+
+[s](/en/guides/start/#top) [r](../../guides/start/)
+=== src/content/docs/de/guides/start.md
+# Los
+
+[i](/de/concepts/islands/) [b](/base/de/concepts/islands)
+=== src/content/docs/en/guides/start.md
+# Start
+
+`[no]({{< ref "nothing" >}})` [i](../../concepts/islands/)
+=== content/posts/2024-05-01-hello/index.md
+---
+slug: greeting
+---
+# Hello
+=== content/about.md
+[a]({{< relref "posts/2024-05-01-hello" >}}) {{% ref path="/about.md" %}}
+=== _posts/2024-05-02-world.md
+# World
+
+[h](/posts/greeting/)
+=== jekyll.md
+{% link _posts/2024-05-02-world.md %} {% post_url 2024-05-02-world %}
+[a]({{ site.baseurl }}/2024/05/02/world.html) [b]({{ '/content/about' | relative_url }})
+=== docs/01-intro.md
+---
+id: begin
+---
+# Intro
+
+[n](./02-next.md) [i](/docs/next) [s](@site/docs/02-next.md)
+=== docs/02-next.md
+# Next
+
+[b](begin) [t](/handbook/tutorial/) {doc}`01-intro`
+=== docs/tutorial/index.md
+# Tutorial
+
+[up](../intro) [m](/missing/page/)
+"""
+
+
+def test_links_of_sites_lead_to_their_pages(index: qmd.Index, tmp_path: Path) -> None:
+    names = _write(tmp_path / "site", _SITE)
+    index.add_collection(str(tmp_path / "site"), "site", pattern="**/*.{md,mdx}")
+
+    def links(name: str) -> list[str | None]:
+        return [link.to and link.to.removeprefix("site/") for link in index.links(f"site/{name}")]
+
+    docs = "src/content/docs"
+    assert links(f"{docs}/de/concepts/islands.mdx") == [f"{docs}/de/guides/start.md"] * 2
+    assert links(f"{docs}/en/concepts/islands.mdx") == [f"{docs}/en/guides/start.md"] * 2
+    assert links(f"{docs}/de/guides/start.md") == [f"{docs}/de/concepts/islands.mdx"] * 2
+    assert links(f"{docs}/en/guides/start.md") == [f"{docs}/en/concepts/islands.mdx"]
+    assert links("content/about.md") == ["content/posts/2024-05-01-hello/index.md", "content/about.md"]
+    assert links("_posts/2024-05-02-world.md") == ["content/posts/2024-05-01-hello/index.md"]
+    assert links("jekyll.md") == ["_posts/2024-05-02-world.md"] * 3 + ["content/about.md"]
+    assert links("docs/01-intro.md") == ["docs/02-next.md"] * 3
+    assert links("docs/02-next.md") == ["docs/01-intro.md", "docs/tutorial/index.md", "docs/01-intro.md"]
+    assert links("docs/tutorial/index.md") == ["docs/01-intro.md", None]
+    backlinks = {name: [link.file for link in index.backlinks(f"site/{name}")] for name in names}
+    assert backlinks[f"{docs}/de/concepts/islands.mdx"] == [f"site/{docs}/de/guides/start.md"] * 2
+    assert backlinks["_posts/2024-05-02-world.md"] == ["site/jekyll.md"] * 3
+    assert backlinks["docs/01-intro.md"] == ["site/docs/02-next.md"] * 2 + ["site/docs/tutorial/index.md"]
+    assert backlinks["docs/tutorial/index.md"] == ["site/docs/02-next.md"]
+    assert index.orphans() == ["site/jekyll.md"]

@@ -1,4 +1,4 @@
-"""Resolve the targets of links to the documents of a collection, as Obsidian does."""
+"""Resolve the targets of links to the documents of a collection, as Obsidian and generators of sites do."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import Struct, field
 
+from qmd.text.site_addresses import address, addresses, is_plain
+from qmd.text.site_addresses import rooted as site_root
 from qmd.text.uris import split_fragment
 from qmd.text.values import fold
 
-_SUFFIXES = (".md", ".markdown")
+_SUFFIXES = (".md", ".markdown", ".mdx")
+#: Fields whose values are other names or addresses of a document.
+NAME_FIELDS = ("alias", "slug", "permalink", "redirect_from", "url", "id")
+#: The most folders at the beginning of an address that may be the base of a site.
+_MOST_BASE = 2
 
 
 def page_name(name: str) -> str:
@@ -25,7 +31,9 @@ def page_name(name: str) -> str:
 
 def target_name(target: str) -> str:
     """Return the key by which a target and the name of a document are compared: `a` for `notes/A.md#h`."""
-    return _without_suffix(fold(split_fragment(target)[0])).rpartition("/")[2]
+    written = fold(split_fragment(target)[0])
+    bare = written.rstrip("/") or written
+    return _without_suffix(bare).removesuffix(".html").rpartition("/")[2]
 
 
 def names_of(targets: Iterable[str]) -> set[str] | None:
@@ -35,7 +43,7 @@ def names_of(targets: Iterable[str]) -> set[str] | None:
         name = fold(split_fragment(target)[0]).rpartition("/")[2]
         if name in ("", ".", "..") and not target.startswith("#"):
             return None  # the name is that of a folder above
-        names |= {name, _without_suffix(name)}
+        names |= {name, _without_suffix(name), address(name)}
     return names
 
 
@@ -45,6 +53,8 @@ class LinkTargets(Struct):
     _paths: dict[str, list[str]] = field(default_factory=dict)
     _names: dict[str, list[str]] = field(default_factory=dict)
     _aliases: dict[str, list[str]] = field(default_factory=dict)
+    #: Address and path of pages by the last part of the address.
+    _addresses: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -66,14 +76,19 @@ class LinkTargets(Struct):
                     continue
             spellings = {fold(path), fold(page_name(path))}
             named = {name for each in spellings for name in _with_and_without(each.rpartition("/")[2])}
-            if names is not None and not aliases and named.isdisjoint(names):
+            pages = dict.fromkeys(addresses(path))
+            ends = {page.rpartition("/")[2] for page in pages}
+            if names is not None and not aliases and (named | ends).isdisjoint(names):
                 continue
             for key in {key for each in spellings for key in _with_and_without(each)}:
                 targets._paths.setdefault(key, []).append(path)
             for key in named:
                 targets._names.setdefault(key, []).append(path)
+            for page in pages:
+                targets._addresses.setdefault(page.rpartition("/")[2], []).append((page, path))
             for alias in aliases:
-                targets._aliases.setdefault(fold(alias), []).append(path)
+                key = fold(alias)
+                targets._aliases.setdefault(key.strip("/") or key, []).append(path)
         return targets
 
     def resolve(self, target: str, source: str, *, wikilink: bool) -> str | None:
@@ -87,7 +102,7 @@ class LinkTargets(Struct):
         """Return the paths of the documents that a link may lead to, which are several if it is ambiguous.
 
         The rules in their order: a path relative to the source, or to the root (for a wikilink the root comes
-        first); a name; an alias.
+        first); an address of a site; a name; an alias.
 
         Args:
             target: The target as written, without URL encoding.
@@ -95,6 +110,7 @@ class LinkTargets(Struct):
             wikilink: Whether it is a wikilink or an embedded file of this form.
         """
         written, fragment = split_fragment(target)
+        written = site_root(written)
         if not written:
             return [source] if fragment else []
         folder = posixpath.dirname(source)
@@ -104,6 +120,8 @@ class LinkTargets(Struct):
             found = self._paths.get(fold(path)) if path else None
             if found:
                 return found
+        if not wikilink and (pages := self._pages(written, source)):
+            return pages
         if rooted is None or written.startswith(("./", "../")):
             return []
         key = fold(rooted)
@@ -113,10 +131,36 @@ class LinkTargets(Struct):
             named = [path for path in named if f"/{_without_suffix(fold(page_name(path)))}".endswith(ends)]
         return named or self._aliases.get(key, [])
 
+    def _pages(self, written: str, source: str) -> list[str]:
+        """Return the path of the page that a link of a site leads to, if there is one."""
+        sought = address(written)
+        if not written.startswith("/"):
+            # Relative to the folder of the file, or to the address of its page, which ends in a slash.
+            for base in (posixpath.dirname(source.lower()), address(source)):
+                page = _normalized(posixpath.join(base, sought))
+                if page and (found := self._at(page)):
+                    return [_nearest(found, source) or ""]
+            return []
+        parts = sought.split("/")
+        for at in range(min(len(parts), _MOST_BASE + 1)):
+            page = "/".join(parts[at:])
+            found = self._at(page) or self._aliases.get(page, [])
+            if not found:
+                listed = self._addresses.get(parts[-1], ())
+                found = [path for each, path in listed if each.endswith(f"/{page}")]
+            # A single word below a base that is not known may be the end of many addresses.
+            if found and (at == 0 or "/" in page or len({*found}) == 1):
+                return [_nearest(found, source) or ""]
+        return []
+
+    def _at(self, page: str) -> list[str]:
+        return [path for each, path in self._addresses.get(page.rpartition("/")[2], ()) if each == page]
+
 
 def _is_plain(path: str) -> bool:
     """Tell whether a path has no other spelling than that in lower case."""
-    return path.isascii() and "___" not in path and "%" not in path
+    name = path[path.rfind("/") + 1 :].lower()
+    return path.isascii() and "___" not in path and "%" not in path and is_plain(name)
 
 
 def _with_and_without(path: str) -> tuple[str, str]:

@@ -51,6 +51,17 @@ _DEFINITION = re.compile(
 _QUOTED = re.compile(r"\"(?:[^\"\\\n]++|\\.)*+\"?+|'[^'\n]*+'?+")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,30}:")
 
+#: Links of Hugo, Jekyll, MyST, and in elements: `{{< relref "a.md" >}}`, `{% link a.md %}`,
+#: `{% post_url a %}`, `]({{ site.baseurl }}/a)`, `{{ '/a' | relative_url }}`, `{doc}`a``, `<a href="/a/">`.
+_SITE = re.compile(
+    r"\{\{[<%]-?[ \t]*+(?:rel)?ref[ \t]++(?:path=)?[\"'`]?([^\"'`\s>%}]{1,500}+)"
+    r"|\{%-?[ \t]*+(?:link|post_url)[ \t]++([^%{}\n]{1,500}+)%\}"
+    r"|\]\([ \t]{0,9}+\{\{[^{}\n]{1,60}+\}\}(/[^()\s]{1,500}+)\)"
+    r"|\{\{-?[ \t]*+[\"'](/[^\"'\n]{1,500}+)[\"'][ \t]*+\|[ \t]*+(?:rel|abs)\w{0,12}+"
+    r"|\{doc\}`(?:[^`<>\n]{0,200}+<)?([^`<>\n]{1,500}+)>?`"
+    r"|<(?:a|[A-Z][\w.]{0,60}+)[ \n](?:[^<>]{0,500}?[ \n])?(?:href|to|link)=[\"']([/.][^\"'\n]{1,500}+)[\"']"
+)
+
 
 class Inline(Struct, frozen=True):
     """The links and tags of a text, in order, and the omissions."""
@@ -75,7 +86,7 @@ def find(text: str, start: int = 0) -> Inline:
     """
     # Most texts have none. Single characters are found much faster than longer marks.
     has_link = text.find("]", start) >= 0 or text.find("[[", 0, start) >= 0 or "://" in text
-    if not has_link and not TAG.search(text, start):
+    if not has_link and not TAG.search(text, start) and not _SITE.search(text, start):
         return Inline((), ())
     line, counted = 1, 0
     definitions = _definitions(text)
@@ -97,11 +108,33 @@ def find(text: str, start: int = 0) -> Inline:
             links.extend(_links(match, marked, line, definitions))
         if len(links) > MAX_LINKS or len(tags) > MAX_TAGS:
             break
+    if "{" in text or "=" in text:
+        links = sorted((*links, *_of_site(text, start, fenced)), key=_line)
     if len(links) > MAX_LINKS:
         omitted.append(f"links after the first {MAX_LINKS:,}")
     if len(tags) > MAX_TAGS:
         omitted.append(f"inline tags after the first {MAX_TAGS:,}")
     return Inline(tuple(links[:MAX_LINKS]), tuple(tags)[:MAX_TAGS], tuple(omitted))
+
+
+def _of_site(text: str, start: int, fenced: Sequence[tuple[int, int]]) -> Iterator[Link]:
+    """Yield the links that generators of sites make of their own marks, outside fenced code."""
+    spans, line, counted = iter((*fenced, (len(text), len(text)))), 1, 0
+    low, high = next(spans)
+    for match in _SITE.finditer(text, start):
+        while high <= match.start():
+            low, high = next(spans)
+        target = next(filter(None, match.groups())).strip()
+        before = text.count("`", text.rfind("\n", 0, match.start()) + 1, match.start())
+        if low <= match.start() or before % 2 or not target:  # in code
+            continue
+        line += text.count("\n", counted, match.start())
+        counted = match.start()
+        yield _markdown(target, "", line, False)
+
+
+def _line(link: Link) -> int:
+    return link.line
 
 
 def _spans(text: str, start: int, code: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

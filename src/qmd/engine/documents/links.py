@@ -10,7 +10,8 @@ from qmd.engine.documents.references import References
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
 from qmd.store.base import Store
-from qmd.text.link_targets import LinkTargets, names_of, page_name, target_name
+from qmd.text.link_targets import NAME_FIELDS, LinkTargets, names_of, page_name, target_name
+from qmd.text.site_addresses import addresses
 from qmd.text.uris import split_fragment
 from qmd.text.values import shown
 from qmd.types import Document, Link, ResolvedLink
@@ -60,11 +61,12 @@ class Links:
 
     def backlinks(self, document: Document) -> list[ResolvedLink]:
         """Return the links of other documents to a document, in order of path and line."""
-        aliases = map(shown, self._store.fields.of([document.id]).get(document.id, {}).get("alias", ()))
+        fields = self._store.fields.of([document.id]).get(document.id, {})
+        aliases = [shown(value) for name in NAME_FIELDS for value in fields.get(name, ())]
         # Only links with one of its names can lead to a document.
         file_name = document.path.rpartition("/")[2]
         names = {target_name(name) for name in (file_name, page_name(file_name), *aliases)}
-        names |= {file_name.casefold()}
+        names |= {file_name.casefold(), *(page.rpartition("/")[2] for page in addresses(document.path))}
         sources = self._store.fields.linking(document.collection, sorted(names))
         if not sources:
             return []
@@ -171,5 +173,5 @@ def leads_to_document(link: ResolvedLink) -> bool:
     """Tell whether a link can lead to a document: it is no URL, and names no file of another kind."""
     name = split_fragment(link.target)[0].rpartition("/")[2]
     _, dot, suffix = name.rpartition(".")
-    is_document = not dot or suffix.lower() in ("md", "markdown") or " " in suffix
+    is_document = not dot or suffix.lower() in ("md", "mdx", "markdown") or " " in suffix
     return link.kind != "url" and is_document and name.strip("_").lower() not in _NO_PAGE

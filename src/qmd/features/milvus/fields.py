@@ -13,6 +13,7 @@ from qmd.features.milvus.scope_filter import COLUMNS
 from qmd.store import base
 from qmd.store.records import anchors_of, links_of
 from qmd.store.values import Scope
+from qmd.text.link_targets import NAME_FIELDS
 from qmd.text.predicates import OF_FILE, Comparison, holds
 from qmd.text.values import VALUE_TYPES, Value, ValueType, key_of
 from qmd.types import Anchor, FieldSummary, Link, ValueCount
@@ -102,7 +103,7 @@ class Fields(Part, base.Fields):
     def targets(self, collection: str) -> list[tuple[int, str, tuple[str, ...]]]:
         rows = sorted(self._select(Scope((collection,)), ADDRESS), key=lambda row: row["path"])
         aliases = {
-            document: tuple(str(alias) for alias in fields.get("alias", ()))
+            document: tuple(str(alias) for name in NAME_FIELDS for alias in fields.get(name, ()))
             for document, fields in self._field_rows.fields(rows).items()
         }
         return [(row["id"], row["path"], aliases[row["id"]]) for row in rows]

@@ -14,6 +14,7 @@ from qmd.store.sqlite.database import LISTED, Part, listed
 from qmd.store.sqlite.field_rows import FIELD_SHIFT, TYPE_SHIFT
 from qmd.store.sqlite.scope_filter import DocumentFilter, collection_ids, condition, within
 from qmd.store.values import Scope
+from qmd.text.link_targets import NAME_FIELDS
 from qmd.text.predicates import Comparison
 from qmd.text.values import VALUE_TYPES, Value, typed
 from qmd.types import Anchor, FieldSummary, Link, ValueCount
@@ -169,7 +170,8 @@ class Fields(Part, base.Fields):
             for document, alias in db.execute(
                 "SELECT df.document_id, v.value FROM field_values v "
                 "JOIN document_fields df ON df.value_id = v.id "
-                "WHERE v.field_id = (SELECT id FROM field_names WHERE name = 'alias') ORDER BY v.id"
+                f"WHERE v.field_id IN (SELECT id FROM field_names WHERE name IN {LISTED}) ORDER BY v.id",
+                (listed(NAME_FIELDS),),
             ):
                 aliases.setdefault(document, []).append(str(alias))
             rows = db.execute(
