@@ -1,14 +1,18 @@
-"""Resolve the targets of links to the documents of a collection, as Obsidian and generators of sites do."""
+"""Resolve the targets of links to the documents of a collection, as Obsidian and generators of sites do.
+
+Generators leave out suffixes, the names of index pages and numbers that only order files, and take dates
+apart. Where their content begins, and under which base it is published, is in their configurations. Both only
+change the beginning of an address, so pages are found by its end; of several, the nearest counts.
+"""
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
 
-from qmd.text.site_addresses import address, addresses, is_plain
-from qmd.text.site_addresses import rooted as site_root
+from qmd.text.regex import lazy
 from qmd.text.uris import split_fragment
 from qmd.text.values import fold
 
@@ -17,6 +21,14 @@ _SUFFIXES = (".md", ".markdown", ".mdx")
 NAME_FIELDS = ("alias", "slug", "permalink", "redirect_from", "url", "id")
 #: The most folders at the beginning of an address that may be the base of a site.
 _MOST_BASE = 2
+_PAGE_SUFFIX = lazy(r"\.(?:mdx?|markdown|mdoc|rmd|qmd|html?|xhtml|adoc|rst|ipynb|org|php)\Z")
+_INDEX = frozenset(("index", "_index", "readme", "index.en", "default"))
+_ORDER = lazy(r"\d{1,4}[ ]?[-_.]+[ ]?(?=[^\W\d])")
+_DATED = lazy(r"(\d{4})-(\d{2})-(\d{2})-(?=.)")
+#: What an address of a link may begin with in place of the root of the site.
+_ROOT = lazy(r"(?:@site|~|\{\{[^{}]{0,100}\}\}|\$\{[^{}]{0,100}\})(?=/)")
+#: Folders that are not part of addresses.
+_UNSEEN = frozenset(("_posts", "_drafts", "_pages"))
 
 
 def page_name(name: str) -> str:
@@ -45,6 +57,38 @@ def names_of(targets: Iterable[str]) -> set[str] | None:
             return None  # the name is that of a folder above
         names |= {name, _without_suffix(name), address(name)}
     return names
+
+
+def _rooted(target: str) -> str:
+    """Return a target that begins at the root of a site, such as `@site/docs/a.md`, with a slash there."""
+    return _ROOT.sub("", target, count=1) if target[:1] in "@~{$" else target
+
+
+def address(path: str) -> str:
+    """Return the address of a path or a link, in lower case: without suffix, index page and query."""
+    parts = path.partition("?")[0].lower().strip("/").split("/")
+    parts[-1] = _PAGE_SUFFIX.sub("", parts[-1])
+    if len(parts) > 1 and parts[-1] in _INDEX:
+        parts.pop()
+    return "/".join(parts)
+
+
+def addresses(path: str) -> Iterator[str]:
+    """Yield the addresses that the page of a file may have, the most likely last."""
+    plain = address(path)
+    yield plain
+    parts = [part for part in plain.split("/") if part not in _UNSEEN]
+    if dated := _DATED.match(parts[-1]):
+        title = parts[-1][dated.end() :]
+        yield "/".join([*parts[:-1], *dated.groups(), title])
+        yield "/".join([*parts[:-1], title])
+    elif (ordered := "/".join(_ORDER.sub("", part, count=1) or part for part in parts)) != plain:
+        yield ordered
+
+
+def _is_plain_page(name: str) -> bool:
+    """Tell whether the page of a file of this name, in lower case, is only found by the name."""
+    return not name[:1].isdigit() and _PAGE_SUFFIX.sub("", name) not in _INDEX
 
 
 class LinkTargets(Struct):
@@ -110,7 +154,7 @@ class LinkTargets(Struct):
             wikilink: Whether it is a wikilink or an embedded file of this form.
         """
         written, fragment = split_fragment(target)
-        written = site_root(written)
+        written = _rooted(written)
         if not written:
             return [source] if fragment else []
         folder = posixpath.dirname(source)
@@ -160,7 +204,7 @@ class LinkTargets(Struct):
 def _is_plain(path: str) -> bool:
     """Tell whether a path has no other spelling than that in lower case."""
     name = path[path.rfind("/") + 1 :].lower()
-    return path.isascii() and "___" not in path and "%" not in path and is_plain(name)
+    return path.isascii() and "___" not in path and "%" not in path and _is_plain_page(name)
 
 
 def _with_and_without(path: str) -> tuple[str, str]:

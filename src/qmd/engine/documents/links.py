@@ -10,8 +10,7 @@ from qmd.engine.documents.references import References
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
 from qmd.store.base import Store
-from qmd.text.link_targets import NAME_FIELDS, LinkTargets, names_of, page_name, target_name
-from qmd.text.site_addresses import addresses
+from qmd.text.link_targets import NAME_FIELDS, LinkTargets, addresses, names_of, page_name, target_name
 from qmd.text.uris import split_fragment
 from qmd.text.values import shown
 from qmd.types import Document, Link, ResolvedLink
