@@ -79,16 +79,25 @@ def test_documents_of_sites_have_the_headings_tags_and_anchors_of_the_site(
         assert index.get(f"site/page.mdx#{anchor}").first_line == line, anchor
 
 
-def test_heading_in_a_list_is_no_title(index: qmd.Index, notes: Notes) -> None:
+_OTHER = "\n\n# Other\n"
+
+
+def test_title_is_the_first_heading_below_what_the_site_does_not_show(index: qmd.Index, notes: Notes) -> None:
     files = {
         "Query table.md": "type:: [[Feature]]\n\n- ## Functionality\n  - A table.\n",
-        "b.md": "Text.\n\n# B\n",
+        "Prose.md": f"Text.\n\n# Not{_OTHER}",
+        "hero.mdx": f"<Hero\n  image={{a}}\n  title='b'\n/>\n\n# Right{_OTHER}",
+        "export.mdx": f"export const a = () => {{\n  b();\n\n  return c;\n}};\n\n# Right{_OTHER}",
+        "kramdown.md": f"{{: .no_toc }}\n# Right{_OTHER}",
+        "toc.md": f"[[toc]]\n\n# Right{_OTHER}",
+        "badges.md": "[![b](https://img.shields.io/a)](x) [![c](d)](e)\n\nRight\n=====\n\nOther\n=====\n",
+        "address.md": "[ref]: http://x\n===\n\n# Right\n",
     }
-    index.add_collection(str(notes(files)), "graph")
-    assert {document.path: document.title for document in index.documents("graph")} == {
-        "Query table.md": "Query table",
-        "b.md": "B",
-    }
+    index.add_collection(str(notes(files)), "site", pattern="**/*.{md,mdx}")
+    titles = {document.path: document.title for document in index.documents("site")}
+    assert titles.pop("Query table.md") == "Query table"
+    assert titles.pop("Prose.md") == "Prose"
+    assert {*titles.values()} == {"Right"}, titles
 
 
 @pytest.mark.parametrize(
@@ -109,6 +118,7 @@ def test_heading_in_a_list_is_no_title(index: qmd.Index, notes: Notes) -> None:
         ("{{% notice tip %}}\nText.\n{{% /notice %}}\n{{< figure src='a.png' >}}", "Text."),
         ("{% include a.html %}\nText.\n{: .class }", "Text."),
         ("[TOC]\n\nText.", "Text."),
+        ("[![build](https://a.b/badge.svg)](https://a.b) [Docs](d.md)", "[Docs](d.md)"),
         ("![stars](https://img.shields.io/a?style=b) ![A chart](chart.png)", "![A chart](chart.png)"),
         ("## Head {#anchor}\n\nText.", "## Head Text."),
         ("%%\nnot seen\n%%\nText that is 100%% sure.", "Text that is 100%% sure."),

@@ -120,6 +120,8 @@ _FENCE_LINE = lazy(rf"^[ \t>]*+(?:[-*+][ \t]++)?+{_FENCE}(?P<rest>[^\n]*+)$", re
 _NOT_A_PARAGRAPH = lazy(
     r"[ ]{0,3}(?:(?:[-*+]|\d{1,9}[.)])(?:[ \t]|\Z)|[>|]|<[a-zA-Z/!?]|([-*_])[ \t]*+(?:\1[ \t]*+){2,}+\Z)"
 )
+#: The address of a link, which is no paragraph.
+_DEFINITION = lazy(r"[ ]{0,3}\[(?!\^)[^\[\]\n]{1,300}\]:[ \t]*\S")
 _OPENING = lazy(r"(---|\+\+\+)[ \t]*+\n")
 _CLOSING = {
     "---": lazy(r"\n(?:---|\.\.\.)[ \t]*+(?:\n|\Z)"),
@@ -385,7 +387,7 @@ def _paragraph_start(text: str, floor: int, underline: int) -> int | None:
     while start > floor:
         line = max(text.rfind("\n", floor, start - 1) + 1, floor)
         above = text[line : start - 1]
-        if not above or above.isspace():
+        if not above or above.isspace() or _DEFINITION.match(above):
             break
         if underline - line > _MAX_SETEXT or _NOT_A_PARAGRAPH.match(above):
             return None

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from qmd.text import body_properties, front_matter, links, properties
 from qmd.text.blocks import blocks
 from qmd.text.link_targets import page_name
+from qmd.text.markup import only_text
 from qmd.text.outline import heading_text, one_line
 from qmd.text.predicates import OF_FILE
 from qmd.text.regex import lazy
@@ -132,7 +133,7 @@ def _has_no_prose(above: str) -> bool:
     """Return whether nothing is above a title but imports, images, links, directives and `key: value`."""
     if len(above) > _MAX_ABOVE:
         return False
-    at = 0
+    above, at = only_text(above), 0
     while at < len(above):
         line = _IMPORT.match(above, at) or _NO_PROSE.match(above, at)
         if line is None:

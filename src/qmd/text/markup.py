@@ -31,8 +31,9 @@ _COMPONENT = (
 )
 #: A picture of a number or a state, as projects show them.
 _BADGE = (
-    r"!\[[^\[\]\n]{0,200}\]\([^()\n]{0,300}?"
+    r"(?P<linked>\[)?!\[[^\[\]\n]{0,200}\]\([^()\n]{0,300}?"
     r"(?:shields\.io|badge|badgen\.net|codecov|travis-ci)[^()\n]{0,1000}\)"
+    r"(?(linked)\]\([^()\n]{0,1000}\))"
 )
 _QUOTED = r"""['"][^'"\n]{1,300}['"]"""
 _NAMES = r"[^\n{}'\"]{0,300}+\{[^{}]{0,3000}+\}"
