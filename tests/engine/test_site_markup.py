@@ -85,6 +85,7 @@ _OTHER = "\n\n# Other\n"
 def test_title_is_the_first_heading_below_what_the_site_does_not_show(index: qmd.Index, notes: Notes) -> None:
     files = {
         "Query table.md": "type:: [[Feature]]\n\n- ## Functionality\n  - A table.\n",
+        "Changes.md": "## Beta 2\n\n- ## Beta 1\n",
         "Prose.md": f"Text.\n\n# Not{_OTHER}",
         "hero.mdx": f"<Hero\n  image={{a}}\n  title='b'\n/>\n\n# Right{_OTHER}",
         "export.mdx": f"export const a = () => {{\n  b();\n\n  return c;\n}};\n\n# Right{_OTHER}",
@@ -96,6 +97,7 @@ def test_title_is_the_first_heading_below_what_the_site_does_not_show(index: qmd
     index.add_collection(str(notes(files)), "site", pattern="**/*.{md,mdx}")
     titles = {document.path: document.title for document in index.documents("site")}
     assert titles.pop("Query table.md") == "Query table"
+    assert titles.pop("Changes.md") == "Changes"
     assert titles.pop("Prose.md") == "Prose"
     assert {*titles.values()} == {"Right"}, titles
 

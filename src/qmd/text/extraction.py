@@ -117,16 +117,14 @@ def _first_heading(text: str, start: int) -> str:
     )
     if free and first.level == 1:
         return first.content
+    headings = [block for block in (first, *found) if block.kind == "heading"]
     # A heading in a list is one of its item, as outliners write them.
-    headings = [
-        block for block in (first, *found) if block.kind == "heading" and not _ITEM.match(text, block.start)
-    ]
-    if not headings:
+    title = next((block for block in headings if not _ITEM.match(text, block.start)), None)
+    if title is None:
         return ""
-    first = headings[0]
-    others = [block.level for block in headings[1:]]
-    is_title = first.level < min(others, default=7) and (free or first.level == 1)
-    return first.content if is_title else ""
+    others = [block.level for block in headings if block is not title]
+    is_title = title.level < min(others, default=7) and (free or title.level == 1)
+    return title.content if is_title else ""
 
 
 def _has_no_prose(above: str) -> bool:
