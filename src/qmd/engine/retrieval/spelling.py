@@ -29,7 +29,13 @@ def respelled(search: Search, question: Question, found: LexicalMatches | None) 
     if any(match.tier == "all" for match in matches):
         return None
     text, others = question.words, dict[int, tuple[str, str]]()
-    for at, word in spelling.words_to_check(text):
+    checked = spelling.words_to_check(text)
+    everywhere = replace(search.scope, collections=(*search.config.collections,), where=None)
+    terms = [*dict.fromkeys(tokens.stem(tokens.fold(word)) for _, word in checked)]
+    present = search.store.lexical.existing(terms, everywhere)  # one look-up for all words, as most are there
+    for at, word in checked:
+        if tokens.stem(tokens.fold(word)) in present:
+            continue
         if len(others) < _MOST_WORDS and _is_absent(search, word) and (other := _meant(search, word)):
             others[at] = word, other
     if not others:
