@@ -25,6 +25,8 @@ _SECOND = 2
 _COMMON = 2_000
 #: The most words of a query that are looked for in one word or two.
 _MOST_WORDS = 12
+#: Queries of more terms find enough by their other words, and phrases cost time.
+_MOST_TERMS = 8
 #: The most ways to divide a word that are searched.
 _MOST_DIVISIONS = 2
 #: The most spellings with two changes.
@@ -44,6 +46,8 @@ _BEFORE, _AFTER = lazy(r"(?:^|\s)-\Z"), "*"
 
 def candidates(text: str, query: LexicalQuery) -> list[str]:
     """Return the terms that other spellings of a query would have: in one word or two."""
+    if len(query.terms) > _MOST_TERMS:
+        return []
     found = [joined for *_, joined in _joined(text)]
     for term in _single(query):
         found += [part for division in _divisions(term.words[0]) for part in division]
