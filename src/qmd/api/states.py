@@ -10,9 +10,7 @@ from msgspec.structs import asdict
 
 from qmd.engine.documents.fields import FieldValues
 from qmd.engine.indexing.scan import ScanReport
-from qmd.text.authorship import DATE_ORIGIN
-from qmd.text.properties import UNREAD
-from qmd.text.values import shown
+from qmd.text.values import DATE_ORIGIN, UNREAD, shown
 from qmd.text.wording import visible
 from qmd.types import ValueCount
 

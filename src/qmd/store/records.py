@@ -9,11 +9,10 @@ from msgspec.structs import replace
 
 from qmd.errors import ModelError
 from qmd.ranking import bm25
-from qmd.text.authorship import OF_SCAN
 from qmd.text.link_targets import target_name
 from qmd.text.predicates import Fields, Span
 from qmd.text.query import LexicalQuery, Term, longer_words
-from qmd.text.values import key_of
+from qmd.text.values import OF_SCAN, key_of
 from qmd.types import Anchor, Link, LinkKind
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from qmd.text import dated_paths, dates
-from qmd.text.properties import CHANGED
 from qmd.text.values import Value, shown
 
 #: In an archive of posts, the folder of an author's own posts. All other folders of the author are albums.
@@ -59,10 +58,6 @@ def author_key(author: str) -> str:
 
 #: Where the date of a document comes from: its name, its text, git, or the time of its file.
 DateOrigin = Literal["name", "text", "git", "file"]
-#: The field that says so.
-DATE_ORIGIN = "date.from"
-#: The fields that a scan adds to those of the text. Git may say when a text was changed that does not say so.
-OF_SCAN = (DATE_ORIGIN, CHANGED)
 
 
 def date_of(path: str, stated: str, mtime_ns: int, committed: int | None = None) -> tuple[str, DateOrigin]:

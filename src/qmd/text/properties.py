@@ -13,10 +13,8 @@ from itertools import chain
 
 from qmd.text import dates
 from qmd.text.regex import lazy
-from qmd.text.values import Value, as_date, fold, shown
+from qmd.text.values import CHANGED, UNREAD, Value, as_date, fold, shown
 
-#: The fields that are made: when a text was changed, and properties that should be dates and are not.
-CHANGED, UNREAD = "changed", "date.unread"
 #: Properties that say when a text was written, the most telling first. Case and the signs between words do
 #: not count: `created_at`, `createdAt` and `Created at` are one.
 _WRITTEN = """

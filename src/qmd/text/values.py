@@ -17,6 +17,11 @@ Value: TypeAlias = str | float | bool
 ValueType = Literal["text", "number", "boolean", "date"]
 #: The types in the order in which they are listed and numbered.
 VALUE_TYPES: tuple[ValueType, ...] = get_args(ValueType)
+#: Fields that a document has without stating them: where its date comes from, when it was changed, and dates
+#: that could not be read.
+DATE_ORIGIN, CHANGED, UNREAD = "date.from", "changed", "date.unread"
+#: Those that a scan adds to the fields of the text. Git may say when a text was changed that does not say so.
+OF_SCAN = (DATE_ORIGIN, CHANGED)
 #: Begins a value that is stored or sent as it is written. No text has this character.
 _WRITTEN = "\0"
 _NUMBER = lazy(r"[-+]?(?:\d{1,15}(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,2})?", re.ASCII)

@@ -6,10 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from qmd.store.base import Store
 from qmd.store.values import Scope
-from qmd.text.authorship import DATE_ORIGIN
 from qmd.text.predicates import Comparison
-from qmd.text.properties import UNREAD
-from qmd.text.values import shown
+from qmd.text.values import DATE_ORIGIN, UNREAD, shown
 from qmd.types import Config
 
 #: The origins as people read them; "" stands for documents of an earlier version that are not read again yet.

@@ -11,8 +11,7 @@ from qmd.errors import UsageError
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text.predicates import Among, And, Comparison, Not, Or, Predicate, describe, replaced
-from qmd.text.properties import CHANGED
-from qmd.text.values import fold
+from qmd.text.values import CHANGED, fold
 from qmd.types import Config
 from qmd.types.states import STATE_NAMES
 

@@ -21,10 +21,9 @@ from qmd.store.base import Store
 from qmd.store.opening import open_store
 from qmd.store.sqlite.opening import belongs_to_us
 from qmd.store.values import DocumentChange, Embedded, Scope, VectorSet
-from qmd.text.authorship import OF_SCAN
 from qmd.text.extraction import MARKDOWN, extract
 from qmd.text.predicates import OF_FILE
-from qmd.text.values import Value
+from qmd.text.values import OF_SCAN, Value
 from qmd.types import Anchor, Config, Document, Fingerprint, Link, SourceText
 
 #: Batch sizes: documents, texts with their vectors, cached answers of models.

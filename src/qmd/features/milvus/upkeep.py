@@ -13,7 +13,7 @@ from qmd.features.milvus.vector_sets import VectorSets
 from qmd.store import base
 from qmd.store.records import field_keys, is_changed
 from qmd.store.values import Fault, OnStep, Retention, Waste
-from qmd.text.authorship import DATE_ORIGIN
+from qmd.text.values import DATE_ORIGIN
 from qmd.types.clock import timestamp
 
 #: Texts whose hash is compared with the stored one.
