@@ -21,7 +21,7 @@ def test_document_that_renders_too_slowly_ends_in_plain_text(
         index.add_collection(str(notes({"a.md": "# A\n\nSome *words*.\n"})), "n")
         late = document.view(index, "n/a.md", LANGUAGES["en"], Deadline(0))
         assert late.rendered.short
-        assert late.html == '<pre data-lines="1 4" class="rest" tabindex="0"># A\n\nSome *words*.\n</pre>\n'
+        assert late.html == '<pre class="rest" tabindex="0" data-lines="1 4"># A\n\nSome *words*.\n</pre>\n'
         with pytest.raises(CancelledError):
             document.view(index, "n/a.md", LANGUAGES["en"], Deadline(None, lambda: True))
         in_time = document.view(index, "n/a.md", LANGUAGES["en"], Deadline(None))

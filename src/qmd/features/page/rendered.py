@@ -97,6 +97,10 @@ class Rendered(Struct, frozen=True):
         parts = [*self.parts]
         if find is not None:
             _mark(parts, find)
+        if lines:
+            for first, end, place, depth in self.blocks:
+                if not depth:
+                    parts[place] = f'{parts[place][:-1]} {LINES}="{first} {end}">'
         if hit is not None and self.blocks:
             # A line between blocks, or one that is not shown, counts as the block before it.
             around = [block for block in self.blocks if block[0] <= hit < block[1]]
@@ -105,12 +109,6 @@ class Rendered(Struct, frozen=True):
             if not (end - first > _LONG and _mark_line(parts, place, hit - first)):
                 parts[place] = _as_hit(parts[place])
         outermost = [(first, place) for first, _, place, depth in self.blocks if not depth]
-        if lines:
-            for first, end, place, depth in self.blocks:
-                if not depth:
-                    name = re.match(r"<\w+", parts[place])
-                    assert name is not None
-                    parts[place] = f'{name[0]} {LINES}="{first} {end}"{parts[place][name.end() :]}'
         at = 0
         inserted: dict[int, str] = {}
         for line, html in separators:
