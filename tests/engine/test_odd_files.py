@@ -53,7 +53,7 @@ _STEPS = (
     "qmd.text.extraction.extract",
     "qmd.sources.read.stated",
     "qmd.text.authorship.date_of",
-    "qmd.text.extraction.searched_terms",
+    "qmd.text.extraction.searched_title",
     "qmd.store.sqlite.field_rows.FieldWriter.put",
     "qmd.store.sqlite.documents.encode",
 )

@@ -283,6 +283,7 @@ def test_page_and_api_show_values_as_they_are_written(make_user: MakeUser) -> No
         "---\nversion: 1.10\ntags: [1234567]\nauthor: 7654321\ndue: 2024-3-7\n---\nA kestrel.\n",
         encoding="utf-8",
     )
+    (folder / "other.md").write_text("---\ntags: [other]\nauthor: Ann\n---\nA kestrel.\n", encoding="utf-8")
     user.ok("collection", "add", str(folder), "--name", "notes")
     with server_of(user) as server:
         shown = (

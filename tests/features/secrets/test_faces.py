@@ -109,6 +109,7 @@ def test_lists_and_pages_give_no_secret_to_a_key_for_an_agent(planted: Planted) 
         "/collections",
         "/collections/library",
         "/contexts",
+        "/lint",
         "/",
         "/?q=backup",
     ]
@@ -154,7 +155,7 @@ def test_history_gives_no_secret_to_a_key_for_an_agent(planted: Planted) -> None
 def test_every_operation_that_reads_is_asked_above() -> None:
     read = {each.route for each in TABLE if each.audit is None}
     asked = {"/search", "/vsearch", "/query", "/pack", "/recall", "/get", "/multi_get", "/cite", "/status"}
-    asked |= {"/fields", "/fields/{name:path}", "/collections", "/collections/{name}", "/contexts"}
+    asked |= {"/fields", "/fields/{name:path}", "/collections", "/collections/{name}", "/contexts", "/lint"}
     asked |= {f"/documents/{{path:path}}/{part}" for part in ("links", "outline", "similar", "history")}
     # It returns vectors of what the caller sends.
     assert {route.partition(" ")[2] for route in read} - {"/embed"} <= asked
@@ -216,6 +217,7 @@ READ: dict[str, tuple[tuple[str, ...], ...]] = {
     "vsearch": (("the backup server", "--json"),),
     "query": (("backup server restored", "--explain", "--facets", "machine,note,alias,title"),),
     "similar": (("{}", "--full"),),
+    "lint": ((), ("--json",)),
     "pack": (("the backup server", "--tokens", "3000"),),
     "get": (("{}",), ("{}:1-4", "--json"), ("{}", "--as-of", "2025"), (f"library/{HIDDEN}.md",)),
     "multi-get": (("library/*", "--full"), ("library/*", "--full", "--xml"), ("diary/*",), ("-",)),

@@ -7,17 +7,17 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from qmd.api.arguments import FieldsArguments, Name
+from qmd.api.arguments import FieldsArguments
 from qmd.api.operation import Operation
 from qmd.engine.index import Index
-from qmd.features.lint.fault import Fault
+from qmd.features.lint.fault import Fault, Kind
 from qmd.models.base import Cancelled
 
 
 class LintArguments(FieldsArguments):
     """The collection to check, the kind of faults, and how many."""
 
-    only: Annotated[Name, Meta(description="Only this kind of faults, such as broken.")] | None = None
+    only: Annotated[Kind, Meta(description="Only this kind of faults, such as broken.")] | None = None
 
 
 class Faults(Struct, frozen=True):
