@@ -93,7 +93,7 @@ def test_search_ends_when_the_host_cancels_it(seen: dict[str, Any]) -> None:
 
 def test_reading_is_limited_to_the_index(seen: dict[str, Any]) -> None:
     assert seen["read"]["status"] == "ok"
-    assert seen["read"]["text"].strip() == "# Backups"
+    assert seen["read"]["text"].strip() == seen["found"][0]["snippet"].splitlines()[0]
     assert seen["missing"] == {"status": "not_found", "text": "", "path": "qmd://notes/none.md"}
     assert seen["outside"] == {"status": "not_found", "text": "", "path": "/etc/hostname"}
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from qmd.errors import StoreError
 from qmd.features.milvus import documents
 from qmd.features.milvus.schema import FIELDS, FORMER
 from qmd.features.milvus.store import MilvusStore
 from qmd.text.query import parse
+from qmd.text.values import DATE_ORIGIN
 from tests.store.material import (
     EMBEDDER,
+    changed,
     config,
     embed,
     everything,
@@ -60,7 +63,14 @@ def test_milvus_index_of_an_unknown_version_is_refused(tmp_path: Path) -> None:
 @pytest.mark.milvus
 def test_doctor_finds_fields_in_milvus_that_differ_from_the_text(tmp_path: Path) -> None:
     store = MilvusStore(f"milvus://{tmp_path}/index.db", {})
-    fill(store, {"note.md": "---\nstatus: draft\n---\n\nwords", "plain.md": "words"})
+    store.collections.sync(config("a", "b"))
+    texts = {"note.md": "---\nstatus: draft\n---\n\nwords", "plain.md": "words"}
+    for path, text in texts.items():
+        change = changed(path, text)
+        # Documents that this version has scanned are compared.
+        scanned = replace(change.source, fields={**change.source.fields, DATE_ORIGIN: ("file",)})
+        store.documents.apply("a", [replace(change, source=scanned)], [])
+    store.collections.finish_scan("a")
     columns = ["id", "document", "collection", "stamp", "part", "fields", "links", "names", "writer", "at"]
     rows = list(store._client.all(FIELDS, "part == 0", columns))
     store._client.put(
