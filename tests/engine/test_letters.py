@@ -26,6 +26,9 @@ FILES = {
     "turkish.md": "# Gezi\n\nIşık sokağı, ısparta gülü #İstanbul\n",
     "thai.md": "# ไทย\n\nประเทศ\u200bไทย\u200bมี\n",
     "Übergröße.md": "nothing else\n",
+    "divided.md": (
+        "# Parts\n\nun**believ**able wort<wbr>teil M&uuml;nster Caf&eacute;\nH<sub>2</sub>O irri-\ngation\n"
+    ),
     "english.md": "# Pans\n\nThe pot and its value.\n",
 }
 
@@ -55,6 +58,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[qmd.Index]:
         ),
         ("german.md", 'Oesterreich,OESTERREICH,"Republik Oesterreich",Osterreich,Muenchen,gross'),
         ("oesterreich.md", '"Muenchen nach",München,"von München nach",Strasse,Länder'),
+        ("divided.md", "unbelievable,Wortteil,Münster,Muenster,café,H2O,irrigation"),
         ("turkish.md", "isik,ISIK,ISPARTA,tag:istanbul,tag:İSTANBUL"),
         ("thai.md", "ประเทศไทย,ไทยมี"),
         ("Übergröße.md", "uebergroesse,ubergrosse,Übergröße"),

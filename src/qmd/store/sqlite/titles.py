@@ -7,8 +7,7 @@ import json
 import apsw
 
 from qmd.text.extraction import MARKDOWN, extract, searched_title
-from qmd.text.markup import data_spans
-from qmd.text.tokens import indexed
+from qmd.text.tokens import index_form, indexed
 from qmd.text.values import fold
 
 #: The indexed texts of each document: its id, title, aliases (JSON), text and path.
@@ -43,7 +42,7 @@ def renew(db: apsw.Connection, *, everything: bool = False) -> None:
             title = extract(text, path).title
         searched = searched_title(title, {"alias": tuple(json.loads(aliases))}, path)
         forms = indexed(searched, text, path)
-        is_plain = f"{text}{searched}{path}".isascii() and not data_spans(text)
+        is_plain = f"{text}{searched}{path}".isascii() and forms[1] == index_form(text)
         same_title = title == before and _terms_of_title(db, identity) == len(forms[0].split())
         if is_plain and same_title and not everything:
             continue
