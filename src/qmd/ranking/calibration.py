@@ -89,9 +89,9 @@ ANSWERING = (
 )
 #: How many documents the first one is compared with.
 FIELD = 5
-#: The reranker's lead counts if it has read this many documents, because among few the lead is chance, and if
-#: the first is nearer in meaning by this than documents about other subjects.
-READ, NEAR = 20, 0.03
+#: The reranker's lead counts if it has read this many documents, of this many that there are, as among few
+#: the lead is chance, and if the first is nearer in meaning by this than documents about other subjects.
+READ, OF, NEAR = 20, 1_000, 0.03
 #: If a document has less of the query's words, only meaning counts: it may say the same in other words, or in
 #: another language.
 FEW_WORDS = 0.1
@@ -124,7 +124,7 @@ def calibrate(ranked: Sequence[Ranked], documents: int = 0) -> list[Ranked]:
             signals.pop("words", None)
             signals.pop("exact", None)
             signals.pop("passage", None)
-            if not number and signals["subject"] - background["subject"] >= NEAR:
+            if not number and documents >= OF and signals["subject"] - background["subject"] >= NEAR:
                 signals |= _lead_of_reranker(ranked)
         elif signals.get("exact"):
             signals["words"] = max(signals["words"], ALL_WORDS)

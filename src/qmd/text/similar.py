@@ -46,6 +46,13 @@ def similar_paths(path: str, paths: Iterable[str], limit: int) -> tuple[str, ...
     return tuple(other for end, _ in _most_similar(path, by_end) for other in by_end[end])[:limit]
 
 
+def similarity(word: str, other: str) -> float:
+    """Return the share of characters that two words have in common, in their order, 0..1."""
+    from difflib import SequenceMatcher
+
+    return SequenceMatcher(None, word, other, autojunk=False).ratio()
+
+
 def _most_similar(name: str, names: Iterable[str]) -> list[tuple[str, float]]:
     """Return names, most similar first, and the share of matching characters in both, 0..1."""
     from difflib import SequenceMatcher

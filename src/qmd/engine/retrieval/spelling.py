@@ -11,6 +11,7 @@ from qmd.store.values import LexicalMatches, Scope
 from qmd.text import spelling, tokens
 from qmd.text.query import LexicalQuery, Term
 from qmd.text.question import Question
+from qmd.text.similar import similarity
 from qmd.text.wording import plain
 from qmd.types import Stage
 
@@ -18,6 +19,8 @@ from qmd.types import Stage
 SPELLING = "spelling"
 #: The most words of a query that are corrected, and the most spellings of each that are searched.
 _MOST_WORDS, _MOST_SPELLINGS = 3, 4
+#: The least share of letters, in their order, that a word has in common with what it may mean.
+_ALIKE = 0.8
 
 
 def respelled(search: Search, question: Question, found: LexicalMatches | None) -> Question | None:
@@ -36,7 +39,10 @@ def respelled(search: Search, question: Question, found: LexicalMatches | None) 
     for at, word in checked:
         if tokens.stem(tokens.fold(word)) in present:
             continue
-        if len(others) < _MOST_WORDS and _is_absent(search, word) and (other := _meant(search, word)):
+        if len(others) == _MOST_WORDS or not _is_absent(search, word):
+            continue
+        # Stems are looked up, and those of rather different words may be alike.
+        if (other := _meant(search, word)) and similarity(tokens.fold(word), tokens.fold(other)) >= _ALIKE:
             others[at] = word, other
     if not others:
         return None

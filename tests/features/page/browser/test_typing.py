@@ -125,7 +125,7 @@ def folded(page: Page) -> int:
 
 
 def test_nonsense_query_says_so_and_folds_its_results(page: Page, server: Server) -> None:
-    query = "the second law of quantum physics in medieval poetry"
+    query = "how long does bread bake in a clay oven"
     page.goto(f"/?{urlencode({'q': query, 'mode': 'both'})}")
     expect(page.get_by_text("nothing here seems to answer this")).to_be_visible()
     expect(page.locator(".count > span").first).to_have_text("Nothing related")
@@ -194,6 +194,7 @@ def test_page_reports_a_stopped_server_and_retries(browser: Browser, make_user: 
     with server_of(user) as server, watched(browser, server) as (context, _):
         page = context.new_page()
         page.goto("/")
+        expect(page.locator("#q")).to_be_focused()
         page.keyboard.type("perf")
         both_steps(page)
         server.end()
