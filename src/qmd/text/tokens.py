@@ -362,7 +362,8 @@ def divided_words(text: str) -> Iterator[str]:
     for match in compiled(_DIVIDED).finditer(text):
         pieces = compiled(_JOINT).sub(" ", match[0])
         whole = compiled(_JOINT).sub(lambda joint: unescape(joint[0]) if joint[0][0] == "&" else "", match[0])
-        yield from {*words(whole)}.difference(words(pieces), words(match[0]))
+        known = {*words(pieces), *words(match[0])}
+        yield from (word for word in words(whole) if word not in known)
 
 
 def _second_terms(text: str) -> Iterator[str]:
