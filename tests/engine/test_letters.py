@@ -29,6 +29,14 @@ FILES = {
     "divided.md": (
         "# Parts\n\nun**believ**able wort<wbr>teil M&uuml;nster Caf&eacute;\nH<sub>2</sub>O irri-\ngation\n"
     ),
+    "links.md": (
+        '# Links\n\nsee [amber](https://x.y/z "t") jumps, [beige][ref] jumps, ![cyan](<a b.png>) jumps, '
+        "[[page|denim]] jumps, ecru[^1] jumps, [flax](a_(b).md 'c\nd') jumps, "
+        "<a href='https://x.y'>gold</a> jumps\n\n[[https://x.y/][henna]] jumps, "
+        "`ivory <https://x.y>`_ jumps, https://x.y/z[jade] jumps, "
+        'khaki&nbsp;jumps, li<b>la</b>c jumps, mauve <!-- not --> jumps, <Tip a="b">navy</Tip> jumps, '
+        '{{< ref "x" >}}ochre{{< /ref >}} jumps\n\n[ref]: https://x.y\n'
+    ),
     "english.md": "# Pans\n\nThe pot and its value.\n",
 }
 
@@ -59,6 +67,12 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[qmd.Index]:
         ("german.md", 'Oesterreich,OESTERREICH,"Republik Oesterreich",Osterreich,Muenchen,gross'),
         ("oesterreich.md", '"Muenchen nach",München,"von München nach",Strasse,Länder'),
         ("divided.md", "unbelievable,Wortteil,Münster,Muenster,café,H2O,irrigation"),
+        (
+            "links.md",
+            '"amber jumps","beige jumps","cyan jumps","denim jumps","ecru jumps","flax jumps","gold jumps",'
+            '"henna jumps","ivory jumps","jade jumps","khaki jumps","lilac jumps","mauve jumps","navy jumps",'
+            '"ochre jumps","x.y/z","see [amber](https://x.y/z) jumps",lilac,page,href',
+        ),
         ("turkish.md", "isik,ISIK,ISPARTA,tag:istanbul,tag:İSTANBUL"),
         ("thai.md", "ประเทศไทย,ไทยมี"),
         ("Übergröße.md", "uebergroesse,ubergrosse,Übergröße"),
@@ -83,10 +97,33 @@ def test_words_in_other_letters_are_highlighted() -> None:
         "الكتاب": "الكِتَابُ",
         "lodz": "Łódź",
         "ประเทศไทย": "ประเทศ\u200bไทย",
+        "unbelievable": "un**believ**able",
+        "Telefon": "Tele<wbr>fon",
+        "H2O": "H<sub>2</sub>O",
+        "Café": "Caf&eacute;",
+        "don't": "don&#39;t",
+        "irrigation": "irri-\n  gation",
+        "able": "able",
     }.items():
         text = f"one, {word}, two"
         [(start, end)] = Highlighter(parse(query).terms).highlights(text)
         assert text[start:end] == word
+
+
+def test_passage_has_words_and_phrases_that_markup_divides(tmp_path: Path) -> None:
+    filler = "Nothing of it.\n\n" * 40
+    lines = {
+        "unbelievable": "an un<b>believ</b>able fox",
+        '"fox jumps"': "see [fox](https://x.y/z) jumps",
+        "telefon": "das Tele<wbr>fon hier",
+    }
+    text = f"{filler}a fox, it jumps\n\n{filler}" + "".join(f"{line}\n\n{filler}" for line in lines.values())
+    (tmp_path / "note.md").write_text(text)
+    with qmd.open_index(tmp_path / "index.sqlite", environ={"HOME": str(tmp_path)}) as index:
+        index.add_collection(str(tmp_path), "notes")
+        for query, line in lines.items():
+            [hit] = index.search(query).hits
+            assert line in hit.snippet.text
 
 
 def test_glanced_text_has_the_letters_of_terms() -> None:

@@ -10,6 +10,7 @@ from itertools import accumulate, chain, product
 from operator import itemgetter
 
 from qmd.text import tokens
+from qmd.text.markup import as_seen
 from qmd.text.numbers import Named
 from qmd.text.phrases import Match, Phrases
 from qmd.text.query import Term
@@ -75,7 +76,10 @@ class Highlighter:
         self._glance_forms: list[tuple[str, tuple[str, ...]]] | None = None
 
     def find(self, text: str) -> list[Match]:
-        """Return the matches in a text, in order."""
+        """Return the matches in a text as it is read and in its markup, in order."""
+        return _merged(self._find(each) for each in as_seen(text) if each)
+
+    def _find(self, text: str) -> list[Match]:
         if text.isascii():
             matches = self._in_words(self._starts_plain(text))
         elif tokens.has_composed(text):
@@ -93,8 +97,11 @@ class Highlighter:
 
     def find_all(self, text: str) -> list[Match]:
         """Return the matches in a text and those of whole phrases, in order."""
-        matches = self.find(text)
-        return sorted([*matches, *self._phrases.find(text, matches)], key=itemgetter(0, 1))
+        found: list[list[Match]] = []
+        for each in filter(None, as_seen(text)):
+            matches = self._find(each)
+            found += [matches, self._phrases.find(each, matches)]
+        return _merged(found)
 
     def is_cheap(self, text: str) -> bool:
         """Return whether `find` is fast for a text, because a term may occur in few places only."""
@@ -241,6 +248,11 @@ class Highlighter:
             return {(at, word) for at, word in tokens.placed(text) if word in matching}
         places = ((at, word) for word in matching for at in _occurrences(text, word))
         return {(at, word) for at, word in places if tokens.word_at(text, at) == word}
+
+
+def _merged(found: Iterable[list[Match]]) -> list[Match]:
+    """Return matches in the order of their places."""
+    return sorted(chain.from_iterable(found), key=itemgetter(0, 1))
 
 
 def _forms_of(term: str) -> tuple[str, ...]:

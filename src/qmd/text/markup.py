@@ -7,17 +7,20 @@ are shown they are named by their size.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from html import unescape
 
 from qmd.text.blocks import COMMENTS, Closings, fences, front_matter_end
+from qmd.text.letters import UNSEEN
 from qmd.text.regex import lazy
 from qmd.text.wording import human_size
 
 _HTML = (
     "a|article|aside|b|blockquote|br|center|code|details|div|em|figure|figcaption|font|footer|h[1-6]|header|hr|i|"
     "iframe|img|kbd|li|main|nav|ol|p|path|picture|pre|section|small|source|span|strong|sub|summary|sup|svg|"
-    "table|tbody|td|th|thead|tr|u|ul|video"
+    "table|tbody|td|th|thead|tr|u|ul|video|wbr"
 )
 _TAG = rf"</?(?i:{_HTML})(?=[\s/>])[^<>]{{0,1000}}>"
 #: Braces in braces, as deep as attributes of components have them.
@@ -35,6 +38,9 @@ _BADGE = (
     r"(?:shields\.io|badge|badgen\.net|codecov|travis-ci)[^()\n]{0,1000}\)"
     r"(?(linked)\]\([^()\n]{0,1000}\))"
 )
+#: Tags that divide no words.
+_IN_WORDS = r"</?(?i:b|em|i|kbd|mark|s|small|span|strong|u|wbr)(?:\s[^<>]{0,200}+)?/?>"
+_SCRIPTS = r"</?(?i:sub|sup)(?:\s[^<>]{0,200}+)?>"
 _QUOTED = r"""['"][^'"\n]{1,300}['"]"""
 _NAMES = r"[^\n{}'\"]{0,300}+\{[^{}]{0,3000}+\}"
 #: Inline code is text, whatever stands in it; the mark of a comment is looked at below. Then tags of HTML,
@@ -43,7 +49,7 @@ _NAMES = r"[^\n{}'\"]{0,300}+\{[^{}]{0,3000}+\}"
 _MARKUP = lazy(
     r"(?P<code>(?<!`)(?P<ticks>`++)(?:[^\n]{0,500}?[^`\n])??(?P=ticks)(?!`))"
     r"|(?P<comment><!--|\{/\*|\{\{/\*|\{% comment %\}|(?m:^%%))"
-    rf"|{_TAG}|{_COMPONENT}|{_BADGE}"
+    rf"|(?P<tags>(?:{_IN_WORDS}|{_SCRIPTS}){{1,10}}+)|{_TAG}|{_COMPONENT}|{_BADGE}"
     r"|(?m:^ {0,3}\[(?!\^)[^\[\]\n]{1,300}\]:[ \t]*\S[^\n]*$)"
     rf"|(?m:^import[ \t]++(?:(?:{_NAMES}[ \t]*+|[^\n]{{1,300}}?)from[ \t]*+)?+{_QUOTED};?[ \t]*$)"
     r"|(?P<export>(?m:^export[ \t]+(?:const|let|default|function|async|class|\{|\*)[^\n]*$))"
@@ -109,7 +115,7 @@ def _spans(text: str, at: int, code: Sequence[tuple[int, int]]) -> Iterator[tupl
                 if end > unclosed:
                     end, unclosed = _export_end(text, match.start(), end)
                 yield match.start(), end
-            elif match["code"] is None:
+            elif match["code"] is None and not (match["tags"] and _is_inside(text, *match.span())):
                 yield match.span()
             at = max(end, at + 1)
         at = max(at, after)
@@ -129,6 +135,128 @@ def _export_end(text: str, start: int, line_end: int) -> tuple[int, int]:
             feed = text.find("\n", match.end())
             return (feed if feed >= 0 else len(text)), 0
     return line_end, (start + _MAX_EXPORT if depth > 0 else 0)
+
+
+#: Markup in lines of text: emphasis inside a word, and a hyphen at the end of a line; entities; tags; the
+#: address and title of a link or picture, or the name of its definition, as Markdown, wikis, Org,
+#: reStructuredText and AsciiDoc write them; footnotes, comments, tags and attributes of sites.
+_INLINE = lazy(
+    r"(?P<mark>(?<=[^\W\d_])(?:\*{1,3}|~~|==)(?=[^\W\d_]))|(?P<hyphen>(?<=[^\W\d_])-\n[ \t>]*+(?=[^\W\d_]))"
+    r"|(?P<entity>&(?:\#\d{1,7}|\#[xX][\da-fA-F]{1,6}|[A-Za-z]\w{1,30});)"
+    rf"|(?P<script>{_SCRIPTS})|(?P<tags>{_IN_WORDS}(?:{_IN_WORDS}){{0,9}}+)"
+    rf"|(?P<markup>{_TAG}|{_COMPONENT}|<!--(?:(?!-->)[^\n]){{0,300}}+-->"
+    r"|(?<=\])\((?:<[^<>\n]{0,1000}+>|(?:[^\s()<>]|\([^\s()<>]{0,300}+\)){1,1000}+)"
+    r"(?:\s{1,3}+(?:\"[^\"]{0,300}+\"|'[^']{0,300}+'|\([^()]{0,300}+\)))?+\s?\)"
+    r"|(?<=\])\[[^\[\]\n]{0,300}+\](?!\])|\[\^[^\[\]\s]{1,100}+\](?!:)"
+    r"|\[\[[^\[\]|\n]{1,1000}+(?:\||\](?=\[))"
+    r"|(?<=[^\s`])\s<[^<>\s]{1,1000}+>(?=`_)"
+    r"|\{\{[<%][^{}\n]{0,500}+\}\}|\{%[^{}\n%]{0,500}+%\}|\{[:\#][^{}\s][^{}\n]{0,200}+\})"
+)
+#: The first characters of it, which are found much faster.
+_STARTS = lazy(
+    r"[*~=<&(\[{\s-](?:(?<=[^\W\d_][*~=])|(?<=[^\W\d_]-)\n|(?<=<)[/!A-Za-z]|(?<=&)[#A-Za-z]|(?<=\][(\[])"
+    r"|(?<=\[)[\[^]|(?<=\{)[{%:#]|(?<=\s)<[^<>\s]{1,1000}+>(?=`_)|(?<=[\w/\])#]\[)(?=[^\[\]^\n]))"
+)
+#: The address before the text of a link in AsciiDoc.
+_ADDRESS = lazy(r"(?:https?|mailto|link|xref|image):[^\s\[\]<>()]{1,1000}+(?=\[[^\[\]\n]{1,300}+\](?!\())")
+#: The most characters of a word, and between two marks of emphasis.
+_WORD, _EMPHASIZED = 128, 200
+_HIDDEN = "\u00ad"
+_UNSEEN = lazy(f"[{UNSEEN}]")
+
+
+@lru_cache(maxsize=8)
+def as_seen(text: str) -> tuple[str, str]:
+    """Return a text as it is read in lines, and what is not seen there; "" if it is the text itself.
+
+    Both are as long as the text. In the first, words that markup divides are whole, with signs that are not
+    seen (soft hyphens) in place of the markup, and words beside it are next to each other, with blanks
+    between them. The second has the markup, the pieces of divided words, and words that may be one: those
+    with a hyphen at the end of a line, and with raised or lowered parts.
+    """
+    seen, other, at = list[str](), list[str](), 0
+    spans: list[tuple[int, int]] = []
+    for match in _inline(text):
+        start, end = match.span()
+        if start < at:
+            continue
+        raw, kind = match[0], match.lastgroup
+        shown = blank = _BLANKS.sub(" ", raw)
+        joined = raw
+        inside = _is_inside(text, start, end)
+        if kind == "entity":
+            shown = _character(raw, inside=inside)
+            inside = shown != blank
+        elif kind == "hyphen":
+            shown, joined = raw, _HIDDEN * len(raw)
+        elif kind == "script" and inside:
+            joined = _HIDDEN * len(raw)
+        elif kind == "mark" and not _is_paired(text, start, end):
+            continue
+        elif kind in ("mark", "tags") and inside:
+            shown = _HIDDEN * len(raw)
+        seen += [text[at:start], shown]
+        other += [text[at:start], joined]
+        at = end
+        spans.append(_word_around(text, start, end) if inside else (start, end))
+    if not spans:
+        return text, ""
+    rest, before, whole = list[str](), 0, "".join([*other, text[at:]])
+    for start, end in spans:
+        start = max(start, before)
+        rest += [_BLANKS.sub(" ", whole[before:start]), whole[start:end]]
+        before = max(before, end)
+    rest.append(_BLANKS.sub(" ", whole[before:]))
+    return "".join([*seen, text[at:]]), "".join(rest)
+
+
+def _inline(text: str) -> Iterator[re.Match[str]]:
+    """Yield the markup in lines of a text."""
+    at = 0
+    while first := _STARTS.search(text, at):
+        start = first.start()
+        at = start + 1
+        match = _INLINE.match(text, start)
+        if match is None and text[start] == "[":
+            before = max(0, start - _WORD * 8)
+            before = max(text.rfind(sign, before, start) for sign in " \n\t(") + 1
+            match = _ADDRESS.match(text, before) if text.find(":", before, start) >= 0 else None
+        if match is not None:
+            at = max(at, match.end())
+            yield match
+
+
+def _character(entity: str, *, inside: bool) -> str:
+    """Return the character of an entity, as long as it; blanks if it is no letter and not in a word."""
+    character = unescape(entity)
+    if character.isalnum() or _UNSEEN.fullmatch(character):
+        return character[: len(entity)].ljust(len(entity), _HIDDEN)
+    if inside and character in ("'", "’"):
+        return character.rjust(len(entity), _HIDDEN)
+    return (character if len(character) == 1 and not character.isspace() else " ").ljust(len(entity))
+
+
+def _is_paired(text: str, start: int, end: int) -> bool:
+    """Return whether there is another mark of the same emphasis in the line."""
+    mark = text[start:end]
+    low, high = max(text.rfind("\n", 0, start), start - _EMPHASIZED, 0), text.find("\n", end)
+    high = min(len(text) if high < 0 else high, end + _EMPHASIZED)
+    return mark in text[low:start] or mark in text[end:high]
+
+
+def _word_around(text: str, start: int, end: int) -> tuple[int, int]:
+    """Extend a span to the letters and digits around it."""
+    low, high = max(0, start - _WORD), end + _WORD
+    while start > low and text[start - 1].isalnum():
+        start -= 1
+    while end < high and text[end : end + 1].isalnum():
+        end += 1
+    return start, end
+
+
+def _is_inside(text: str, start: int, end: int) -> bool:
+    """Return whether a part of a text is between two letters or digits."""
+    return start > 0 and text[start - 1].isalnum() and text[end : end + 1].isalnum()
 
 
 #: An address with at least 40 characters of data, in base64, also on several lines, or in percent signs; with

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from qmd.errors import QueryError
 from qmd.text import filters, letters, tokens
+from qmd.text.markup import as_seen
 from qmd.text.regex import lazy
 from qmd.types import SearchType, TypedSearch
 
@@ -272,7 +273,8 @@ def _word(words: tuple[str, ...], prefix: bool) -> Term:
 
 
 def _phrase(text: str, prefix: bool) -> Term | None:
-    """Return a quoted text as one term; None if it has no words."""
+    """Return a quoted text as one term; None if it has no words. Markup in it is not seen, as in texts."""
+    text = as_seen(text)[0]
     words = tuple(tokens.fold(word) for word in tokens.words(text))
     if not words:
         return None

@@ -87,13 +87,6 @@ _WORD = (
     rf"|{_LETTER}+(?:[{MARKS}]+{_LETTER}*)*{_ENDING}|[{SYMBOLS}][{SYMBOLS}{_LOOKS}]*"
 )
 #: A letter that may be written with two (`letters.in_two`), or the mark that makes it one.
-#: What divides a word that is read as one: markup, an entity, a hyphen at the end of a line.
-_JOINT = (
-    r"(?:(?<=[^\W\d_])(?:\*{1,3}|~~|==|-\n[ \t>]*+)(?=[^\W\d_])"
-    r"|</?(?:b|em|i|mark|s|small|span|strong|su[bp]|u|wbr)\b[^<>]{0,200}+>"
-    r"|&(?:#\d{1,7}|#x[\da-fA-F]{1,6}|[A-Za-z]\w{1,30});)"
-)
-_DIVIDED = rf"(?<![^\W_])[^\W_]*+(?:{_JOINT}[^\W_]*+)++"
 _IN_TWO = "[äöüøåÄÖÜØÅ\u0308\u030a]"
 _PARTS = rf"{_LETTER}(?:{_LETTER}|[{MARKS}])*"
 _MANY_MARKS = f"([{_SORTED}]{{{_MOST_MARKS}}})[{_SORTED}]+"
@@ -337,33 +330,18 @@ def index_form(text: str) -> str:
 def indexed(names: str, text: str, path: str) -> tuple[str, str, str]:
     """Return the terms of the names, the text and the path of a document, joined by spaces.
 
-    Behind the terms of the text are the second terms of all three, and those of words that markup divides,
-    each once.
+    Behind the terms of the text, as it is read, are those of its markup and of what that divides, and the
+    second terms of all three, each once.
     """
-    if "data:" in text.lower():
-        from qmd.text.markup import without_data  # few texts have any
+    from qmd.text.markup import as_seen, without_data  # queries need neither
 
-        text = without_data(text)
-    body = index_form(text)
-    seconds = {second: None for each in (names, text, path) for second in _second_terms(each)}
-    for word in divided_words(text):
-        seconds |= {term: None for term in (_terms[word], second_term(word)) if term}
-    if seconds:
+    seen, rest = as_seen(without_data(text))
+    body = index_form(seen)
+    if rest:
+        body = f"{body} {index_form(rest)}".strip()
+    if seconds := {second: None for each in (names, seen, rest, path) for second in _second_terms(each)}:
         body = f"{body} {' '.join(seconds)}"
     return index_form(names), body, index_form(path)
-
-
-def divided_words(text: str) -> Iterator[str]:
-    """Yield the words of a text that have markup, an entity or the end of a line inside, without these."""
-    if not compiled(_JOINT).search(text):
-        return
-    from html import unescape  # few texts have entities
-
-    for match in compiled(_DIVIDED).finditer(text):
-        pieces = compiled(_JOINT).sub(" ", match[0])
-        whole = compiled(_JOINT).sub(lambda joint: unescape(joint[0]) if joint[0][0] == "&" else "", match[0])
-        known = {*words(pieces), *words(match[0])}
-        yield from (word for word in words(whole) if word not in known)
 
 
 def _second_terms(text: str) -> Iterator[str]:

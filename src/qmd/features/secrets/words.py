@@ -142,8 +142,8 @@ class SecretWords:
             if masked == text and shown.get(document) == documents.get(document):
                 read[document] = True
             elif document in shown:
-                parts = (masked, shown[document].title, shown[document].path)
-                if any(term.covered(words) for words in map(tokens.terms, parts) for term in terms):
+                forms = tokens.indexed(shown[document].title, masked, shown[document].path)
+                if any(term.covered(form.split()) for form in forms for term in terms):
                     read[document] = True
         return read
 
