@@ -25,6 +25,9 @@ Work = Callable[[Index, Cancelled], Answer]
 SLOW_WORKERS = 4
 PAGE_WORKERS = 2
 QUICK_WORKERS = 4
+#: Quick calls follow each other, because threads that wait for the interpreter cost as much processor time as
+#: the calls themselves. If one takes longer than these seconds, another may begin beside it.
+_HELD_UP = 0.05
 #: Models that are unused for this many seconds are freed.
 _IDLE_SECONDS = 300.0
 
@@ -48,6 +51,7 @@ class IndexHost:
         self._pages = ThreadPoolExecutor(PAGE_WORKERS, thread_name_prefix="qmd-page")
         self._page_calls = anyio.CapacityLimiter(PAGE_WORKERS)
         self._quick = ThreadPoolExecutor(QUICK_WORKERS, thread_name_prefix="qmd-quick")
+        self._quick_calls = anyio.CapacityLimiter(1)
         self._idle = idle
         self._clock = clock
         self._lock = threading.Lock()
@@ -101,7 +105,9 @@ class IndexHost:
 
         try:
             if not (models or slow or page):
-                return await asyncio.get_running_loop().run_in_executor(self._quick, run)
+                async with self._quick_calls:
+                    with self._another_if_held_up():
+                        return await asyncio.get_running_loop().run_in_executor(self._quick, run)
             threads, calls = (self._pages, self._page_calls) if page else (self._slow, self._slow_calls)
             # A thread that is ready does not begin before the last answer has been taken from it.
             async with calls:
@@ -168,6 +174,24 @@ class IndexHost:
             threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             return self._calls == 0
+
+    @contextmanager
+    def _another_if_held_up(self) -> Iterator[None]:
+        """Let another quick call begin if the one inside the context takes long."""
+        more = 0
+
+        def allow() -> None:
+            nonlocal more
+            if self._quick_calls.total_tokens < QUICK_WORKERS:
+                more = 1
+                self._quick_calls.total_tokens += 1
+
+        timer = asyncio.get_running_loop().call_later(_HELD_UP, allow)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            self._quick_calls.total_tokens -= more
 
     @contextmanager
     def _counted(self, models: bool) -> Iterator[None]:
