@@ -204,3 +204,26 @@ def test_operator_refuses_an_invalid_operand(
     for field in ("status", "nothing"):
         with pytest.raises(qmd.UsageError, match=rf"invalid value for suffix of {field}: \(\(: missing \)"):
             index.search("pelicans", filter={**given, "field": field, "value": "(("})
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "expected"),
+    [
+        ("heron ext:md", {}, {"a.md", "upper.MD"}),
+        ("heron ext:.TXT,md", {}, {"a.md", "upper.MD", "b.txt"}),
+        ("heron -ext:md,txt", {}, {"c.markdown"}),
+        ("heron", {"ext": "*.txt"}, {"b.txt"}),
+        ("heron", {"ext": ["txt", ".markdown"]}, {"b.txt", "c.markdown"}),
+        ("heron", {"ext": "md,txt", "path": "b"}, {"b.txt"}),
+    ],
+)
+def test_suffixes_of_files_are_alternatives_of_one_filter(
+    index: qmd.Index, notes: Notes, query: str, options: dict[str, Any], expected: set[str]
+) -> None:
+    files = dict.fromkeys(("a.md", "upper.MD", "b.txt", "c.markdown"), "A heron.\n")
+    index.add_collection(str(notes(files)), "notes", pattern="**/*")
+    assert {hit.path for hit in index.search(query, **options).hits} == expected
+    with pytest.raises(
+        qmd.errors.UsageError, match="ext must be a suffix such as md, or several with commas between"
+    ):
+        index.search("heron", ext=", .")

@@ -99,6 +99,7 @@ _FILTERS: dict[str, Any] = {
     "path": Annotated[
         list[Text], Meta(description="The beginning of the path in the collection, or a glob.")
     ],
+    "ext": Annotated[list[Text], Meta(description="One of these suffixes of the file: md, pdf.")],
     "where": Annotated[
         list[Text], Meta(description="Conditions on fields: status=draft, priority>=2, status.")
     ],
@@ -117,6 +118,7 @@ _FILTERS: dict[str, Any] = {
 #: How filters are written in the address of a request. `path` is the document itself there.
 _IN_ADDRESS: dict[str, Any] = {
     "tag": Annotated[Text, Meta(description="Only documents with this tag, or one below it.")],
+    "ext": Annotated[Text, Meta(description="A suffix of the file, or several with commas between them.")],
     "where": Annotated[Text, Meta(description="A condition on a field, such as status=draft.")],
     "state": Annotated[Text, Meta(description="A state, or several with commas between them.")],
     "filter": Annotated[Text, Meta(description="As in a query: tag:work -path:old/ [status:draft].")],
@@ -144,7 +146,7 @@ class SimilarArguments(SearchArguments):
 
 
 #: Options of a search that concern the form of hits, which a pack does not have.
-OF_HITS = tuple("limit facets sort fold passages in_order context_lines scores explain full".split())
+OF_HITS = tuple("limit offset facets sort fold passages in_order context_lines scores explain full".split())
 
 
 def search_arguments(

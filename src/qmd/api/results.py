@@ -142,6 +142,8 @@ class SearchResults(Struct, frozen=True):
 
     `indexed_at` is the time of the index: later changes on disk are not in it. `facets` has the most frequent
     values of the fields that the request asks for. `note` says what was left out to stay within `tokens`.
+    `total` is the number of results on all pages, if the search found out, and `next_offset` the `offset` of
+    the next page, if there is one.
     """
 
     results: tuple[Hit, ...]
@@ -150,6 +152,8 @@ class SearchResults(Struct, frozen=True):
     content: str
     facets: dict[str, tuple[ValueCount, ...]] | UnsetType = UNSET
     note: str | UnsetType = UNSET
+    total: int | UnsetType = UNSET
+    next_offset: int | UnsetType = UNSET
 
     @classmethod
     def of(cls, response: types.SearchResponse, request: SearchRequest, indexed_at: str | None) -> Self:
@@ -162,6 +166,8 @@ class SearchResults(Struct, frozen=True):
             content="\n\n".join([heading(response), *map(hit_line, response.hits)]),
             facets=facets if request.facets else UNSET,
             note=response.note or UNSET,
+            total=UNSET if response.total is None else response.total,
+            next_offset=UNSET if response.next_offset is None else response.next_offset,
         )
 
 

@@ -18,22 +18,36 @@ from qmd.engine.documents.notes import kinds_of_hits
 from qmd.plugins import Table
 
 #: Arguments of the tools of searches. Others cost tokens in every session.
-_SEARCHED = ("query", "limit", "min_score", "collection", "author", "after", "before", "filter", "tokens")
+_SEARCHED = (
+    "query",
+    "limit",
+    "offset",
+    "min_score",
+    "collection",
+    "author",
+    "after",
+    "before",
+    "filter",
+    "tokens",
+)
 _ONLY_QUERY = ("collections", "intent", "candidate_limit", "rerank")
 _QUERIED = ("query", "searches", *_SEARCHED[1:], *_ONLY_QUERY)
 _HIDDEN = (
-    *("content", "facets", "passages", "explain", "body", "note"),
+    *("content", "facets", "passages", "explain", "body", "note", "total", "next_offset"),
     *(kind.key for kind in kinds_of_hits()),
 )
 _AS = Meta(description="As in search.")
 #: A text in schemas, because Gemini and OpenAI refuse objects without properties. Objects are accepted, too.
 _TEXT = Meta(extra_json_schema={"type": "string"})
 _FILTER: dict[str, Any] = {
-    "filter": Annotated[Any, Meta(description="As in a query: tag:work [status:draft]."), _TEXT] | None
+    "offset": Annotated[int, Meta(description="Skip so many results.")],
+    "filter": Annotated[Any, Meta(description="As in a query: tag:work [status:draft]."), _TEXT] | None,
 }
 #: The tool `search` explains these arguments for all tools.
 _AS_IN_SEARCH: dict[str, Any] = {
+    "offset": Annotated[int, _AS],
     "collection": Annotated[asked.Name, _AS] | None,
+    "author": Annotated[asked.Text, _AS] | None,
     "after": Annotated[asked.Text, _AS] | None,
     "filter": Annotated[Any, _AS, _TEXT] | None,
     "tokens": Annotated[asked.Tokens, _AS] | None,

@@ -83,6 +83,10 @@ def _tags(index: Index, incomplete: str) -> Iterable[str]:
     return _starting_in_any_case(_values(index, "tag"), incomplete)
 
 
+def _suffixes(index: Index, incomplete: str) -> Iterable[str]:
+    return _starting_in_any_case(_values(index, "ext"), incomplete)
+
+
 def _fields(index: Index, incomplete: str) -> Iterable[str]:
     return _starting((field.summary.name for field in index.fields(values=0)), incomplete)
 
@@ -112,7 +116,7 @@ def typed(index: Index, incomplete: str) -> Iterable[str]:
     name, colon, start = incomplete.partition(":")
     if not colon:
         return (f"[{field}" for field in _fields(index, name[1:])) if name.startswith("[") else ()
-    filters: dict[str, Find] = {"tag": _tags, "author": _authors, "path": _inner_paths}
+    filters: dict[str, Find] = {"tag": _tags, "author": _authors, "path": _inner_paths, "ext": _suffixes}
     filters |= dict.fromkeys(("after", "before", "date"), _dates)
     values = filters[name](index, start) if name in filters else ()
     return (f'{name}:"{value}"' if " " in value else f"{name}:{value}" for value in values)
@@ -149,6 +153,7 @@ def paths(index: Index, incomplete: str) -> Iterator[str]:
 collections = _completing("plain")(lambda index, start: _starting(index.config.collections, start))
 authors = _completing()(_authors)
 tags = _completing()(_tags)
+suffixes = _completing()(_suffixes)
 dates = _completing()(_dates)
 fields = _completing()(_fields)
 inner_paths = _completing("path")(_inner_paths)

@@ -176,6 +176,9 @@ def limit_option(help: str) -> Callable[[Decorated], Decorated]:
     return option("-n, --limit N", whole(1, 1_000_000), help)
 
 
+offset_option = option(
+    "--offset N", whole(0, 100_000), "Skip the first N, which the pages before have shown.  [default: 0]"
+)
 query_argument = argument("text", "QUERY...", "typed")
 #: Options that limit a command to some documents; see `text.filters.from_options`.
 filter_options = combined(
@@ -192,6 +195,13 @@ filter_options = combined(
         "Only documents whose path in the collection begins so, or matches this glob.",
         multiple=True,
         complete="inner_paths",
+    ),
+    option(
+        "--ext EXT",
+        _filter("ext"),
+        "Only documents whose file has this suffix, or one of several: md,pdf.",
+        multiple=True,
+        complete="suffixes",
     ),
     option(
         "--where CONDITION",
@@ -300,7 +310,7 @@ passage_options = combined(
 
 def filters_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of `filter_options`, without those that are not given."""
-    names = ("tag", "path", "where", "state", "current", "filter", "author", "after", "before")
+    names = ("tag", "path", "ext", "where", "state", "current", "filter", "author", "after", "before")
     return {name: options[name] for name in names if options.get(name)}
 
 

@@ -38,6 +38,7 @@ _IF_UNKNOWN = "text that begins with '-', such as an excluded word, goes after '
 search_options = options.combined(
     options.argument("text", "[QUERY...]", "typed"),
     options.limit_option(f"Show at most N results.  [default: {_LIMIT}; {_LONG_LIMIT} for json and files]"),
+    options.offset_option,
     options.collection_option("Search only this collection (may be repeated)."),
     options.filter_options,
     options.option(
@@ -245,6 +246,8 @@ def show_response(
             )
         )
     note_missing(session, view)
+    if response.next_offset is not None and (response.offset or (people and view.terminal)):
+        session.note(f"results {response.extent}: --offset {response.next_offset} shows the next")
 
 
 def _printed(
@@ -269,6 +272,7 @@ def _printed(
 @command("similar")
 @options.argument("document", "DOC", "paths")
 @options.limit_option(f"Show at most N documents.  [default: {_SIMILAR}]")
+@options.offset_option
 @options.flag("--unlinked", help="Leave out documents that DOC links to, or that link to DOC.")
 @options.collection_option("Search only this collection (may be repeated).")
 @options.filter_options

@@ -51,6 +51,7 @@ OPTIONS: Mapping[str, Meta] = {
         "counts most.",
     ),
     "limit": Meta(ge=1, description="The most results."),
+    "offset": Meta(ge=0, le=ALL, description="Results to skip, for the next page."),
     "min_score": Meta(ge=0, le=1, description="The least score."),
     "collections": Meta(description="Search these."),
     "intent": Meta(max_length=MAX_QUERY, description="What you want to know, to rank by."),
@@ -87,6 +88,8 @@ class SearchRequest(Struct, frozen=True):
 
     query: str = ""  #: A question or keywords; for the hybrid search also a query document of typed lines
     limit: int | None = DEFAULT_LIMIT  #: The highest number of hits; None for all
+    #: How many hits to skip, which earlier pages have: that of the next page is in the response.
+    offset: int = 0
     min_score: float = 0.0  #: Leave out hits with a lower score, 0..1
     #: Names of the collections to search; empty for all that are not excluded.
     collections: tuple[str, ...] = ()
@@ -171,11 +174,13 @@ class FilterOptions(TypedDict, total=False):
     """Options that limit a search to documents that pass all of them.
 
     `where` is one condition or several, such as `status=draft`, `state` one state or several alternatives,
-    `current` the same as the state `current`, and `filter` a tree of conditions as in JSON.
+    `ext` one suffix of files or several alternatives, `current` the same as the state `current`, and
+    `filter` a tree of conditions as in JSON.
     """
 
     tag: str | Sequence[str] | None
     path: str | Sequence[str] | None
+    ext: str | Sequence[str] | None
     author: str | None
     after: str | None
     before: str | None
@@ -189,6 +194,7 @@ class SearchOptions(FilterOptions, total=False):
     """The options of every search; see `SearchRequest`."""
 
     limit: int | None
+    offset: int
     min_score: float
     collections: Sequence[str]
     facets: Sequence[str]
@@ -227,6 +233,7 @@ class SimilarOptions(FilterOptions, total=False):
     """The options of a search for similar documents."""
 
     limit: int | None
+    offset: int
     min_score: float
     collections: Sequence[str]
     unlinked: bool

@@ -152,8 +152,8 @@ class Lexical(Protocol):
                 always do.
         """
 
-    def matching(self, query: LexicalQuery, scope: Scope) -> list[int]:
-        """Return all documents with any of the terms, in no order."""
+    def matching(self, query: LexicalQuery, scope: Scope, limit: int | None = None) -> list[int]:
+        """Return all documents with any of the terms, or `limit` of them, in no order."""
 
     def existing(self, terms: Sequence[str], scope: Scope) -> dict[str, int]:
         """Return the number of documents with each of some terms, without terms that none has.

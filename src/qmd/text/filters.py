@@ -106,6 +106,13 @@ def state_is(value: str) -> Predicate | None:
     return found[0] if len(found) == 1 else Or(found)
 
 
+def ext_is(value: str) -> Predicate | None:
+    """Return a filter on the suffix of the file: one, or several with commas; None if there is none."""
+    suffixes = (each.strip().removeprefix("*").removeprefix(".") for each in value.split(","))
+    found = tuple(Comparison("ext", "eq", suffix) for suffix in suffixes if suffix)
+    return found[0] if len(found) == 1 else Or(found) if found else None
+
+
 #: Keys in a query, and the filter for a value; None leaves it in the text.
 _KEYS: Mapping[str, Callable[[str], Predicate | None]] = {
     "tag": tag_is,
@@ -116,7 +123,7 @@ _KEYS: Mapping[str, Callable[[str], Predicate | None]] = {
     "date": on,
     "file": lambda value: Comparison("file", "contains", value),
     "title": lambda value: Comparison("title", "contains", value),
-    "ext": lambda value: Comparison("ext", "eq", value.removeprefix(".")),
+    "ext": ext_is,
     "link": lambda value: Comparison("link", "eq", value),
     "state": state_is,
 }
@@ -126,9 +133,9 @@ def from_options(options: Mapping[str, Any]) -> Predicate | None:
     """Return the filter of named options, which must all hold; None if none is given.
 
     Args:
-        options: `tag`, `path`, `author`, `after`, `before` and `where` (see `condition`), each a text or
-            several, and `filter`, which is JSON (see `from_json`), typed as in a query, or a predicate. Other
-            options are ignored.
+        options: `tag`, `path`, `ext`, `author`, `after`, `before` and `where` (see `condition`), each a text
+            or several, and `filter`, which is JSON (see `from_json`), typed as in a query, or a predicate.
+            Other options are ignored.
 
     Raises:
         UsageError: If a value is wrong; the message names the option.
@@ -136,14 +143,14 @@ def from_options(options: Mapping[str, Any]) -> Predicate | None:
     found: list[Predicate] = []
     for name, make in OPTIONS.items():
         given = options.get(name)
-        if name == "state" and given and not isinstance(given, str):
-            given = ",".join(given)  # alternatives, because a document has one state
+        if name in _ALTERNATIVES and given and not isinstance(given, str):
+            given = ",".join(given)
         for value in (given,) if isinstance(given, str) else given or ():
             if not value.strip():
                 raise UsageError(f"{name} is empty")
             predicate = make(value)
             if predicate is None:
-                raise UsageError(NO_STATE) if name == "state" else no_date(name, value)
+                raise UsageError(_ALTERNATIVES[name]) if name in _ALTERNATIVES else no_date(name, value)
             found.append(predicate)
     if options.get("current"):
         found.append(Comparison("state", "eq", "current"))
@@ -278,6 +285,12 @@ OPTIONS: Mapping[str, Callable[[str], Predicate | None]] = {
     "before": until,
     "where": condition,
     "state": state_is,
+    "ext": ext_is,
+}
+#: Options of which a document has one value, so that several are alternatives; and the error for a wrong one.
+_ALTERNATIVES: Mapping[str, str] = {
+    "state": NO_STATE,
+    "ext": "ext must be a suffix such as md, or several with commas between them",
 }
 
 

@@ -155,11 +155,27 @@ class SearchResponse(Struct, frozen=True):
     unknown_fields: tuple[str, ...] = ()
     note: str = ""  #: What was left out of the hits to stay within a number of tokens
     left_out: int = 0  #: How many hits that were found are left out
+    offset: int = 0  #: How many hits come before these
+    more: bool = False  #: Whether other hits come after these
+    #: The number of hits on all pages; None if the search did not find out.
+    total: int | None = None
 
     @property
     def found(self) -> int:
         """The number of hits, with those that were left out."""
         return len(self.hits) + self.left_out
+
+    @property
+    def next_offset(self) -> int | None:
+        """The offset of the next page; None if there is none."""
+        return self.offset + len(self.hits) if self.hits and (self.more or self.left_out) else None
+
+    @property
+    def extent(self) -> str:
+        """Which of how many hits these are, in words: `6 to 10 of 57`."""
+        last = self.offset + len(self.hits)
+        these = f"{self.offset + 1:,} to {last:,}" if len(self.hits) > 1 else f"{last:,}"
+        return these if self.total is None else f"{these} of {self.total:,}"
 
     def stage(self, name: str) -> Stage | None:
         """Return the step of this name; None if it was not part of the search."""

@@ -58,6 +58,7 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
     searched: dict[str, Any] = {
         "query": QUERY,
         "limit": LIMIT | {"default": 10},
+        "offset": COUNT | {"description": "Skip so many results."},
         "minScore": {
             "type": "number",
             "minimum": 0,
@@ -73,7 +74,7 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
     }
     later = searched | {
         name: searched[name] | {"description": "As in search."}
-        for name in ("collection", "after", "filter", "maxTokens")
+        for name in ("offset", "collection", "author", "after", "filter", "maxTokens")
     }
     typed = {
         "type": "object",
@@ -199,7 +200,7 @@ WRONG = {
     'search {"query": null}': "query is missing",
     'search {"query": "x", "nothing": null}': (
         "nothing: unknown argument; known arguments: "
-        "query, limit, minScore, collection, author, after, before, filter, maxTokens"
+        "query, limit, offset, minScore, collection, author, after, before, filter, maxTokens"
     ),
     'search {"query": ["x"]}': "query: input should be a valid string",
     'search {"query": "x", "limit": 0}': "limit: input should be greater than or equal to 1, not 0",
@@ -215,18 +216,18 @@ WRONG = {
     'search {"query": "x", "minScore": true}': "minScore: input should be a valid number, not true",
     'search {"query": "x", "min_score": 0.5}': (
         "min_score: unknown argument (did you mean minScore?); known arguments: "
-        "query, limit, minScore, collection, author, after, before, filter, maxTokens"
+        "query, limit, offset, minScore, collection, author, after, before, filter, maxTokens"
     ),
     'search {"q": "x"}': (
         "query is missing; q: unknown argument (did you mean query?); known arguments: "
-        "query, limit, minScore, collection, author, after, before, filter, maxTokens"
+        "query, limit, offset, minScore, collection, author, after, before, filter, maxTokens"
     ),
     'get {"file": "a.md", "offset": 3}': (
         "offset: unknown argument (did you mean fromLine?); known arguments: "
         "file, fromLine, maxLines, lineNumbers, maxTokens, quote, links"
     ),
     'search {"query": "x", "a\\nb": 1}': (
-        "a b: unknown argument; known arguments: query, limit, minScore, collection, "
+        "a b: unknown argument; known arguments: query, limit, offset, minScore, collection, "
         "author, after, before, filter, maxTokens"
     ),
     'search {"query": "x", "collection": 5}': "collection: input should be a valid string, not 5",

@@ -121,7 +121,7 @@ class Explainer(Struct, frozen=True):
 
     def answer(self, reference: str, kind: SearchKind, request: SearchRequest) -> Why:
         """Explain why the document that `reference` names is or is not a result. Raises as `Index.why`."""
-        search = self._search(kind, replace(request.checked(), explain=True, full=False))
+        search = self._search(kind, replace(request.checked(), explain=True, full=False, offset=0))
         scope = scope_of(self.store, self.config, search.request)
         query = request.query or "\n".join(f"{part.type}: {part.query}" for part in request.searches)
         document = self.lookup.find(reference)

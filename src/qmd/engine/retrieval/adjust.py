@@ -40,6 +40,13 @@ class Guidance(Struct, frozen=True):
     marks: Mapping[str, Mark] = field(default_factory=dict)
 
 
+class Cut(Struct, frozen=True):
+    """The documents of a page, and how many of those that were ranked come after it."""
+
+    items: list[Ranked]
+    after: int = 0
+
+
 #: Returns the user's word on a query, and a stage if there is anything to tell about that.
 Guide = Callable[[Question], tuple[Guidance, Stage | None]]
 
@@ -54,6 +61,7 @@ class Adjuster(Struct, frozen=True):
     guidance: Guidance = field(default_factory=Guidance)
     states: States | None = None  #: The states of documents, if some are not current
     estimates: bool = False  #: Whether scores are estimates, which stay between those of `uncertain`
+    before: frozenset[int] = frozenset()  #: The documents of the pages before
 
     @property
     def fold(self) -> bool:
@@ -83,15 +91,15 @@ class Adjuster(Struct, frozen=True):
     @property
     def depth(self) -> int:
         """The number of documents to find before the cut."""
-        limit = self.request.limit
-        if limit is None:
+        if self.request.limit is None:
             return ALL
+        limit = self.request.offset + self.request.limit
         if self.weighs or self.fold or self.by_date or self.guidance.pinned:
             return max(POOL, 3 * limit)
         return limit
 
-    def apply(self, ranked: Sequence[Ranked], *, complete: bool = False) -> list[Ranked]:
-        """Return the documents to show, in order.
+    def apply(self, ranked: Sequence[Ranked], *, complete: bool = False) -> Cut:
+        """Return the documents of the page, in order.
 
         A low score leaves a document out before it is adjusted, so that weights change the order only.
         Args:
@@ -112,29 +120,32 @@ class Adjuster(Struct, frozen=True):
                     items = [replace(item, score=within(item.score)) for item in items]
             if self.by_date and complete:
                 items = _newest_first(items, documents)
-            items = self.cut([*self._pinned(items), *items])
+            cut = self.cut([*self._pinned(items), *items])
             if self.by_date and not complete:
-                pinned = [item for item in items if item.pinned]
-                items = [*pinned, *_newest_first([item for item in items if not item.pinned], documents)]
-            return items
+                pinned = [item for item in cut.items if item.pinned]
+                others = _newest_first([item for item in cut.items if not item.pinned], documents)
+                cut = replace(cut, items=[*pinned, *others])
+            return cut
         return self.cut(items)
 
-    def cut(self, items: Sequence[Ranked]) -> list[Ranked]:
-        """Return the first documents up to the limit, each once, and without copies if they are folded."""
+    def cut(self, items: Sequence[Ranked]) -> Cut:
+        """Return the page: each document once, and without copies if they are folded."""
         unique: dict[int, Ranked] = {}
         for item in items:
             unique.setdefault(item.document, item)
-        items = [*unique.values()]
         if not self.fold:
-            return items[: self.request.limit]
-        documents = self.store.documents.by_id([*unique])
-        shown: dict[str, Ranked] = {}
-        for item in items:
-            if item.document in documents and documents[item.document].hash not in shown:
-                shown[documents[item.document].hash] = item
-            if len(shown) == self.request.limit:
-                break
-        return [self._with_copies(item, documents[item.document]) for item in shown.values()]
+            rest = [item for item in unique.values() if item.document not in self.before]
+            page = rest[: self.request.limit]
+            return Cut(page, len(rest) - len(page))
+        documents = self.store.documents.by_id([*unique, *self.before])
+        before = {documents[document].hash for document in self.before if document in documents}
+        first: dict[str, Ranked] = {}
+        for item in unique.values():
+            if (document := documents.get(item.document)) and document.hash not in before:
+                first.setdefault(document.hash, item)
+        rest = [*first.values()]
+        page = [self._with_copies(item, documents[item.document]) for item in rest[: self.request.limit]]
+        return Cut(page, len(rest) - len(page))
 
     @property
     def _collections(self) -> list[Collection]:

@@ -12,7 +12,7 @@ from qmd.engine.deadline import Deadline, Stopwatch
 from qmd.engine.documents.stated import states_in, unread_files, unread_since
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import ALL, DEFAULT_RANKING, SearchRequest
-from qmd.engine.retrieval.adjust import Adjuster, Guidance, Guide
+from qmd.engine.retrieval.adjust import Adjuster, Cut, Guidance, Guide
 from qmd.engine.retrieval.filters import (
     NO_TERMS,
     Asked,
@@ -30,6 +30,7 @@ from qmd.store.base import Store
 from qmd.text.predicates import field_name
 from qmd.text.query import foreign_operators
 from qmd.text.question import Question
+from qmd.text.wording import plural
 from qmd.types import Config, Hit, Ranked, SearchResponse, Stage
 from qmd.types.traces import Listing
 
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 #: The most values of a facet.
 FACET_VALUES = 20
+#: Of more documents with words of a query, the number is not told.
+COUNTED = 10_000
 
 #: The most files that are named in one line.
 _NAMED = 3
@@ -82,34 +85,16 @@ class Pipeline:
         states = states_in(self._store, config)
         estimates = plan.estimates or request.scores == "calibrated"
         adjuster = Adjuster(self._store, config, scope, request, guidance, states, estimates)
-        length = ALL if plan.complete and adjuster.by_date else max(plan.least, adjuster.depth)
-        search = Search(
-            plan,
-            asked,
-            self._store,
-            self._models,
-            config,
-            scope,
-            length,
-            adjuster.depth,
-            Deadline(request.timeout, cancelled),
-            self._threads,
-        )
-        found = Found(Question(""))
-        ranked: Sequence[Ranked] = ()
-        shown: Sequence[Ranked] = ()
-        if request.query or request.searches:
-            found, ranked = plan.find(search)
-            shown = adjuster.apply(ranked, complete=plan.complete)
-        elif scope.where is not None:
-            reason = "no words: the documents that pass the filters, newest first"
-            search.stages.append(Stage("filter", "ran", reason))
-            newest = self._store.fields.newest(scope, adjuster.depth)
-            ranked = [Ranked(document, 1.0, (Listing(),)) for document in newest]
-            shown = adjuster.cut(ranked)
-        else:
-            search.skip("lexical" if plan.words else "vector", NO_TERMS)
-        hits = make_hits(search, found.highlighter, shown, found.source)
+        deadline = Deadline(request.timeout, cancelled)
+        if request.offset:
+            # How far the reranker reads, and how long the lists are, depends on the length of the answer. So
+            # the pages before are those that were shown, not the beginning of a longer list.
+            first = replace(request, limit=request.offset, offset=0)
+            earlier = replace(adjuster, request=first)
+            _, _, _, pages = self._rank(plan, replace(asked, request=first), earlier, deadline)
+            adjuster = replace(adjuster, before=frozenset(item.document for item in pages.items))
+        search, found, ranked, page = self._rank(plan, asked, adjuster, deadline)
+        hits = make_hits(search, found.highlighter, page.items, found.source)
         if search.vectors is not None:
             from qmd.engine.retrieval.retrievers import note_pending
 
@@ -119,12 +104,57 @@ class Pipeline:
             search.stages += explain_no_hits(self._store, config, scope, typed.where)
         elif request.scores == "calibrated":
             search.stages += doubts(ranked, hits, request.min_score)
+        total = _total(search, found, ranked, page, adjuster)
+        if request.offset and not hits and total:
+            search.skip("offset", f"there are only {plural(total, 'result')}", expected=True)
         facets = _facets(search, found, ranked, states) if request.facets else {}
         ranking = (request.ranking or DEFAULT_RANKING) if plan.hybrid and found.text else None
         stages = (*search.stages, *asked.stages, *_advice(search))
         stages += () if remark is None else (remark,)
         query = typed.query or asked.question.words
-        return SearchResponse(query, hits, stages, ranking, facets, asked.unknown)
+        return SearchResponse(
+            query,
+            hits,
+            stages,
+            ranking,
+            facets,
+            asked.unknown,
+            offset=request.offset,
+            more=bool(page.after),
+            total=total,
+        )
+
+    def _rank(
+        self, plan: Plan, asked: Asked, adjuster: Adjuster, deadline: Deadline
+    ) -> tuple[Search, Found, Sequence[Ranked], Cut]:
+        """Return a search that has run, the results of its retrievers, the ranking, and the page of it."""
+        request, scope, depth = asked.request, adjuster.scope, adjuster.depth
+        # One more, to know whether others follow.
+        length = ALL if plan.complete and adjuster.by_date else max(plan.least, depth + 1)
+        search = Search(
+            plan,
+            asked,
+            self._store,
+            self._models,
+            adjuster.config,
+            scope,
+            length,
+            depth,
+            deadline,
+            self._threads,
+        )
+        if request.query or request.searches:
+            found, ranked = plan.find(search)
+            return search, found, ranked, adjuster.apply(ranked, complete=plan.complete)
+        found = Found(Question(""))
+        if scope.where is None:
+            search.skip("lexical" if plan.words else "vector", NO_TERMS)
+            return search, found, (), Cut([])
+        reason = "no words: the documents that pass the filters, newest first"
+        search.stages.append(Stage("filter", "ran", reason))
+        newest = self._store.fields.newest(scope, length)
+        ranked = [Ranked(document, 1.0, (Listing(),)) for document in newest]
+        return search, found, ranked, adjuster.cut(ranked)
 
     def _threads(self) -> ThreadPoolExecutor:
         from concurrent.futures import ThreadPoolExecutor
@@ -133,6 +163,29 @@ class Pipeline:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="qmd-search")
             return self._pool
+
+
+def _total(
+    search: Search, found: Found, ranked: Sequence[Ranked], page: Cut, adjuster: Adjuster
+) -> int | None:
+    """Return the number of hits on all pages; None if only the first of them were looked for.
+
+    By meaning every document is a hit, so only the number of those that were ranked could be told.
+    """
+    lists = (ranked, *(each.items for each in (*found.lexical, *found.dense)))
+    cut = max(map(len, lists)) >= search.length
+    asked = search.request.query or search.request.searches
+    if search.plan.meaning and asked and (cut or not found.lexical):
+        return None
+    low = bool(ranked) and ranked[-1].score < search.request.min_score
+    if not cut or low:
+        return len(adjuster.before) + len(page.items) + page.after
+    if adjuster.fold or search.request.min_score > 0:
+        return None
+    if not found.text:
+        return search.store.fields.count(search.scope)
+    total = len(search.store.lexical.matching(found.query, search.scope, COUNTED))
+    return total if total < COUNTED else None
 
 
 def _unread(store: Store, hits: Sequence[Hit]) -> Iterator[Stage]:

@@ -115,8 +115,8 @@ class Lexical(Part, base.Lexical):
         search = _Search(self._client, self._field_rows, totals, found.documents, population, all_first)
         return search.run(query, limit, longer)
 
-    def matching(self, query: LexicalQuery, scope: Scope) -> list[int]:
-        every = self._documents.totals(None).documents
+    def matching(self, query: LexicalQuery, scope: Scope, limit: int | None = None) -> list[int]:
+        every = limit or self._documents.totals(None).documents
         return [match.document for match in self.search(query, scope, every, longer=False).matches]
 
     def existing(self, terms: Sequence[str], scope: Scope) -> dict[str, int]:

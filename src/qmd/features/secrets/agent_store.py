@@ -215,8 +215,8 @@ class _Lexical(_View):
     ) -> LexicalMatches:
         return self._words.search(query, self._narrowed(scope), limit, longer=longer, all_first=all_first)
 
-    def matching(self, query: LexicalQuery, scope: Scope) -> list[int]:
-        return self._words.matching(query, self._narrowed(scope))
+    def matching(self, query: LexicalQuery, scope: Scope, limit: int | None = None) -> list[int]:
+        return self._words.matching(query, self._narrowed(scope), limit)
 
     def existing(self, terms: Sequence[str], scope: Scope) -> dict[str, int]:
         found = self._part.existing(terms, self._narrowed(scope))

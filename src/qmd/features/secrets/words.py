@@ -62,13 +62,13 @@ class SecretWords:
             found = replace(found, matches=tuple(matches[:limit]))
         return replace(found, matches=tuple(self._seen_longer(query, found.matches)))
 
-    def matching(self, query: LexicalQuery, scope: Scope) -> list[int]:
+    def matching(self, query: LexicalQuery, scope: Scope, limit: int | None = None) -> list[int]:
         """Return as `Lexical.matching`, by the words that an agent can read."""
         secret = self._secret(query, scope, None)
         if not secret:
-            return self._store.lexical.matching(query, scope)
+            return self._store.lexical.matching(query, scope, limit)
         query, scope, tainted = self._readable(query, scope, secret)
-        documents = self._store.lexical.matching(query, scope)
+        documents = self._store.lexical.matching(query, scope, limit)
         return [
             document
             for document in documents

@@ -91,7 +91,7 @@ class Lexical(Part, base.Lexical):
             search = _Search(db, scorer, query, documents, limit, population, scope.without, count, all_first)
             return search.run(longer)
 
-    def matching(self, query: LexicalQuery, scope: Scope) -> list[int]:
+    def matching(self, query: LexicalQuery, scope: Scope, limit: int | None = None) -> list[int]:
         with self._database.snapshot() as db:
             documents = with_ids(db, filter_of(self._database, scope))
             if not query.terms or documents.is_empty:
@@ -99,7 +99,8 @@ class Lexical(Part, base.Lexical):
             filters, bound = row_condition(documents)
             match = without(_any([Weighted(term, 0, 0.0) for term in query.terms]), query.negative)
             rows = db.execute(
-                f"SELECT rowid FROM documents_fts WHERE documents_fts MATCH ? {filters}", (match, *bound)
+                f"SELECT rowid FROM documents_fts WHERE documents_fts MATCH ? {filters} LIMIT ?",
+                (match, *bound, -1 if limit is None else limit),
             )
             return [row[0] for row in rows]
 
