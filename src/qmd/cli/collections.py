@@ -34,7 +34,7 @@ Rows: TypeAlias = "Sequence[tuple[str, str]]"
 _COLUMNS = (
     *("name", "path", "pattern", "formats", "ignore", "encoding", "update"),
     *("include_by_default", "weight", "recency"),
-    *("documents", "bytes", "last_updated", "context", "agents"),
+    *("documents", "bytes", "last_updated", "context", "agents", "gitignore"),
 )
 
 
@@ -56,6 +56,11 @@ adding_options = combined(
         "[default: what --mask selects; binary files in their format, other files as Markdown]",
     ),
     option("--ignore GLOB", None, "Do not index the files that match (may be repeated).", multiple=True),
+    flag(
+        "--gitignore/--no-gitignore",
+        help="Leave out the files that git ignores.  [default: in a work tree of git]",
+        default=None,
+    ),
     option("--encoding E", None, "The encoding of files that are not UTF-8, such as gb18030."),
     flag("--sessions", help=f"Add sessions and memories of {', '.join(_AGENTS)} and {_LAST} that are here."),
 )
@@ -302,6 +307,22 @@ def agents(session: Session, name: str, access: str) -> None:
     say(f"Collection '{clean_name(name)}' {state}.")
 
 
+@collection.command()
+@argument("name", "NAME", "collections")
+@argument("reading", "on|off", kind=("on", "off"))
+def gitignore(session: Session, name: str, reading: str) -> None:
+    """Leave out the files of a collection that git ignores, or index them; 'qmd update' applies it.
+
+    Examples:
+      qmd collection gitignore notes off
+      qmd collection gitignore notes on
+    """
+    session.index.set_gitignore(name, reading == "on")
+    state = "leaves out" if reading == "on" else "has"
+    update = session.addressed(f"qmd update {shell_words(name)}")
+    say(f"Collection '{clean_name(name)}' {state} the files that git ignores, after: {update}")
+
+
 @collection.command("update-cmd", between=False)  # the options of another program may follow
 @argument("name", "NAME", "collections")
 @argument("words", "[CMD...]")
@@ -344,6 +365,7 @@ def _rows(collection: Collection, status: CollectionStatus) -> Rows:
         ("Include:", "yes (default)" if status.include_by_default else "no (searched only when named)"),
         ("Formats:", clean_name(", ".join(collection.formats))),
         ("Ignore:", clean_name(", ".join(collection.ignore))),
+        ("Gitignore:", "on" if collection.gitignore else ""),
         ("Encoding:", collection.encoding or ""),
         ("Update:", one_line(collection.update or "")),
         ("Weight:", f"{collection.weight:g}" if collection.weight != 1 else ""),

@@ -181,6 +181,11 @@ def set_include(path: str, name: str, include: bool) -> Config:
     return _set_field(path, name, "include_by_default", "includeByDefault", include)
 
 
+def set_gitignore(path: str, name: str, gitignore: bool) -> Config:
+    """Leave out the files of a collection that git ignores, or index them."""
+    return _set_field(path, name, "gitignore", "gitignore", gitignore or None, gitignore)
+
+
 def set_agents(path: str, name: str, agents: bool) -> Config:
     """Let agents have the documents of a collection, or keep them away."""
     return _set_field(path, name, "agents", "agents", None if agents else False, agents)
@@ -360,6 +365,7 @@ def _entry_of(collection: Collection, written: str) -> Mapping[str, Value]:
         "pattern": collection.pattern or None,
         "formats": list(collection.formats) or None,
         "ignore": list(collection.ignore) or None,
+        "gitignore": collection.gitignore or None,
         "context": {"/" + prefix: text for prefix, text in collection.context.items()} or None,
         "update": collection.update,
         "includeByDefault": None if collection.include_by_default else False,

@@ -193,6 +193,7 @@ def _collection(name: str, key: Node, section: _Section) -> Collection:
         pattern=section.text("pattern") or ("" if formats else DEFAULT_PATTERN),
         formats=formats,
         ignore=_texts(section, "ignore"),
+        gitignore=section.flag("gitignore", False),
         context=_context(section),
         update=section.text("update"),
         include_by_default=section.flag("includeByDefault", True),

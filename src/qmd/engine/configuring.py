@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -17,9 +17,14 @@ from qmd.engine.parts import Part
 from qmd.engine.places import context_target
 from qmd.engine.requests import collections_of
 from qmd.errors import QmdError, SourceError
+from qmd.sources.clone import work_tree
 from qmd.sources.formats import registry
 from qmd.sources.left_out import left_out
-from qmd.types import DEFAULT_PATTERN, Collection
+from qmd.text.wording import plural, visible
+from qmd.types import DEFAULT_PATTERN, Collection, Document
+
+#: The most documents with the same text that are named.
+_NAMED = 3
 
 
 class ConfigurationMethods(Part):
@@ -33,6 +38,7 @@ class ConfigurationMethods(Part):
         pattern: str | None = None,
         formats: Sequence[str] = (),
         ignore: Sequence[str] = (),
+        gitignore: bool | None = None,
         encoding: str | None = None,
         on_progress: scan.OnProgress | None = None,
     ) -> scan.ScanReport:
@@ -45,6 +51,7 @@ class ConfigurationMethods(Part):
                 there are no formats.
             formats: The formats to read, such as `pdf`; `all` stands for every format.
             ignore: Globs of files to leave out.
+            gitignore: Whether to leave out the files that git ignores; by default in a work tree of git.
             encoding: The charset of files that are not UTF-8.
             on_progress: Called with collection, files done and files in total.
 
@@ -62,7 +69,15 @@ class ConfigurationMethods(Part):
         registry.check_names(chosen)
         if pattern is None:
             pattern = "" if chosen else DEFAULT_PATTERN
-        collection = Collection(name, folder, pattern, tuple(ignore), encoding=encoding, formats=chosen)
+        collection = Collection(
+            name,
+            folder,
+            pattern,
+            tuple(ignore),
+            gitignore=work_tree(folder) is not None if gitignore is None else gitignore,
+            encoding=encoding,
+            formats=chosen,
+        )
         # Refuse an unusable pattern before anything is written.
         scan.check(collection)
         refuse_to_empty(workspace)
@@ -74,7 +89,10 @@ class ConfigurationMethods(Part):
             raise
         workspace.configuration.trust.approve_typed(name, "path")
         report = scan.scan(workspace.store, written.collections[name], on_progress, owner=config_path)
-        report.notices += filter(None, [left_out(collection)])
+        report.notices += [
+            *left_out(collection),
+            *_twins(workspace.store.documents.listing(collection.name)),
+        ]
         workspace.store.documents.refresh_statistics()
         return report
 
@@ -100,6 +118,10 @@ class ConfigurationMethods(Part):
     def include_collection(self, name: str, include: bool = True) -> None:
         """Let searches that name no collection cover this one, or not."""
         self._workspace.edited(editing.set_include(self._workspace.locations.config, name, include))
+
+    def set_gitignore(self, name: str, gitignore: bool) -> None:
+        """Leave out the files of a collection that git ignores, or not; the next update applies it."""
+        self._workspace.edited(editing.set_gitignore(self._workspace.locations.config, name, gitignore))
 
     def set_agents(self, name: str, agents: bool) -> None:
         """Let agents have the documents of a collection, or keep them away."""
@@ -144,6 +166,21 @@ class ConfigurationMethods(Part):
         place = context_target(self._workspace.config, target)
         self._workspace.edited(editing.remove_context(self._workspace.locations.config, *place))
         return contexts.context_uri(*place)
+
+
+def _twins(documents: Iterable[Document]) -> Iterator[str]:
+    """Yield a line that names documents with the same text, if there are any."""
+    firsts: dict[str, str] = {}
+    same = [
+        (each.path, first)
+        for each in documents
+        if (first := firsts.setdefault(each.hash, each.path)) != each.path
+    ]
+    if same:
+        named = ", ".join(f"{visible(path)} = {visible(first)}" for path, first in same[:_NAMED])
+        more = f" and {len(same) - _NAMED:,} more" if len(same) > _NAMED else ""
+        number = plural(len(same), "document")
+        yield f"{number} with the text of others ({named}{more}): --fold shows each text once"
 
 
 def _readable_folder(path: str) -> str:

@@ -76,7 +76,8 @@ else:
             "qmd.engine.collections.CollectionMethods": "collection contexts undescribed",
             "qmd.engine.configuring.ConfigurationMethods": """
                 add_collection add_context include_collection remove_collection remove_context
-                rename_collection set_agents set_pattern set_recency set_update_command set_weight
+                rename_collection set_agents set_gitignore set_pattern set_recency set_update_command
+                set_weight
             """,
             "qmd.engine.documents.library.DocumentMethods": """
                 authors documents explain_no_documents file_on_disk get history multi_get outline recent

@@ -121,6 +121,16 @@ def blobs(clone: Clone, paths: Sequence[str], timeout: float) -> dict[str, str]:
     }
 
 
+def ignored(clone: Clone, folder: str, timeout: float) -> list[str]:
+    """Return the files and folders below a folder that git ignores, relative to the top. Raises as `commits`.
+
+    Of an ignored folder, nothing inside is named. Files in the index of git are not ignored.
+    """
+    words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory", "--", folder)
+    listed = _git(clone, MAX_LIST, *words, timeout=timeout)
+    return [os.fsdecode(name).rstrip("/") for name in listed.split(b"\0") if name]
+
+
 def last_changes(clone: Clone, paths: Sequence[str], timeout: float) -> dict[str, int]:
     """Return the times of the last commits of files in seconds since the epoch, by path.
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from shlex import quote
 
+from msgspec.structs import replace
+
+from qmd.errors import SourceError
 from qmd.sources.paths import is_inside, printable
 from qmd.sources.rules import VENDOR_FOLDERS, Rules
 from qmd.text.wording import plural, visible
@@ -23,29 +27,56 @@ _MOST, _MOST_WITHIN = 100_000, 2_000
 _NAMED = 3
 
 
-def left_out(collection: Collection) -> str:
-    """Describe in one line what a collection leaves out that has documents; "" if it is nothing.
+def left_out(collection: Collection) -> list[str]:
+    """Describe what a collection leaves out that has documents, in a line with the command that indexes it.
 
     Folders that are hidden or that programs make, and links that lead out of the collection, with the command
-    that adds the first of them. What `ignore` names is left out on purpose.
+    that adds the first of them; and what git ignores. What `ignore` names is left out on purpose.
     """
+    rules = Rules(collection)
+    with suppress(SourceError):  # the scan has said why
+        rules.read_gitignore(os.path.realpath(collection.path))
     found: dict[str, list[tuple[str, str]]] = {}
-    for kind, path, folder in _found(collection):
+    for kind, path, folder in _found(collection, rules):
         found.setdefault(kind, []).append((path, folder))
-    if not found:
-        return ""
-    phrases = []
-    for kind, items in found.items():
-        named = ", ".join(visible(printable(path)) for path, _ in items[:_NAMED])
-        more = f" and {len(items) - _NAMED:,} more" if len(items) > _NAMED else ""
-        phrases.append(f"{plural(len(items), kind)} ({named}{more})")
-    first = next(iter(found.values()))[0][1]
-    return f"left out: {', '.join(phrases)}. To index one: qmd add {quote(visible(printable(first)))}"
+    lines = []
+    if ignored := list(_ignored(collection, rules)):
+        command = f"qmd collection gitignore {quote(visible(collection.name))} off"
+        lines.append(f"left out: {_named('path', ignored)}, which git ignores. To index them: {command}")
+    if found:
+        phrases = [_named(kind, [path for path, _ in items]) for kind, items in found.items()]
+        first = next(iter(found.values()))[0][1]
+        added = quote(visible(printable(first)))
+        lines.append(f"left out: {', '.join(phrases)}. To index one: qmd add {added}")
+    return lines
 
 
-def _found(collection: Collection) -> Iterator[tuple[str, str, str]]:
+def _named(kind: str, paths: Sequence[str]) -> str:
+    """Return how many paths there are, and the first of them."""
+    named = ", ".join(visible(printable(path)) for path in paths[:_NAMED])
+    more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
+    return f"{plural(len(paths), kind)} ({named}{more})"
+
+
+def _ignored(collection: Collection, rules: Rules) -> Iterator[str]:
+    """Yield the paths that git ignores and that have documents."""
+    every = Rules(replace(collection, gitignore=False))
+    root = os.path.realpath(collection.path)
+    for path in rules.gitignored()[:_MOST_WITHIN]:
+        folder, _, name = path.rpartition("/")
+        absolute = os.path.join(root, path)
+        if every.path_excluded(folder) or os.path.islink(absolute):
+            continue
+        if os.path.isdir(absolute):
+            if not every.folder_excluded(name, path) and _holds(every, absolute, path):
+                yield f"{path}/"
+        elif not every.file_excluded(name, path):
+            yield path
+
+
+def _found(collection: Collection, rules: Rules) -> Iterator[tuple[str, str, str]]:
     """Yield the kind of each, its path in the collection, and the folder that would be added."""
-    rules, root = Rules(collection), os.path.realpath(collection.path)
+    root = os.path.realpath(collection.path)
     seen = 0
     for folder, names, files in os.walk(root):
         inside = [] if folder == root else [os.path.relpath(folder, root).replace(os.sep, "/")]

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from contextlib import suppress
 
 from msgspec import Struct
 
+from qmd.errors import SourceError
+from qmd.sources.clone import Clone, work_tree
 from qmd.sources.formats import registry
+from qmd.sources.git_history import GIT_TIMEOUT, ignored
 from qmd.sources.paths import is_inside
 from qmd.sources.patterns import compile_pattern, either_case, split_pattern
 from qmd.text.globs import Matcher, compile_globs
@@ -18,6 +22,10 @@ VENDOR_FOLDERS = frozenset({"node_modules", ".git", ".cache", "vendor", "dist", 
 #: are hidden, such as `.trash` of Obsidian.
 BACKUP_FOLDERS = ("logseq/bak", "logseq/version-files", "$RECYCLE.BIN", "#recycle", "@eaDir")
 _BACKUPS = tuple(f"/{folder}" for folder in BACKUP_FOLDERS)
+
+
+#: Stands for a glob of git's own, and the most clones in a collection that are asked.
+_GITIGNORE, MAX_CLONES = ".gitignore", 200
 
 
 class _Ignore(Struct, frozen=True):
@@ -46,7 +54,36 @@ class Rules:
     def __init__(self, collection: Collection) -> None:
         self.matches = compile_pattern(collection.pattern) if collection.pattern else _by_suffix(collection)
         self._collection = collection
+        self._gitignored: set[str] = set()
+        self._clones = 0
         self._ignores = [_compile_ignore(part) for glob in collection.ignore for part in split_pattern(glob)]
+
+    def read_gitignore(self, folder: str, path: str = "") -> None:
+        """Leave out what git ignores in a folder, if the collection says so and the folder is in a clone.
+
+        Args:
+            folder: The folder, without links.
+            path: Its path in the collection.
+
+        Raises `SourceError` if git cannot be run or fails.
+        """
+        if not self._collection.gitignore or self._clones >= MAX_CLONES:
+            return
+        top = work_tree(folder)
+        if top is not None:
+            self._clones += 1
+            for name in ignored(Clone(top), os.path.relpath(folder, top), GIT_TIMEOUT):
+                inside = os.path.join(top, name)
+                # A folder that is ignored as a whole was added on purpose.
+                if is_inside(inside, folder) and inside != folder:
+                    within = unicodedata.normalize(
+                        "NFC", os.path.relpath(inside, folder).replace(os.sep, "/")
+                    )
+                    self._gitignored.add(f"{path}/{within}" if path else within)
+
+    def gitignored(self) -> list[str]:
+        """Return the paths of the files and folders that git ignores."""
+        return sorted(path for path in self._gitignored if self._ignored(path, True) is _GITIGNORE)
 
     def folder_excluded(self, name: str, path: str) -> bool:
         """Return whether the folder `path`, with the last segment `name`, is excluded with its content."""
@@ -75,7 +112,7 @@ class Rules:
         """Return whether the file `path`, with the last segment `name`, is excluded."""
         if name[0] == "." or not self.matches(path):
             return True
-        return bool(self._ignores) and self._ignored(path, False) is not None
+        return bool(self._ignores or self._gitignored) and self._ignored(path, False) is not None
 
     def unknown(self, name: str, path: str) -> bool:
         """Return whether the excluded file `path` is of a kind that no format reads, and is not ignored."""
@@ -95,12 +132,12 @@ class Rules:
             if folder.startswith("."):
                 return Exclusion(f"hidden folder '{folder}'")
             if glob := self._ignored(parent, True):
-                return Exclusion(f"ignore glob '{glob}'", "ignore")
+                return _by_glob(glob)
             parent += "/"
         if name.startswith("."):
             return Exclusion(f"hidden file '{name}'")
         if glob := self._ignored(path, False):
-            return Exclusion(f"ignore glob '{glob}'", "ignore")
+            return _by_glob(glob)
         if not self.matches(path):
             if self._collection.pattern:
                 return Exclusion(f"does not match the pattern '{self._collection.pattern}'", "pattern")
@@ -108,7 +145,7 @@ class Rules:
         return None
 
     def _ignored(self, path: str, is_folder: bool) -> str | None:
-        glob = None
+        glob = _GITIGNORE if path in self._gitignored else None
         for rule in self._ignores:
             could_change = rule.negated is (glob is not None) and (is_folder or not rule.folders_only)
             if could_change and rule.matches(path):
@@ -123,10 +160,15 @@ def exclusion(collection: Collection, relative_path: str) -> Exclusion | None:
     """
     path = unicodedata.normalize("NFC", relative_path).strip("/")
     rules = Rules(collection)
+    root = os.path.realpath(collection.path)
+    with suppress(SourceError):
+        rules.read_gitignore(root)
+        folder = os.path.realpath(os.path.dirname(f"{root}/{path}"))
+        if collection.gitignore and (top := work_tree(folder)) and is_inside(top, root) and top != root:
+            rules.read_gitignore(top, os.path.relpath(top, root).replace(os.sep, "/"))
     excluded = rules.exclusion(path)
     if excluded is not None or "\0" in path:
         return excluded
-    root = os.path.realpath(collection.path)
     real = os.path.realpath(f"{root}/{relative_path.strip('/')}")
     if not is_inside(real, root):
         return Exclusion("a link to a file outside the collection")
@@ -138,6 +180,12 @@ def exclusion(collection: Collection, relative_path: str) -> Exclusion | None:
     if rules.exclusion(target) is None:
         return Exclusion(f"a link to '{target}', which is indexed instead")
     return None
+
+
+def _by_glob(glob: str) -> Exclusion:
+    if glob is _GITIGNORE:
+        return Exclusion("git ignores it", "gitignore")
+    return Exclusion(f"ignore glob '{glob}'", "ignore")
 
 
 def _by_suffix(collection: Collection) -> Matcher:

@@ -16,6 +16,7 @@ from stat import S_ISDIR, S_ISREG
 from msgspec import Struct
 from msgspec.structs import replace
 
+from qmd.errors import SourceError
 from qmd.sources.formats.base import fault
 from qmd.sources.formats.registry import beside, file_of, suffix
 from qmd.sources.paths import OnProblem, absolute_path, in_words, printable
@@ -126,6 +127,7 @@ class _Walker:
         self.prefixes: dict[str, str] = {}  # the prefix of every real folder listed
         self.rules = Rules(collection)
         self.root = root
+        self.gitignore = collection.gitignore
         self.beside = beside(collection.formats)
         self.on_problem = on_problem
         self.unknown: Counter[str] | None = None
@@ -135,11 +137,13 @@ class _Walker:
         self.links: list[tuple[str, str, str]] = []  # absolute path, relative path, name
 
     def files(self) -> Iterator[SourceFile]:
+        self._read_gitignore(self.root.prefix, "")
         yield from self._tree(self.root.prefix, "")
         yield from self._linked()
         self.root.check()
 
     def files_within(self, paths: Iterable[str]) -> list[SourceFile] | None:
+        self._read_gitignore(self.root.prefix, "")
         names: defaultdict[str, set[str]] = defaultdict(set)
         for path in paths:
             parent, _, name = path.rpartition("/")
@@ -157,6 +161,7 @@ class _Walker:
         return None if self.links else files
 
     def folders(self, under: str) -> Folders:
+        self._read_gitignore(self.root.real, "")
         if not self.rules.path_excluded(under):
             top = absolute_path(self.root.real, under) if under else self.root.real
             deque(self._tree(top, f"{under}/" if under else ""), maxlen=0)
@@ -177,6 +182,8 @@ class _Walker:
             names = None
             folders = []
             with self._entries(folder, prefix) as entries:
+                if prefix and self.gitignore and any(entry.name == ".git" for entry in entries):
+                    self._read_gitignore(folder, prefix)
                 for entry in entries:
                     name = entry.name
                     if not name.isascii():
@@ -227,6 +234,15 @@ class _Walker:
                     except Exception as error:  # noqa: BLE001 - whatever it is, it costs this entry alone
                         self._report(path, str(fault(error)))
             pending += reversed(folders)
+
+    def _read_gitignore(self, folder: str, prefix: str) -> None:
+        """Leave out what git ignores in the clone that a folder is in."""
+        if not self.gitignore:
+            return
+        try:
+            self.rules.read_gitignore(os.path.realpath(folder), prefix.rstrip("/"))
+        except SourceError as error:
+            self._report(f"{prefix}.gitignore", f"files that git ignores are not left out: {error.message}")
 
     @contextmanager
     def _entries(self, folder: str, prefix: str) -> Iterator[list[os.DirEntry[str]]]:

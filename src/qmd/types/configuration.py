@@ -40,6 +40,7 @@ class Collection(Struct, frozen=True):
     context: Mapping[str, str] = field(default_factory=dict)
     update: str | None = None  #: A shell command to run before the collection is scanned
     include_by_default: bool = True  #: Whether the collection is searched if the query names no collection
+    gitignore: bool = False  #: Whether files that git ignores are left out
     encoding: str | None = None  #: The charset of files that are not UTF-8
     remote: bool = True  #: Whether the text may be sent to models on other machines
     weight: float = 1.0  #: How much its documents count in a search, relative to other collections

@@ -131,7 +131,7 @@ def test_collection_add_of_a_folder_without_matches_prints_a_note(user: User) ->
     assert user.ok("ls", "empty") == "No files yet.\n"
     (user.home / "site").mkdir()
     for name in ("a.mdx", "b.mdx", "c.markdown", "d.png"):
-        (user.home / "site" / name).write_text("# A page")
+        (user.home / "site" / name).write_text(f"# Page {name}")
     told = user.call("collection", "add", str(user.home / "site")).stderr
     assert "2 .mdx files and 1 .markdown file left out, which are Markdown too" in told
     user.ok("collection", "remove", "site")

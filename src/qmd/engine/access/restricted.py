@@ -38,7 +38,7 @@ _MEMBERS = {
     # The new name would be outside the permissions.
     Rule(changes=True, collections="old", action="rename one"): "rename_collection",
     # A wider pattern could show files that were left out on purpose.
-    Rule(changes=True, collections="name", action="change what is indexed"): "set_pattern",
+    Rule(changes=True, collections="name", action="change what is indexed"): "set_gitignore set_pattern",
     Rule(changes=True, collections="name", action="decide what agents may have"): "set_agents",
     # An update command runs as the user, who sees everything.
     Rule(changes=True, collections="name", action="set a command"): "set_update_command",
