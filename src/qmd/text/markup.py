@@ -45,8 +45,10 @@ _QUOTED = r"""['"][^'"\n]{1,300}['"]"""
 _NAMES = r"[^\n{}'\"]{0,300}+\{[^{}]{0,3000}+\}"
 #: Inline code is text, whatever stands in it; the mark of a comment is looked at below. Then tags of HTML,
 #: components, addresses of links, imports and exports of MDX; tags of Hugo and Jekyll, attributes of Kramdown
-#: and anchors; lines that begin and end a container, but for their title; a table of contents.
+#: and anchors; lines that begin and end a container, but for their title; a table of contents. The signs that
+#: all of it begins with come first: they are looked for in a fifth of the time.
 _MARKUP = lazy(
+    r"(?:(?=[`<{\[!])|(?m:^)(?=[ \t>:%ie]))(?:"
     r"(?P<code>(?<!`)(?P<ticks>`++)(?:[^\n]{0,500}?[^`\n])??(?P=ticks)(?!`))"
     r"|(?P<comment><!--|\{/\*|\{\{/\*|\{% comment %\}|(?m:^%%))"
     rf"|(?P<tags>(?:{_IN_WORDS}|{_SCRIPTS}){{1,10}}+)|{_TAG}|{_COMPONENT}|{_BADGE}"
@@ -54,9 +56,9 @@ _MARKUP = lazy(
     rf"|(?m:^import[ \t]++(?:(?:{_NAMES}[ \t]*+|[^\n]{{1,300}}?)from[ \t]*+)?+{_QUOTED};?[ \t]*$)"
     r"|(?P<export>(?m:^export[ \t]+(?:const|let|default|function|async|class|\{|\*)[^\n]*$))"
     r"|\{\{[<%][^{}\n]{0,500}+\}\}|\{%[^{}\n%]{0,500}+%\}|\{:[^{}\n]{0,500}+\}"
-    r"|(?<![ \t])[ \t]*+\{\#[\w.:-]{1,100}+\}"
+    r"|\{\#[\w.:-]{1,100}+\}"
     r"|(?m:^[ \t>]*:{3,}+[ \t]*(?:\{[^{}\n]{0,500}+\}|[\w-]{0,80}+(?:\[|\{[^{}\n]{0,500}+\}[ \t]*$)?+))"
-    r"|(?m:^(?:\[\[_?(?i:toc)_?\]\]|\[(?i:toc)\])[ \t]*$)"
+    r"|(?m:^(?:\[\[_?(?i:toc)_?\]\]|\[(?i:toc)\])[ \t]*$))"
 )
 _MAY_HAVE = lazy(
     r"```|~~~|</?[A-Za-z]|<!--|\]:|!\[|\{[{%:/\#]|:::|%%|\[_?(?i:toc)_?\]|(?m:^(?:import|export)[ \t])"
