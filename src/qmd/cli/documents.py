@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from time import gmtime, localtime, strftime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from qmd.cli import options
 from qmd.cli.command import command
@@ -13,8 +13,8 @@ from qmd.cli.render.formats import writer
 from qmd.cli.render.rows import Column
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.show import note_missing, show_listing, view_for
-from qmd.cli.terminal import clean, clean_name, columns, one_line, shell_words, write
-from qmd.cli.usage import fail
+from qmd.cli.terminal import clean, clean_name, columns, one_line, write
+from qmd.cli.usage import Exit, fail
 from qmd.errors import DocumentNotFoundError
 from qmd.text.wording import human_size, plural
 
@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from qmd.types import Commit
 
 _MAX_BYTES = 10 * 1024
+#: Signs of a glob or of a list, in a name that no document has.
+_SEVERAL = frozenset("*?[{,")
 _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
 
 
 @command("get", if_missing=_IF_MISSING)
-@options.argument("reference", "REF[:FROM[:COUNT]|#HEADING]", "paths", multiple=True)
+@options.argument("references", "REF[:FROM[:COUNT]|#HEADING]...", "paths")
 @options.max_lines_option
 @options.option("--from N", options.whole(1), "Start at line N.", to="from_line")
 @options.tokens_option
@@ -45,7 +47,7 @@ _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
 def get(
     session: Session,
     /,
-    reference: tuple[str, ...],
+    references: tuple[str, ...],
     max_lines: int | None,
     from_line: int | None,
     tokens: int | None,
@@ -53,11 +55,15 @@ def get(
     fresh: bool,
     **arguments: Any,
 ) -> None:
-    """Print a document, some of its lines, or one of its sections.
+    """Print a document, some of its lines, or one of its sections; or several documents.
 
     REF is a path from search results, the end of a path, a file on disk, a qmd:// address, or a docid. Append
     :FROM, :FROM:COUNT or :FROM-TO to print only these lines, or #HEADING to print only this section, as 'qmd
     outline' shows it. If the output is a pipe, only the text is printed.
+
+    Of several, and of globs, each document is printed below its name. Those that are not found are reported
+    on stderr, the others are printed, and the exit code is 1. A single - reads names from stdin, one per
+    line.
 
     Examples:
       qmd get notes/meeting.md
@@ -67,11 +73,18 @@ def get(
       qmd get 'notes/ops.md#Backups#Restoring'
       qmd get '#a1b2c3' --line-numbers
       qmd get notes/ops.md --as-of last-month
+      qmd get plan.md 'journals/2026-05*.md' --tokens 4000
     """
-    if len(reference) > 1:
-        several = f"qmd multi-get {shell_words(*reference)}"
-        fail(session.addressed(f"get prints one document; for several: {several}"))
-    (name,) = reference
+
+    def several() -> NoReturn:
+        raise Exit(int(_print_several(session, references, max_lines, None, tokens, fresh, arguments)))
+
+    one_only = {"--from": from_line, "--as-of": as_of}
+    if len(references) > 1 or references == ("-",):
+        if option := next((option for option, given in one_only.items() if given is not None), None):
+            fail(f"{option} is for one document")
+        several()
+    (name,) = references
     try:
         page = session.index.get(name, from_line=from_line, max_lines=max_lines, as_of=as_of)
         if fresh and session.index.refresh([page]):
@@ -79,7 +92,9 @@ def get(
     except DocumentNotFoundError as error:
         absence = None if session.for_agent else session.index.absence(name)
         if absence is None:
-            raise
+            if _SEVERAL.isdisjoint(name) or from_line is not None or as_of is not None:
+                raise
+            several()
         raise DocumentNotFoundError(f"{name} is not indexed: {absence.reason}", (), absence.hint) from error
     if page.counted and (max_lines is not None or from_line is not None):
         session.note(f"{name} names its lines, so --from and -l have no effect")
@@ -165,18 +180,31 @@ def multi_get(
     if arguments["full"] and max_bytes is not None:
         fail("--full and --max-bytes contradict each other")
     limit = None if arguments["full"] else max_bytes or _MAX_BYTES
-    if patterns == ("-",):
-        patterns = tuple(current().read().decode("utf-8", "replace").splitlines())
+    _print_several(session, patterns, max_lines, limit, tokens, fresh, arguments)
+
+
+def _print_several(
+    session: Session,
+    references: tuple[str, ...],
+    max_lines: int | None,
+    max_bytes: int | None,
+    tokens: int | None,
+    fresh: bool,
+    arguments: dict[str, Any],
+) -> bool:
+    """Print documents, and the errors of those that cannot be. Return whether there were errors."""
     from qmd.engine.documents.fitting import Limit, fit_pages, most_bytes
 
+    if references == ("-",):
+        references = tuple(current().read().decode("utf-8", "replace").splitlines())
     format_name = options.chosen_format()
     texts = format_name != "files"
 
     def read() -> Pages:
         return session.index.multi_get(
-            ",".join(patterns),
+            ",".join(references),
             max_lines=max_lines,
-            max_bytes=limit,
+            max_bytes=max_bytes,
             max_total=most_bytes(tokens) if texts else None,
             **options.filters_of(arguments),
         )
@@ -192,6 +220,7 @@ def multi_get(
 
     write(fit_pages(pages, Limit(tokens, "--tokens", texts), printed, str))
     note_missing(session, view)
+    return bool(pages.errors)
 
 
 @command("ls")

@@ -128,7 +128,7 @@ _OPTIONS: Mapping[str, Mapping[str, str]] = {
             'words match whole, and "a phrase" in quotes word by word',
         "--fuzzy --approximate": "'qmd query' also finds other words of the same meaning",
         "--ignore-case --case-insensitive --smart-case --case-sensitive --case -i -s -S": "case is ignored",
-        "--offset --page --skip --start --cursor": "there are no pages: -n N shows more, --all shows all",
+        "--page --skip --start --cursor": "--offset N shows the results after the first N",
         "--after-context --before-context -A -B -C": "--context-lines N shows lines around the match",
         "--files-with-matches --files-without-match --name-only --list -l -L": "--files prints names only",
         "--max-count -m": "-n N shows at most N results",
@@ -148,8 +148,8 @@ _OPTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "search vsearch query ls": {
         "--lang --language --locale": "texts in all languages are searched, none is chosen",
-        "--type --ext --extension --filetype --glob --include --iglob -t -g":
-            "--where ext=pdf takes a kind of file, --path '*.md' takes paths, --tag T takes a tag",
+        "--type --extension --filetype --glob --include --iglob -t -g":
+            "--ext pdf takes a kind of file, --path '*.md' takes paths, --tag T takes a tag",
     },
     "get multi-get": {
         "--context -A -B -C": "FILE:9:4 prints four lines from line 9",

@@ -281,10 +281,45 @@ def test_get_takes_a_name_with_percent_signs_as_it_is(reader: User) -> None:
         assert reader.ok("get", address) == FILES["100%20 done.md"]
 
 
-def test_get_of_several_names_suggests_multi_get(reader: User) -> None:
-    found = reader.invoke("get", "deploy.md", "it's.md")
-    assert (found.exit_code, found.stdout) == (2, "")
-    assert """for several: qmd multi-get deploy.md 'it'"'"'s.md'""" in found.stderr
+@pytest.mark.parametrize(
+    ("references", "titles", "missing"),
+    [
+        (["deploy.md", "it's.md"], ["Deploying the service", "Apostrophe"], []),
+        (["2026/*"], ["Old"], []),
+        (
+            ["deploy.md:3:1", "nope.md", "20*/*", "gone.md"],
+            ["Deploying the service", "Old"],
+            ["nope.md", "gone.md"],
+        ),
+        (["deploy.md, 2026/old notes.md"], ["Deploying the service", "Old"], []),
+        (["lists, with, commas.md"], ["Commas"], []),
+    ],
+    ids=str,
+)
+def test_get_prints_several_documents_and_tells_which_are_missing(
+    reader: User, references: list[str], titles: list[str], missing: list[str]
+) -> None:
+    found = reader.call("get", *references, "--json")
+    read = json.loads(found.stdout)
+    assert [page["title"] for page in (read if isinstance(read, list) else [read])] == titles
+    assert found.stderr == "".join(f"Document not found: {name}\n" for name in missing)
+    assert found.returncode == bool(missing)
+
+
+def test_get_of_several_names_keeps_to_the_tokens_together(reader: User) -> None:
+    found = reader.call("get", "*.md", "--tokens", "100")
+    assert found.returncode == 0 and "more documents" in found.stdout
+    read = reader.call("get", "-", stdin=b"deploy.md\nit's.md\n")
+    assert (read.returncode, read.stdout) == (0, reader.call("multi-get", "deploy.md,it's.md").stdout)
+
+
+def test_get_of_several_names_refuses_options_for_one(reader: User) -> None:
+    found = reader.call("get", "deploy.md", "it's.md", "--from", "2")
+    assert (found.returncode, found.stdout) == (2, "")
+    assert "--from is for one document" in found.stderr
+    nothing = reader.call("get", "nope.md", "no*pe.md")
+    assert (nothing.returncode, nothing.stdout) == (1, "")
+    assert "Document not found: nope.md; No documents match: no*pe.md" in nothing.stderr
 
 
 def test_multi_get_reads_names_from_stdin(reader: User) -> None:

@@ -161,7 +161,7 @@ def test_guessed_option_leads_to_the_right_one(user: User, line: str, right: str
     [
         *(
             "--regex",
-            "--offset",
+            "--skip",
             "--lang",
             "--type",
             "--glob",
