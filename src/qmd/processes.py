@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Call(NamedTuple):
-    """A function that runs in another process, and the pipe from which its messages are read."""
+    """A function that runs in another process, and the pipe to it, for messages of both sides."""
 
     process: Popen[bytes]
     messages: Connection
@@ -70,22 +70,19 @@ def start(
 
 
 def call(function: Callable[..., None], *arguments: Any) -> Call:
-    """Call `function(*arguments, sender)` in another process; its messages by `sender` are to be read.
+    """Call `function(*arguments, messages)` in another process; `messages` is its end of the pipe.
 
     If the process dies, also before it has its arguments, reading raises `EOFError`.
     """
     if sys.platform == "win32":
         raise QmdError("qmd cannot work in another process on Windows", "use one process")
-    import pickle
     from multiprocessing import Pipe
-    from subprocess import PIPE
 
-    messages, sender = Pipe(duplex=False)
-    with sender:  # closed here, so that reading ends when the process ends
-        process = start(python(__name__), stdin=PIPE, stdout=sender.fileno())
-    assert process.stdin is not None
-    with suppress(BrokenPipeError), process.stdin as task:
-        task.write(pickle.dumps((function, arguments)))
+    messages, its_end = Pipe()
+    with its_end:  # closed here, so that reading ends when the process ends
+        process = start(python(__name__), stdin=its_end.fileno())
+    with suppress(BrokenPipeError):
+        messages.send((function, arguments))
     return Call(process, messages)
 
 
@@ -147,13 +144,15 @@ def read(words: Sequence[str], *, environ: Mapping[str, str], timeout: float, mo
 
 def _answer() -> None:
     """Do the work of `call`, in its process."""
-    import pickle
     from multiprocessing.connection import Connection
 
-    sender = Connection(os.dup(1), readable=False)
-    os.dup2(2, 1)  # what libraries print is no message
-    function, arguments = pickle.load(sys.stdin.buffer)
-    function(*arguments, sender)
+    messages = Connection(os.dup(0))
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)  # what libraries print is for the log
+    function, arguments = messages.recv()
+    function(*arguments, messages)
     # Everything is sent. Models may crash when the interpreter is torn down.
     os._exit(0)
 

@@ -51,6 +51,7 @@ class Operation(Struct, frozen=True):
         models: Whether it may use models.
         slow: Whether it reads whole documents.
         apart: Whether it takes so much time that it has threads that searches do not need.
+        of_process: Whether it tells of the process that answers.
         everything: Whether it is refused to keys that are limited to some collections.
         query: The arguments that may have its query, which only servers with `--log-queries` log.
         audit: If it changes the index: what it changes, with the names of arguments in braces, for the audit
@@ -71,6 +72,7 @@ class Operation(Struct, frozen=True):
     models: bool = False
     slow: bool = False
     apart: bool = False
+    of_process: bool = False
     everything: bool = False
     query: tuple[str, ...] = ()
     audit: str | None = None
@@ -113,6 +115,11 @@ class Operation(Struct, frozen=True):
     @property
     def writes(self) -> bool:
         return self.audit is not None
+
+    @property
+    def quick(self) -> bool:
+        """True if it only reads, and soon ends."""
+        return not (self.writes or self.queued or self.models or self.slow or self.apart)
 
     @property
     def takes_body(self) -> bool:

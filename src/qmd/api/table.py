@@ -192,6 +192,7 @@ _CORE = (
     Operation(
         "GET /status",
         operations.status,
+        of_process=True,
         command="status",
         tool=Tool(
             "Index status",

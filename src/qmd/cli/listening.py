@@ -166,6 +166,7 @@ def start_daemon(
     flags = [option for option, value in options.items() if value is True and option != "daemon"]
     words = [*transport, "--host", host, "--port", str(port)]
     words += [f"--{option.replace('_', '-')}" for option in flags]
+    words += ["--workers", str(options["workers"])] if options.get("workers") else []
     daemon = _daemon(session, name)
     if options.get("replace"):
         daemon.stop()

@@ -61,6 +61,7 @@ _LISTENING = "qmd.cli.listening"
 @no_watch_option
 @insecure_option
 @trust_option
+@option("--workers N", whole(1, 64), "Search by words in N processes beside the server, for many clients.")
 @flag("--log-queries", help="Write the text of queries to the audit log.")
 def server() -> None:
     """Serve programs over HTTP, and AI agents over the Model Context Protocol (MCP).

@@ -18,6 +18,7 @@ from qmd.cli.server import LOOPBACK, MCP_PORT, PORT, address
 from qmd.cli.session import Session
 from qmd.cli.terminal import say
 from qmd.config.paths import cache_dir
+from qmd.errors import UsageError
 from qmd.http.app import app
 from qmd.mcp import http as mcp_http
 from qmd.server import discovery
@@ -33,6 +34,9 @@ from qmd.server.watcher import watching
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
+
+    from qmd.engine.index import Index
+    from qmd.server.readers import Readers
 
 #: Prepares a server when entered, and closes what it uses on exit.
 ServerContext: TypeAlias = "AbstractContextManager[Server[Any]]"
@@ -101,7 +105,7 @@ def index_server(session: Session, options: dict[str, Any], streams: Streams | N
     with discovery.exclusive(*location, replace=options["replace"]):
         host, listener = _bind(session, options, PORT, keys, "read and change everything that is indexed")
         audit = Audit(f"{session.state_path('server')}.audit.jsonl", log_queries=options["log_queries"])
-        index_host = IndexHost(lambda: index)
+        index_host = IndexHost(lambda: index, readers=_readers(session, options, index))
         try:
             with discovery.advertise(*location, url(listener)) as advertisement:
                 metrics = Metrics() if Metrics.available() else None
@@ -136,6 +140,17 @@ def _index_server(session: Session, host: IndexHost) -> Iterator[Server[Any]]:
         yield build(host)
     finally:
         session.abandoned = not host.close()
+
+
+def _readers(session: Session, options: dict[str, Any], index: Index) -> Readers | None:
+    """Return the processes that the option asks for; None if there are none."""
+    if not options["workers"]:
+        return None
+    if session.portable_file is not None or sys.platform == "win32":
+        raise UsageError("--workers works neither with portable files nor on Windows", "leave out --workers")
+    from qmd.server.readers import Readers  # most servers have none
+
+    return Readers(options["workers"], index.locations, os.environ)
 
 
 def _bind(

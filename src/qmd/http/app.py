@@ -123,7 +123,8 @@ def api(
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         of_pages = pages.run() if pages is not None else nullcontext()
         watcher = watching(index_host, "qmd server" if watch else None)
-        async with mcp.run(), of_pages, watcher, index_host.releasing_models():
+        readers = nullcontext() if index_host.readers is None else index_host.readers.run()
+        async with mcp.run(), of_pages, watcher, index_host.releasing_models(), readers:
             yield
         with anyio.move_on_after(_GRACE):
             await anyio.to_thread.run_sync(index_host.finish, abandon_on_cancel=True)

@@ -21,6 +21,7 @@ from qmd.models.base import Cancelled
 from qmd.server.access import index_of
 from qmd.server.body_limit import NOT_JSON, is_json
 from qmd.server.index_host import IndexHost
+from qmd.server.keys import key_of
 
 
 def route(operation: Operation, host: IndexHost) -> Route:
@@ -39,11 +40,17 @@ class Endpoint:
         self._takes_parameters = not operation.takes_body and bool(
             {item.name for item in fields_of(self._arguments)} - {*operation.in_path}
         )
+        self._readers = host.readers if operation.quick and not operation.of_process else None
         queued = operation.writes or operation.queued
         self._call = host.write if queued else partial(host.call, slow=operation.slow, page=operation.apart)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         arguments = await self._read(scope, receive)
+        if self._readers is not None:
+            read = await self._readers.ask(self._operation.route, key_of(scope), arguments)
+            if read is not None:
+                await read.response()(scope, receive, send)
+                return
 
         def work(index: Index, cancelled: Cancelled) -> bytes:
             return json.encode(self._operation.run(index_of(scope, index), arguments, cancelled))

@@ -84,9 +84,7 @@ def index_of(scope: Scope | None, index: Index) -> Index:
     `scope` is None if the request did not come over HTTP; its sender may see the whole index.
     """
     key = None if scope is None else key_of(scope)
-    if key is None or (key.collections is None and not key.read_only and not key.agent):
-        return index
-    return index.limited(key.collections, read_only=key.read_only, agent=key.agent)
+    return index if key is None else key.index_of(index)
 
 
 class Access:

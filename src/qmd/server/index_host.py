@@ -8,13 +8,16 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import anyio
 
 from qmd.engine.index import Index
 from qmd.engine.watching.watcher import Watcher
 from qmd.models.base import Cancelled
+
+if TYPE_CHECKING:
+    from qmd.server.readers import Readers
 
 Answer = TypeVar("Answer")
 #: Takes the index, and a function that returns true after the caller was cancelled.
@@ -35,6 +38,7 @@ _IDLE_SECONDS = 300.0
 class IndexHost:
     """Opens an index at the first call and keeps it open. Calls run in threads; writes wait in a queue.
 
+    `readers` are processes that may answer in place of it.
     Models that are unused for `idle` seconds are freed. `clock` returns seconds from any start.
     """
 
@@ -42,10 +46,12 @@ class IndexHost:
         self,
         open_index: Callable[[], Index],
         *,
+        readers: Readers | None = None,
         idle: float = _IDLE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._open_index = open_index
+        self.readers = readers
         self._slow = ThreadPoolExecutor(SLOW_WORKERS, thread_name_prefix="qmd-slow")
         self._slow_calls = anyio.CapacityLimiter(SLOW_WORKERS)
         self._pages = ThreadPoolExecutor(PAGE_WORKERS, thread_name_prefix="qmd-page")

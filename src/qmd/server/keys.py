@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
@@ -19,6 +19,9 @@ from qmd.config.index_yml import read_bytes
 from qmd.config.paths import config_dir
 from qmd.errors import ConfigError, ConflictError, NotFoundError, UsageError
 from qmd.text.digest import sha256
+
+if TYPE_CHECKING:
+    from qmd.engine.index import Index
 
 #: The prefix of every key, by which scanners for leaked secrets can recognize it.
 PREFIX = "qmd_"
@@ -46,6 +49,12 @@ class Key(Struct, frozen=True):
     read_only: bool = False
     agent: bool = False
     created: str = ""  # ISO 8601 in UTC
+
+    def index_of(self, index: Index) -> Index:
+        """Return an index as the holder of the key may see it."""
+        if self.collections is None and not self.read_only and not self.agent:
+            return index
+        return index.limited(self.collections, read_only=self.read_only, agent=self.agent)
 
 
 class Keys:

@@ -114,6 +114,7 @@ def test_server_stops_on_a_signal(host_reader: User, number: signal.Signals, cod
         ("--transport mcp --port 1", 2, "--port needs --transport http or both"),
         ("--transport mcp --log-queries", 2, "--log-queries needs --transport http or both"),
         ("--transport udp", 2, "--transport must be one of both, mcp, http, not 'udp'"),
+        ("--transport mcp --workers 2", 2, "--workers needs --transport http or both"),
         ("--port 65536", 2, "--port must be a whole number from 0 to 65535, not '65536'"),
         ("--host no.such.host.invalid", 2, "no such host: no.such.host.invalid"),
         (
@@ -232,7 +233,7 @@ def start(user: User, *args: str) -> tuple[Client, int]:
 
 
 def test_background_server_is_found_and_stopped(host: User) -> None:
-    client, pid = start(host)
+    client, pid = start(host, "--workers", "1")
     assert client.ok("GET", "/health")["status"] == "healthy"
     assert (host.home / "cache" / "qmd" / "server.pid").read_text() == f"{pid}\n"
     found = host.run("server", "status")
