@@ -30,7 +30,7 @@ _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
 
 
 @command("get", if_missing=_IF_MISSING)
-@options.argument("references", "REF[:FROM[:COUNT]|#HEADING]...", "paths")
+@options.argument("references", "REF[:FROM[:COUNT]|#HEADING]", "paths", multiple=True)
 @options.max_lines_option
 @options.option("--from N", options.whole(1), "Start at line N.", to="from_line")
 @options.tokens_option

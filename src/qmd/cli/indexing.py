@@ -7,9 +7,19 @@ import sys
 from typing import TYPE_CHECKING
 
 from qmd.cli.command import command
-from qmd.cli.options import collection_option, collections_argument, flag, option, whole
+from qmd.cli.options import (
+    all_formats,
+    chosen_format,
+    collection_option,
+    collections_argument,
+    flag,
+    json_option,
+    option,
+    whole,
+)
 from qmd.cli.progress import Bar
 from qmd.cli.session import NO_COLLECTIONS, Session
+from qmd.cli.show import show_json, show_listing
 from qmd.cli.terminal import clean_name, is_terminal, one_line, say, shell_words, write
 from qmd.cli.usage import Exit
 from qmd.errors import AlreadyRunningError, CollectionNotFoundError, QmdError
@@ -24,9 +34,17 @@ if TYPE_CHECKING:
 _PROBLEMS = 10
 
 
+#: The result of a scan in the formats for programs.
+_REPORT = (
+    *("collection", "added", "updated", "unchanged", "removed", "not_read", "error", "notices"),
+    *("problems", "waiting"),
+)
+
+
 @command("index")
 @collections_argument
 @collection_option("Scan only this collection (may be repeated).")
+@all_formats
 def index(session: Session, names: tuple[str, ...], collections: tuple[str, ...]) -> None:
     """Scan all collections for new, changed and deleted files.
 
@@ -43,6 +61,7 @@ def index(session: Session, names: tuple[str, ...], collections: tuple[str, ...]
 @flag("--allow-empty", help="Remove documents even if a mistake may explain it.")
 @flag("--failed", help="Read files again that could not be read, and list all of them, not only ten.")
 @collection_option("Update only this collection (may be repeated).")
+@all_formats
 def update(
     session: Session,
     names: tuple[str, ...],
@@ -65,6 +84,7 @@ def update(
       qmd update --pull
       qmd update notes --allow-empty
       qmd update --failed
+      qmd update --json
     """
     options = {"failed": failed, "pull": pull, "allow_empty": allow_empty}
     scan(session, (*names, *collections), commands=True, **options)
@@ -75,6 +95,7 @@ def update(
 @flag("-f", "--force", help="Make all vectors again.")
 @option("--workers N", whole(1, 64), "Use N processes.  [default: 1]", default=1)
 @collection_option("Embed only this collection (may be repeated).")
+@json_option
 def embed(
     session: Session, names: tuple[str, ...], force: bool, workers: int, collections: tuple[str, ...]
 ) -> None:
@@ -107,11 +128,14 @@ def make_vectors(
 
             report = index.embed(collections, force=force, workers=workers, on_progress=on_progress)
     except AlreadyRunningError as error:
-        if force:
+        if force or chosen_format() == "json":
             raise
         session.note(error.in_one_line())  # not a failure, because the other process was asked
     else:
-        _report_vectors(session, report, bool(collections))
+        if chosen_format() == "json":
+            show_json(report)
+        else:
+            _report_vectors(session, report, bool(collections))
 
 
 def _report_vectors(session: Session, report: EmbedReport, partly: bool) -> None:
@@ -173,12 +197,13 @@ def scan(
     session.uses |= {"update"} if options["commands"] else set()
     session.uses |= {"pull"} if options.get("pull") else set()
     index = session.index  # it may ask for approval: open it before the bar is drawn
-    collections = _existing(session, collections)
+    collections, people = _existing(session, collections), chosen_format() == "cli"
     with Bar("Scanning", session) as bar:
 
         def on_report(report: ScanReport) -> None:
             bar.close()
-            show_report(report, None if failed else _PROBLEMS)
+            if people:
+                show_report(report, None if failed else _PROBLEMS)
             if session.debug:
                 write("".join(report.traces.values()), sys.stderr)
             if report.error is not None:
@@ -189,13 +214,24 @@ def scan(
         reports = index.update(
             collections, failed=failed, on_progress=bar.files, on_report=on_report, **options
         )
-    if not reports:
-        say(session.addressed(NO_COLLECTIONS))
+    if not reports or not people:
+        rows = [*map(_row, reports)]
+        show_listing("updates", "update", _REPORT, rows, session.addressed(NO_COLLECTIONS))
     if any(report.added or report.updated for report in reports):
         _hint_to_embed(session)
     if any(report.error is not None for report in reports):
         raise Exit(1)
     return reports
+
+
+def _row(report: ScanReport) -> dict[str, object]:
+    """Return the result of a scan as a row for programs."""
+    values = {name: getattr(report, name, None) for name in _REPORT}
+    return values | {
+        "not_read": len(report.problems),
+        "problems": [{"path": path, "reason": reason} for path, reason in report.problems],
+        "error": None if report.error is None else report.error.in_one_line(),
+    }
 
 
 def _existing(session: Session, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from qmd.types import Anchor
 
 
+#: The columns of findings of checks.
+FINDING = ("level", "check", "message", "hint")
+
+
 def plain_view() -> View:
     """Return how to show text on stdout: its width, and whether it is a terminal and has colours."""
     stdout = current().stdout

@@ -12,7 +12,7 @@ from qmd.cli.options import all_formats, argument, chosen_format, collection_opt
 from qmd.cli.progress import Bar
 from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
-from qmd.cli.show import show_json, show_listing
+from qmd.cli.show import FINDING, show_json, show_listing
 from qmd.cli.terminal import (
     GREEN,
     RED,
@@ -159,7 +159,7 @@ def doctor(session: Session, stale: bool, secrets: bool) -> None:
         counts = [plural(levels.count(name), name) for name in ("problem", "warning") if name in levels]
         say("", f"{' and '.join(counts)}." if counts else "No problems found.")
     else:
-        show_listing("findings", "finding", ("level", "check", "message", "hint"), findings)
+        show_listing("findings", "finding", FINDING, findings)
     if any(finding.level == "problem" for finding in findings):
         raise Exit(1)
 

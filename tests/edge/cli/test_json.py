@@ -38,7 +38,9 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
     "context check": [("context", "check")],
     "status": [("status",)],
     "models": [("models",)],
-    "doctor": [("doctor",)],
+    "doctor": [("doctor",), ("hook", "status")],
+    "update": [("update",), ("index", "notes")],
+    "embed": [("embed",)],
     "cleanup": [("cleanup", "--dry-run"), ("cleanup",)],
     "why": [
         ("why", "deploy.md", "rollback of a release"),
@@ -135,3 +137,22 @@ def test_schema_check_finds_faults(wrong: dict[str, Any]) -> None:
     assert faults([right], schema("Results")) == []
     assert faults([right | wrong], schema("Results")) != []
     assert faults([{}], schema("Results")) != []
+
+
+def test_update_tells_programs_of_errors_and_of_files_that_could_not_be_read(make_user: MakeUser) -> None:
+    user = make_user("scanner")
+    user.ok("collection", "add", str(user.notes))
+    gone = user.home / "gone"
+    gone.mkdir()
+    (gone / "a.md").write_text("a\n", encoding="utf-8")
+    user.ok("collection", "add", str(gone))
+    (user.notes / "broken.md").write_bytes(b"\x00\x01\x02" * 100)
+    (gone / "a.md").unlink()
+    gone.rmdir()
+    found = user.invoke("update", "--json")
+    assert found.exit_code == 1
+    notes, other = json.loads(found.stdout)
+    assert (notes["not_read"], [each["path"] for each in notes["problems"]]) == (1, ["broken.md"])
+    assert notes["error"] is None and "gone" in other["error"]
+    (header, first, _) = user.invoke("update", "--csv").stdout.splitlines()
+    assert header.startswith("collection,added") and first.startswith("notes,0,0,")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from qmd.agents import having
 from qmd.cli.command import command, group
 from qmd.cli.hook_limit import SECONDS
-from qmd.cli.options import Decorated, argument, combined, decimal, flag, option
+from qmd.cli.options import Decorated, all_formats, argument, combined, decimal, flag, option
 
 SKILLED, HOOKED, CLIENTS = having("skills"), having("hooks"), having("mcp")
 _INSTALLING, _EVENT = "qmd.features.agents.installing", "qmd.features.agents.hook_event"
@@ -163,11 +163,13 @@ def uninstall_hooks() -> None:
 
 
 @hook.command("status", runs=f"{_INSTALLING}:show_hooks")
+@all_formats
 def show_hooks() -> None:
     """Show which agents run the hooks, what is wrong with them, and what failed last.
 
     Example:
       qmd hook status
+      qmd hook status --json
     """
 
 

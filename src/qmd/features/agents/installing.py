@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 
 from qmd.cli.hook_limit import log_file
 from qmd.cli.session import Session
+from qmd.cli.show import FINDING, show_listing
 from qmd.cli.terminal import say, write
 from qmd.cli.usage import fail
+from qmd.engine.doctor.finding import warning
 from qmd.features.agents import checks, hook_settings, mcp_settings, skill
 from qmd.features.agents.agents import AGENTS, settings_file, skills_folder
 from qmd.processes import python
@@ -82,21 +83,24 @@ def uninstall_hooks(session: Session, targets: tuple[str, ...], in_project: bool
 def show_hooks(session: Session) -> None:
     """Show the state of the hooks, and their last failures."""
     findings = [*checks.hooks(os.environ, session.folder())]
-    for finding in findings:
-        say(f"{finding.message}" + (f"; {finding.hint}" if finding.hint else ""))
+    lines = [finding.message + (f"; {finding.hint}" if finding.hint else "") for finding in findings]
     if not findings:
-        say("No agent runs the hooks. Install them: qmd hook install --target claude")
+        lack = warning("hooks", "No agent runs the hooks.", "Install them: qmd hook install --target claude")
     elif session.store is None and not os.path.exists(session.index_file()):
-        say(session.addressed("There is no index, so hooks say nothing. Make one: qmd add FOLDER"))
+        lack = warning("index", "There is no index, so hooks say nothing.", "Make one: qmd add FOLDER")
     elif session.server() is None:
-        say(
-            session.addressed(
-                "No server runs, so hooks search by words alone, and not across languages. "
-                "Start one: qmd server --daemon"
-            )
-        )
-    for line in _last(log_file(os.environ)):
-        say(line)
+        message = "No server runs, so hooks search by words alone, and not across languages."
+        lack = warning("server", message, "Start one: qmd server --daemon")
+    else:
+        lack = None
+    if lack is not None:
+        findings.append(lack)
+        lines.append(session.addressed(f"{lack.message} {lack.hint}"))
+    path = log_file(os.environ)
+    failures = [*_last(path)]
+    findings += (warning("failures", line, f"see {path}") for line in failures)
+    lines += [f"Last failures ({path}):", *(f"  {line}" for line in failures)] if failures else []
+    show_listing("findings", "finding", FINDING, findings, lines=lines)
 
 
 def _report_hooks(session: Session, target: str, done: hook_settings.Done, dry_run: bool) -> None:
@@ -106,16 +110,13 @@ def _report_hooks(session: Session, target: str, done: hook_settings.Done, dry_r
         session.note(f"the old file was kept as {done.backup}")
 
 
-def _last(path: str) -> Iterator[str]:
-    """Yield the last failures of hooks."""
+def _last(path: str) -> list[str]:
+    """Return the last failures of hooks."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            lines = file.read().splitlines()[-5:]
+            return file.read().splitlines()[-5:]
     except OSError:
-        return
-    if lines:
-        yield f"Last failures ({path}):"
-    yield from (f"  {line}" for line in lines)
+        return []
 
 
 def install_server(session: Session, client: str, name: str | None, **options: bool) -> None:

@@ -10,11 +10,12 @@ from msgspec import to_builtins
 from qmd.cli.listening import take_stdio
 from qmd.cli.options import chosen_format, query_text
 from qmd.cli.session import Session
-from qmd.cli.show import show_json
+from qmd.cli.show import show_json, show_listing
 from qmd.cli.terminal import write_plain
 from qmd.cli.usage import fail
 from qmd.features.archive import rendering
 from qmd.features.archive.archive import Archive, AuthorPosts, Match, Matches, PostText, open_archive
+from qmd.features.archive.posts import Post
 
 
 def authors(session: Session, data: str | None) -> None:
@@ -76,21 +77,32 @@ def _open(session: Session, data: str | None, *, agent: bool = False) -> Archive
 def _show(session: Session, archive: Archive, result: list[str] | AuthorPosts | PostText | Matches) -> None:
     """Print an answer, for people as the text that the MCP tools of the archive return."""
     value: Any = result
+    columns: tuple[str, ...] = ()
     match result:
         case AuthorPosts():
             value, text = result.posts, rendering.posts(result)
+            columns = Post.__struct_fields__
         case PostText():
             text = rendering.post(result)
         case Matches():
             value = {"query": result.query, "total": result.total, "matches": [*map(_match, result.shown)]}
             text = rendering.matches(result)
+            columns = ("path", "line", "first_line", "lines")
         case _:
             value, text = [{"author": name} for name in result], rendering.authors(result)
-    if chosen_format() == "json":
-        show_json(archive.masker.parts(to_builtins(value)) if archive.masker else value)
-    else:
+            columns = ("author",)
+    format_name = chosen_format()
+    if format_name == "cli":
         text = archive.shown(text)
         write_plain(text if text.endswith("\n") else text + "\n")
+        return
+    values = to_builtins(value)
+    values = archive.masker.parts(values) if archive.masker else values
+    if format_name == "json":
+        show_json(values)
+    else:
+        rows = values["matches"] if isinstance(values, dict) else values
+        show_listing("results", "result", columns, rows)
 
 
 def _match(match: Match) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qmd.cli.command import group
-from qmd.cli.options import argument, json_option, option, query_argument
+from qmd.cli.options import all_formats, argument, json_option, option, query_argument
 from qmd.cli.server import MCP_PORT, http_option, insecure_option, listen_options, trust_option
 
 _ANSWERS = "qmd.features.archive.answers"
@@ -29,7 +29,7 @@ def archive() -> None:
 
 @archive.command("authors", runs=f"{_ANSWERS}:authors")
 @data_option
-@json_option
+@all_formats
 def authors() -> None:
     """List the authors of the archive.
 
@@ -42,7 +42,7 @@ def authors() -> None:
 @archive.command("posts", runs=f"{_ANSWERS}:posts")
 @argument("author", "AUTHOR")
 @data_option
-@json_option
+@all_formats
 def posts() -> None:
     """List an author's posts, by album and date.
 
@@ -71,7 +71,7 @@ def read() -> None:
 @query_argument
 @option("--author A", None, "Search only the posts by this author.")
 @data_option
-@json_option
+@all_formats
 def search() -> None:
     """Find the lines that contain a text, in upper or lower case.
 
