@@ -30,7 +30,7 @@ _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
 
 
 @command("get", if_missing=_IF_MISSING)
-@options.argument("references", "REF[:FROM[:COUNT]|#HEADING]", "paths", multiple=True)
+@options.argument("reference", "REF[:FROM[:COUNT]|#HEADING]", "paths", multiple=True)
 @options.max_lines_option
 @options.option("--from N", options.whole(1), "Start at line N.", to="from_line")
 @options.tokens_option
@@ -47,7 +47,7 @@ _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
 def get(
     session: Session,
     /,
-    references: tuple[str, ...],
+    reference: tuple[str, ...],
     max_lines: int | None,
     from_line: int | None,
     tokens: int | None,
@@ -77,14 +77,14 @@ def get(
     """
 
     def several() -> NoReturn:
-        raise Exit(int(_print_several(session, references, max_lines, None, tokens, fresh, arguments)))
+        raise Exit(int(_print_several(session, reference, max_lines, None, tokens, fresh, arguments)))
 
     one_only = {"--from": from_line, "--as-of": as_of}
-    if len(references) > 1 or references == ("-",):
+    if len(reference) > 1 or reference == ("-",):
         if option := next((option for option, given in one_only.items() if given is not None), None):
             fail(f"{option} is for one document")
         several()
-    (name,) = references
+    (name,) = reference
     try:
         page = session.index.get(name, from_line=from_line, max_lines=max_lines, as_of=as_of)
         if fresh and session.index.refresh([page]):
