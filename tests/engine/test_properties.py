@@ -269,6 +269,35 @@ id: begin
 # Tutorial
 
 [up](../intro) [m](/missing/page/)
+=== web/index.md
+# Web
+=== web/docs/GettingStarted.md
+---
+id: getting-started
+---
+# Getting started
+
+[home](/) [v](/docs/2.x/getting-started) [repo]({{site.repository}}/issues/7)
+
+{{< code-toggle >}}
+[[menus.main]]
+name = "Docs"
+{{< /code-toggle >}}
+=== web/versioned_docs/version-2.x/GettingStarted.md
+---
+id: getting-started
+---
+# Getting started
+
+[l](/docs/getting-started#top) [g]: {% include address.html %}
+=== src/content/docs/en/only.md
+# Only in English
+
+[d](/docs/getting-started)
+=== src/content/docs/fr/autre.md
+# Autre
+
+[o](/fr/only/)
 """
 
 
@@ -290,9 +319,16 @@ def test_links_of_sites_lead_to_their_pages(index: qmd.Index, tmp_path: Path) ->
     assert links("docs/01-intro.md") == ["docs/02-next.md"] * 3
     assert links("docs/02-next.md") == ["docs/01-intro.md", "docs/tutorial/index.md", "docs/01-intro.md"]
     assert links("docs/tutorial/index.md") == ["docs/01-intro.md", None]
+    older = "web/versioned_docs/version-2.x/GettingStarted.md"
+    assert links("web/docs/GettingStarted.md") == ["web/index.md", older, None]
+    assert links(older) == ["web/docs/GettingStarted.md"]
+    assert links(f"{docs}/fr/autre.md") == [f"{docs}/en/only.md"]
+    kinds = [link.kind for link in index.links("site/web/docs/GettingStarted.md")]
+    assert kinds == ["markdown", "markdown", "url"]
     backlinks = {name: [link.file for link in index.backlinks(f"site/{name}")] for name in names}
     assert backlinks[f"{docs}/de/concepts/islands.mdx"] == [f"site/{docs}/de/guides/start.md"] * 2
     assert backlinks["_posts/2024-05-02-world.md"] == ["site/jekyll.md"] * 3
     assert backlinks["docs/01-intro.md"] == ["site/docs/02-next.md"] * 2 + ["site/docs/tutorial/index.md"]
     assert backlinks["docs/tutorial/index.md"] == ["site/docs/02-next.md"]
-    assert index.orphans() == ["site/jekyll.md"]
+    assert backlinks["web/index.md"] == ["site/web/docs/GettingStarted.md"]
+    assert index.orphans() == ["site/jekyll.md", f"site/{docs}/fr/autre.md"]

@@ -29,6 +29,8 @@ _DATED = lazy(r"(\d{4})-(\d{2})-(\d{2})-(?=.)")
 _ROOT = lazy(r"(?:@site|~|\{\{[^{}]{0,100}\}\}|\$\{[^{}]{0,100}\})(?=/)")
 #: Folders that are not part of addresses.
 _UNSEEN = frozenset(("_posts", "_drafts", "_pages"))
+#: The folder of a former version in Docusaurus: the version is part of the address.
+_VERSIONED = lazy(r"versioned_docs/version-(?=[^/]+/)")
 
 
 def page_name(name: str) -> str:
@@ -82,8 +84,15 @@ def addresses(path: str) -> Iterator[str]:
         title = parts[-1][dated.end() :]
         yield "/".join([*parts[:-1], *dated.groups(), title])
         yield "/".join([*parts[:-1], title])
+    elif _VERSIONED.search(plain):
+        yield _VERSIONED.sub("docs/", plain, count=1)
     elif (ordered := "/".join(_ORDER.sub("", part, count=1) or part for part in parts)) != plain:
         yield ordered
+
+
+def is_index(path: str) -> bool:
+    """Return whether a file is the index page of its folder."""
+    return _PAGE_SUFFIX.sub("", path.rpartition("/")[2].lower()) in _INDEX
 
 
 def _is_plain_page(name: str) -> bool:
@@ -99,6 +108,8 @@ class LinkTargets(Struct):
     _aliases: dict[str, list[str]] = field(default_factory=dict)
     #: Address and path of pages by the last part of the address.
     _addresses: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    #: The index pages, of which one may be the root of a site.
+    _indexes: list[str] = field(default_factory=list)
 
     @classmethod
     def of(
@@ -128,11 +139,18 @@ class LinkTargets(Struct):
                 targets._paths.setdefault(key, []).append(path)
             for key in named:
                 targets._names.setdefault(key, []).append(path)
+            if is_index(path):
+                targets._indexes.append(path)
             for page in pages:
                 targets._addresses.setdefault(page.rpartition("/")[2], []).append((page, path))
             for alias in aliases:
                 key = fold(alias)
-                targets._aliases.setdefault(key.strip("/") or key, []).append(path)
+                key = key.strip("/") or key
+                targets._aliases.setdefault(key, []).append(path)
+                if "/" not in key:  # an id or a slug takes the place of the file's name
+                    for page in pages:
+                        placed = f"{page.rpartition('/')[0]}/{key}".lstrip("/")
+                        targets._addresses.setdefault(key, []).append((placed, path))
         return targets
 
     def resolve(self, target: str, source: str, *, wikilink: bool) -> str | None:
@@ -178,6 +196,8 @@ class LinkTargets(Struct):
     def _pages(self, written: str, source: str) -> list[str]:
         """Return the path of the page that a link of a site leads to, if there is one."""
         sought = address(written)
+        if not sought:
+            return self._root(source)
         if not written.startswith("/"):
             # Relative to the folder of the file, or to the address of its page, which ends in a slash.
             for base in (posixpath.dirname(source.lower()), address(source)):
@@ -188,6 +208,11 @@ class LinkTargets(Struct):
         parts = sought.split("/")
         for at in range(min(len(parts), _MOST_BASE + 1)):
             page = "/".join(parts[at:])
+            if at == 1 and parts[0] in (folders := source.lower().split("/")):
+                # A page that is not translated: the site shows that of its first language.
+                base = folders[: folders.index(parts[0])]
+                if first := self._at("/".join([*base, page])) or self._at("/".join([*base, "en", page])):
+                    return first[:1]
             found = self._at(page) or self._aliases.get(page, [])
             if not found:
                 listed = self._addresses.get(parts[-1], ())
@@ -196,6 +221,12 @@ class LinkTargets(Struct):
             if found and (at == 0 or "/" in page or len({*found}) == 1):
                 return [_nearest(found, source) or ""]
         return []
+
+    def _root(self, source: str) -> list[str]:
+        """Return the path of the index page of the site that a document is in."""
+        above = [path for path in self._indexes if source.startswith(path.rpartition("/")[0])]
+        above.sort(key=lambda path: ("readme" in path.lower(), path.count("/"), path))
+        return above[:1]
 
     def _at(self, page: str) -> list[str]:
         return [path for each, path in self._addresses.get(page.rpartition("/")[2], ()) if each == page]

@@ -53,10 +53,15 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,30}:")
 
 #: Links of Hugo, Jekyll, MyST, and in elements: `{{< relref "a.md" >}}`, `{% link a.md %}`,
 #: `{% post_url a %}`, `]({{ site.baseurl }}/a)`, `{{ '/a' | relative_url }}`, `{doc}`a``, `<a href="/a/">`.
+#: What stands for the root or a base of a site. Other variables stand for other sites, or for anything.
+_BASE = r"(?i:[^{}\n]{0,60}?(?:base|root|prefix|site\.url|home|lang|locale)[^{}\n]{0,60}+)"
+_ROOTED = re.compile(rf"(?:\{{\{{{_BASE}\}}\}}|\$\{{{_BASE}\}})/")
+#: A table in TOML, as in settings of Hugo: `[[menus.main]]` above `name = "a"`.
+_TABLE = re.compile(r"\[\[[\w.\"-]{1,200}+\]\][ \t]*+\n[ \t]*+[\w.\"-]{1,200}+[ \t]*+=")
 _SITE = re.compile(
     r"\{\{[<%]-?[ \t]*+(?:rel)?ref[ \t]++(?:path=)?[\"'`]?([^\"'`\s>%}]{1,500}+)"
     r"|\{%-?[ \t]*+(?:link|post_url)[ \t]++([^%{}\n]{1,500}+)%\}"
-    r"|\]\([ \t]{0,9}+\{\{[^{}\n]{1,60}+\}\}(/[^()\s]{1,500}+)\)"
+    rf"|\]\([ \t]{{0,9}}+\{{\{{{_BASE}\}}\}}(/[^()\s]{{1,500}}+)\)"
     r"|\{\{-?[ \t]*+[\"'](/[^\"'\n]{1,500}+)[\"'][ \t]*+\|[ \t]*+(?:rel|abs)\w{0,12}+"
     r"|\{doc\}`(?:[^`<>\n]{0,200}+<)?([^`<>\n]{1,500}+)>?`"
     r"|<(?:a|[A-Z][\w.]{0,60}+)[ \n](?:[^<>]{0,500}?[ \n])?(?:href|to|link)=[\"']([/.][^\"'\n]{1,500}+)[\"']"
@@ -201,7 +206,8 @@ def _tokens(
             case _:
                 if first > low and text[first - 1] == "\\":
                     continue
-                match = WIKI.match(text, first, high) if text.startswith("[[", first) else None
+                is_wiki = text.startswith("[[", first) and not _TABLE.match(text, first, high)
+                match = WIKI.match(text, first, high) if is_wiki else None
                 match = match or _BRACKETS.match(text, first, high)
         if match is not None:
             at = match.end()
@@ -236,7 +242,8 @@ def _links(match: re.Match[str], marked: bool, line: int, definitions: dict[str,
 
 
 def _markdown(target: str, shown: str, line: int, is_image: bool) -> Link:
-    if _SCHEME.match(target) or target.startswith("//"):
+    is_variable = target.startswith(("{{", "{%", "${")) and not _ROOTED.match(target)
+    if is_variable or _SCHEME.match(target) or target.startswith("//"):
         return Link(target, shown, line, "url")
     kind: LinkKind = "embed" if is_image else "markdown"
     if "%" in target:

@@ -10,7 +10,15 @@ from qmd.engine.documents.references import References
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
 from qmd.store.base import Store
-from qmd.text.link_targets import NAME_FIELDS, LinkTargets, addresses, names_of, page_name, target_name
+from qmd.text.link_targets import (
+    NAME_FIELDS,
+    LinkTargets,
+    addresses,
+    is_index,
+    names_of,
+    page_name,
+    target_name,
+)
 from qmd.text.uris import split_fragment
 from qmd.text.values import shown
 from qmd.types import Document, Link, ResolvedLink
@@ -66,6 +74,7 @@ class Links:
         file_name = document.path.rpartition("/")[2]
         names = {target_name(name) for name in (file_name, page_name(file_name), *aliases)}
         names |= {file_name.casefold(), *(page.rpartition("/")[2] for page in addresses(document.path))}
+        names |= {""} if is_index(document.path) else set()
         sources = self._store.fields.linking(document.collection, sorted(names))
         if not sources:
             return []
