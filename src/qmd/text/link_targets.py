@@ -47,7 +47,7 @@ def target_name(target: str) -> str:
     """Return the key by which a target and the name of a document are compared: `a` for `notes/A.md#h`."""
     written = fold(split_fragment(target)[0])
     bare = written.rstrip("/") or written
-    return _without_suffix(bare).removesuffix(".html").rpartition("/")[2]
+    return _without_suffix(bare).removesuffix(".html").rpartition("/")[2] or bare
 
 
 def names_of(targets: Iterable[str]) -> set[str] | None:
@@ -210,9 +210,9 @@ class LinkTargets(Struct):
             page = "/".join(parts[at:])
             if at == 1 and parts[0] in (folders := source.lower().split("/")):
                 # A page that is not translated: the site shows that of its first language.
-                base = folders[: folders.index(parts[0])]
-                if first := self._at("/".join([*base, page])) or self._at("/".join([*base, "en", page])):
-                    return first[:1]
+                above = folders[: folders.index(parts[0])]
+                if origin := self._at("/".join([*above, page])) or self._at("/".join([*above, "en", page])):
+                    return origin[:1]
             found = self._at(page) or self._aliases.get(page, [])
             if not found:
                 listed = self._addresses.get(parts[-1], ())

@@ -74,7 +74,7 @@ class Links:
         file_name = document.path.rpartition("/")[2]
         names = {target_name(name) for name in (file_name, page_name(file_name), *aliases)}
         names |= {file_name.casefold(), *(page.rpartition("/")[2] for page in addresses(document.path))}
-        names |= {""} if is_index(document.path) else set()
+        names |= {"/", ".", ".."} if is_index(document.path) else set()
         sources = self._store.fields.linking(document.collection, sorted(names))
         if not sources:
             return []
