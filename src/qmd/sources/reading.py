@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from qmd.errors import PluginError, SourceError
@@ -122,6 +123,22 @@ def source_at(collection: Collection, path: str) -> SourceText:
     if source is None:
         raise SourceError("the file is empty" if not key else f"the file contains no '{key}'")
     return source
+
+
+def has_text(collection: Collection, path: str, digest: str) -> bool:
+    """Return whether a short file of a text format has the text with this SHA-256, as it is now."""
+    readers = Readers(collection.formats, collection.encoding)
+    reader = readers.known(path)
+    if reader is None or reader.row.isolated:
+        return False
+    try:
+        root = Root(collection)
+        absolute = root.follow(absolute_path(root.prefix, path)) or ""
+        file = SourceFile(path, absolute, Fingerprint.of(root.stat(absolute)))
+        raw, _ = read_raw(file, collection.encoding, max_bytes=_SHORT, root=root)
+        return sha256(raw.text().encode()).hexdigest() == digest
+    except (SourceError, OSError, ValueError):
+        return False
 
 
 def read_documents(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,7 @@ def keeper(make_user: MakeUser) -> User:
         file.write_text(text, encoding="utf-8")
     user.ok("collection", "add", str(user.home / "library"), "--name", "notes")
     (user.home / "library/gone.md").unlink()
+    os.utime(user.home / "library/touched.md", (1, 1))  # the same text at another time
     (user.home / "library/edited.md").write_text("# Edited\n\nThe heron and the stork.\n", encoding="utf-8")
     return user
 
@@ -47,6 +49,7 @@ def test_hits_and_documents_say_that_their_file_is_gone_or_has_changed(client: C
         assert document["stale"] == state and document["text"].startswith("<!-- Stale: its file ")
         assert "its file" in client.ask("GET", f"/read/{file}").text
     assert "stale" not in client.post("/get", file="notes/same.md")["document"]
+    assert "stale" not in client.post("/get", file="notes/touched.md")["document"]
     assert "stale" not in client.post("/get", file=f"notes/{_DISK}")["document"]
     found = client.mcp("tools/call", name="search", arguments={"query": "heron"}).json["result"]
     hits = found["structuredContent"]["results"]

@@ -73,7 +73,13 @@ def _on_disk(collection: Collection, document: Document) -> Literal["gone", "cha
         return ""  # it may be as it was
     if state is None:
         return "gone" if os.path.isdir(collection.path) else ""
-    return "" if state[:2] == indexed else "changed"
+    if state[:2] == indexed:
+        return ""
+    if state.size == document.size:  # it may only have been touched, as by a copy or a checkout
+        from qmd.sources.reading import has_text
+
+        return "" if has_text(collection, document.path, document.hash) else "changed"
+    return "changed"
 
 
 def _state(path: str) -> tuple[int, int]:
