@@ -51,6 +51,7 @@ Text = Annotated[Name, schema(pattern=NOT_BLANK)]
 Query = Annotated[str, OPTIONS["query"], schema(pattern=NOT_BLANK)]
 MaxLines = Annotated[Count, Meta(description="The most lines.")]
 Tokens = Annotated[int, OPTIONS["tokens"]]
+Offset = Annotated[int, OPTIONS["offset"]]
 LineNumbers = Annotated[bool, Meta(description="Number the lines.")]
 DocumentPath = Annotated[str, Meta(description="A reference as for `/get`, without lines and sections.")]
 
@@ -261,6 +262,12 @@ class ListArguments(Request):
     """Parameters of a list in the address of a request."""
 
     limit: Annotated[int, Meta(ge=1, le=MAX_LIMIT, description="The most entries.")] = DEFAULT_ENTRIES
+    offset: Offset = 0
+
+    @property
+    def end(self) -> int:
+        """The number of entries of this page and those before."""
+        return self.offset + self.limit
 
 
 class FieldsArguments(ListArguments):
@@ -286,6 +293,7 @@ class HistoryArguments(Request):
 
     path: DocumentPath
     limit: Annotated[int, Meta(ge=1, le=MAX_LIMIT, description="The most commits.")] = DEFAULT_COMMITS
+    offset: Offset = 0
 
 
 class OutlineArguments(Request):

@@ -9,6 +9,7 @@ from msgspec import Struct, convert
 from msgspec.structs import asdict, replace
 
 from qmd import types
+from qmd.api.arguments import ListArguments
 from qmd.engine.documents.fields import FieldValues
 from qmd.text.values import plain
 from qmd.types import LinkKind, Section, ValueCount
@@ -29,15 +30,15 @@ class FieldState(Struct, frozen=True):
     values: tuple[ValueCount, ...]
 
     @classmethod
-    def of(cls, field: FieldValues) -> Self:
-        """Return the result for a field of the engine."""
+    def of(cls, field: FieldValues, offset: int = 0) -> Self:
+        """Return the result for a field of the engine, without its first values."""
         summary = field.summary
-        values = tuple(map(whole, field.values))
+        values = tuple(map(whole, field.values[offset:]))
         return cls(summary.name, summary.types, summary.documents, summary.values, values)
 
 
 class FieldList(Struct, frozen=True):
-    """Fields, most frequent first. `left_out` says how many are not listed."""
+    """Fields, most frequent first. `left_out` says how many come after them."""
 
     fields: tuple[FieldState, ...]
     left_out: int
@@ -62,7 +63,7 @@ class Backlink(Struct, frozen=True):
 
 
 class LinkLists(Struct, frozen=True):
-    """The links of a document and those to it. The numbers say how many are left out of the lists."""
+    """The links of a document and those to it. The numbers say how many come after them."""
 
     links: tuple[Link, ...]
     links_left_out: int
@@ -71,14 +72,18 @@ class LinkLists(Struct, frozen=True):
 
     @classmethod
     def of(
-        cls, outgoing: Sequence[types.ResolvedLink], backlinks: Sequence[types.ResolvedLink], limit: int
+        cls,
+        outgoing: Sequence[types.ResolvedLink],
+        backlinks: Sequence[types.ResolvedLink],
+        asked: ListArguments,
     ) -> Self:
-        """Return the lists with up to `limit` links each."""
+        """Return the page of each list that a request asks for."""
+        offset, end = asked.offset, asked.end
         return cls(
-            convert(outgoing[:limit], tuple[Link, ...], from_attributes=True),
-            max(0, len(outgoing) - limit),
-            convert(backlinks[:limit], tuple[Backlink, ...], from_attributes=True),
-            max(0, len(backlinks) - limit),
+            convert(outgoing[offset:end], tuple[Link, ...], from_attributes=True),
+            max(0, len(outgoing) - end),
+            convert(backlinks[offset:end], tuple[Backlink, ...], from_attributes=True),
+            max(0, len(backlinks) - end),
         )
 
 

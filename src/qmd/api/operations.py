@@ -128,7 +128,7 @@ def read_several(
 
 def links(index: Index, body: asked.LinksArguments, cancelled: Cancelled) -> listings.LinkLists:
     """List the links of a document, and the links of other documents to it."""
-    return listings.LinkLists.of(*index.link_lists(body.path), body.limit)
+    return listings.LinkLists.of(*index.link_lists(body.path), body)
 
 
 def outline(index: Index, body: asked.OutlineArguments, cancelled: Cancelled) -> listings.Outline:
@@ -139,20 +139,20 @@ def outline(index: Index, body: asked.OutlineArguments, cancelled: Cancelled) ->
 
 def history(index: Index, body: asked.HistoryArguments, cancelled: Cancelled) -> listings.History:
     """List the last commits of a document's file, newest first, if it is in a clone of git."""
-    found = index.history(body.path, limit=body.limit)
+    found = index.history(body.path, limit=body.offset + body.limit)[body.offset :]
     return listings.History(tuple(map(listings.Commit.of, found)))
 
 
 def fields(index: Index, body: asked.FieldsArguments, cancelled: Cancelled) -> listings.FieldList:
     """List the fields of documents, each with its most frequent values."""
-    found = index.fields(_named(body), detailed=body.limit)
-    listed = tuple(listings.FieldState.of(field) for field in found[: body.limit])
-    return listings.FieldList(listed, left_out=len(found) - len(listed))
+    found = index.fields(_named(body), detailed=body.end)
+    listed = tuple(listings.FieldState.of(field) for field in found[body.offset : body.end])
+    return listings.FieldList(listed, left_out=max(0, len(found) - body.end))
 
 
 def field(index: Index, body: asked.FieldArguments, cancelled: Cancelled) -> listings.FieldState:
     """List the values of a field, most frequent first. `distinct` is the number of all its values."""
-    return listings.FieldState.of(index.field_values(body.name, _named(body), limit=body.limit))
+    return listings.FieldState.of(index.field_values(body.name, _named(body), limit=body.end), body.offset)
 
 
 def _named(body: asked.FieldsArguments) -> tuple[str, ...]:

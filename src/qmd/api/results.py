@@ -142,8 +142,8 @@ class SearchResults(Struct, frozen=True):
 
     `indexed_at` is the time of the index: later changes on disk are not in it. `facets` has the most frequent
     values of the fields that the request asks for. `note` says what was left out to stay within `tokens`.
-    `total` is the number of results on all pages, if the search found out, and `next_offset` the `offset` of
-    the next page, if there is one.
+    If there are several pages, `total` is the number of results on all of them, unless the search did not
+    find out, and `next_offset` the `offset` of the next page, unless this is the last.
     """
 
     results: tuple[Hit, ...]
@@ -158,6 +158,7 @@ class SearchResults(Struct, frozen=True):
     @classmethod
     def of(cls, response: types.SearchResponse, request: SearchRequest, indexed_at: str | None) -> Self:
         """Return the results for a response of the engine, with what the request asks for."""
+        pages = response.offset or response.next_offset is not None
         facets = {name: tuple(map(whole, counts)) for name, counts in response.facets.items()}
         return cls(
             results=tuple(Hit.of(hit, passages=request.passages > 1) for hit in response.hits),
@@ -166,7 +167,7 @@ class SearchResults(Struct, frozen=True):
             content="\n\n".join([heading(response), *map(hit_line, response.hits)]),
             facets=facets if request.facets else UNSET,
             note=response.note or UNSET,
-            total=UNSET if response.total is None else response.total,
+            total=response.total if pages and response.total is not None else UNSET,
             next_offset=UNSET if response.next_offset is None else response.next_offset,
         )
 

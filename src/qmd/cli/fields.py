@@ -7,7 +7,15 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from qmd.cli.command import command
-from qmd.cli.options import all_formats, argument, chosen_format, collection_option, flag, limit_option
+from qmd.cli.options import (
+    all_formats,
+    argument,
+    chosen_format,
+    collection_option,
+    flag,
+    limit_option,
+    offset_option,
+)
 from qmd.cli.render.cli import linked
 from qmd.cli.render.passage import labelled
 from qmd.cli.render.rows import Column, count_entry, program_text
@@ -47,8 +55,16 @@ _COLLECTIONS = "Only documents in this collection (may be repeated)."
 @argument("field", "[FIELD]", "fields")
 @collection_option(_COLLECTIONS)
 @limit_option(f"Show at most N values of FIELD.  [default: {_LIMIT}]")
+@offset_option
 @all_formats
-def fields(session: Session, /, field: str | None, collections: tuple[str, ...], limit: int | None) -> None:
+def fields(
+    session: Session,
+    /,
+    field: str | None,
+    collections: tuple[str, ...],
+    limit: int | None,
+    offset: int | None,
+) -> None:
     """List the fields of documents with their most frequent values, or the values of one field.
 
     Every key of the front matter is a field, and so are tag, author, ext and format. Filters can name them:
@@ -60,10 +76,10 @@ def fields(session: Session, /, field: str | None, collections: tuple[str, ...],
       qmd fields author --json
     """
     if field is not None:
-        _list_values(session, field, collections, limit or _LIMIT)
+        _list_values(session, field, collections, limit or _LIMIT, offset or 0)
         return
-    if limit is not None:
-        fail("--limit limits the values of one field: name the field")
+    if limit is not None or offset is not None:
+        fail("--limit and --offset are for the values of one field: name the field")
     found = session.index.fields(collections)
     rows = [
         {
@@ -118,19 +134,20 @@ def _most_frequent(counts: Iterable[ValueCount], space: int) -> str:
     return text
 
 
-def _list_values(session: Session, field: str, collections: tuple[str, ...], limit: int) -> None:
+def _list_values(session: Session, field: str, collections: tuple[str, ...], limit: int, offset: int) -> None:
     try:
-        found = session.index.field_values(field, collections, limit=limit)
+        found = session.index.field_values(field, collections, limit=offset + limit)
     except FieldNotFoundError as error:
         if field in session.index.config.collections:
             error.hint = f"it is a collection: qmd fields -c {shell_words(field)}"
         raise
     convert = shown if chosen_format() == "cli" else plain
-    rows = [{"value": convert(count.value), "documents": count.documents} for count in found.values]
+    rows = [{"value": convert(count.value), "documents": count.documents} for count in found.values[offset:]]
     table = (Column("value", shown=program_text), Column("documents", right=True))
     show_listing("values", "value", table, rows)
-    if len(rows) == limit < found.summary.values:
-        session.note(f"{len(rows):,} of {plural(found.summary.values, 'value')}: --limit shows more")
+    if offset + len(rows) < found.summary.values and rows:
+        values = plural(found.summary.values, "value")
+        session.note(f"{len(rows):,} of {values}: -n shows more, --offset {offset + len(rows)} the next")
 
 
 @command()
@@ -259,8 +276,9 @@ def _link_lines(found: Sequence[ResolvedLink], *, with_targets: bool) -> Iterato
 @command()
 @argument("document", "DOC", "paths")
 @limit_option(f"Show at most N commits.  [default: {_COMMITS}]")
+@offset_option
 @all_formats
-def history(session: Session, document: str, limit: int | None) -> None:
+def history(session: Session, document: str, limit: int | None, offset: int | None) -> None:
     """List the commits of a document, newest first, with the lines that each added and removed.
 
     DOC is anything that get accepts. Its file must be in a clone of git. Commits from before it was renamed
@@ -270,14 +288,15 @@ def history(session: Session, document: str, limit: int | None) -> None:
       qmd history notes/ops.md
       qmd history ops.md -n 5 --json
     """
-    limit = limit or _COMMITS
+    first = offset or 0
+    end = first + (limit or _COMMITS)
     # One more, to know whether there are others.
-    found = session.index.history(document, limit=limit + 1)
-    shown = found[:limit]
+    found = session.index.history(document, limit=end + 1)
+    shown = found[first:end]
     names = ("commit", "date", "author", "subject", "path", "added", "removed")
     show_listing("commits", "commit", names, shown, right=("added", "removed"), lines=_commit_lines(shown))
-    if len(found) > limit:
-        session.note("there are older commits: -n shows more")
+    if len(found) > end:
+        session.note(f"there are older commits: -n shows more, --offset {end} the next")
 
 
 def _commit_lines(found: Sequence[Commit]) -> Iterator[str]:

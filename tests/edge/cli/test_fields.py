@@ -72,7 +72,10 @@ def test_fields_lists_the_values_of_one_field(keeper: User) -> None:
     ]
     assert keeper.ok("fields", "status", "--csv") == "value,documents\ndraft,2\ndone,1\n"
     limited = keeper.invoke("fields", "status", "-n", "1", "--files")
-    assert (limited.stdout, limited.stderr) == ("draft\n", "note: 1 of 2 values: --limit shows more\n")
+    more = "note: 1 of 2 values: -n shows more, --offset 1 the next\n"
+    assert (limited.stdout, limited.stderr) == ("draft\n", more)
+    following = keeper.invoke("fields", "status", "-n", "1", "--offset", "1", "--files")
+    assert (following.stdout, following.stderr) == ("done\n", "")
     assert {row["value"]: row["documents"] for row in printed(keeper, "fields", "collection")} == {
         "vault": 4,
         "notes": 11,

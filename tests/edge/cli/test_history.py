@@ -35,7 +35,9 @@ def test_history_prints_commits_and_renames(keeper: User) -> None:
     assert first[7:] == "  2024-05-01 10:00  +9  -0  Ann Bee  Begin"
     done = keeper.call("history", "plan.md", "-n", "1")
     assert done.stdout.count("\n") == 1
-    assert "there are older commits: -n shows more" in done.stderr
+    assert "there are older commits: -n shows more, --offset 1 the next" in done.stderr
+    older = keeper.call("history", "plan.md", "-n", "1", "--offset", "1")
+    assert (older.stdout, older.stderr) == (f"{first}\n", "")
 
 
 @needs_git

@@ -200,11 +200,15 @@ def test_fields_endpoint_lists_fields_with_their_values(vault: Client) -> None:
     )
     first = vault.ok("GET", "/fields?limit=1")
     assert (len(first["fields"]), first["left_out"]) == (1, len(everywhere) - 1)
+    second = vault.ok("GET", "/fields?limit=1&offset=1")
+    assert (second["fields"], second["left_out"]) == ([everywhere[1]], len(everywhere) - 2)
 
 
 def test_field_endpoint_lists_all_values_of_a_field(vault: Client) -> None:
     field = vault.ok("GET", "/fields/Status?limit=2")
     assert (field["name"], field["distinct"], len(field["values"])) == ("status", 3, 2)
+    rest = vault.ok("GET", "/fields/Status?limit=2&offset=2")["values"]
+    assert len(rest) == 1 and rest[0] not in field["values"]
     assert len(vault.ok("GET", "/fields/status?collection=work")["values"]) == 1
 
 
@@ -218,7 +222,7 @@ def test_field_endpoint_lists_all_values_of_a_field(vault: Client) -> None:
         (
             "/fields?size=1",
             400,
-            "size: unknown parameter (did you mean limit?); known parameters: limit, collection",
+            "size: unknown parameter (did you mean limit?); known parameters: limit, offset, collection",
         ),
         ("/fields?collection=nots", 404, "Collection not found: nots (did you mean 'notes'?"),
         ("/fields/statsu", 404, "no document has the field 'statsu' (did you mean 'status'?"),

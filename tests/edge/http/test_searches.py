@@ -11,10 +11,9 @@ from tests.library import docid
 from tests.users import User
 
 KNOWN = (
-    "query, limit, min_score, collection, author, after, before, tag, path, where, state, current, filter, "
-    "collections, scores, explain, full, passages, in_order, context_lines, facets, recent, half_life, sort, "
-    "fold, marks, "
-    "tokens"
+    "query, limit, offset, min_score, collection, author, after, before, tag, path, ext, where, state, "
+    "current, filter, collections, scores, explain, full, passages, in_order, context_lines, facets, recent, "
+    "half_life, sort, fold, marks, tokens"
 )
 NO_VECTORS = "Vector index not found. Run 'qmd embed' first to create embeddings."
 
@@ -293,3 +292,21 @@ def test_searches_say_once_what_to_write_for_operators_of_others(
         stages = client.post(path, query=query)["stages"]
         assert [each["reason"] for each in stages if each["stage"] == "operators"] == advice
     assert not any(each["stage"] == "operators" for each in client.post("/pack", query="kestrel")["stages"])
+
+
+def test_pages_of_results_say_how_many_there_are_and_how_to_go_on(client: Client) -> None:
+    first = client.post("/search", query="budget", limit=1)
+    assert (first["total"], first["next_offset"]) == (2, 1)
+    second = client.post("/search", query="budget", limit=1, offset=first["next_offset"])
+    assert second["total"] == 2 and "next_offset" not in second
+    both = client.post("/search", query="budget")["results"]
+    assert [*first["results"], *second["results"]] == both
+    past = client.post("/search", query="budget", offset=2)
+    assert (
+        past["results"] == []
+        and {"stage": "offset", "status": "skipped"}.items() <= past["stages"][-1].items()
+    )
+    assert client.refused(400, "/search", query="budget", offset=-1).startswith("offset: ")
+    assert {hit["file"] for hit in client.post("/search", query="budget", ext=["md", ".txt"])["results"]} == {
+        hit["file"] for hit in both
+    }

@@ -33,7 +33,7 @@ def lint(index: Index, body: LintArguments, cancelled: Cancelled) -> Faults:
     collections = () if body.collection is None else (body.collection,)
     found = index.lint(collections, only=() if body.only is None else (body.only,))
     counts = Counter(str(fault.kind) for fault in found)
-    return Faults(tuple(found[: body.limit]), dict(counts), max(0, len(found) - body.limit))
+    return Faults(tuple(found[body.offset : body.end]), dict(counts), max(0, len(found) - body.end))
 
 
 LINT = Operation(
