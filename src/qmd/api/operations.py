@@ -5,7 +5,7 @@ Each takes the index, its arguments, and a function that returns true after the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct, convert, json, structs
@@ -183,12 +183,14 @@ def _state(index: Index, status: Status) -> states.IndexState:
     )
 
 
-def overview(index: Index) -> states.IndexOverview:
-    """Return the state of the index with its most frequent fields and tags."""
+def overview(index: Index) -> tuple[states.IndexOverview, Mapping[str, int]]:
+    """Return the state of the index with its most frequent fields and tags, and `State.dates`."""
     found = index.fields(values=states.OVERVIEW_VALUES, detailed=states.OVERVIEW_FIELDS)
     tagged = any(each.summary.name == TAG for each in found)
     tags = index.field_values(TAG, limit=states.OVERVIEW_TAGS).values if tagged else ()
-    return states.IndexOverview.of(state_of(index), found[: states.OVERVIEW_FIELDS], tags)
+    status = index.status()
+    made = states.IndexOverview.of(_state(index, status), found[: states.OVERVIEW_FIELDS], tags)
+    return made, status.dates
 
 
 def embed(index: Index, body: asked.Texts, cancelled: Cancelled) -> states.Embeddings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Self
 
 from msgspec import Struct
@@ -231,8 +231,8 @@ class IndexOverview(IndexState, frozen=True):
             tags=_bounded([*map(_counted, tags)], _TAGS_BYTES),
         )
 
-    def text(self) -> str:
-        """Return the state in lines for a reader."""
+    def lines(self, dates: Mapping[str, int]) -> str:
+        """Return the state in lines for a reader, with the numbers of `State.dates`."""
         lines = [
             IndexState.text(self),
             f"  Watching: {self.watching}; indexed at {self.indexed_at or 'no time yet'}",
@@ -241,6 +241,9 @@ class IndexOverview(IndexState, frozen=True):
             lines += ["  Top fields:", *(f"    - {line}" for line in self.fields)]
         if self.tags:
             lines.append(f"  Top tags: {', '.join(self.tags)}")
+        if dates:
+            origins = (f"{origin or 'unknown'} {count}" for origin, count in dates.items())
+            lines.append(f"  Dates from: {', '.join(origins)}")
         return "\n".join(lines)
 
 

@@ -141,8 +141,8 @@ def _multi_get(reader: Reader, arguments: MultiGetBody, cancelled: Cancelled) ->
 
 
 def _status(reader: Reader, arguments: Nothing, cancelled: Cancelled) -> Result:
-    state = operations.overview(reader.index)
-    return {"content": [text(state.text())], "structuredContent": structured(state)}
+    state, dates = operations.overview(reader.index)
+    return {"content": [text(state.lines(dates))], "structuredContent": structured(state)}
 
 
 def structured(value: Struct) -> dict[str, Any]:

@@ -163,7 +163,7 @@ def test_status_lists_the_top_fields_and_tags(vault: Agent) -> None:
     (block,) = result["content"]
     assert block["text"].endswith(
         "\n  Top fields:\n    - status 4: draft 2, published 1, secret 1\n    - priority 2: 1 1, 2 1"
-        "\n  Top tags: work 2, work/planning 1"
+        "\n  Top tags: work 2, work/planning 1\n  Dates from: text 4, file 31"
     )
 
 

@@ -216,7 +216,8 @@ def test_status_returns_a_text_and_structured_content(agent: Agent, reader: User
             f"    - {root / 'notes'} (6 docs)\n"
             f"    - {root / 'work'} (1 docs)\n"
             f"    - {root / 'crowd'} (30 docs)\n"
-            f"  Watching: off; indexed at {indexed_at}",
+            f"  Watching: off; indexed at {indexed_at}\n"
+            "  Dates from: file 37",
         }
     ]
     moments = [each.pop("lastUpdated") for each in told["collections"]]
