@@ -5,12 +5,16 @@ from __future__ import annotations
 import base64
 import random
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
+import apsw
 import pytest
 
 import qmd
 from qmd.text.chunking import chunk
 from qmd.text.markup import data_spans, largest_free, only_text, with_names, without_data
+from tests.model_server import serving
 
 DATA = base64.b64encode(random.Random(1).randbytes(30_000)).decode()
 SVG = "data:image/svg+xml,%3Csvg%20xmlns=%27x%27" + "%3Cpath%20d=harbour/%3E" * 20
@@ -81,3 +85,28 @@ def test_part_of_a_text_is_named_where_data_are_cut() -> None:
     text = FILES["one-line.md"]
     assert with_names(text, 0, 60) == "The harbour decision ![a](data:image/png 29 KB)"
     assert with_names(text, 100) == "(data:image/png 29 KB) is postponed.\n"
+
+
+def test_older_index_embeds_texts_with_pictures_again(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "picture.md").write_text(FILES["one-line.md"])
+    (folder / "words.md").write_text("The harbour.\n")
+    place = tmp_path / "index.sqlite"
+    with serving() as server:
+        environ = {"HOME": str(tmp_path), "QMD_EMBED_MODEL": f"openai:made@{server.url}"}
+        with qmd.open_index(place, environ=environ) as index:
+            index.add_collection(str(folder), "notes")
+            index.embed()
+            assert index.status().needs_embedding == 0
+        with closing(apsw.Connection(str(place))) as db:
+            db.execute("DROP TRIGGER document_fields_of_this_format; DROP TRIGGER links_of_this_format")
+            db.execute("PRAGMA user_version=12")
+        (folder / "picture.md").unlink()  # files are not read for it
+        with qmd.open_index(place, environ=environ) as index:
+            index.set_weight("notes", 2)
+            assert index.status().needs_embedding == 1
+            assert [hit.path for hit in index.vsearch("harbour", expand=False).hits] == ["words.md"]
+            index.embed()
+            assert index.status().needs_embedding == 0
+            assert len(index.vsearch("harbour", expand=False).hits) == 2

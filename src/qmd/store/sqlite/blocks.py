@@ -15,10 +15,6 @@ from typing import TYPE_CHECKING, Any
 import apsw
 from msgspec import Struct
 
-from qmd.store.sqlite.database import EMBEDDER, Database
-from qmd.store.sqlite.scope_filter import collection_ids
-from qmd.store.values import Scope
-
 if TYPE_CHECKING:
     from qmd.store.values import Floats
 
@@ -29,16 +25,6 @@ _OF_COLLECTION = (
     "FROM content_vectors v WHERE v.embedder_id = ? AND v.content_id IN "
     "(SELECT content_id FROM documents WHERE collection_id = ?)"
 )
-
-
-def block_versions(database: Database, embedder: str, scope: Scope) -> Iterator[tuple[int, int, int]]:
-    """Yield (collection, id, version) of the blocks of a scope, by the fingerprint of their embedder."""
-    for collection in collection_ids(database, scope.collections):
-        yield from database.rows(
-            "SELECT collection_id, id, version FROM vectors_vec "
-            f"WHERE collection_id = ? AND embedder_id = {EMBEDDER} ORDER BY id",
-            (collection, embedder),
-        )
 
 
 def decode(vectors: Sequence[bytes]) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import apsw
 from msgspec import Struct
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from qmd.errors import CollectionNotFoundError
 from qmd.store.records import Bound
 from qmd.store.sqlite.conditions import Condition, compile_predicate
-from qmd.store.sqlite.database import LISTED, Database, listed
+from qmd.store.sqlite.database import EMBEDDER, LISTED, Database, listed
 from qmd.store.sqlite.schema import COLLECTION_SHIFT
 from qmd.store.values import Scope
 
@@ -169,3 +169,13 @@ def _in_ranges(documents: DocumentFilter, column: str) -> tuple[str, tuple[Bound
         return "AND 0", ()
     parts = " OR ".join(f"{column} BETWEEN ? AND ?" for _ in pairs)
     return f"AND ({parts})", tuple(end for pair in pairs for end in pair)
+
+
+def block_versions(database: Database, embedder: str, scope: Scope) -> Iterator[tuple[int, int, int]]:
+    """Yield (collection, id, version) of the blocks of a scope, by the fingerprint of their embedder."""
+    for collection in collection_ids(database, scope.collections):
+        yield from database.rows(
+            "SELECT collection_id, id, version FROM vectors_vec "
+            f"WHERE collection_id = ? AND embedder_id = {EMBEDDER} ORDER BY id",
+            (collection, embedder),
+        )

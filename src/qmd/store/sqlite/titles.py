@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import apsw
 
+from qmd.store.sqlite.blocks import rebuild
 from qmd.text.extraction import MARKDOWN, extract, searched_title
+from qmd.text.markup import data_spans
 from qmd.text.tokens import index_form, indexed
 from qmd.text.values import fold
 
@@ -29,15 +32,19 @@ def renew(db: apsw.Connection, *, everything: bool = False) -> None:
     """Give titles to Markdown documents, terms to all, and keys to values, by the present rules.
 
     Documents whose words are as they should be stay as they are, unless `everything` is to be indexed
-    again. Vectors stay too: a text keeps those that were made with the former title.
+    again. Vectors stay too: a text keeps those that were made with the former title. But texts with pictures
+    as `data:` addresses, of which vectors were made before, are to be embedded again.
     """
     if everything:
         db.execute("INSERT INTO documents_fts(documents_fts) VALUES ('delete-all')")
     markdown = {identity for (identity,) in db.execute(_MARKDOWN, (MARKDOWN,))}
+    pictured: list[int] = []
     found: list[int] = [identity for (identity,) in db.execute("SELECT id FROM documents")]
     for identity in found:
         _, title, aliases, text, path = db.execute(f"{INDEXED} WHERE d.id = ?", (identity,)).get
         before = title
+        if data_spans(text):
+            pictured.append(identity)
         if identity in markdown:
             title = extract(text, path).title
         searched = searched_title(title, {"alias": tuple(json.loads(aliases))}, path)
@@ -53,6 +60,21 @@ def renew(db: apsw.Connection, *, everything: bool = False) -> None:
             (identity, *forms),
         )
     _renew_keys(db)
+    if not everything:
+        _drop_vectors(db, pictured)
+
+
+def _drop_vectors(db: apsw.Connection, documents: Sequence[int]) -> None:
+    """Drop the vectors of the texts of documents, so that they are embedded again."""
+    collections: set[int] = set()
+    for document in documents:
+        content: int = db.execute("SELECT content_id FROM documents WHERE id = ?", (document,)).get
+        db.execute("DELETE FROM content_vectors WHERE content_id = ?", (content,))
+        if db.changes():
+            query = "SELECT DISTINCT collection_id FROM documents WHERE content_id = ?"
+            collections.update(collection for (collection,) in db.execute(query, (content,)))
+    for collection in collections:
+        rebuild(db, collection)
 
 
 def _renew_keys(db: apsw.Connection) -> None:

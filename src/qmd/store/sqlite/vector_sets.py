@@ -10,10 +10,10 @@ import apsw
 import numpy as np
 
 from qmd.store import base
-from qmd.store.sqlite.blocks import block_versions, rebuild
+from qmd.store.sqlite.blocks import rebuild
 from qmd.store.sqlite.database import EMBEDDER, LISTED, Database, Part
 from qmd.store.sqlite.pending import PendingTexts
-from qmd.store.sqlite.scope_filter import within
+from qmd.store.sqlite.scope_filter import block_versions, within
 from qmd.store.values import Scope, VectorSet
 
 if TYPE_CHECKING:

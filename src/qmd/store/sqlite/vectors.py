@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from qmd.store import base
 from qmd.store.records import new_chunks, other_dimension
-from qmd.store.sqlite.blocks import append, block_versions, decode
+from qmd.store.sqlite.blocks import append, decode
 from qmd.store.sqlite.database import EMBEDDER, LISTED, Cache, Database, Part
-from qmd.store.sqlite.scope_filter import DocumentFilter, condition, filter_of, select
+from qmd.store.sqlite.scope_filter import DocumentFilter, block_versions, condition, filter_of, select
 from qmd.store.values import ChunkMatch, Embedded, EmbeddedSample, Scope, VectorSet
 from qmd.types import Chunk
 
