@@ -7,12 +7,18 @@ which is never negative. Field weights multiply the term frequency.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 
 K1 = 1.2
 B = 0.75
 #: Weights of the fields title, body, path.
 FIELD_WEIGHTS = (4.0, 1.0, 0.5)
+#: A text of more windows has several places, each a window with those before and after it. With fewer, short
+#: abstracts would be above longer ones (measured, see bench/README.md).
+SEVERAL = 12
+#: A term that is in a text more often is taken to be everywhere in it.
+_EVERYWHERE = 1_000
 
 
 def idf(documents: int, containing: int) -> float:
@@ -50,3 +56,29 @@ def named(score: float, highest: float, query_share: float, name_share: float) -
 def bound(weights: Sequence[float]) -> float:
     """Return the score that no document exceeds for a query whose terms have these idf. It becomes 1.0."""
     return (K1 + 1.0) * sum(weights)
+
+
+def scattered(places: Iterable[tuple[float, Sequence[int]]], windows: Sequence[int]) -> float:
+    """Return the weight of the terms that a text has, but not in its best place.
+
+    Args:
+        places: The weight of each term of a query, and its places among the terms of the text.
+        windows: The number of the first term of each window of the text, and the number of all terms.
+    """
+    weights: list[float] = []
+    found: dict[int, int] = {}  # the terms in each window, as bits
+    for weight, positions in places:
+        if len(positions) > _EVERYWHERE:
+            continue
+        within = {bisect_right(windows, at) for at in positions}
+        within -= {0, len(windows)}  # in front matter, or in markup
+        if within:
+            bit = 1 << len(weights)
+            weights.append(weight)
+            for number in within:
+                found[number] = found.get(number, 0) | bit
+    if len(weights) < 2:
+        return 0.0
+    near = {bits | found.get(number - 1, 0) | found.get(number + 1, 0) for number, bits in found.items()}
+    best = max(sum(weight for at, weight in enumerate(weights) if bits >> at & 1) for bits in near)
+    return sum(weights) - best

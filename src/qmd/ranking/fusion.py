@@ -15,6 +15,10 @@ RRF_K = 60
 #: Added to the raw score of a document that is first, or second or third, in any list.
 TOP_BONUS = 0.05
 NEAR_TOP_BONUS = 0.02
+#: How much of the query's share that a long text has, but not in its best place, counts against it, and the
+#: part of its score that is left at least (measured, see bench/README.md).
+SCATTERED, LEAST_LEFT = 1 / 3, 0.1
+_TIERS: tuple[Tier, ...] = ("all", "any", "longer")
 
 
 class RankedList(Struct, frozen=True):
@@ -102,19 +106,36 @@ def by_meaning(lists: Sequence[RankedList]) -> list[Ranked]:
     return merged
 
 
-def by_words(matches: Sequence[tuple[int, float, Tier]], bound: float) -> list[Ranked]:
+def by_words(
+    matches: Sequence[tuple[int, float, Tier, float]], bound: float, placed: int = 0
+) -> list[Ranked]:
     """Divide the BM25 scores of matches by `bound`, the highest possible one.
 
     Documents with all terms come first, even if others score higher. Then the scores of the others are
     scaled, so that they do not increase with rank.
+
+    Args:
+        matches: The document, the score, the tier, and the share of the query that is not in its best place.
+        bound: The highest possible score.
+        placed: The number of first documents that `SCATTERED` of that share counts against.
     """
+    tiers = {match[0]: _TIERS.index(match[2]) for match in matches}
+    parted = [*tiers.values()] == sorted(tiers.values())
+    shares: dict[int, float] = {}
+    for number, (document, bm25, _, scattered) in enumerate(matches):
+        share = bm25 / bound if bound > 0 else 0.0
+        lost = SCATTERED * scattered if number < placed else 0.0
+        shares[document] = max(share - lost, LEAST_LEFT * share)
+    first = sorted(matches[:placed], key=lambda match: (tiers[match[0]] if parted else 0, -shares[match[0]]))
     ranked: list[Ranked] = []
     lowest, factor, last = 1.0, 1.0, ""
-    for document, bm25, tier in matches:
-        share = bm25 / bound if bound > 0 else 0.0
+    for number, (document, bm25, tier, scattered) in enumerate((*first, *matches[placed:])):
+        share = shares[document]
         if tier != last:
             factor = min(1.0, lowest / share) if share > 0 else 1.0
         lowest, last = min(lowest, share * factor), tier
-        signals: dict[Signal, float] = {"words": share, "exact": float(tier == "all")}
-        ranked.append(Ranked(document, lowest, (KeywordMatch(bm25, bound, tier),), signals))
+        words = bm25 / bound if bound > 0 else 0.0
+        signals: dict[Signal, float] = {"words": words, "exact": float(tier == "all")}
+        trace = KeywordMatch(bm25, bound, tier, scattered if number < placed else 0.0)
+        ranked.append(Ranked(document, lowest, (trace,), signals))
     return ranked

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         VectorSet,
         Waste,
     )
+    from qmd.text.layout import Placed
     from qmd.text.predicates import Comparison
     from qmd.text.query import LexicalQuery
     from qmd.text.values import Value
@@ -101,7 +102,8 @@ class Documents(Protocol):
     def refresh_statistics(self, force: bool = False) -> None:
         """Recompute the stored term statistics if the index has changed enough, or if `force` is true.
 
-        A store may also bring its terms into an order in which they are found faster.
+        A store may also bring its terms into an order in which they are found faster, and make the layouts
+        that texts of an older index lack.
         """
 
     def by_id(self, ids: Sequence[int]) -> dict[int, Document]:
@@ -109,6 +111,15 @@ class Documents(Protocol):
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the texts of documents by document id, without ids that no longer exist."""
+
+    def placed(self, ids: Sequence[int], terms: Sequence[str] = ()) -> dict[int, Placed]:
+        """Return the layouts of long texts by document id, as far as the store keeps any.
+
+        With `terms`, also their places among the terms of each text.
+        """
+
+    def without_layouts(self) -> int:
+        """Return the number of texts whose layouts will be made by the next writer."""
 
     def find(self, collection: str, path: str) -> Document | None:
         """Return the document at a path of a collection."""
@@ -140,6 +151,7 @@ class Lexical(Protocol):
         *,
         longer: bool = True,
         all_first: bool = False,
+        placed: int = 0,
     ) -> LexicalMatches:
         """Return the best documents by BM25.
 
@@ -150,6 +162,7 @@ class Lexical(Protocol):
             longer: Whether documents with longer words that start with a query word fill up a short result.
             all_first: Whether documents with all terms come before all others. If there are few terms, they
                 always do.
+            placed: The number of first documents to measure `scattered` of, if the store keeps layouts.
         """
 
     def matching(self, query: LexicalQuery, scope: Scope, limit: int | None = None) -> list[int]:

@@ -51,11 +51,16 @@ class Scope(Struct, frozen=True):
 
 
 class LexicalMatch(NamedTuple):
-    """A document that matched, its BM25 score, and whether it has all terms, some, or only longer words."""
+    """A document that matched, its BM25 score, and whether it has all terms, some, or only longer words.
+
+    `scattered` is the share of the query that a long text has, but not in its best place; 0 if that is
+    unknown.
+    """
 
     document: int
     score: float
     tier: Literal["all", "any", "longer"]
+    scattered: float = 0.0
 
 
 class LexicalMatches(Struct, frozen=True):

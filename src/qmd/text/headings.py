@@ -8,14 +8,16 @@ from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from itertools import accumulate, chain
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
 from qmd.text.blocks import blocks, front_matter_end
-from qmd.text.highlight import Highlighter
 from qmd.text.numbers import Number, first_number, numbered_lines
 from qmd.text.outline import MAX_TITLE
+
+if TYPE_CHECKING:
+    from qmd.text.highlight import Highlighter
 
 #: The weight of a heading above, relative to the own heading of a section.
 ABOVE = 0.5
@@ -33,12 +35,18 @@ def inverse_frequency(frequency: float, count: int) -> float:
 
 
 class Heading(NamedTuple):
-    """The beginning of a section: its place, level, words as they are written, and number."""
+    """The beginning of a section: its place, level, the [low, high) of its words, and its number."""
 
     start: int
     level: int
-    words: str
+    low: int
+    high: int
     number: Number | None
+
+    @property
+    def is_line(self) -> bool:
+        """True for a section that begins with a number, and has no heading."""
+        return self.level >= _LINES
 
 
 class Matched(NamedTuple):
@@ -64,12 +72,13 @@ def headings(text: str) -> list[Heading]:
     for block in blocks(text, front_matter_end(text)):
         if block.kind == "heading":
             words = block.content[:MAX_TITLE]
-            found.append(Heading(block.start, block.level, words, first_number(words)))
+            low = text.find(words, block.start)
+            found.append(Heading(block.start, block.level, low, low + len(words), first_number(words)))
         elif block.kind in ("fence", "raw"):
             code.append((block.start, block.end))
     starts = {heading.start for heading in found}
     lines = [
-        Heading(at, _LINES + number.value.count("."), words, number)
+        Heading(at, _LINES + number.value.count("."), at, at + len(words), number)
         for at, words, number in numbered_lines(text)
         if at not in starts and not _is_within(code, at)
     ]
@@ -97,9 +106,13 @@ class Sections(Struct, frozen=True):
     common: frozenset[str] = frozenset()
 
 
-def match_sections(text: str, highlighter: Highlighter, span: tuple[int, int]) -> Sections:
-    """Return the sections that begin in a span and whose headings match the query."""
-    all_headings = [heading for heading in headings(text) if span[0] <= heading.start < span[1]]
+def match_sections(
+    text: str, all_headings: Sequence[Heading], highlighter: Highlighter, span: tuple[int, int]
+) -> Sections:
+    """Return the sections of a text that begin in a span and whose headings match the query."""
+    all_headings = [heading for heading in all_headings if span[0] <= heading.start < span[1]]
+    if not all_headings:
+        return Sections()
     numbers = [0.0] * len(all_headings)
     named = set[str]()
     for name in highlighter.numbers:
@@ -107,7 +120,7 @@ def match_sections(text: str, highlighter: Highlighter, span: tuple[int, int]) -
             if heading.number is not None and (likeness := name.number.likeness(heading.number)):
                 numbers[at] = max(numbers[at], name.sure * likeness)
                 named |= name.terms
-    own = _own_terms(all_headings, highlighter, named)
+    own = _own_terms([text[each.low : each.high] for each in all_headings], highlighter, named)
     if not any(own) and not any(numbers):
         return Sections()
     above: list[tuple[int, dict[str, float], float]] = []
@@ -137,12 +150,12 @@ def match_sections(text: str, highlighter: Highlighter, span: tuple[int, int]) -
 
 
 def _own_terms(
-    all_headings: Sequence[Heading], highlighter: Highlighter, named: AbstractSet[str]
+    words: Sequence[str], highlighter: Highlighter, named: AbstractSet[str]
 ) -> list[dict[str, float]]:
     """Return the terms of the query in each heading with their weights, without those of its numbers."""
-    own: list[dict[str, float]] = [{} for _ in all_headings]
-    starts = [0, *accumulate(len(heading.words) + 2 for heading in all_headings)]
-    for low, _, term, weight in highlighter.find_all("\n\n".join(heading.words for heading in all_headings)):
+    own: list[dict[str, float]] = [{} for _ in words]
+    starts = [0, *accumulate(len(each) + 2 for each in words)]
+    for low, _, term, weight in highlighter.find_all("\n\n".join(words)):
         if term not in named:
             own[bisect_right(starts, low) - 1][term] = weight
     return own

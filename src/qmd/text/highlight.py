@@ -23,6 +23,8 @@ _SHORT = 2
 _FEW = 8
 #: Limits of `is_cheap`: characters of the text times needles to count, and occurrences of needles.
 _MAX_COUNTED, _MAX_OCCURRENCES = 8_000_000, 1_000
+#: The places of more terms are not asked for.
+_MOST_PLACED = 64
 #: `glance` uses at most this many terms of the query, the rarest.
 _MAX_GLANCE_TERMS = 16
 
@@ -102,6 +104,21 @@ class Highlighter:
             matches = self._find(each)
             found += [matches, self._phrases.find(each, matches)]
         return _merged(found)
+
+    @property
+    def placeable(self) -> Sequence[str]:
+        """The terms whose places an index can give in place of `find_all`; none if they do not suffice."""
+        few = len(self._exact) <= _MOST_PLACED
+        return [*self._exact] if few and not self._prefixes and not self.quoted else ()
+
+    def phrase_places(self, places: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, list[int]]]:
+        """Yield the phrases of the query with their places, given those of their tokens."""
+        for name in self._phrases.weights:
+            first, *others = (set(places.get(token, ())) for token in name.split())
+            for after, positions in enumerate(others, 1):
+                first &= {at - after for at in positions}
+            if first:
+                yield name, sorted(first)
 
     def is_cheap(self, text: str) -> bool:
         """Return whether `find` is fast for a text, because a term may occur in few places only."""

@@ -8,7 +8,7 @@ are shown they are named by their size.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from html import unescape
 
@@ -78,12 +78,27 @@ def only_text(text: str) -> str:
 
     Code in fences is text, but not the lines that begin and end a fence. Front matter stays.
     """
-    text = without_data(text)
+    return blanked(text, markup_spans(text))
+
+
+def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return a text with blanks in place of some spans of it, which are in order and apart."""
+    parts, at = list[str](), 0
+    for start, end in spans:
+        parts += [text[at:start], _BLANKS.sub(" ", text[start:end])]
+        at = end
+    return "".join([*parts, text[at:]]) if at else text
+
+
+def markup_spans(text: str) -> list[tuple[int, int]]:
+    """Return the spans of the markup and data of a text, in order and apart."""
+    data = [(start, end) for start, end, _ in data_spans(text)]
+    text = blanked(text, data)
     if not _MAY_HAVE.search(text):
-        return text
+        return data
     body = front_matter_end(text)
     code = fences(text, body)
-    spans = [*_spans(text, body, code)]
+    spans = [*data, *_spans(text, body, code)]
     for start, end in code:
         line = text.rfind("\n", 0, start) + 1
         opening = _FENCE.match(text, line)
@@ -93,12 +108,12 @@ def only_text(text: str) -> str:
         last = text.rfind("\n", opening.end(), len(text[:end].rstrip("\n"))) + 1
         if last and (closing := _FENCE.match(text, last, end)):
             spans.append(closing.span())
-    parts, at = list[str](), 0
+    apart, at = list[tuple[int, int]](), 0
     for start, end in sorted(spans):
         if start >= at:
-            parts += [text[at:start], _BLANKS.sub(" ", text[start:end])]
+            apart.append((start, end))
             at = end
-    return "".join([*parts, text[at:]])
+    return apart
 
 
 def _spans(text: str, at: int, code: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -264,7 +279,7 @@ def _is_inside(text: str, start: int, end: int) -> bool:
 #: An address with at least 40 characters of data, in base64, also on several lines, or in percent signs; with
 #: the brackets around it. Quantifiers are possessive or bounded, so that matching takes linear time.
 _DATA = lazy(
-    r"(?:(?<=\])\(<?)?\b(?P<type>(?i:data):[\w.+-]{1,80}+/[\w.+-]{1,80}+)"
+    r"(?=[(dD])(?:(?<=\])\(<?)?\b(?P<type>(?i:data):[\w.+-]{1,80}+/[\w.+-]{1,80}+)"
     r"(?:;[\w.+-]{1,80}+(?:=[\w.+\"-]{0,80}+)?+){0,5}+,"
     r"(?P<data>[^\s\"'<>()\\]{40,}+(?:\n[ \t]{0,20}+[A-Za-z0-9+/]{60,}+)*+"
     r"(?:\n[ \t]{0,20}+[A-Za-z0-9+/]{1,76}+={0,2}(?=[\"'>)]))?+)(?:>?\))?"
@@ -290,11 +305,7 @@ def _name(whole: str, kind: str, data: str) -> str:
 
 def without_data(text: str) -> str:
     """Return a text with blanks in place of its data, so that all positions stay the same."""
-    parts, at = list[str](), 0
-    for start, end, _ in data_spans(text):
-        parts += [text[at:start], _BLANKS.sub(" ", text[start:end])]
-        at = end
-    return "".join([*parts, text[at:]]) if at else text
+    return blanked(text, ((start, end) for start, end, _ in data_spans(text)))
 
 
 def with_names(text: str, start: int = 0, end: int | None = None) -> str:

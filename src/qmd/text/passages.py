@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -20,11 +20,9 @@ from msgspec.structs import replace
 
 from qmd.text.headings import Sections, inverse_frequency, match_sections
 from qmd.text.highlight import Highlighter
-from qmd.text.regex import lazy
+from qmd.text.layout import SPACED, Layout, Places, cut, divide
 from qmd.types import Window
 
-#: Characters of a window in scripts with spaces and without, about 55 tokens of the default tokenizer each.
-_SPACED, _UNSPACED = 220, 90
 #: Texts longer than `_WHOLE` with many matches are searched in blocks of `_BLOCK` characters, best first.
 _WHOLE, _BLOCK = 16_384, 1_024
 #: About this many characters of blocks are searched, with and without a match, and short gaps between blocks.
@@ -35,60 +33,36 @@ _LEAD = 1_024
 #: The most blocks of which the terms are estimated, 64 MB of text, and how many at once, to save memory.
 _MOST_BLOCKS, _SLAB = 65_536, 4_096
 _NO_SECTIONS = Sections()
-_SENTENCE_END = lazy(r"""[.!?…]["')\]]*\s|[。！？｡；]""")
 
 
-def divide(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Divide a part of a text into windows; white space at their beginning belongs to none."""
-    sample = text[start : min(end, start + 400)]
-    foreign = 0 if sample.isascii() else sum(character > "\u0e00" for character in sample)
-    unspaced = foreign / max(1, len(sample))
-    width = round(1 / (unspaced / _UNSPACED + (1 - unspaced) / _SPACED))
-    windows: list[tuple[int, int]] = []
-    while True:
-        while start < end and text[start].isspace():
-            start += 1
-        if end - start <= width * 1.3:
-            break
-        cut = _cut(text, start, width)
-        windows.append((start, cut))
-        start = cut
-    if start < end:
-        windows.append((start, end))
-    return windows
+def find_windows(
+    text: str, highlighter: Highlighter, layout: Layout, places: Places | None = None
+) -> list[Window]:
+    """Return the windows of a text that contain terms of the query, best first, equal ones in their order.
 
-
-def _cut(text: str, start: int, width: int) -> int:
-    """Return the best position to end a window, or a block of windows, of about `width` characters."""
-    most = start + width * 23 // 20
-    for separator, least in (("\n#", 4), ("\n\n", 2), ("\n", 2)):
-        at = text.rfind(separator, start + width // least, most)
-        if at >= 0:
-            return at
-    ends = [
-        match.end() for match in _SENTENCE_END.finditer(text, max(start + width // 2, most - _SPACED), most)
-    ]
-    if ends:
-        return ends[-1]
-    space = text.rfind(" ", start + width // 2, most)
-    return space if space >= 0 else start + width
-
-
-def find_windows(text: str, highlighter: Highlighter, span: tuple[int, int]) -> list[Window]:
-    """Return the windows of a span that contain terms of the query, best first, equal ones in their order.
-
-    Of a very long text with many matches, only the most promising parts are searched.
+    Args:
+        text: The text as `Layout.only_text` returns it.
+        highlighter: Finds the terms of the query.
+        layout: The layout of the text.
+        places: The places of the terms in the text. Without them, the text is searched; if it is very long
+            and has many matches, only its most promising parts.
     """
-    start, end = span
-    sections = match_sections(text, highlighter, span) if end - start > _SPACED else _NO_SECTIONS
-    if end - start <= _WHOLE or highlighter.is_cheap(text[start:end]):
-        found, count = _search(text, highlighter, start, end)
+    divided = layout.windows()
+    span = start, end = (divided[0][0], divided[-1][1]) if divided else (0, 0)
+    sections = _NO_SECTIONS
+    if end - start > SPACED:
+        sections = match_sections(text, layout.sections, highlighter, span)
+    if places is not None and (placed := _placed(divided, layout, highlighter, places)) is not None:
+        found, count = placed, len(divided)
+        frequencies = Counter(chain.from_iterable(matched.terms for matched in found))
+    elif end - start <= _WHOLE or highlighter.is_cheap(text[start:end]):
+        found, count = _matched(divided, start, highlighter.find_all(text[start:end])), len(divided)
         frequencies = Counter(chain.from_iterable(matched.terms for matched in found))
     else:
         blocks = _glance(text, highlighter, start, end)
         frequencies = Counter(chain.from_iterable(terms for terms, *_ in blocks))
         # A term that occurs in a block occurs in one or two of its windows.
-        count = (end - start) // _SPACED
+        count = (end - start) // SPACED
         idf = {
             term: inverse_frequency(frequencies[term], count) + highlighter.weight(term)
             for term in frequencies
@@ -160,7 +134,7 @@ def _under_headings(
         changed.append(window)
     covered = {window.start for window in changed}
     for each in sections.best:
-        for low, high in divide(text, each.start, min(each.end, each.start + _BLOCK))[:2]:
+        for low, high in islice(divide(text, each.start, min(each.end, each.start + _BLOCK)), 2):
             if low not in covered:
                 changed.append(Window(low, high, heading=common + each.share(total)))
     return changed
@@ -205,11 +179,26 @@ def _nearby(text: str, found: Sequence[_Terms]) -> Iterator[Mapping[str, float]]
         before = each.terms if after else {}
 
 
-def _search(text: str, highlighter: Highlighter, start: int, end: int) -> tuple[list[_Terms], int]:
-    """Return the windows of a span that contain terms, in order, and the number of all its windows."""
-    matches = highlighter.find_all(text[start:end])
-    windows = divide(text, start, end) if matches else []
-    return _matched(windows, start, matches), len(windows)
+def _placed(
+    windows: Sequence[tuple[int, int]], layout: Layout, highlighter: Highlighter, places: Places
+) -> list[_Terms] | None:
+    """Return the windows in which terms have their places, in order.
+
+    None if a term has places only behind the text as it is read: then it may be a part of a word in it.
+    """
+    first_terms = layout.first_terms()
+    terms: dict[int, dict[str, float]] = {}
+    for term, positions in (*places.items(), *highlighter.phrase_places(places)):
+        weight = highlighter.weight(term)
+        numbers = {bisect_right(first_terms, at) for at in positions} if positions else set()
+        if len(windows) + 1 in numbers:
+            numbers.discard(len(windows) + 1)
+            if not numbers:
+                return None
+        numbers.discard(0)
+        for number in numbers:
+            terms.setdefault(number - 1, {})[term] = weight
+    return [_Terms(*windows[number], terms[number]) for number in sorted(terms)]
 
 
 def _search_blocks(
@@ -247,7 +236,7 @@ def _matched(
         at = max(0, bisect_right(starts, offset + low) - 1)
         start, end, terms = found.get(at) or (*windows[at], {})
         terms[term] = weight
-        found[at] = _Terms(start, max(end, min(offset + high, windows[at][1] + _SPACED)), terms)
+        found[at] = _Terms(start, max(end, min(offset + high, windows[at][1] + SPACED)), terms)
     return list(found.values())
 
 
@@ -259,7 +248,7 @@ def _glance(
     while start < end and len(found) < _MOST_BLOCKS:
         spans: list[tuple[int, int]] = []
         while start < end and len(spans) < _SLAB:
-            stop = min(end, _cut(text, start, _BLOCK))
+            stop = min(end, cut(text, start, _BLOCK))
             spans.append((start, stop))
             start = stop
         glanced = highlighter.glance([text[low:high] for low, high in spans])

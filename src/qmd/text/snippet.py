@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from qmd.text.blocks import front_matter_end
-from qmd.text.markup import only_text, with_names
+from qmd.text.markup import with_names
 from qmd.types import Snippet, Window
 
 #: The length of a snippet, in characters.
@@ -16,48 +16,50 @@ _LAST = 40
 
 
 class Cut(Struct, frozen=True):
-    """A snippet with the [start, end) span of its characters in the text."""
+    """A snippet with the [start, end) span of its characters in the text, and the place of its line."""
 
     snippet: Snippet
     start: int
     end: int
+    place: int
 
 
-def snippet(text: str, window: Window, place: int, *, lines: int | None = None) -> Cut:
+def snippet(text: str, plain: str, window: Window, place: int, *, lines: int | None = None) -> Cut:
     """Return the lines or words around a window, about `WIDTH` characters or the window if it is longer.
 
-    With `lines`, return the line of `place` with that number of lines before and after it.
+    `plain` is the text without its markup (see `markup.only_text`). With `lines`, return the line of `place`
+    with that number of lines before and after it.
     """
     body = front_matter_end(text)
     floor = body if window.start >= body else 0
     if lines is not None:
-        return _lines_around(text, place, lines, floor)
-    return _around(text, window.start, window.end, place, WIDTH, floor)
+        return _lines_around(text, plain, place, lines, floor)
+    return _around(text, plain, window.start, window.end, place, WIDTH, floor)
 
 
-def opening(text: str, start: int, end: int, *, lines: int | None = None) -> Cut:
+def opening(text: str, plain: str, start: int, end: int, *, lines: int | None = None) -> Cut:
     """Return the beginning of a part of a text: the first heading near its start, or its first words.
 
     A chunk starts with the end of the previous chunk, so its own subject often starts at its first heading.
     """
     heading = text.find("\n#", start, start + (end - start) * 2 // 5) if start else -1
-    first = heading + 1 if heading >= 0 else _skip_blank(only_text(text), start, end)
+    first = heading + 1 if heading >= 0 else _skip_blank(plain, start, end)
     if lines is not None:
-        return _lines_around(text, first, lines, start)
-    return _numbered(text, first, _line_end(text, first, min(first + WIDTH, end)), first)
+        return _lines_around(text, plain, first, lines, start)
+    return _numbered(text, plain, first, _line_end(text, first, min(first + WIDTH, end)), first)
 
 
-def _lines_around(text: str, place: int, count: int, floor: int) -> Cut:
+def _lines_around(text: str, plain: str, place: int, count: int, floor: int) -> Cut:
     """Return the line at a position with `count` lines before and after it."""
     begin = text.rfind("\n", 0, place) + 1
     end = text.find("\n", place)
     for _ in range(count):
         begin = text.rfind("\n", 0, max(0, begin - 1)) + 1
         end = text.find("\n", end + 1) if end >= 0 else end
-    return _numbered(text, max(floor, begin), len(text) if end < 0 else end, place)
+    return _numbered(text, plain, max(floor, begin), len(text) if end < 0 else end, place)
 
 
-def _around(text: str, low: int, high: int, first: int, width: int, floor: int) -> Cut:
+def _around(text: str, plain: str, low: int, high: int, first: int, width: int, floor: int) -> Cut:
     """Extend a place to `width` characters and to whole lines or words, but not before `floor`."""
     spare = max(0, width - (high - low))
     line_start = max(floor, text.rfind("\n", 0, low) + 1)
@@ -71,7 +73,7 @@ def _around(text: str, low: int, high: int, first: int, width: int, floor: int) 
     else:
         begin = _word_start(text, max(floor, low - spare // 3), low)
     most = max(high, begin + width)
-    return _numbered(text, begin, _line_end(text, max(high, most - _LAST), most), first)
+    return _numbered(text, plain, begin, _line_end(text, max(high, most - _LAST), most), first)
 
 
 def _line_end(text: str, least: int, most: int) -> int:
@@ -84,8 +86,8 @@ def _line_end(text: str, least: int, most: int) -> int:
     return cut if cut >= 0 else _word_end(text, most, least)
 
 
-def _numbered(text: str, begin: int, end: int, first: int) -> Cut:
-    plain = only_text(text)[begin:end].rstrip()
+def _numbered(text: str, whole: str, begin: int, end: int, first: int) -> Cut:
+    plain = whole[begin:end].rstrip()
     if plain.strip():
         end = begin + len(plain)
         blank = len(plain) - len(plain.lstrip())
@@ -96,12 +98,10 @@ def _numbered(text: str, begin: int, end: int, first: int) -> Cut:
     stripped = passage.lstrip("\n")
     begin += len(passage) - len(stripped)
     stripped = stripped.rstrip()
-    shown = Snippet(
-        with_names(text, begin, begin + len(stripped)),
-        first_line=text.count("\n", 0, begin) + 1,
-        line=text.count("\n", 0, min(max(first, begin), begin + len(stripped))) + 1,
-    )
-    return Cut(shown, begin, begin + len(stripped))
+    end = begin + len(stripped)
+    place, first_line = min(max(first, begin), end), text.count("\n", 0, begin) + 1
+    line = first_line + text.count("\n", begin, place)
+    return Cut(Snippet(with_names(text, begin, end), first_line, line), begin, end, place)
 
 
 def _skip_blank(text: str, start: int, end: int) -> int:

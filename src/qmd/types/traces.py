@@ -31,12 +31,17 @@ Signal = Literal[
 ]
 
 
-class KeywordMatch(Struct, frozen=True, tag="lexical"):
-    """The BM25 score of a search by words, and the most that any document could reach for the query."""
+class KeywordMatch(Struct, frozen=True, tag="lexical", omit_defaults=True):
+    """The BM25 score of a search by words, and the most that any document could reach for the query.
+
+    `scattered` is the share of the query that the text has, but not in its best place; a part of it counts
+    against the document.
+    """
 
     bm25: float
     bound: float
     tier: Tier
+    scattered: float = 0.0
 
 
 class VectorMatch(Struct, frozen=True, tag="vector"):

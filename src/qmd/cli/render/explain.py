@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from qmd.cli.render.passage import labelled
 from qmd.cli.terminal import columns, one_line, width_of
+from qmd.ranking.fusion import SCATTERED
 from qmd.text.values import shown
 from qmd.text.wording import plural
 from qmd.types.traces import (
@@ -72,8 +73,11 @@ def breakdown(steps: Sequence[Trace], width: int) -> list[str]:
 
 def _line(step: Trace) -> Iterator[str]:
     match step:
-        case KeywordMatch(bm25, bound, tier):
+        case KeywordMatch(bm25, bound, tier, scattered):
             yield f"BM25  {bm25:.2f} of at most {bound:.2f}, {_TIERS[tier]}"
+            if scattered:
+                lost = f"{SCATTERED * scattered:.3f} less"
+                yield f"place  {lost}: its best place lacks {scattered:.0%} of the query, which its text has"
         case VectorMatch(cosine):
             yield f"vector  cosine {cosine:.3f}"
         case ContractBlend(rerank, fused, share):

@@ -13,6 +13,7 @@ from qmd.engine.retrieval.search import Search
 from qmd.store.values import LEFT_OUT
 from qmd.text.anchors import anchor_at
 from qmd.text.highlight import Highlighter
+from qmd.text.layout import Placed
 from qmd.types import Hit, Ranked, Snippet
 from qmd.types.notes import Copies, Note, Pin, Source
 
@@ -27,6 +28,7 @@ def make_hits(
     store, request = search.store, search.request
     ids = [item.document for item in ranked]
     documents, texts = store.documents.by_id(ids), store.documents.texts(ids)
+    placed = store.documents.placed(ids, highlighter.placeable)
     anchors = store.fields.anchors(ids)
     notes = notes_of(store, search.config, [*documents.values()])
     for error in broken_kinds():
@@ -36,7 +38,7 @@ def make_hits(
         document, text = documents.get(item.document), texts.get(item.document)
         if document is None or text is None:
             continue
-        passages = _passages(search, highlighter, item, text)
+        passages = _passages(search, highlighter, item, text, placed.get(item.document))
         best = passages[0]
         if request.in_order:
             passages = tuple(sorted(passages, key=lambda passage: passage.first_line))
@@ -74,10 +76,13 @@ def _notes(search: Search, highlighter: Highlighter, item: Ranked, source: str) 
         yield Source(_passages(search, highlighter, replace(item, chunk=item.near), source)[0])
 
 
-def _passages(search: Search, highlighter: Highlighter, item: Ranked, text: str) -> tuple[Snippet, ...]:
+def _passages(
+    search: Search, highlighter: Highlighter, item: Ranked, text: str, placed: Placed | None = None
+) -> tuple[Snippet, ...]:
     """Return the best passages of a text; without a text, the line of the best chunk."""
     if not text:
         line = item.chunk.first_line if item.chunk is not None else 1
         return (Snippet(f"({LEFT_OUT})", line, line),)
     lines = search.request.context_lines
-    return choose_passages(text, highlighter, item, search.request.passages, context_lines=lines)
+    count = search.request.passages
+    return choose_passages(text, highlighter, item, count, context_lines=lines, placed=placed)

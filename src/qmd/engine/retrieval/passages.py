@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from qmd.text.blocks import front_matter_end
 from qmd.text.highlight import Highlighter
-from qmd.text.markup import only_text
-from qmd.text.outline import section_path
-from qmd.text.passages import best_place, divide, find_windows
+from qmd.text.layout import Layout, Placed, divide, lay_out
+from qmd.text.passages import best_place, find_windows
 from qmd.text.snippet import Cut, opening, snippet
 from qmd.types import Chunk, Ranked, Snippet, Window
 
@@ -23,14 +22,18 @@ NEAREST = 0.3
 _LOOKBACK, _REPEATED = 1_000_000, 40
 
 
-def windows_by_words(text: str, highlighter: Highlighter) -> list[Window]:
+def windows_by_words(text: str, highlighter: Highlighter, placed: Placed | None = None) -> list[Window]:
     """Return the windows that contain terms of the query, best first, without front matter and markup."""
-    return find_windows(only_text(text), highlighter, _span(text, None))
+    layout, places = _known(text, placed)
+    return find_windows(layout.only_text(text), highlighter, layout, places)
 
 
-def windows_of_chunk(text: str, chunk: Chunk | None) -> list[Window]:
+def windows_of_chunk(text: str, chunk: Chunk | None, placed: Placed | None = None) -> list[Window]:
     """Return the windows of a chunk, in order; those of the whole text if there is no chunk."""
-    plain = only_text(text)
+    layout, _ = _known(text, placed)
+    if chunk is None:
+        return [Window(*span) for span in layout.windows()]
+    plain = layout.only_text(text)
     return [Window(*span) for span in divide(plain, *_span(plain, chunk))]
 
 
@@ -41,6 +44,7 @@ def choose_passages(
     count: int = 1,
     *,
     context_lines: int | None = None,
+    placed: Placed | None = None,
 ) -> tuple[Snippet, ...]:
     """Return the best passages of a document for a query, the best first.
 
@@ -52,8 +56,11 @@ def choose_passages(
         ranked: The document, with its best chunk and the windows that the reranker has read.
         count: The highest number of passages; no two overlap.
         context_lines: Lines to show before and after the line of a passage; None for about 300 characters.
+        placed: The layout of the text and the places of terms, as far as they are known.
     """
-    by_words = windows_by_words(text, highlighter) if count > 1 or not ranked.windows else []
+    layout, places = _known(text, placed)
+    plain = layout.only_text(text)
+    by_words = find_windows(plain, highlighter, layout, places) if count > 1 or not ranked.windows else []
     best_first = _best_first(text, by_words, ranked)
     chosen: list[tuple[Window, Cut]] = []
     # What the reranker likes is alike, so the last of several passages is chosen by words.
@@ -63,23 +70,26 @@ def choose_passages(
         for window in sorted(best_first, key=order) if order else best_first:
             if len(chosen) >= most:
                 break
-            first = _first_of_equals(text, window)
-            place = best_place(only_text(text), first, highlighter)
-            cut = snippet(text, first, place, lines=context_lines)
+            first = _first_of_equals(text, window, layout)
+            place = best_place(plain, first, highlighter)
+            cut = snippet(text, plain, first, place, lines=context_lines)
             if not any(cut.start < other.end and other.start < cut.end for _, other in chosen):
                 chosen.append((window, cut))
     if not chosen:
         span = _span(text, ranked.chunk)
-        chosen = [(Window(*span), opening(text, *span, lines=context_lines))]
+        chosen = [(Window(*span), opening(text, plain, *span, lines=context_lines))]
     return tuple(
-        replace(
-            cut.snippet, section=section_path(text, cut.snippet.line), score=round(window.score or 0.0, 4)
-        )
+        replace(cut.snippet, section=layout.section(text, cut.place), score=round(window.score or 0.0, 4))
         for window, cut in chosen
     )
 
 
-def _first_of_equals(text: str, window: Window) -> Window:
+def _known(text: str, placed: Placed | None) -> Placed:
+    """Return what is known of a text, if it is of this text, or else its layout alone."""
+    return placed if placed is not None and placed.layout.fits(text) else Placed(lay_out(text))
+
+
+def _first_of_equals(text: str, window: Window, layout: Layout) -> Window:
     """Return the first window with the same text under the same headings, as pages may be repeated."""
     length = len(text[window.start : window.end].rstrip())
     if length < _REPEATED:
@@ -87,13 +97,9 @@ def _first_of_equals(text: str, window: Window) -> Window:
     body = front_matter_end(text)
     floor = max(body if window.start >= body else 0, window.start - _LOOKBACK)
     at = text.find(text[window.start : window.start + length], floor, window.start + length - 1)
-    if at < 0 or _section(text, at) != _section(text, window.start):
+    if at < 0 or layout.section(text, at) != layout.section(text, window.start):
         return window
     return replace(window, start=at, end=at + length)
-
-
-def _section(text: str, position: int) -> str:
-    return section_path(text, text.count("\n", 0, position) + 1)
 
 
 def _best_first(text: str, by_words: Sequence[Window], ranked: Ranked) -> list[Window]:

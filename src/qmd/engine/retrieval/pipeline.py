@@ -46,6 +46,9 @@ FACET_VALUES = 20
 #: Of more documents with words of a query, the number is not told.
 COUNTED = 10_000
 
+#: How many documents of a search by words are ranked by their best places as well.
+PLACED = 50
+
 #: The most files that are named in one line.
 _NAMED = 3
 
@@ -227,19 +230,19 @@ def _find_by_words(search: Search) -> tuple[Found, Sequence[Ranked]]:
     """Search by words alone. In order of date, some of the words are only enough if no document has all."""
     found, stopwatch = Found(search.asked.question, search.request.intent or ""), Stopwatch()
     by_date = search.request.sort == "date"
-    lexical = search.store.lexical
-    matches = lexical.search(found.query, search.scope, search.length, all_first=by_date)
+    lexical, length = search.store.lexical, max(search.length, PLACED)
+    matches = lexical.search(found.query, search.scope, length, all_first=by_date, placed=PLACED)
     if matches.bound and not any(match.tier == "all" for match in matches.matches):
         from qmd.engine.retrieval.spelling import respelled  # most searches start without it
 
         if other := respelled(search, found.question, matches):
             found = replace(found, question=other)
-            matches = lexical.search(found.query, search.scope, search.length, all_first=by_date)
+            matches = lexical.search(found.query, search.scope, length, all_first=by_date, placed=PLACED)
     if by_date and matches.matches:
         best = tuple(match for match in matches.matches if match.tier == matches.matches[0].tier)
         matches = replace(matches, matches=best)
     found.words = matches
-    ranked = fusion.by_words(matches.matches, matches.bound)
+    ranked = fusion.by_words(matches.matches, matches.bound, placed=PLACED)[: search.length]
     if found.query.terms:
         search.stages.append(Stage("lexical", "ran", None, stopwatch.milliseconds()))
     else:

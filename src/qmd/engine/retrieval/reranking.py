@@ -25,6 +25,7 @@ from qmd.store.base import Store
 from qmd.store.values import LEFT_OUT
 from qmd.text.digest import sha256
 from qmd.text.extraction import searched_title
+from qmd.text.layout import Placed
 from qmd.text.markup import without_data
 from qmd.text.query import name_shares
 from qmd.text.tokens import terms
@@ -231,14 +232,18 @@ def _windows(
     texts, rows = store.documents.texts(documents), store.documents.by_id(documents)
     documents = [document for document in documents if texts.get(document) and document in rows]
     most = min(MOST, max(MATCHING, BUDGET // max(1, len(documents))))
-    by_words = {document: windows_by_words(texts[document], found.highlighter) for document in documents}
+    placed = store.documents.placed(documents, found.highlighter.placeable)
+    by_words = {
+        document: windows_by_words(texts[document], found.highlighter, placed.get(document))
+        for document in documents
+    }
     foreign = 2 * sum(not chosen for chosen in by_words.values()) > len(documents)
     left = max(BUDGET, MATCHING * len(documents)) * (FOREIGN if foreign else 1) - len(documents)
     windows: dict[int, list[Window]] = {}
     passages: dict[int, list[str]] = {}
     for document in documents:
         text, match = texts[document], found.chunks.get(document)
-        wanted = _wanted(text, by_words[document], match and match.chunk, most)
+        wanted = _wanted(text, by_words[document], match and match.chunk, most, placed.get(document))
         windows[document] = chosen = wanted[: 1 + left]
         left -= len(chosen) - 1
         plain = without_data(text)
@@ -247,13 +252,16 @@ def _windows(
     return windows, passages
 
 
-def _wanted(text: str, by_words: Sequence[Window], chunk: Chunk | None, most: int) -> list[Window]:
+def _wanted(
+    text: str, by_words: Sequence[Window], chunk: Chunk | None, most: int, placed: Placed | None
+) -> list[Window]:
     """Return the windows of a document that are worth reading: by words, and then of its best chunk."""
     share = max(by_words[0].share, int(by_words[0].is_named)) if by_words else 0.0
     chosen = list(by_words[: round(most * min(1.0, share / ENOUGH))])
     if len(chosen) < most:
         spans = {(window.start, window.end) for window in chosen}
-        rest = [window for window in windows_of_chunk(text, chunk) if (window.start, window.end) not in spans]
+        in_chunk = windows_of_chunk(text, chunk, placed)
+        rest = [window for window in in_chunk if (window.start, window.end) not in spans]
         chosen += rest[: (most if chosen else max(most, WHOLE)) - len(chosen)]
     return chosen
 

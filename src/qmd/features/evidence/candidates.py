@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from qmd.store.base import Store
 from qmd.text.blocks import fences, front_matter_end
-from qmd.text.passages import divide
+from qmd.text.layout import divide
 from qmd.types import Anchor, Document, Hit, Snippet
 from qmd.types.notes import Note
 

@@ -36,6 +36,7 @@ from qmd.features.milvus.weights import Weighted, weigh
 from qmd.store import base
 from qmd.store.values import Applied, DocumentChange
 from qmd.text.extraction import MARKDOWN, extract, searched_title
+from qmd.text.layout import Placed
 from qmd.types import Document, Fingerprint, States
 
 _DOCUMENT = ("id", "collection", "path", "title", "hash", "size", "mtime_ns", "author", "date")
@@ -144,6 +145,12 @@ class Documents(Part, base.Documents):
         contents = {row["id"]: row["content"] for row in self._live("id", ids, ["id", "content"])}
         texts = read_texts(self._client, contents.values())
         return {document: texts[content] for document, content in contents.items() if content in texts}
+
+    def placed(self, ids: Sequence[int], terms: Sequence[str] = ()) -> dict[int, Placed]:
+        return {}  # texts are laid out when they are shown
+
+    def without_layouts(self) -> int:
+        return 0
 
     def find(self, collection: str, path: str) -> Document | None:
         ids = [document_id(identity, path) for identity in self._state.collection_ids([collection])]

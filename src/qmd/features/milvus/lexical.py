@@ -105,6 +105,7 @@ class Lexical(Part, base.Lexical):
         *,
         longer: bool = True,
         all_first: bool = False,
+        placed: int = 0,
     ) -> LexicalMatches:
         totals = self._documents.totals(scope.population)
         found = self._filters.of(scope) if query.terms and totals.documents else None

@@ -24,6 +24,7 @@ from qmd.types import Anchor, Document, FieldSummary, Link, ValueCount
 if TYPE_CHECKING:
     from qmd.store.base import Store
     from qmd.store.values import ChunkMatch, Floats
+    from qmd.text.layout import Placed
     from qmd.text.query import LexicalQuery
 
 
@@ -80,7 +81,7 @@ class _View:
 
 
 class _Documents(_View):
-    passed = "manifest apply prune refresh_statistics"
+    passed = "manifest apply prune refresh_statistics without_layouts"
 
     def __init__(self, store: Store, kept: KeptDocuments, masker: Callable[[], Masker]) -> None:
         super().__init__(store.documents)
@@ -96,6 +97,12 @@ class _Documents(_View):
         texts = self._behind.texts([each for each in ids if each not in kept])
         masker = self._masker()
         return {document: masker.text(text) for document, text in texts.items()}
+
+    def placed(self, ids: Sequence[int], terms: Sequence[str] = ()) -> dict[int, Placed]:
+        # A heading tells its number, so texts with secrets are laid out as they are shown.
+        shown, texts = self.texts(ids), self._behind.texts(ids)
+        free = [document for document, text in shown.items() if text == texts[document]]
+        return self._behind.placed(free, terms)
 
     def find(self, collection: str, path: str) -> Document | None:
         document = self._behind.find(collection, path)
@@ -211,9 +218,17 @@ class _Lexical(_View):
         self._narrowed = narrowed
 
     def search(
-        self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool = True, all_first: bool = False
+        self,
+        query: LexicalQuery,
+        scope: Scope,
+        limit: int,
+        *,
+        longer: bool = True,
+        all_first: bool = False,
+        placed: int = 0,
     ) -> LexicalMatches:
-        return self._words.search(query, self._narrowed(scope), limit, longer=longer, all_first=all_first)
+        scope = self._narrowed(scope)
+        return self._words.search(query, scope, limit, longer=longer, all_first=all_first, placed=placed)
 
     def matching(self, query: LexicalQuery, scope: Scope, limit: int | None = None) -> list[int]:
         return self._words.matching(query, self._narrowed(scope), limit)

@@ -39,13 +39,15 @@ class SecretWords:
         self._masker = masker
 
     def search(
-        self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool, all_first: bool
+        self, query: LexicalQuery, scope: Scope, limit: int, *, longer: bool, all_first: bool, placed: int
     ) -> LexicalMatches:
         """Search as `Lexical.search`, by the words that an agent can read."""
         lexical = self._store.lexical
 
         def run(query: LexicalQuery, scope: Scope, limit: int) -> LexicalMatches:
-            return lexical.search(query, scope, limit, longer=longer, all_first=all_first)
+            return lexical.search(
+                query, scope, limit, longer=longer, all_first=all_first, placed=min(placed, limit)
+            )
 
         found = run(query, scope, limit)
         secret = self._secret(query, scope, found)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import apsw
 from msgspec.json import encode
 
 from qmd.store import base
+from qmd.store.sqlite import layouts
 from qmd.store.sqlite.blocks import link_content, unlink_content
 from qmd.store.sqlite.database import LISTED, Database, Part, listed
 from qmd.store.sqlite.field_rows import FieldWriter, forget
@@ -16,6 +18,9 @@ from qmd.store.sqlite.terms import COMMON_FROM, COMMON_SHARE
 from qmd.store.values import Applied, DocumentChange
 from qmd.text.tokens import indexed
 from qmd.types import Document, States
+
+if TYPE_CHECKING:
+    from qmd.text.layout import Placed
 
 _COLUMNS = "d.id, c.name, d.path, d.title, t.hash, d.size, d.mtime_ns, d.author, d.date"
 _FROM = "documents d JOIN collections c ON c.id = d.collection_id JOIN contents t ON t.id = d.content_id"
@@ -33,6 +38,7 @@ class Documents(Part, base.Documents):
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
+        self._placer = layouts.Placer()
         #: The rest of the last batch: its place among the transactions, and a writer for the next one.
         self._left: tuple[object, FieldWriter] | None = None
 
@@ -61,12 +67,13 @@ class Documents(Part, base.Documents):
             )
             for item in changed
         ]
+        laid_out = layouts.packed((item.source.hash, item.source.text) for item in changed)
         left, self._left = self._left, None  # a batch that fails leaves nothing
         with self._database.transaction() as db:
             *place, number = point = self._database.point()
             fields = left[1] if left and left[0] == (*place, number - 1) else FieldWriter(db)
             writer = _Writer(db, collection_id(self._database, collection), fields)
-            writer.put(changed, forms)
+            writer.put(changed, forms, laid_out)
             writer.remove(removed)
             writer.relink()
             if wait:
@@ -85,6 +92,7 @@ class Documents(Part, base.Documents):
             return drop_unused_texts(db)
 
     def refresh_statistics(self, force: bool = False) -> None:
+        layouts.fill(self._database)
         documents = self._database.value("SELECT count(*) FROM documents")
         counted = int(self._database.value("SELECT value FROM meta WHERE key = 'counted'") or 0)
         if not force and (documents < COMMON_FROM or abs(documents - counted) < _STALE_SHARE * documents):
@@ -116,6 +124,13 @@ class Documents(Part, base.Documents):
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
         query = f"SELECT d.id, t.text FROM {_FROM} WHERE d.id IN {LISTED}"
         return dict(self._database.rows(query, (listed(ids),)))
+
+    def placed(self, ids: Sequence[int], terms: Sequence[str] = ()) -> dict[int, Placed]:
+        with self._database.snapshot() as db:
+            return self._placer.placed(db, ids, terms)
+
+    def without_layouts(self) -> int:
+        return layouts.waiting(self._database)
 
     def find(self, collection: str, path: str) -> Document | None:
         return next(self._select("c.name = ? AND d.path = ?", (collection, path), 1), None)
@@ -189,7 +204,12 @@ class _Writer:
         last: int | None = db.execute("SELECT max(id) FROM documents WHERE id BETWEEN ? AND ?", ids).get
         self._next = (ids[0] if last is None else last) + 1
 
-    def put(self, items: Sequence[DocumentChange], forms: Iterable[tuple[str, str, str]]) -> None:
+    def put(
+        self,
+        items: Sequence[DocumentChange],
+        forms: Iterable[tuple[str, str, str]],
+        laid_out: Mapping[str, bytes],
+    ) -> None:
         """Store documents, each with another path, and keep the parts to be indexed for `index`.
 
         A few statements for all of them take half the time of a few for each.
@@ -197,6 +217,10 @@ class _Writer:
         from qmd.text.extraction import MARKDOWN, stored_fields  # searches start without it
 
         contents, new = self._contents(items)
+        new_layouts = [
+            (contents[digest], each) for digest, each in laid_out.items() if contents[digest] in new
+        ]
+        layouts.put(self._db, new_layouts)
         present = self._find([item.path for item in items])
         rows = []
         for item, form in zip(items, forms, strict=True):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 
 import apsw
@@ -24,6 +24,7 @@ from qmd.ranking import bm25
 from qmd.store import base
 from qmd.store.records import ALL_FIRST, POOL, POOL_FACTOR, longer_idf, longer_terms
 from qmd.store.sqlite.database import LISTED, Database, Part, listed
+from qmd.store.sqlite.layouts import of_documents
 from qmd.store.sqlite.scope_filter import (
     DocumentFilter,
     collection_ids,
@@ -32,7 +33,7 @@ from qmd.store.sqlite.scope_filter import (
     row_condition,
     with_ids,
 )
-from qmd.store.sqlite.scorer import Ranges, Scorer
+from qmd.store.sqlite.scorer import Places, Ranges, Scorer
 from qmd.store.sqlite.terms import (
     COMMON_FROM,
     COMMON_SHARE,
@@ -75,6 +76,7 @@ class Lexical(Part, base.Lexical):
         *,
         longer: bool = True,
         all_first: bool = False,
+        placed: int = 0,
     ) -> LexicalMatches:
         with self._database.snapshot() as db:
             scorer: Scorer | None = getattr(self._local, "scorer", None)
@@ -89,7 +91,9 @@ class Lexical(Part, base.Lexical):
                 return LexicalMatches((), 0.0, {})
             all_first = all_first or len(query.required) <= ALL_FIRST
             search = _Search(db, scorer, query, documents, limit, population, scope.without, count, all_first)
-            return search.run(longer)
+            scorer.places = {} if placed else None
+            found = search.run(longer)
+            return _placed(db, query, found, placed, scorer.places) if scorer.places else found
 
     def matching(self, query: LexicalQuery, scope: Scope, limit: int | None = None) -> list[int]:
         with self._database.snapshot() as db:
@@ -135,6 +139,22 @@ class Lexical(Part, base.Lexical):
                 for term in found
             }
             return {term: count for term, count in counts.items() if count}
+
+
+def _placed(
+    db: apsw.Connection, query: LexicalQuery, found: LexicalMatches, count: int, places: Mapping[int, Places]
+) -> LexicalMatches:
+    """Return matches of which the first know what their best place lacks, as far as they have layouts."""
+    total = sum(found.idf[term.tokens] for term in query.required)
+    first = [match for match in found.matches[:count] if match.document in places]
+    layouts = of_documents(db, [match.document for match in first]) if total else {}
+    scattered = {
+        document: bm25.scattered(places[document], layout.first_terms()) / total
+        for document, layout in layouts.items()
+        if len(layout.terms) > bm25.SEVERAL
+    }
+    matches = tuple(match._replace(scattered=scattered.get(match.document, 0.0)) for match in found.matches)
+    return replace(found, matches=matches)
 
 
 class _Search(Struct):

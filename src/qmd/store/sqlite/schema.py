@@ -213,6 +213,16 @@ CREATE INDEX links_name ON links(name, document_id) WHERE name <> '';
 """
 
 
+#: What the searches of long texts need of each (see text.layout), and a note that the texts of the file have
+#: none yet.
+_LAYOUTS = """
+CREATE TABLE IF NOT EXISTS layouts (
+  content_id INTEGER PRIMARY KEY REFERENCES contents(id) ON DELETE CASCADE,
+  layout BLOB NOT NULL
+);
+INSERT OR REPLACE INTO meta SELECT 'without layouts', '' WHERE EXISTS (SELECT 1 FROM contents);
+"""
+
 #: The function without which no document can be written. SQLite shows its name to processes of versions that
 #: do not compare the format before they write: they would write on in the old form.
 _WRITER = "restart_qmd_because_a_newer_version_has_brought_this_index_up_to_date"
@@ -239,6 +249,7 @@ def _renew(db: apsw.Connection) -> None:
         from qmd.store.sqlite.titles import renew  # a new index has nothing to renew, and starts without it
 
         renew(db)
+    db.execute(_LAYOUTS)
     db.execute(_GUARDS)
 
 
@@ -246,14 +257,16 @@ def _renew(db: apsw.Connection) -> None:
 MIGRATIONS: tuple[Callable[[apsw.Connection], object], ...] = (
     lambda db: db.execute(_COUNTS),
     lambda db: db.execute(_NAMED_LINKS),
-    lambda db: None,  # the titles, which the next step renews too
+    lambda db: None,  # the titles, which the last step renews too
+    lambda db: None,
     _renew,
 )
 #: The version of `_TABLES`. No earlier one was released.
 FIRST_VERSION = 9
 VERSION = FIRST_VERSION + len(MIGRATIONS)
-#: Files from this version on have the tables of `VERSION`, so they can be read as they are.
+#: Files from this version on can be read as they are: they have the tables of `VERSION`, but for layouts.
 READABLE_FROM = 11
+WITH_LAYOUTS = 14
 
 
 def migrate_to(db: apsw.Connection, version: int) -> None:

@@ -12,6 +12,10 @@ from qmd.store.sqlite.database import LISTED, Cache, listed
 
 #: Ranges of rows, both ends included.
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
+#: The idf of the terms that a text has, and their places among its terms.
+Places: TypeAlias = list[tuple[float, list[int]]]
+#: A text of fewer terms has hardly more than one place.
+_LONG = 300
 
 
 class Scorer:
@@ -22,6 +26,7 @@ class Scorer:
         terms: The idf of each term, and the number and width of its phrases, for `qmd_bm25`.
         bound: The highest possible score.
         phrase_idf: The idf of each phrase, for `qmd_rank`.
+        places: The terms of each long text that was scored, if they are asked for.
     """
 
     def __init__(self, db: apsw.Connection) -> None:
@@ -30,6 +35,7 @@ class Scorer:
         self.terms: Sequence[tuple[float, Sequence[tuple[int, int]]]] = ()
         self.bound = 0.0
         self.phrase_idf: Sequence[float] = ()
+        self.places: dict[int, Places] | None = None
         self._totals = Cache()
         db.register_fts5_function("qmd_bm25", self._score_row)
         db.register_fts5_function("qmd_rank", self._rank_row)
@@ -73,12 +79,17 @@ class Scorer:
         title_weight, body_weight, path_weight = bm25.FIELD_WEIGHTS
         score = in_name = 0.0
         places: list[int] = []
+        in_text: Places | None = None
+        if self.places is not None and api.column_size(1) > _LONG:
+            in_text = self.places[api.rowid] = []
         for idf, forms in self.terms:
             frequency = 0.0
             before = len(places)
             for phrase, width in forms:
                 titles, bodies, paths = api.phrase_locations(phrase)
                 frequency += body_weight * len(bodies)
+                if bodies and in_text is not None:
+                    in_text.append((idf, bodies))
                 if paths:
                     frequency += path_weight * len(paths)
                 if titles:

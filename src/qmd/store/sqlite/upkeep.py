@@ -8,7 +8,7 @@ from collections.abc import Callable
 import apsw
 
 from qmd.store import base
-from qmd.store.sqlite import integrity, postings, titles
+from qmd.store.sqlite import integrity, layouts, postings, titles
 from qmd.store.sqlite.blocks import Audit, audit, rebuild
 from qmd.store.sqlite.database import Part
 from qmd.store.sqlite.documents import drop_documents, drop_unused_texts
@@ -62,13 +62,19 @@ class Upkeep(Part, base.Upkeep):
             self._database.compact()
 
     def _index_again(self, on_step: OnStep) -> None:
-        """Index the words of all documents again, if those in the full-text index are others."""
+        """Index the words of all documents again, and lay out texts again, if what is stored is of others."""
         with self._database.snapshot() as db:
             differ = postings.differ(db, on_step)
+            wrong = layouts.count_wrong(db)
         if differ:
             on_step("Indexing the words again")
             with self._database.transaction() as db:
                 titles.renew(db, everything=True)
+        if wrong:
+            on_step("Looking for places again")
+            with self._database.transaction() as db:
+                layouts.drop_wrong(db)
+            layouts.fill(self._database)
 
     def faults(self, on_step: OnStep) -> list[Fault]:
         with self._database.snapshot() as db:

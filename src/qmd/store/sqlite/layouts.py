@@ -1,0 +1,159 @@
+"""The layouts of long texts: a row beside each, written with it.
+
+An index of a former version has none. `fill` makes them of the stored texts, in batches, and is continued by
+the next writer if it is interrupted; until then searches lay out a text when they show it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import apsw
+from msgspec import MsgspecError
+
+from qmd.store.sqlite.database import LISTED, Database, listed
+from qmd.store.sqlite.schema import WITH_LAYOUTS
+from qmd.store.sqlite.terms import phrase
+
+if TYPE_CHECKING:
+    from qmd.text.layout import Layout, Placed
+
+#: Only texts of more bytes have a layout: others are hardly longer than a snippet.
+LONG = 2_000
+
+#: The key in the table `meta` as long as a text may be without its layout.
+_WAITING = "without layouts"
+#: Texts in one transaction of `fill`: searches and other writers go on between two.
+_BATCH = 200
+#: The column of texts.
+_BODY = 1
+_MISSING = f"FROM contents WHERE bytes > {LONG} AND id NOT IN (SELECT content_id FROM layouts)"
+
+
+class Placer(threading.local):
+    """Reads layouts, and the places of terms from the full-text index, by the connection of a thread."""
+
+    def __init__(self) -> None:
+        self._db: apsw.Connection | None = None
+        self._found: list[Sequence[int]] = []
+
+    def placed(self, db: apsw.Connection, ids: Sequence[int], terms: Sequence[str]) -> dict[int, Placed]:
+        """Return the layouts of documents that have one, with the places of terms if there are any."""
+        from qmd.text.layout import Placed  # an update of short texts starts without it
+
+        layouts = of_documents(db, ids)
+        if not terms:
+            return {document: Placed(layout) for document, layout in layouts.items()}
+        if self._db is not db:
+            self._db = db
+            db.register_fts5_function("qmd_places", self._row)
+        # Each document by itself: FTS5 goes to its row at once, and reads no others.
+        query = (
+            "SELECT qmd_places(documents_fts) FROM documents_fts WHERE documents_fts MATCH ? AND rowid = ?"
+        )
+        match = " OR ".join(phrase((term,)) for term in terms)
+        placed: dict[int, Placed] = {}
+        for document, layout in layouts.items():
+            self._found = []
+            db.execute(query, (match, document)).fetchall()
+            placed[document] = Placed(layout, dict(zip(terms, self._found, strict=False)))
+        return placed
+
+    def _row(self, api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> None:
+        """Keep the places of all terms in the current row. Called by SQLite."""
+        self._found = [api.phrase_locations(number)[_BODY] for number in range(api.phrase_count)]
+
+
+def of_documents(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Layout]:
+    """Return the layouts of documents that have one, by id."""
+    if int(db.pragma("user_version")) < WITH_LAYOUTS:
+        return {}  # a process of an older version holds the index
+    from qmd.text.layout import unpack
+
+    rows = db.execute(
+        "SELECT d.id, l.layout FROM documents d JOIN layouts l ON l.content_id = d.content_id "
+        f"WHERE d.id IN {LISTED}",
+        (listed(ids),),
+    )
+    found: dict[int, Layout] = {}
+    for identity, packed in rows:
+        try:
+            found[identity] = unpack(packed)
+        except (MsgspecError, TypeError):  # it is damaged, and can be made again
+            continue
+    return found
+
+
+def packed(texts: Iterable[tuple[str, str]]) -> dict[str, bytes]:
+    """Return the layouts of those texts that are long, by hash, given (hash, text)."""
+    long = [each for each in texts if 4 * len(each[1]) > LONG and len(each[1].encode()) > LONG]
+    if not long:
+        return {}
+    from qmd.text.layout import lay_out_to_keep
+
+    return {digest: lay_out_to_keep(text) for digest, text in long}
+
+
+def put(db: apsw.Connection, rows: Sequence[tuple[int, bytes]]) -> None:
+    """Store layouts by the ids of their texts, inside a transaction."""
+    db.executemany("INSERT OR REPLACE INTO layouts VALUES (?, ?)", rows)
+
+
+def _wrong(db: apsw.Connection) -> list[int]:
+    """Return the ids of texts whose layouts cannot be theirs."""
+    rows = db.execute(
+        "SELECT l.content_id, l.layout, t.text FROM layouts l JOIN contents t ON t.id = l.content_id"
+    )
+    return [identity for identity, kept, text in rows if not _is_of(kept, text)]
+
+
+def _is_of(kept: object, text: str) -> bool:
+    from qmd.text.layout import unpack
+
+    try:
+        return isinstance(kept, bytes) and unpack(kept).fits(text)
+    except MsgspecError:
+        return False
+
+
+def count_wrong(db: apsw.Connection) -> int:
+    """Return the number of texts whose layouts cannot be theirs."""
+    return len(_wrong(db))
+
+
+def drop_wrong(db: apsw.Connection) -> None:
+    """Drop the layouts that cannot be those of their texts, inside a transaction; `fill` makes them again."""
+    db.execute(f"DELETE FROM layouts WHERE content_id IN {LISTED}", (listed(_wrong(db)),))
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, '')", (_WAITING,))
+
+
+def waiting(database: Database) -> int:
+    """Return the number of long texts that have no layout yet."""
+    if not database.value("SELECT 1 FROM meta WHERE key = ?", (_WAITING,)):
+        return 0
+    return int(database.value(f"SELECT count(*) {_MISSING}"))
+
+
+def fill(database: Database) -> None:
+    """Make the layouts that are missing."""
+    while database.value("SELECT 1 FROM meta WHERE key = ?", (_WAITING,)):
+        ids = [row[0] for row in database.rows(f"SELECT id {_MISSING} LIMIT {_BATCH}")]
+        texts = database.rows(f"SELECT id, hash, text FROM contents WHERE id IN {LISTED}", (listed(ids),))
+        known = {digest: (identity, text) for identity, digest, text in texts}
+        made = packed((digest, text) for digest, (_, text) in known.items())
+        with database.transaction() as db:
+            present = {
+                row[0] for row in db.execute(f"SELECT id FROM contents WHERE id IN {LISTED}", (listed(ids),))
+            }
+            put(
+                db,
+                [
+                    (identity, made.get(digest, b""))
+                    for digest, (identity, _) in known.items()
+                    if identity in present
+                ],
+            )
+            if not ids:
+                db.execute("DELETE FROM meta WHERE key = ?", (_WAITING,))
