@@ -126,8 +126,8 @@ class LinkTargets(Struct):
         for path, aliases in documents:
             if wanted is not None and not aliases and _is_plain(path):
                 # Most documents of a large collection are left out here, without more work.
-                name = path[path.rfind("/") + 1 :]
-                if name.lower() not in wanted:
+                name = path[path.rfind("/") + 1 :].lower()
+                if name not in wanted and name.rpartition(".")[0] not in wanted:
                     continue
             spellings = {fold(path), fold(page_name(path))}
             named = {name for each in spellings for name in _with_and_without(each.rpartition("/")[2])}

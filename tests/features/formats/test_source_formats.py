@@ -43,6 +43,46 @@ def test_headings_of_text_formats_are_sections(index: qmd.Index, notes: Notes) -
     assert index.search("[author:Ann]").hits[0].path == "a.rst"
 
 
+def test_links_of_text_formats_lead_to_their_documents(index: qmd.Index, notes: Notes) -> None:
+    long = "https://example.com/a"
+    files = {
+        "a.org": f"* A\n[[file:b.org::*B][x]] [[id:5f-1][y]] [[*A]] [[{long}][z]] [[doi:10.1][d]]\n",
+        "b.org": ":PROPERTIES:\n:ID: 5f-1\n:END:\n* B\n",
+        "doc/c.rst": "Ccc\n===\n\n:doc:`sub/d` :doc:`Text </doc/sub/d>` `e <../e.html>`_ `f`_ "
+        f"{long}.\n\n.. _f: ../e.html\n\n.. toctree::\n   :maxdepth: 2\n\n   sub/d\n   E <../e>\n\n"
+        "after it\n",
+        "doc/sub/d.rst": "Ddd\n===\n",
+        "e.rst": "Eee\n===\n",
+        "modules/one/pages/g.adoc": "= G\n\nxref:two:h.adoc#x[H] xref:c:two:h.adoc[] <<h2.adoc#y,Y>> "
+        "<<here>> xref:g[]"
+        f"\n\ninclude::two:partial$part.adoc[]\n\n{long}[text]\n\n----\nxref:no.adoc[]\n----\n",
+        "modules/one/pages/h2.adoc": "= H2\n",
+        "modules/two/pages/h.adoc": "= H\n",
+        "modules/two/partials/part.adoc": "part\n",
+        "i.md": '# I\n\n<a href="e.html">x</a> <a href="doc/sub/d.rst">y</a> <a href="https://x.y/z.md">z</a>\n',
+    }
+    index.add_collection(str(notes(files)), "notes", formats=["all"])
+    found = {
+        name: [
+            link.to.removeprefix("notes/") if link.to else link.kind for link in index.links(f"notes/{name}")
+        ]
+        for name in files
+    }
+    two = ["modules/two/pages/h.adoc"] * 2
+    assert {name: links for name, links in found.items() if links} == {
+        "a.org": ["b.org", "b.org", "a.org", "url", "url"],
+        "doc/c.rst": ["doc/sub/d.rst", "doc/sub/d.rst", "e.rst", "url", "e.rst", "doc/sub/d.rst", "e.rst"],
+        "modules/one/pages/g.adoc": [
+            *two,
+            "modules/one/pages/h2.adoc",
+            "modules/two/partials/part.adoc",
+            "url",
+        ],
+        "i.md": ["e.rst"],
+    }
+    assert [link.file for link in index.backlinks("notes/b.org")] == ["notes/a.org"] * 2
+
+
 def test_notebook_cells_are_anchors(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({"a.ipynb": json.dumps(NOTEBOOK)})), formats=["notebook"])
     assert found(index, "ibis") == ("a.ipynb", Anchor(12, "cell", 3))

@@ -6,12 +6,13 @@ import re
 
 from qmd.sources.formats.base import RawFile
 from qmd.sources.formats.writing import with_headings
+from qmd.text.links import MAX_LINKS
 from qmd.text.outline import heading_text
 from qmd.text.properties import is_dated
 from qmd.types import Extracted, Link
 
 name = "org"
-version = 2
+version = 3
 media_type = "text/markdown"
 
 _HEADLINE = re.compile(r"(\*++)[ \t]++(\S.*+)")
@@ -23,7 +24,7 @@ _PROPERTY = re.compile(r"[ \t]*:([\w-]{1,60}):[ \t]+(\S.*)")
 _PLANNING = re.compile(r"\b(SCHEDULED|DEADLINE|CLOSED):[ \t]*[<\[](\d{4}-\d{2}-\d{2})")
 _LINK = re.compile(r"\[\[([^\[\]]+)\](?:\[([^\[\]]*)\])?\]")
 _BLOCK = re.compile(r"[ \t]*#\+(begin|end)_(\w+)[ \t]*([\w+-]*)", re.I)
-_WEB = ("http://", "https://", "mailto:")
+_SCHEME = re.compile(r"(?!file:|id:)[A-Za-z][\w+.-]{1,30}:")
 
 
 def extract(file: RawFile) -> Extracted:
@@ -68,15 +69,23 @@ def extract(file: RawFile) -> Extracted:
             for kind, date in _PLANNING.findall(line):
                 fields.setdefault(kind.lower(), []).append(date)
         for target, text in _LINK.findall(line):
-            web = target.startswith(_WEB)
-            bare = target if web else target.removeprefix("file:").partition("::")[0]
-            links.append(Link(bare, text, at + 1, "url" if web else "wikilink"))
+            links.append(_link(target, text, at + 1))
     return Extracted(
         with_headings(lines, headings),
         title or first,
         {name: tuple(values) for name, values in fields.items()},
-        tuple(links),
+        tuple(links[:MAX_LINKS]),
     )
+
+
+def _link(target: str, text: str, line: int) -> Link:
+    """Return a link to a file, to the note with an id, to a place in the same file, or to a URL."""
+    if _SCHEME.match(target):
+        return Link(target, text, line, "url")
+    bare = target.removeprefix("file:").removeprefix("id:").partition("::")[0]
+    if target == bare and not {"/", "."} & {*target} and not target.startswith("#"):
+        bare = f"#{target.lstrip('*')}"
+    return Link(bare, text, line, "wikilink")
 
 
 def _keyword(name: str, value: str, fields: dict[str, list[str]]) -> str:

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
+from itertools import islice
 
 from qmd.sources.formats.base import RawFile
 from qmd.sources.formats.writing import first_title, with_headings
-from qmd.types import Extracted
+from qmd.text.links import AFTER_URL, MAX_LINKS
+from qmd.types import Extracted, Link, LinkKind
 
 name = "rst"
-version = 2
+version = 3
 media_type = "text/markdown"
 
 _UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*\Z")
 _FIELD = re.compile(r":([A-Za-z][\w -]{0,40}):[ \t]+(\S.*)")
+#: Links in a line: `:doc:`text <a>``, `` `text <a>`_ ``, `.. _name: a`, `.. include:: a`, `https://a.b`.
+_LINK = re.compile(
+    r":doc:`(?:(?P<shown>[^`<>]{0,500}+)<)?(?P<doc>[^`<>]{1,500}+)>?`"
+    r"|`(?P<text>[^`<>]{0,500}+)<(?P<target>[^`<>\s]{1,1000}+)>`_"
+    r"|^[ \t]*\.\.[ \t]+(?:_[^:\n]{1,300}:|(?P<part>include::))[ \t]+(?P<named>\S{1,1000}+)"
+    r"|(?P<url>https?://[^\s<>\"'`]{1,1000}+)"
+)
+_TOCTREE = re.compile(r"([ \t]*)\.\.[ \t]+toctree::")
+#: An entry of a table of contents: `a`, or `Title <a>`.
+_ENTRY = re.compile(r"[ \t]+(?!:)(?:[^<>]{0,300}<)?([^\s<>*]{1,500}+)>?[ \t]*\Z")
 #: Fields with a meaning, by their name in a field list.
 _NAMES = {"author": "author", "authors": "author", "date": "date", "tags": "tag", "keywords": "tag"}
 
@@ -38,7 +51,32 @@ def extract(file: RawFile) -> Extracted:
             styles.append(style)
         headings[at - 1] = (styles.index(style) + 1, title.strip())
         empty |= {at, at - 2} if over else {at}
-    return Extracted(with_headings(lines, headings, empty), first_title(headings), _fields(lines))
+    links = tuple(islice(_links(lines), MAX_LINKS))
+    return Extracted(with_headings(lines, headings, empty), first_title(headings), _fields(lines), links)
+
+
+def _links(lines: list[str]) -> Iterator[Link]:
+    """Yield the links of a text, and the entries of its tables of contents."""
+    indent: int | None = None  # of a table of contents
+    for at, line in enumerate(lines, 1):
+        if start := _TOCTREE.match(line):
+            indent = len(start[1])
+        elif indent is not None and line.strip():
+            if len(line) - len(line.lstrip()) <= indent:
+                indent = None
+            elif entry := _ENTRY.match(line):
+                yield _link(entry[1], "", at)
+                continue
+        for match in _LINK.finditer(line):
+            if match["url"]:
+                yield _link(match["url"].rstrip(AFTER_URL), "", at)
+            elif not (target := match["doc"] or match["target"] or match["named"]).endswith("_"):
+                text = (match["shown"] or match["text"] or "").strip()
+                yield _link(target.strip(), text, at, "embed" if match["part"] else "markdown")
+
+
+def _link(target: str, text: str, line: int, kind: LinkKind = "markdown") -> Link:
+    return Link(target, text, line, "url" if "://" in target or target.startswith("mailto:") else kind)
 
 
 def _fields(lines: list[str]) -> dict[str, tuple[str, ...]]:
