@@ -11,7 +11,8 @@ is only a name and the query has words as well: `[draft] of the plan`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, get_args
 
@@ -37,6 +38,7 @@ from qmd.text.predicates import (
 from qmd.text.regex import lazy
 from qmd.text.similar import did_you_mean
 from qmd.text.values import Value, fold
+from qmd.types.lists import ValueCount
 from qmd.types.states import STATE_NAMES
 
 #: Says which states there are.
@@ -92,6 +94,18 @@ def path_is(value: str) -> Predicate:
     return Comparison("path", "glob" if _GLOB.search(path) else "prefix", path)
 
 
+def folder_counts(paths: Iterable[ValueCount]) -> list[ValueCount]:
+    """Return the folders of paths as `path:` takes them, with all documents below, most frequent first."""
+    counts: Counter[str] = Counter()
+    for each in paths:
+        path = str(each.value)
+        end = path.find("/")
+        while end >= 0:
+            counts[path[: end + 1]] += each.documents
+            end = path.find("/", end + 1)
+    return [ValueCount(*each) for each in sorted(counts.items(), key=lambda each: (-each[1], each[0]))]
+
+
 def author_is(value: str) -> Predicate:
     """Return a filter on the author: a word of a name, or a whole name, in quotes or of several words."""
     name = value.strip('"').strip()
@@ -114,7 +128,7 @@ def ext_is(value: str) -> Predicate | None:
 
 
 #: Keys in a query, and the filter for a value; None leaves it in the text.
-_KEYS: Mapping[str, Callable[[str], Predicate | None]] = {
+KEYS: Mapping[str, Callable[[str], Predicate | None]] = {
     "tag": tag_is,
     "path": path_is,
     "author": author_is,
@@ -189,7 +203,7 @@ def scan(text: str) -> tuple[tuple[Typed, ...], tuple[str, str, str] | None]:
             found.append(typed)
         elif wrong is None:
             key, value = (match["key"] or "").lower(), (match["value"] or "").strip('"').strip()
-            if _KEYS.get(key) in (on, since, until) and value:
+            if KEYS.get(key) in (on, since, until) and value:
                 wrong = key, value, match[0]
     return tuple(found), wrong
 
@@ -216,7 +230,7 @@ def refuse_wrong_date(wrong_date: tuple[str, str, str] | None) -> None:
 
 
 def _typed(match: re.Match[str]) -> Typed | None:
-    make, value = _KEYS.get((match["key"] or "").lower()), (match["value"] or "").strip()
+    make, value = KEYS.get((match["key"] or "").lower()), (match["value"] or "").strip()
     if make is not author_is:  # for which quotes matter
         value = value.strip('"').strip()
     stated = _CONDITION.fullmatch(match["condition"] or "")

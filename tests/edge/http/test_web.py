@@ -86,7 +86,9 @@ def test_session_ends_with_its_key(keyed: tuple[User, Server, dict[str, str]]) -
 def test_limited_key_sees_nothing_of_other_collections(keyed: tuple[User, Server, dict[str, str]]) -> None:
     _, server, keys = keyed
     cookie = sign_in(server, keys["limited"])
-    for path in ("/", "/?q=kestrel&mode=words&scores=1", "/?q=kestrel&mode=both", "/upkeep", "/upkeep/job"):
+    pages = ("/", "/?q=kestrel&mode=words&scores=1", "/?q=kestrel&mode=both", "/upkeep", "/upkeep/job")
+    completed = [f"/complete?q={key}" for key in ("tag:", "author:", "path:", "[collection:", "after:", "[")]
+    for path in (*pages, *completed):
         assert "closed" not in page(server, path, cookie=cookie), path
     assert "Is a document missing" not in page(server, "/?q=kestrel", cookie=cookie)
     for path in ("/read/closed/closed.md", "/file/closed/picture.png"):

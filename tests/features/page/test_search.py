@@ -11,6 +11,7 @@ import pytest
 from qmd.features.page.filters import FACETS, chips, facet, filter_for
 from qmd.features.page.messages import CHINESE, ENGINE, choose
 from qmd.features.page.search import plain_snippet
+from qmd.text.filters import folder_counts
 from qmd.text.query import as_prose, as_typed
 from qmd.text.question import Question
 from qmd.types import ValueCount
@@ -91,6 +92,16 @@ def test_facet_value_in_use_links_to_the_query_without_it() -> None:
     assert [(value.text, value.query, value.chosen) for value in made.values] == [
         ("a", "word", True),
         ("b", "word tag:a tag:b", False),
+    ]
+
+
+def test_facet_of_paths_is_a_tree_of_folders() -> None:
+    paths = folder_counts([ValueCount(path, 1) for path in ("a.md", "b/c/d.md", "b/e.md", "f/g.md")])
+    made = facet("path", paths, "word", ())
+    assert [(value.text, value.documents, value.level, value.query) for value in made.values] == [
+        ("b/", 2, 0, "word path:b/"),
+        ("c/", 1, 1, "word path:b/c/"),
+        ("f/", 1, 0, "word path:f/"),
     ]
 
 

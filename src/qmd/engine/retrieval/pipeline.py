@@ -27,6 +27,7 @@ from qmd.engine.retrieval.search import Plan, Search
 from qmd.ranking import fusion
 from qmd.ranking.calibration import FIELD, calibrate, doubts
 from qmd.store.base import Store
+from qmd.text.filters import folder_counts
 from qmd.text.predicates import field_name
 from qmd.text.query import foreign_operators
 from qmd.text.question import Question
@@ -309,10 +310,12 @@ def _facets(
         documents = [item.document for item in ranked]
         reason = f"counted among the {len(documents)} candidates, not all documents"
         search.stages.append(Stage("facets", "ran", reason))
-    facets = {
-        name: tuple(store.fields.facet(documents, field_name(name), FACET_VALUES))
-        for name in search.request.facets
-    }
+    facets: dict[str, tuple[ValueCount, ...]] = {}
+    for name in search.request.facets:
+        # No two documents have the same path, so its folders are counted.
+        limit = ALL if field_name(name) == "path" else FACET_VALUES
+        counts = store.fields.facet(documents, field_name(name), limit)
+        facets[name] = tuple(folder_counts(counts)[:FACET_VALUES] if limit == ALL else counts)
     # A field of this name that documents have themselves takes precedence.
     if states is not None and facets.get("state") == ():
         facets["state"] = states.counts(documents)

@@ -27,6 +27,7 @@ from qmd.errors import (
     VectorIndexMissingError,
 )
 from qmd.features.page import document, pages, search, upkeep
+from qmd.features.page.completion import complete
 from qmd.features.page.filters import chips
 from qmd.features.page.forms import Form, check_origin, one, read_form
 from qmd.features.page.jobs import Job, Jobs
@@ -48,7 +49,7 @@ class _DocumentConvertor(PathConvertor):
 register_url_convertor("document", _DocumentConvertor())
 
 Answer = TypeVar("Answer")
-_PAGES = ("read", "similar", "file", "why", "upkeep", "help", "sign-in", "sign-out", "assets")
+_PAGES = ("complete", "read", "similar", "file", "why", "upkeep", "help", "sign-in", "sign-out", "assets")
 _PUBLIC = ("sign-in", "assets")
 #: Documents and tags of the home page.
 _RECENT, _TAGS = 8, 40
@@ -69,6 +70,7 @@ class Web:
             Route(path, self._answering(handler), methods=methods)
             for path, handler, methods in (
                 ("/", self._search, ["GET"]),
+                ("/complete", self._complete, ["GET"]),
                 ("/read/{file:document}", self._read, ["GET", "POST"]),
                 ("/similar/{file:document}", self._similar, ["GET"]),
                 ("/file/{file:document}", self._file, ["GET"]),
@@ -176,6 +178,11 @@ class Web:
             chips=results.chips if results else chips(Question.read(asked.query)),
             href=lambda **changes: f"/?{urlencode(asked.parameters(**changes))}",
         )
+
+    async def _complete(self, request: Request) -> Response:
+        query = request.query_params.get("q", "").replace("\0", " ")[:10_000]
+        found = await self._call(request, lambda index, _: complete(index, query))
+        return self._page(request, "_completions.html", found=found)
 
     async def _home(self, request: Request) -> Response:
         view = await self._call(request, lambda index, _: browse(index, recent=_RECENT, tags=_TAGS))

@@ -14,7 +14,19 @@ from qmd.text.values import shown
 from qmd.types import ValueCount
 
 #: Fields that are counted beside the results, with the titles of their lists.
-FACETS = {"collection": "Collection", "tag": "Tag", "author": "Author", "year": "Year", "format": "Format"}
+FACETS = {
+    "collection": "Collection",
+    "path": "Folder",
+    "tag": "Tag",
+    "author": "Author",
+    "year": "Year",
+    "lang": "Language",
+    "format": "Format",
+}
+#: The most values of a facet that are shown.
+FACET_VALUES = 8
+#: Fields whose filters have a short form.
+_SHORT = ("tag", "author", "path", "state", "ext")
 _PLAIN = re.compile(r'(?!\*\Z)[^\s",\[\]:<>=!~]+')
 
 
@@ -27,12 +39,16 @@ class Chip(Struct, frozen=True):
 
 
 class Value(Struct, frozen=True):
-    """A value of a facet with its count. `query` is the query with its filter, or without it if `chosen`."""
+    """A value of a facet with its count. `query` is the query with its filter, or without it if `chosen`.
+
+    `level` is the number of the values above it that are shown too, which it is in.
+    """
 
     text: str
     documents: int
     query: str
     chosen: bool
+    level: int = 0
 
 
 class Facet(Struct, frozen=True):
@@ -55,17 +71,25 @@ def chips(question: Question) -> list[Chip]:
 def facet(name: str, counts: Sequence[ValueCount], query: str, chips: Sequence[Chip]) -> Facet:
     """Return a facet. Each value leads to the query with or without its filter, which may be a chip."""
     typed = {chip.written.casefold(): chip.without for chip in chips}
-    values = []
-    for count in counts:
+    values: list[Value] = []
+    above: list[str] = []
+    shown_first = counts[:FACET_VALUES]
+    if name == "path":
+        # A folder comes before those in it, whose names stand below.
+        shown_first = sorted(shown_first, key=lambda count: str(count.value))
+    for count in shown_first:
         text = shown(count.value)
         if not text:
             continue
         written = filter_for(name, text)
         without = typed.get(written.casefold())
-        with_it = f"{query} {written}".strip()
-        values.append(
-            Value(text, count.documents, with_it if without is None else without, without is not None)
-        )
+        changed = f"{query} {written}".strip() if without is None else without
+        if name == "path":
+            above = [folder for folder in above if text.startswith(folder)]
+        label = text.removeprefix(above[-1]) if above else text
+        values.append(Value(label, count.documents, changed, without is not None, len(above)))
+        if name == "path":
+            above.append(text)
     return Facet(name, FACETS[name], tuple(values))
 
 
@@ -74,7 +98,7 @@ def filter_for(name: str, value: str) -> str:
     if name == "year":
         return f"[date:{value}]"
     quoted = value if _PLAIN.fullmatch(value) and name != "author" else '"' + value.replace('"', "") + '"'
-    return f"{name}:{quoted}" if name in ("tag", "author") else f"[{name}:{quoted}]"
+    return f"{name}:{quoted}" if name in _SHORT else f"[{name}:{quoted}]"
 
 
 def _days(predicate: Predicate) -> str:

@@ -15,6 +15,7 @@ from qmd.api import operations
 from qmd.engine.index import Index
 from qmd.engine.requests import DEFAULT_SCORES, SearchKind, SearchRequest, of_document
 from qmd.features.page.filters import FACETS, Chip, Facet, chips, facet
+from qmd.features.page.markdown import slug
 from qmd.features.page.pages import read_address, safe
 from qmd.features.page.rendered import Find, marked
 from qmd.features.page.syntax import BLOCK_ID
@@ -64,6 +65,7 @@ class Asked(Struct, frozen=True):
     mode: Mode | None = None
     sort: SortOrder = "relevance"
     limit: int = PAGE
+    offset: int = 0
     scores: bool = False
     typing: bool = False
 
@@ -75,6 +77,7 @@ class Asked(Struct, frozen=True):
             "mode": changed.mode or "",
             "sort": "date" if changed.sort == "date" else "",
             "n": str(changed.limit) if changed.limit != PAGE else "",
+            "from": str(changed.offset) if changed.offset else "",
             "scores": "1" if changed.scores else "",
         }
         return {name: value for name, value in given.items() if value}
@@ -96,6 +99,7 @@ class Result(Struct, frozen=True):
     title: Markup
     crumbs: tuple[str, ...]
     section: Markup
+    section_href: str  #: The address of the heading of the section
     date: str
     tags: tuple[str, ...]
     snippet: Markup
@@ -111,6 +115,7 @@ class Results(Struct, frozen=True):
 
     `notes` are the steps that did not run, and `found_by` names those that did.
     `mode` is that of the steps that ran: without vectors, a search by both is one by words.
+    `total` is the number of results on all pages, if it is known, and `more` whether others follow.
     `indexed_at` is the time of the index: later changes of files are not in the results. `chips` are the
     filters in the query.
     """
@@ -123,19 +128,24 @@ class Results(Struct, frozen=True):
     found_by: tuple[str, ...]
     notes: tuple[str, ...]
     more: bool
+    total: int | None
     indexed_at: str | None
     chips: tuple[Chip, ...] = ()
 
 
 def read_parameters(parameters: Mapping[str, str]) -> Asked:
     """Return the wishes in the parameters of an address. Wrong values count as not given."""
-    mode, number = parameters.get("mode", ""), parameters.get("n", "")
-    limit = int(number) if number.isascii() and number.isdigit() and len(number) < 5 else PAGE
+    mode = parameters.get("mode", "")
+    limit, offset = (
+        int(number) if number.isascii() and number.isdigit() and len(number) < 6 else default
+        for number, default in ((parameters.get("n", ""), PAGE), (parameters.get("from", ""), 0))
+    )
     return Asked(
         parameters.get("q", "").replace("\0", " ").strip()[:10_000],
         cast(Mode, mode) if mode in MODES else None,
         "date" if parameters.get("sort") == "date" else "relevance",
         min(max(limit, 1), MOST),
+        offset,
         parameters.get("scores") == "1",
         parameters.get("live") == "1",
     )
@@ -147,7 +157,8 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
     query = as_typed(asked.query) if asked.typing and mode != "meaning" else asked.query
     request = SearchRequest(
         query,
-        limit=asked.limit + 1,
+        limit=asked.limit,
+        offset=asked.offset,
         sort=asked.sort,
         explain=asked.scores,
         facets=tuple(FACETS) if facets else (),
@@ -163,7 +174,7 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
     ):
         # The filter at the end is not complete yet, so it does not take away what is shown.
         return run(index, replace(asked, query=typed[-1].without), cancelled, facets=facets)
-    hits = response.hits[: asked.limit]
+    hits = response.hits
     fields = index.fields_of([hit.file for hit in hits])
     find = highlighter(question if query == asked.query else Question.read(query).among(question.unknown))
     results = tuple(_result(hit, asked, fields.get(hit.file, {}), find) for hit in hits)
@@ -177,7 +188,8 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
         tuple(facet(name, counts, asked.query, typed) for name, counts in response.facets.items() if counts),
         tuple(_found_by(response, mode)),
         tuple(_notes(response, silent=() if facets else ("answer",))),
-        len(response.hits) > asked.limit,
+        response.more,
+        response.total,
         indexed_at,
         tuple(typed),
     )
@@ -211,6 +223,7 @@ def _result(hit: Hit, asked: Asked, fields: Mapping[str, tuple[Any, ...]], find:
         title=safe(marked(plain(hit.title), find)),
         crumbs=tuple(visible(part) for part in place.split("/")),
         section=safe(marked(plain(section), find)),
+        section_href=read_address(hit.file, q=asked.query) + f"#{slug(section.rpartition(' › ')[2])}",
         date=hit.date[:10],
         tags=tuple(visible(str(tag)) for tag in fields.get("tag", ())[:_MAX_TAGS]),
         snippet=safe(

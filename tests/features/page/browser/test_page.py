@@ -153,6 +153,54 @@ def test_facets_and_chips_become_typed_filters(open_page: OpenPage) -> None:
     expect(page.get_by_text("Did you mean [status:draft]?")).to_be_visible()
 
 
+def test_filters_are_completed_by_keyboard(open_page: OpenPage) -> None:
+    page = open_page("/")
+    box, offered = page.locator("#q"), page.locator("#completions li")
+    page.keyboard.press("ArrowDown")
+    expect(offered.first).to_have_text("tag:")
+    expect(box).to_have_attribute("aria-controls", "completions")
+    page.keyboard.type("backup statu")
+    expect(offered).to_have_count(0)
+    page.keyboard.type("s:d")
+    expect(offered).to_have_text(["[status:draft] 1"])
+    page.keyboard.press("ArrowDown")
+    assert box.get_attribute("aria-activedescendant") == offered.get_attribute("id")
+    page.keyboard.press("Enter")
+    expect(box).to_have_value("backup [status:draft] ")
+    expect(page.locator("#hits .title")).to_have_text(["The guide"])
+    for typed, completed in (
+        ("path:s", "path:sub/"),
+        ("-tag:ops", "-tag:work/ops"),
+        ("[col", "[collection:"),
+        ("[collection:wi", "[collection:wiki]"),
+        ("after:2024", "after:2024"),
+        ('author:"a', 'author:"Ann"'),
+    ):
+        box.fill(f"backup {typed}")
+        expect(offered.first).to_contain_text(completed.lstrip("-"))
+        offered.first.click()
+        expect(box).to_have_value(re.compile(re.escape(f"backup {completed}") + " ?$"))
+    box.fill("tag:w")
+    expect(offered.first).to_be_visible()
+    assert Axe().run(page).response["violations"] == []
+    page.keyboard.press("Escape")
+    expect(offered).to_have_count(0)
+    expect(box).to_have_value("tag:w")
+
+
+def test_more_results_are_added_below(open_page: OpenPage) -> None:
+    page = open_page("/?q=backup&mode=words&n=2")
+    expect(page.locator(".count > span").first).to_contain_text("1 to 2 of ")
+    page.locator("#more").click()
+    expect(page.locator("#hits li")).to_have_count(4)
+    # The last one is hardly related.
+    expect(page.locator(".count > span").first).to_have_text("3 results")
+    expect(page.locator("#hits .less li")).to_have_count(1)
+    expect(page).to_have_url(re.compile("n=4"))
+    files = page.locator("#hits li > a").evaluate_all("links => links.map(link => link.dataset.file)")
+    assert len(set(files)) == 4
+
+
 def test_active_mode_is_marked(open_page: OpenPage) -> None:
     # Nothing has vectors here, so only words can be searched.
     page = open_page("/?q=backup&mode=both")
@@ -307,6 +355,7 @@ def test_related_documents_are_reached_without_script(open_page: OpenPage) -> No
         "/?q=backup&mode=words&scores=1",
         "/?q=nothing-like-it&mode=words",
         "/read/wiki/guide.md?q=backup",
+        "/read/wiki/missing.md",
         "/similar/wiki/deploy.md",
         "/upkeep",
         "/why?q=backup&doc=deploy.md",

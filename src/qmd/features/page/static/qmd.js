@@ -93,8 +93,10 @@ function adopt(view, keepFacets) {
 function decorate() {
   active = -1;
   const list = $("#hits");
-  box?.setAttribute("aria-expanded", String(Boolean(list)));
-  box?.removeAttribute("aria-activedescendant");
+  if (!$("#completions")) {
+    box?.setAttribute("aria-expanded", String(Boolean(list)));
+    box?.removeAttribute("aria-activedescendant");
+  }
   if (wide.matches) $$(".fold").forEach((fold) => { fold.open = true; });
   if (!list) return;
   for (const each of $$(".hits", list)) {
@@ -112,6 +114,57 @@ function decorate() {
 function announce() {
   const count = $(".count > span")?.textContent ?? $("#list .notice")?.textContent ?? "";
   status.textContent = [count, $("#stage")?.textContent].filter(Boolean).join(", ");
+}
+
+// --- Completion of the filter at the end of the box
+
+const UNFINISHED = /(?:^|\s)-?(?:[\p{L}_][\w.-]*:("[^"]*|[^\s"]*)|\[[^\]]*)$/u;
+let completing = null;
+const completions = () => $$("#completions li");
+
+function complete(opened) {
+  completing?.abort();
+  if (!(opened || UNFINISHED.test(box.value)) || box.selectionStart < box.value.length) { fold(); return; }
+  completing = load(`/complete?${new URLSearchParams({ q: box.value })}`, (answer) => {
+    fold();
+    if (document.activeElement !== box || !$("#completions li", answer)) return;
+    $(".search").append(document.importNode($("#completions", answer), true));
+    box.setAttribute("aria-controls", "completions");
+    box.setAttribute("aria-expanded", "true");
+    status.textContent = `${$("#completions").ariaLabel}: ${completions().length}`;
+  }, fold);
+}
+
+function fold() {
+  if (!$("#completions")) return;
+  $("#completions").remove();
+  box.setAttribute("aria-controls", "main");
+  box.setAttribute("aria-expanded", String(Boolean($("#hits"))));
+  box.removeAttribute("aria-activedescendant");
+}
+
+function take(item) {
+  box.value = item.dataset.query;
+  box.focus();
+  box.dispatchEvent(new InputEvent("input"));
+}
+
+// Returns whether the key was for the list of completions.
+function completionKeys(event) {
+  const all = completions(), at = all.findIndex((item) => item.ariaSelected === "true");
+  if (!all.length) {
+    if (event.key !== "ArrowDown" || box.value) return false;
+    complete(true);
+  } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+    const next = (at + (event.key === "ArrowDown" ? 1 : at < 0 ? 0 : -1) + all.length) % all.length;
+    all.forEach((item, place) => item.setAttribute("aria-selected", String(place === next)));
+    box.setAttribute("aria-activedescendant", all[next].id);
+    all[next].scrollIntoView({ block: "nearest" });
+  } else if (event.key === "Enter" && at >= 0) take(all[at]);
+  else if (event.key === "Tab" && at >= 0 && !event.shiftKey) take(all[at]);
+  else if (event.key === "Escape") { completing?.abort(); fold(); }
+  else return false;
+  return true;
 }
 
 function type() {
@@ -196,6 +249,31 @@ function hold(view) {
   $("#list > .after").prepend(button);
 }
 
+// Add the results that follow. The address then has them all, so that going back shows them.
+function more(link) {
+  load(`${link.href}&part=all`, (answer) => {
+    const before = options().length, less = $("#hits .less"), number = /[\d,.]+/;
+    const items = (selector) => $$(selector, answer).map((item) => document.importNode(item, true));
+    (less ? $(".hits", less) : $("#hits > .hits")).append(...items(less ? ".hits > li" : "#hits > .hits > li"));
+    if (!less && $(".less", answer)) $("#hits").append(document.importNode($(".less", answer), true));
+    if (less) less.firstElementChild.textContent = less.firstElementChild.textContent.replace(number, $$("li", less).length);
+    else {
+      const count = $(".count > span", answer).textContent;
+      $(".count > span").textContent = $(".less", answer) ? count : count.replace(number, "1");
+    }
+    const next = $("#more", answer);
+    if (next) link.href = next.href;
+    else link.remove();
+    decorate();
+    const shown = new URL(location);
+    shown.searchParams.set("n", options().length);
+    shown.searchParams.delete("from");
+    history.replaceState(null, "", shown);
+    options()[before]?.focus();
+    announce();
+  });
+}
+
 function choose(at) {
   const all = options();
   all[active]?.setAttribute("aria-selected", "false");
@@ -210,6 +288,7 @@ function choose(at) {
 
 function keys(event) {
   if (event.isComposing) return;
+  if (completionKeys(event)) { event.preventDefault(); return; }
   const all = options();
   if (event.key === "ArrowDown" && all.length) choose(active + 1);
   else if (event.key === "ArrowUp" && active >= 0) choose(active - 1);
@@ -412,7 +491,17 @@ document.addEventListener("click", async (event) => {
   } else if (event.target.closest("#help-link") && !event.ctrlKey && !event.metaKey) {
     event.preventDefault();
     help();
-  } else if (event.target.closest("#hits a")) leave();
+  } else if (event.target.closest("#more") && live && !event.ctrlKey && !event.metaKey) {
+    event.preventDefault();
+    more(event.target.closest("#more"));
+  } else if (event.target.closest("#hits a")) {
+    leave();
+    const section = event.target.closest("[data-href]");
+    if (!section) return;
+    event.preventDefault();
+    if (event.ctrlKey || event.metaKey) window.open(section.dataset.href, "_blank", "noopener");
+    else location.assign(section.dataset.href);
+  }
 });
 
 // Exchange a part of the page. A control in it that has the focus keeps it, or the part gets it.
@@ -443,6 +532,12 @@ if (box) {
   box.setAttribute("aria-controls", "main");
   box.setAttribute("aria-expanded", "false");
   box.addEventListener("keydown", keys);
+  box.addEventListener("input", (event) => { if (!event.isComposing) complete(); });
+  box.addEventListener("compositionend", () => complete());
+  box.addEventListener("blur", () => { completing?.abort(); fold(); });
+  // The box keeps the focus, so that the list stays until the click.
+  $(".search").addEventListener("pointerdown", (event) => { if (event.target.closest("#completions")) event.preventDefault(); });
+  $(".search").addEventListener("click", (event) => { const item = event.target.closest("#completions li"); if (item) take(item); });
   $(".search").addEventListener("submit", (event) => {
     const query = box.value.trim();
     remember(query);
