@@ -362,10 +362,12 @@ def test_related_documents_are_reached_without_script(open_page: OpenPage) -> No
         "/help",
     ],
 )
-def test_axe_finds_nothing(open_page: OpenPage, path: str, scheme: str) -> None:
+def test_axe_finds_nothing(browser: Browser, server: Server, path: str, scheme: str) -> None:
     # axe is a script, which the security policy of the page would refuse.
-    page = open_page(path, color_scheme=scheme, bypass_csp=True)
-    found = Axe().run(page, options=AXE).response["violations"]
+    with watched(browser, server, color_scheme=scheme, bypass_csp=True) as (context, _):
+        page = context.new_page()
+        page.goto(path)
+        found = Axe().run(page, options=AXE).response["violations"]
     assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
 
 
