@@ -223,6 +223,12 @@ def test_text_that_resembles_the_line_attribute_stays() -> None:
     assert ' data-lines="1 2"' in shown('a data-lines="1 2"', hit=1)
 
 
+def test_query_words_are_marked_across_tags() -> None:
+    html = shown("an un**believ**able Tele<wbr>fon, *not*here", "unbelievable telefon")
+    marked = "<mark>un</mark><strong><mark>believ</mark></strong><mark>able</mark>"
+    assert f"an {marked} <mark>Tele</mark><wbr><mark>fon</mark>, <em>not</em>here" in html
+
+
 def test_query_words_are_marked_in_text_and_code() -> None:
     html = shown("Backups of *backup* and `backup`.\n\n数据库备份。", "backup 备份")
     assert html.count("<mark>") == 4

@@ -14,7 +14,7 @@ from latex2mathml.converter import convert
 
 from qmd.text.links import HTML_TAG
 
-INLINE = frozenset("a abbr b br code del em i img ins kbd mark q s small span strong sub sup u".split())
+INLINE = frozenset("a abbr b br code del em i img ins kbd mark q s small span strong sub sup u wbr".split())
 #: Tags that begin a block if they begin a line.
 BLOCKS = frozenset(
     "blockquote caption dd details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 hr img li ol p pre summary "
@@ -31,7 +31,7 @@ _KEPT: Mapping[str, frozenset[str]] = {
 _ALIGNED = frozenset({"left", "right", "center"})
 
 #: Elements whose end need not be written, or that have none.
-_ENDED = frozenset("p li dt dd tr td th thead tbody tfoot br hr img".split())
+_ENDED = frozenset("p li dt dd tr td th thead tbody tfoot br hr img wbr".split())
 #: Elements that are open inside of each other. Cleaning takes longer with each.
 MAX_OPEN = 50
 

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from html import escape, unescape
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from msgspec import Struct
 
@@ -24,7 +24,9 @@ _TAG = re.compile(r'(<[^>"]*(?:"[^"]*"[^>"]*)*>)')
 #: The hit in a block of more lines is its line, not the whole block.
 _LONG = 6
 #: Elements without content.
-_VOID = ("<br", "<hr", "<img")
+_VOID = ("<br", "<hr", "<img", "<wbr")
+#: Tags that may be inside a word.
+_IN_WORDS = re.compile(r"</?(?:b|del|em|i|ins|mark|s|small|span|strong|sub|sup|u|wbr)[ >]")
 #: The names of languages are no part of a document.
 _NOT_MARKED = '<span class="language"'
 
@@ -140,12 +142,25 @@ def _mark(parts: list[str], find: Find) -> None:
     texts = [unescape(text) if "&" in text else text for text in parts[::2]]
     starts = [*accumulate((len(text) + 1 for text in texts), initial=0)]
     found: dict[int, list[tuple[int, int]]] = {}
-    for start, end in find("\n".join(texts)):
+    for start, end in find(_joined(texts, parts[1::2])):
         at = bisect_right(starts, start) - 1
-        found.setdefault(at, []).append((start - starts[at], end - starts[at]))
+        while start < end:  # a word may have tags inside
+            last = min(end, starts[at] + len(texts[at]))
+            if start < last:
+                found.setdefault(at, []).append((start - starts[at], last - starts[at]))
+            at, start = at + 1, starts[at + 1]
     for at, spans in found.items():
         if not (at and parts[2 * at - 1].startswith(_NOT_MARKED)):
             parts[2 * at] = _with_marks(texts[at], spans)
+
+
+def _joined(texts: Sequence[str], tags: Sequence[str]) -> str:
+    """Return texts with a sign for each tag between them: one that is not seen if it is inside a word."""
+    pieces = [texts[0]]
+    for tag, (before, after) in zip(tags, pairwise(texts), strict=True):
+        inside = before[-1:].isalnum() and after[:1].isalnum() and _IN_WORDS.match(tag)
+        pieces += ["\u00ad" if inside else "\n", after]
+    return "".join(pieces)
 
 
 def _mark_line(parts: list[str], place: int, line: int) -> bool:
