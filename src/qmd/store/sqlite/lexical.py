@@ -239,6 +239,10 @@ class _Search(Struct):
         lead = [entry for entry in rare if entry.documents <= 4 * rare[0].documents][:4]
         if len(lead) == len(rare) or self.documents.ids is not None:
             return self._candidates(rare, pool, joined=_all)
+        # Most often they are few, and need no ranking.
+        has_all = self._candidates(rare, pool + 1, joined=_all, is_ranked=False)
+        if len(has_all) <= pool:
+            return has_all
         # Rank documents that have all terms by the rare ones. Scoring the common ones would read their whole
         # posting lists.
         return self._candidates(lead, pool, joined=_all, among=_all(rare))
@@ -249,10 +253,13 @@ class _Search(Struct):
         pool: int,
         joined: Callable[[Sequence[Weighted]], str] = _any,
         among: str | None = None,
+        *,
+        is_ranked: bool = True,
     ) -> list[int]:
         """Return the best `pool` matching documents, or all of them if a filter leaves few documents.
 
-        They are ranked by the terms of `entries`; `among` is another expression that they match.
+        They are ranked by the terms of `entries`, unless any will do; `among` is another expression that they
+        match.
         """
         match = joined(entries)
         filters, bound = row_condition(self.documents)
@@ -262,7 +269,7 @@ class _Search(Struct):
             filters += " AND +rowid IN (SELECT rowid FROM documents_fts WHERE documents_fts MATCH ?)"
             bound = (*bound, without(among, self.query.negative))
         if self.documents.ids is None:
-            filters += f" ORDER BY {self._order(entries)} LIMIT ?"
+            filters += f" ORDER BY {self._order(entries)} LIMIT ?" if is_ranked else " LIMIT ?"
             bound = (*bound, pool)
         rows = self.db.execute(
             f"SELECT rowid FROM documents_fts WHERE documents_fts MATCH ? {filters}", (match, *bound)
