@@ -168,6 +168,10 @@ class Lexical(Protocol):
     def matching(self, query: LexicalQuery, scope: Scope, limit: int | None = None) -> list[int]:
         """Return all documents with any of the terms, or `limit` of them, in no order."""
 
+    def count(self, query: LexicalQuery, scope: Scope, limit: int) -> int:
+        """Return the number of documents with any of the terms, at most `limit`."""
+        return len(self.matching(query, scope, limit))
+
     def existing(self, terms: Sequence[str], scope: Scope) -> dict[str, int]:
         """Return the number of documents with each of some terms, without terms that none has.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 
 from msgspec import Struct
@@ -69,6 +70,14 @@ class Question(Struct, frozen=True, dict=True):
     def where(self) -> Predicate | None:
         """The filters, which must all hold; None if there are none."""
         return both(*(each.predicate for each in self.filters[: filters.MAX_NODES]))
+
+    def knowing(self, documents: Mapping[str, int]) -> Question:
+        """Return the same query if these numbers of documents have terms of other spellings."""
+        if not documents:
+            return self
+        other = replace(self, known=tuple(documents.items()))
+        other.__dict__["terms"] = with_joined(self.words, self.terms, documents)
+        return other
 
     @cached_property
     def terms(self) -> LexicalQuery:

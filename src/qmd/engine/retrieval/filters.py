@@ -94,7 +94,7 @@ def _with_spellings(store: Store, config: Config, question: Question) -> Questio
     """Return a question that knows which other spellings of its words documents have, in one word or two."""
     scope = Scope((*config.collections,), population=config.population)
     known = store.lexical.existing(question.spellings, scope) if question.spellings else {}
-    return replace(question, known=tuple(known.items())) if known else question
+    return question.knowing(known)
 
 
 def scope_of(store: Store, config: Config, request: SearchRequest) -> Scope:

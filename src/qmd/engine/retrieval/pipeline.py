@@ -188,7 +188,7 @@ def _total(
         return None
     if not found.text:
         return search.store.fields.count(search.scope)
-    total = len(search.store.lexical.matching(found.query, search.scope, COUNTED))
+    total = search.store.lexical.count(found.query, search.scope, COUNTED)
     return total if total < COUNTED else None
 
 

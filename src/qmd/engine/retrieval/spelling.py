@@ -62,8 +62,7 @@ def _is_absent(search: Search, word: str) -> bool:
     everywhere = replace(search.scope, collections=(*search.config.collections,), where=None)
     question = Question(word)
     known = search.store.lexical.existing([*tokens.terms_of(word), *question.spellings], everywhere)
-    query = replace(question, known=tuple(known.items())).terms
-    return not search.store.lexical.search(query, everywhere, 1).matches
+    return not search.store.lexical.search(question.knowing(known).terms, everywhere, 1).matches
 
 
 def _meant(search: Search, word: str) -> str | None:

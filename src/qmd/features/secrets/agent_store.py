@@ -233,6 +233,9 @@ class _Lexical(_View):
     def matching(self, query: LexicalQuery, scope: Scope, limit: int | None = None) -> list[int]:
         return self._words.matching(query, self._narrowed(scope), limit)
 
+    def count(self, query: LexicalQuery, scope: Scope, limit: int) -> int:
+        return len(self.matching(query, scope, limit))
+
     def existing(self, terms: Sequence[str], scope: Scope) -> dict[str, int]:
         found = self._part.existing(terms, self._narrowed(scope))
         return {term: count for term, count in found.items() if self._words.is_seen(term, scope)}

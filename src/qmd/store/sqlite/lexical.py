@@ -15,6 +15,7 @@ import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
+from typing import Any
 
 import apsw
 from msgspec import Struct
@@ -23,11 +24,10 @@ from msgspec.structs import replace
 from qmd.ranking import bm25
 from qmd.store import base
 from qmd.store.records import ALL_FIRST, POOL, POOL_FACTOR, longer_idf, longer_terms
-from qmd.store.sqlite.database import LISTED, Database, Part, listed
+from qmd.store.sqlite.database import LISTED, Cache, Database, Part, listed
 from qmd.store.sqlite.layouts import of_documents
 from qmd.store.sqlite.scope_filter import (
     DocumentFilter,
-    collection_ids,
     filter_of,
     ranges,
     row_condition,
@@ -48,6 +48,8 @@ from qmd.store.sqlite.terms import (
 from qmd.store.values import LexicalMatch, LexicalMatches, Scope
 from qmd.text.query import LexicalQuery, Term, covered_places
 
+#: The most counts that each thread keeps.
+_COUNTS = 10_000
 _WEIGHTS = ", ".join(str(weight) for weight in bm25.FIELD_WEIGHTS)
 #: The idf in `bm25()` of FTS5 for a phrase in more than half of the documents.
 _LEAST_IDF = 1e-6
@@ -67,6 +69,7 @@ class Lexical(Part, base.Lexical):
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self._local = threading.local()
+        self._counts = Cache(_COUNTS)
 
     def search(
         self,
@@ -83,62 +86,114 @@ class Lexical(Part, base.Lexical):
             if scorer is None or scorer.db is not db:
                 scorer = self._local.scorer = Scorer(db)
             documents = with_ids(db, filter_of(self._database, scope))
-            population = None
-            if scope.population is not None:
-                population = tuple(ranges(collection_ids(self._database, scope.population)))
+            population = self._ranges(scope.population)
             count, scorer.average = scorer.totals(population, scope.without)
             if not query.terms or not count or documents.is_empty:
                 return LexicalMatches((), 0.0, {})
             all_first = all_first or len(query.required) <= ALL_FIRST
-            search = _Search(db, scorer, query, documents, limit, population, scope.without, count, all_first)
+            counts = self._counted(db, population, scope)
             scorer.places = {} if placed else None
-            found = search.run(longer)
+            found = _Search(db, scorer, query, documents, limit, counts, count, all_first).run(longer)
             return _placed(db, query, found, placed, scorer.places) if scorer.places else found
 
     def matching(self, query: LexicalQuery, scope: Scope, limit: int | None = None) -> list[int]:
+        return [row[0] for row in self._matching("SELECT rowid FROM ({})", query, scope, limit)]
+
+    def count(self, query: LexicalQuery, scope: Scope, limit: int) -> int:
+        return sum(row[0] for row in self._matching("SELECT count(*) FROM ({})", query, scope, limit))
+
+    def _matching(
+        self, outer: str, query: LexicalQuery, scope: Scope, limit: int | None
+    ) -> list[tuple[int, ...]]:
+        """Return the rows of a query around one that finds the documents with any of the terms."""
         with self._database.snapshot() as db:
             documents = with_ids(db, filter_of(self._database, scope))
             if not query.terms or documents.is_empty:
                 return []
             filters, bound = row_condition(documents)
             match = without(_any([Weighted(term, 0, 0.0) for term in query.terms]), query.negative)
-            rows = db.execute(
-                f"SELECT rowid FROM documents_fts WHERE documents_fts MATCH ? {filters} LIMIT ?",
-                (match, *bound, -1 if limit is None else limit),
-            )
-            return [row[0] for row in rows]
+            inner = f"SELECT rowid FROM documents_fts WHERE documents_fts MATCH ? {filters} LIMIT ?"
+            return list(db.execute(outer.format(inner), (match, *bound, -1 if limit is None else limit)))
 
     def existing(self, terms: Sequence[str], scope: Scope) -> dict[str, int]:
         if not terms:
             return {}
         with self._database.snapshot() as db:
+            names = scope.population
+            population = self._ranges(scope.collections if names is None and scope.without else names)
+            counts = self._counted(db, population, scope)
+            return {term: count for term, count in counts.of_terms(terms).items() if count}
+
+    def _ranges(self, population: Sequence[str] | None) -> Ranges | None:
+        """Return the ranges of a population; None for the whole table, whose statistics FTS5 has."""
+        if population is None:
+            return None
+        names = dict(self._database.rows("SELECT name, id FROM collections"))
+        if {*names} <= {*population}:
+            return None
+        return tuple(ranges([names[name] for name in population if name in names]))
+
+    def _counted(self, db: apsw.Connection, population: Ranges | None, scope: Scope) -> _Counts:
+        known = self._counts.of(db)
+        others = known.setdefault((population, scope.without), {})
+        if len(others) >= _COUNTS:
+            others.clear()
+        return _Counts(db, known, others, population, scope.without)
+
+
+class _Counts(Struct):
+    """The numbers of documents that match, counted once until the index changes.
+
+    Attributes:
+        terms: The counts of terms in the whole table.
+        matches: The counts of expressions.
+        population: The ranges of rows that are counted; None for the whole table.
+        without: Rows that are left out.
+    """
+
+    db: apsw.Connection
+    terms: dict[Any, Any]
+    matches: dict[str, int]
+    population: Ranges | None
+    without: tuple[int, ...]
+
+    def of_terms(self, terms: Sequence[str]) -> dict[str, int]:
+        """Return the number of documents with each of some terms; for common ones of all, the last count."""
+        missing = [term for term in terms if term not in self.terms]
+        if missing:
             # Counting common terms reads their posting lists.
-            found: dict[str, int] = dict(
-                db.execute(
-                    f"SELECT term, documents FROM common_terms WHERE term IN {LISTED}", (listed(terms),)
+            found = dict.fromkeys(missing, 0) | dict(
+                self.db.execute(
+                    f"SELECT term, documents FROM common_terms WHERE term IN {LISTED}", (listed(missing),)
                 )
             )
-            rest = listed([term for term in terms if term not in found])
-            found |= dict(
-                db.execute(
-                    "SELECT t.term, t.doc FROM json_each(?) each "
-                    "CROSS JOIN documents_terms t ON t.term = each.value",
-                    (rest,),
-                )
+            rest = [term for term in missing if not found[term]]
+            rows = self.db.execute(
+                "SELECT t.term, t.doc FROM json_each(?) each "
+                "CROSS JOIN documents_terms t ON t.term = each.value",
+                (listed(rest),),
             )
-            if scope.population is None and not scope.without:
-                return found
-            query = (
-                f"SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ? "
-                f"AND rowid BETWEEN ? AND ? AND +rowid NOT IN {LISTED}"
-            )
-            names = scope.collections if scope.population is None else scope.population
-            within, without = ranges(collection_ids(self._database, names)), listed(scope.without)
-            counts = {
-                term: sum(db.execute(query, (phrase((term,)), *ends, without)).get for ends in within)
-                for term in found
-            }
-            return {term: count for term, count in counts.items() if count}
+            self.terms |= found | dict(rows if rest else ())
+        counts = {term: self.terms[term] for term in terms}
+        if self.population is None and not self.without:
+            return counts
+        return {term: count and self.of(phrase((term,))) for term, count in counts.items()}
+
+    def of(self, match: str) -> int:
+        """Return the number of documents that match an expression."""
+        if match not in self.matches:
+            self.matches[match] = self._count(match)
+        return self.matches[match]
+
+    def _count(self, match: str) -> int:
+        left_out = f" AND +rowid NOT IN {LISTED}" if self.without else ""
+        query = f"SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ?{left_out}"
+        bound = (match, listed(self.without))[: 2 if left_out else 1]
+        if self.population is None:
+            return int(self.db.execute(query, bound).get)
+        # FTS5 itself applies a single range, so it reads only the rows of the range.
+        query += " AND rowid BETWEEN ? AND ?"
+        return sum(self.db.execute(query, (*bound, *ends)).get for ends in self.population)
 
 
 def _placed(
@@ -161,9 +216,8 @@ class _Search(Struct):
     """One search.
 
     Attributes:
-        population: The ranges of rows that supply the statistics; None for the whole table.
-        without: Rows that these leave out.
-        count: The number of documents of the population.
+        counts: The numbers of documents of the population that match.
+        count: The number of its documents.
         all_first: Whether documents with all required terms come before all others.
     """
 
@@ -172,8 +226,7 @@ class _Search(Struct):
     query: LexicalQuery
     documents: DocumentFilter
     limit: int
-    population: Ranges | None
-    without: tuple[int, ...]
+    counts: _Counts
     count: int
     all_first: bool
 
@@ -325,33 +378,17 @@ class _Search(Struct):
         return Weighted(term, frequency, bm25.idf(self.count, frequency))
 
     def _frequency(self, term: Term) -> int:
-        """Return the number of documents with a term; for common terms of the whole index, the last count."""
-        if self.population is None and term.is_single and not self.without:
-            for counts in ("documents FROM common_terms", "doc FROM documents_terms"):
-                count: int | None = self.db.execute(f"SELECT {counts} WHERE term = ?", term.tokens).get
-                if count is not None:
-                    return count
-        elif count := self._count(expression(replace(term, alternatives=()) if term.is_single else term)):
-            return count
-        # Other spellings of a single word count if it has no documents itself.
-        return self._count(expression(term)) if term.is_single and term.alternatives else 0
-
-    def _count(self, match: str) -> int:
-        """Return the number of matching documents of the population."""
-        left_out = f" AND +rowid NOT IN {LISTED}" if self.without else ""
-        query = f"SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ?{left_out}"
-        bound = (match, listed(self.without))[: 2 if left_out else 1]
-        if self.population is None:
-            return int(self.db.execute(query, bound).get)
-        # FTS5 itself applies a single range, so it reads only the rows of the range.
-        query += " AND rowid BETWEEN ? AND ?"
-        return sum(self.db.execute(query, (*bound, *ends)).get for ends in self.population)
+        """Return the number of documents with a term, or with another spelling of it if none has it."""
+        if not term.is_single:
+            return self.counts.of(expression(term))
+        count = self.counts.of_terms(term.tokens)[term.tokens[0]]
+        return count or (self.counts.of(expression(term)) if term.alternatives else 0)
 
     def _order(self, entries: Sequence[Weighted]) -> str:
         """Return the SQL expression that orders the matches of some terms."""
-        if self.population is None:
+        if self.counts.population is None:
             return f"bm25(documents_fts, {_WEIGHTS})"
-        counts = [self._count(match) for entry in entries for match in phrases(entry.term)]
+        counts = [self.counts.of(match) for entry in entries for match in phrases(entry.term)]
         self.scorer.phrase_idf = [
             max(_LEAST_IDF, math.log((self.count - count + 0.5) / (count + 0.5))) for count in counts
         ]

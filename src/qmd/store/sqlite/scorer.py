@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import apsw
 
 from qmd.ranking import bm25
 from qmd.store.sqlite.database import LISTED, Cache, listed
+from qmd.store.sqlite.schema import COLLECTION_SHIFT
 
+_TITLE, _BODY, _PATH = bm25.FIELD_WEIGHTS
+_K1, _B, _REST, _MOST = bm25.K1, bm25.B, 1 - bm25.B, bm25.K1 + 1.0
+
+if TYPE_CHECKING:
+    from array import array
+
+#: The bits of a row that are its number in its collection.
+_NUMBER = (1 << COLLECTION_SHIFT) - 1
 #: Ranges of rows, both ends included.
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 #: The idf of the terms that a text has, and their places among its terms.
@@ -27,6 +36,7 @@ class Scorer:
         bound: The highest possible score.
         phrase_idf: The idf of each phrase, for `qmd_rank`.
         places: The terms of each long text that was scored, if they are asked for.
+        lengths: The lengths of the documents of the population by number in their collection, for `qmd_rank`.
     """
 
     def __init__(self, db: apsw.Connection) -> None:
@@ -36,6 +46,7 @@ class Scorer:
         self.bound = 0.0
         self.phrase_idf: Sequence[float] = ()
         self.places: dict[int, Places] | None = None
+        self.lengths: Mapping[int, array[int]] = {}
         self._totals = Cache()
         db.register_fts5_function("qmd_bm25", self._score_row)
         db.register_fts5_function("qmd_rank", self._rank_row)
@@ -44,7 +55,7 @@ class Scorer:
 
     def totals(self, population: Ranges | None, without: Sequence[int] = ()) -> tuple[int, float]:
         """Return the number of documents of a population and their average length in terms."""
-        count, average = self._totals_of(population)
+        count, average, self.lengths = self._totals_of(population)
         if not without:
             return count, average
         query = f"SELECT qmd_length(documents_fts) FROM documents_fts WHERE rowid IN {LISTED}"
@@ -52,31 +63,47 @@ class Scorer:
         left = count - len(lengths)
         return left, (average * count - sum(lengths)) / max(1, left)
 
-    def _totals_of(self, population: Ranges | None) -> tuple[int, float]:
-        if population is None:
-            totals = self.db.execute("SELECT qmd_totals(documents_fts) FROM documents_fts LIMIT 1").get
-            count, terms = map(int, totals.split()) if totals else (0, 0)
-            return count, terms / max(1, count)
-        cache: dict[Ranges, tuple[int, float]] = self._totals.of(self.db)
+    def _totals_of(self, population: Ranges | None) -> tuple[int, float, Mapping[int, array[int]]]:
+        cache: dict[Ranges | None, tuple[int, float, Mapping[int, array[int]]]] = self._totals.of(self.db)
         if population not in cache:
-            query = "SELECT qmd_length(documents_fts) FROM documents_fts WHERE rowid BETWEEN ? AND ?"
-            lengths = [int(length) for ends in population for (length,) in self.db.execute(query, ends)]
-            cache[population] = len(lengths), sum(lengths) / max(1, len(lengths))
+            cache[population] = self._whole() if population is None else self._parts(population)
         return cache[population]
+
+    def _whole(self) -> tuple[int, float, Mapping[int, array[int]]]:
+        totals = self.db.execute("SELECT qmd_totals(documents_fts) FROM documents_fts LIMIT 1").get
+        count, terms = map(int, totals.split()) if totals else (0, 0)
+        return count, terms / max(1, count), {}
+
+    def _parts(self, population: Ranges) -> tuple[int, float, Mapping[int, array[int]]]:
+        """Read the lengths of all documents once, because SQLite looks each up in a table."""
+        from array import array  # most searches start without it
+
+        lengths: dict[int, array[int]] = {}
+        count = total = 0
+        query = "SELECT rowid, qmd_length(documents_fts) FROM documents_fts WHERE rowid BETWEEN ? AND ?"
+        for row, length in (each for ends in population for each in self.db.execute(query, ends)):
+            of_collection = lengths.setdefault(row >> COLLECTION_SHIFT, array("I"))
+            number = row & _NUMBER
+            of_collection.extend([0] * (number + 1 - len(of_collection)))
+            of_collection[number] = length
+            count, total = count + 1, total + length
+        return count, total / max(1, count), lengths
 
     def _rank_row(self, api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> float:
         """Return the result of `bm25()` for the current row, with the same rounding. Called by SQLite."""
-        norm = bm25.K1 * (1 - bm25.B + bm25.B * api.column_size(-1) / self.average)
+        row = api.rowid
+        length = self.lengths[row >> COLLECTION_SHIFT][row & _NUMBER]
+        norm = _K1 * (_REST + _B * length / self.average)
         score = 0.0
         for at, idf in enumerate(self.phrase_idf):
-            frequency = _frequency(api, at)
-            score += idf * ((frequency * (bm25.K1 + 1.0)) / (frequency + norm))
+            titles, bodies, paths = api.phrase_locations(at)
+            frequency = _TITLE * len(titles) + _BODY * len(bodies) + _PATH * len(paths)
+            score += idf * ((frequency * _MOST) / (frequency + norm))
         return -1.0 * score
 
     def _score_row(self, api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> float:
         """Return the BM25 score of the current row. Called by SQLite."""
         norm = bm25.length_norm(api.column_size(-1), self.average)
-        title_weight, body_weight, path_weight = bm25.FIELD_WEIGHTS
         score = in_name = 0.0
         places: list[int] = []
         in_text: Places | None = None
@@ -87,13 +114,13 @@ class Scorer:
             before = len(places)
             for phrase, width in forms:
                 titles, bodies, paths = api.phrase_locations(phrase)
-                frequency += body_weight * len(bodies)
+                frequency += _BODY * len(bodies)
                 if bodies and in_text is not None:
                     in_text.append((idf, bodies))
                 if paths:
-                    frequency += path_weight * len(paths)
+                    frequency += _PATH * len(paths)
                 if titles:
-                    frequency += title_weight * len(titles)
+                    frequency += _TITLE * len(titles)
                     places += titles if width == 1 else _covered(titles, width)
             if frequency:
                 score += bm25.term_score(idf, frequency, norm)
@@ -108,13 +135,6 @@ class Scorer:
 def _covered(places: Sequence[int], width: int) -> list[int]:
     """Return the places of all tokens of phrases that start at these places."""
     return [place + token for place in places for token in range(width)]
-
-
-def _frequency(api: apsw.FTS5ExtensionApi, phrase: int) -> float:
-    """Return how often the current row has a phrase, weighted by column."""
-    titles, bodies, paths = api.phrase_locations(phrase)
-    title, body, path = bm25.FIELD_WEIGHTS
-    return title * len(titles) + body * len(bodies) + path * len(paths)
 
 
 def _totals(api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> str:
