@@ -14,7 +14,7 @@ from textwrap import dedent, fill
 
 from qmd.cli.app import app
 from qmd.cli.command import Command, Group
-from qmd.cli.commands import COMMANDS
+from qmd.cli.commands import COMMANDS, OLD
 from qmd.cli.help import paragraphs, record, usage
 from qmd.cli.parameters import GLOBAL, Parameter
 
@@ -35,13 +35,19 @@ NOT_RUN = {
     "watch": "it runs until it is stopped, or changes services; see tests/edge/cli/test_watch.py",
     "lint": "it ends with 1 if anything is found; see tests/features/lint",
     "pull": "it fetches models; see tests/edge/cli/test_pull.py",
-    "backup": "it writes to a disk that is not there; see tests/edge/cli/test_backup.py",
-    "migrate": "it needs an index of tobi/qmd; see tests/edge/cli/test_migrate.py",
+    "store backup": "it writes to a disk that is not there; see tests/edge/cli/test_backup.py",
+    "store migrate": "it needs an index of tobi/qmd; see tests/edge/cli/test_migrate.py",
+    "server install": "it changes services; see tests/edge/cli/test_watch.py",
+    "server uninstall": "it changes services; see tests/edge/cli/test_watch.py",
+    "agent": "it asks on a terminal; see tests/features/agents",
+    "agent install": "it asks on a terminal; see tests/features/agents",
+    "agent uninstall": "it asks on a terminal; see tests/features/agents",
     "store": "it needs a Milvus server; see tests/edge/cli/test_stores.py",
     "store copy": "it needs a Milvus server; see tests/edge/cli/test_stores.py",
     "mcp": "a server that runs until it is stopped; see tests/edge/mcp/test_daemon.py",
     "server": "a server that runs until it is stopped; see tests/edge/http/test_lifecycle.py",
 }
+_LISTED = {section: rows for section, rows in COMMANDS.items() if section != OLD}
 
 
 def page() -> str:
@@ -56,17 +62,19 @@ def page() -> str:
         "Each command names those that it takes.\n",
         _table(sorted(_shared(), key=lambda record: (record[0].lstrip("-").lower(), record))),
     ]
-    for section, rows in COMMANDS.items():
+    for section, rows in _LISTED.items():
         parts.append(f"## {section}\n")
         for name, _, _ in rows:
             parts += _described(app.find(name), name, "qmd", app)
+    old = ", ".join(f"`{name}`" for name, _, _ in COMMANDS[OLD])
+    parts += [f"## {OLD}\n", fill(f"These work as before, and no help lists them: {old}.", WIDTH) + "\n"]
     return "\n".join(parts)
 
 
 def _contents() -> str:
     rows = [
         f"|{'' if at else f' {section}'} | [`{name}`](#qmd-{name}) | {what} |"
-        for section, commands in COMMANDS.items()
+        for section, commands in _LISTED.items()
         for at, (name, _, what) in enumerate(commands)
     ]
     return "\n".join(["| | command | |", "|---|---|---|", *rows]) + "\n"

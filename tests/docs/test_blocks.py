@@ -113,7 +113,7 @@ def any_port(code: str) -> str:
     """Replace ports by free ones, because several tests run simultaneously."""
     code = re.sub(r" --port \d+", "", code)
     return re.sub(
-        r"^(qmd (?:--index \w+ )?(?:open|server|mcp --http))(?! (?:stop|status))\b",
+        r"^(qmd (?:--index \w+ )?(?:open|server|mcp --http))(?! (?:stop|status|keys|install|uninstall))\b",
         r"\1 --port 0",
         code,
         flags=re.M,
@@ -145,8 +145,10 @@ def begin(prepared: tuple[User, Path], monkeypatch: pytest.MonkeyPatch) -> Itera
         shutil.rmtree(user.home)
         shutil.copytree(states / ("empty" if new else "indexed"), user.home, symlinks=True)
         # Only a project has settings to approve.
-        monkeypatch.chdir(user.home / "code" / "site" if "qmd trust" in block.code else user.home)
-        if block.code.startswith("qmd keys remove"):
+        monkeypatch.chdir(
+            user.home / "code" / "site" if re.match("qmd (project )?trust", block.code) else user.home
+        )
+        if block.code.startswith("qmd server keys remove"):
             user.ok("keys", "add", "agent")
         return user
 

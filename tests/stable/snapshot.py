@@ -11,15 +11,18 @@ import re
 import runpy
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import qmd
 from qmd.cli.app import app
+from qmd.cli.command import Command, Group
+from qmd.cli.commands import COMMANDS, OLD
 from qmd.http.api_docs import describe
 from qmd.mcp.tools import TOOLS
 from tests.edge.cli.schemas import PAGE
-from tests.edge.cli.test_help import ALL
+from tests.edge.cli.test_help import ALL, commands
 
 HERE = Path(__file__).parent
 MAKER = HERE.parents[1] / "tools" / "make_python_docs.py"
@@ -40,6 +43,7 @@ def interfaces() -> Schema:
 
 
 def _commands() -> Schema:
+    named = [*ALL, *_hidden()]
     return {
         " ".join(path): {
             "options": sorted(name for each in command.parameters for name in (*each.names, *each.off)),
@@ -48,8 +52,20 @@ def _commands() -> Schema:
                 each.to if each.names else each.metavar for each in command.parameters if each.required
             ],
         }
-        for path, command in [((), app), *ALL]
+        for path, command in [
+            ((), app),
+            *((path, getattr(each, "otherwise", None) or each) for path, each in named),
+        ]
     }
+
+
+def _hidden() -> Iterator[tuple[tuple[str, ...], Command]]:
+    """Yield the commands that no help lists, with those below them."""
+    for name, _, _ in COMMANDS[OLD]:
+        command = app.find(name)
+        yield (name,), command
+        if isinstance(command, Group):
+            yield from commands(command, (name,))
 
 
 def _outputs() -> Schema:

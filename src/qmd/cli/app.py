@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from qmd.cli.command import Command, Group, command
-from qmd.cli.commands import ALIASES, COMMANDS, LOADABLE
+from qmd.cli.commands import ALIASES, COMMANDS
 from qmd.cli.help import show_help
 from qmd.cli.options import argument, flag
 from qmd.cli.session import Session
@@ -14,26 +14,27 @@ from qmd.cli.usage import MisuseError
 
 @flag("-v", "--version", help="Show the version.", goes="answer")
 def qmd(_: Session) -> None:
-    """Search folders of Markdown on your own machine: by keyword, by meaning, or both.
+    """Search your notes and documents on your own machine: by keyword, by meaning, or both.
 
-    qmd collection add ~/notes         index a folder
-    qmd embed                          make vectors, to search by meaning
+    qmd add ~/notes                    index a folder
     qmd query "how do I deploy this"   search
     qmd get notes/deploy.md            read a result
     """
 
 
-app = Group(qmd, aliases=ALIASES, table=COMMANDS, load=LOADABLE.load)
+app = Group(qmd, aliases=ALIASES, table=COMMANDS, acts_alone=True, runs="qmd.cli.home:show")
 
 
 @command("help")
 @argument("names", "[COMMAND ...]", "commands")
-def help_(session: Session, names: tuple[str, ...]) -> None:
+@flag("--all", "everything", help="Describe all commands, or all options in full.")
+def help_(session: Session, names: tuple[str, ...], everything: bool) -> None:
     """Show the help of a command, or of qmd itself.
 
     Examples:
       qmd help
       qmd help search
+      qmd help --all
       qmd help collection add
     """
     found: Any = app
@@ -41,7 +42,7 @@ def help_(session: Session, names: tuple[str, ...]) -> None:
     for name in names:
         found, path = command_of(found, path, [name]), f"{path} {name}"
     if isinstance(found, Command):
-        show_help(found, path)
+        show_help(found, path, everything=everything)
     else:
         from qmd.cli.foreign import run_foreign
 
@@ -54,7 +55,6 @@ def command_of(group: Any, path: str, words: list[str]) -> Any:
         raise MisuseError(f"'{path}' has no subcommands", path)
     found = group.find(words[0])
     if found is None:
-        LOADABLE.load(" ".join([*path.split()[1:], words[0]]))  # a missing feature may have it
         told = f"no such command '{words[0]}'"
         raise MisuseError(told, path, cause="command", words=words, names=[*group.names(), *group.aliases])
     return found

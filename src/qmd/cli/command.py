@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from qmd.cli.commands import Table, names
+from qmd.cli.commands import LOADABLE, OLD, WITHIN, Table, names
 from qmd.cli.parameters import GLOBAL, HELP, Parameter
 from qmd.plugins import resolve
 
@@ -68,8 +68,8 @@ class Group(Command):
         function: The function that acts if it stands alone.
         name: Its name.
         aliases: Other names of its commands.
-        table: Commands that it has from the start, by section of the help, each with its description.
-        load: Returns one of them by its name, or another; None if there is none.
+        table: The commands of the program itself, by section of the help, each with its description.
+        otherwise: The command that reads the words if the first is the name of none.
         acts_alone: Whether it does something without a command; otherwise it shows its help. Its function is
             called with the name of the command in `subcommand`, if there is one, before that command is read.
         runs: The function that does it alone, as for a command. It gets no `subcommand`.
@@ -82,7 +82,7 @@ class Group(Command):
         *,
         aliases: Mapping[str, str] | None = None,
         table: Table | None = None,
-        load: Callable[[str], Any] | None = None,
+        otherwise: Command | None = None,
         acts_alone: bool = False,
         runs: str = "",
     ) -> None:
@@ -90,7 +90,8 @@ class Group(Command):
         self.commands: dict[str, Command] = {}
         self.aliases = aliases or {}
         self._table = table or {}
-        self._load = load
+        self.otherwise = otherwise
+        self._within = f"{self.name} " if table is None else ""
         self.acts_alone = acts_alone
 
     def command(self, name: str | None = None, **attributes: Any) -> Callable[[Function], Command]:
@@ -109,22 +110,26 @@ class Group(Command):
 
     def names(self) -> list[str]:
         """Return the names of the commands that the help lists."""
-        return [*names(self._table), *self.commands]
+        start = self._within
+        within = [name.removeprefix(start) for name in WITHIN if start and name.startswith(start)]
+        return [*dict.fromkeys((*names(self._table), *self.commands, *within))]
 
     def find(self, name: str) -> Any:
         """Return the command with a name or an alias; None if there is none.
 
         Raises:
-            PluginError: If another package has the command, and cannot be loaded.
+            PluginError: If another package or a missing feature has the command, and it cannot be loaded.
         """
         found = self.commands.get(self.aliases.get(name, name))
-        return self._load(name) if found is None and self._load is not None else found
+        return LOADABLE.load(f"{self._within}{name}") if found is None else found
 
     def sections(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         """Yield the commands as the help shows them: a title, and names with descriptions."""
-        yield from ((title, [(name, text) for name, _, text in rows]) for title, rows in self._table.items())
-        if self.commands:
-            yield "Commands", [(name, summary(each)) for name, each in self.commands.items()]
+        for title, rows in self._table.items():
+            if title != OLD:
+                yield title, [(name, text) for name, _, text in rows]
+        if not self._table:
+            yield "Commands", [(name, summary(self.find(name))) for name in self.names()]
 
 
 def command(name: str | None = None, **attributes: Any) -> Callable[[Function], Command]:

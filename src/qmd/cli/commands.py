@@ -1,7 +1,7 @@
 """The table of commands. It imports none of them, so that a run loads only the command it needs.
 
 The commands of other packages are run like any other. The help lists only the built-in ones, because asking
-all packages takes time.
+all packages takes time. Names of earlier versions work, and no help lists them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from qmd import features, plugins
 #: By section of the help: (name, "module:object", short description), ...
 Table: TypeAlias = dict[str, tuple[tuple[str, str, str], ...]]
 
+#: The section of commands that the first help only names, and that of names which no help lists.
+MORE, OLD = "More", "Older names"
+
 _CORE: Table = {
     "Search": (
         ("search", "qmd.cli.search:search", "Find documents by keyword (BM25); fast."),
@@ -21,53 +24,70 @@ _CORE: Table = {
         ("query", "qmd.cli.search:query", "Combine both and rerank; best results."),
         ("similar", "qmd.cli.search:similar", "Find documents that are similar to one."),
         ("why", "qmd.cli.why:why", "Explain why a document is in the results, or why not."),
-        ("pin", "qmd.cli.marks:pin", "Show a document first in searches for a query."),
-        ("unpin", "qmd.cli.marks:unpin", "Remove pins."),
-        ("mark", "qmd.cli.marks:mark", "Mark a document as a good or bad result of a query."),
-        ("unmark", "qmd.cli.marks:unmark", "Remove marks."),
-        ("marks", "qmd.cli.marks:marks", "List the pins and marks."),
+        ("mark", "qmd.cli.marks:mark", "Pin documents to a query, or mark them as good or bad."),
     ),
     "Read": (
-        ("get", "qmd.cli.documents:get", "Print a document, or some of its lines."),
-        ("multi-get", "qmd.cli.documents:multi_get", "Print the documents of a glob or a list."),
+        ("get", "qmd.cli.documents:get", "Print documents, sections, outlines, links or history."),
         ("ls", "qmd.cli.documents:ls", "List the collections, or the files in one."),
-        ("outline", "qmd.cli.fields:outline", "Show the headings of a document with their lines."),
-        ("history", "qmd.cli.fields:history", "List the commits of a document in git."),
         ("links", "qmd.cli.fields:links", "List the links of a document, or those that lead nowhere."),
         ("fields", "qmd.cli.fields:fields", "List the fields of documents and their values."),
         ("tags", "qmd.cli.fields:tags", "Show the tags of documents as a tree."),
     ),
-    "Collections": (
-        ("add", "qmd.cli.watch:add", "Add a folder, index and embed it, in one step."),
+    "Index": (
+        ("add", "qmd.cli.watch:add", "Add a folder: index it and make its vectors."),
+        ("update", "qmd.cli.indexing:update", "Scan for changes and make the missing vectors."),
+        ("watch", "qmd.cli.watch:watch", "Keep the index as the files are."),
         ("collection", "qmd.cli.collections:collection", "Add, list, show and change collections."),
         ("context", "qmd.cli.contexts:context", "Describe collections and folders."),
-        ("init", "qmd.cli.projects:init", "Make the current folder a project with its own index."),
-        ("trust", "qmd.cli.projects:trust", "Approve what a project's index.yml asks for."),
-    ),
-    "Index": (
-        ("update", "qmd.cli.indexing:update", "Run update commands, then scan for changes."),
-        ("index", "qmd.cli.indexing:index", "Scan all collections for changes."),
-        ("embed", "qmd.cli.indexing:embed", "Make the missing vectors."),
-        ("watch", "qmd.cli.watch:watch", "Keep the index as the files are."),
         ("status", "qmd.cli.upkeep:status", "Show the state of the index and its models."),
-        ("models", "qmd.cli.models:models", "Show which models are used and which are installed."),
-        ("pull", "qmd.cli.models:pull", "Download missing models."),
         ("doctor", "qmd.cli.upkeep:doctor", "Look for problems and suggest how to fix them."),
-        ("cleanup", "qmd.cli.upkeep:cleanup", "Delete unused data and shrink the index."),
-        ("backup", "qmd.cli.upkeep:backup", "Copy the index and its index.yml to one file."),
-        ("restore", "qmd.cli.upkeep:restore", "Replace the index with a backup."),
-        ("store", "qmd.cli.upkeep:store", "Copy the index to another store."),
     ),
     "Serve": (
         ("open", "qmd.cli.server:open_", "Open the web page of the index, to search and read."),
-        ("mcp", "qmd.cli.server:mcp", "Serve AI agents over the Model Context Protocol."),
-        ("server", "qmd.cli.server:server", "Serve the HTTP API, and agents over MCP."),
-        ("keys", "qmd.cli.keys:keys", "Manage the keys of the server and their permissions."),
+        ("server", "qmd.cli.server:server", "Serve the HTTP API, the page, and agents."),
+        ("mcp", "qmd.cli.server:mcp", "Serve an agent on stdin and stdout (MCP)."),
     ),
-    "Shell": (
+    MORE: (
+        ("multi-get", "qmd.cli.documents:multi_get", "Print the documents of a glob or a list."),
+        ("outline", "qmd.cli.fields:outline", "Show the headings of a document with their lines."),
+        ("history", "qmd.cli.fields:history", "List the commits of a document in git."),
+        ("index", "qmd.cli.indexing:index", "Scan all collections for changes, and no more."),
+        ("embed", "qmd.cli.indexing:embed", "Make the missing vectors, and no more."),
+        ("pull", "qmd.cli.models:pull", "Download missing models."),
+        ("models", "qmd.cli.models:models", "Show which models are used and which are installed."),
+        ("store", "qmd.cli.upkeep:store", "Compact, back up, restore, migrate and copy the index."),
+        ("project", "qmd.cli.projects:project", "Make a project with its own index, and approve one."),
+        ("init", "qmd.cli.projects:init", "The same as 'qmd project init'."),
+        ("cleanup", "qmd.cli.upkeep:cleanup", "The same as 'qmd store compact'."),
         ("completion", "qmd.cli.completion:completion", "Print a completion script for the shell."),
         ("help", "qmd.cli.app:help_", "Show the help of a command."),
     ),
+    OLD: (
+        ("pin", "qmd.cli.marks:pin", ""),
+        ("unpin", "qmd.cli.marks:unpin", ""),
+        ("unmark", "qmd.cli.marks:unmark", ""),
+        ("marks", "qmd.cli.marks:marks", ""),
+        ("trust", "qmd.cli.projects:trust", ""),
+        ("backup", "qmd.cli.upkeep:backup", ""),
+        ("restore", "qmd.cli.upkeep:restore", ""),
+        ("keys", "qmd.cli.keys:keys", ""),
+    ),
+}
+#: Commands within groups that are defined elsewhere. They run without loading the group.
+_WITHIN = {
+    "mark pin": "qmd.cli.marks:pin",
+    "mark good": "qmd.cli.marks:good",
+    "mark bad": "qmd.cli.marks:bad",
+    "mark remove": "qmd.cli.marks:remove",
+    "mark list": "qmd.cli.marks:marks",
+    "store compact": "qmd.cli.upkeep:cleanup",
+    "store backup": "qmd.cli.upkeep:backup",
+    "store restore": "qmd.cli.upkeep:restore",
+    "server keys": "qmd.cli.keys:keys",
+    "server install": "qmd.cli.watch:install",
+    "server uninstall": "qmd.cli.watch:uninstall",
+    "project init": "qmd.cli.projects:init",
+    "project trust": "qmd.cli.projects:trust",
 }
 
 
@@ -89,36 +109,38 @@ def _with_trait(trait: str) -> Iterator[str]:
 COMMANDS = _with_features(_CORE)
 ALIASES = {"vector-search": "vsearch", "deep-search": "query"}
 #: Commands that use no index, or only the index of the current folder's project.
-WITHOUT_INDEX = frozenset({"completion", "help", "init", "trust", *_with_trait("no-index")})
+WITHOUT_INDEX = frozenset({"completion", "help", "init", "trust", "project", *_with_trait("no-index")})
 #: Commands that work with `--index-file`: they read, or concern a server of the file.
 WITH_INDEX_FILE = frozenset(
     {
         *("search", "vsearch", "query", "similar", "pack", "get", "multi-get", "ls", "outline", "links"),
         *("fields", "tags", "cite check", "status", "collection list", "collection show", "context list"),
-        *("help", "completion"),
+        *("qmd", "help", "completion"),
         *("mcp", "mcp install", "mcp uninstall", "mcp stop", "open"),
-        *("server", "server status", "server stop", "keys add", "keys list", "keys remove"),
+        *("server", "server status", "server stop"),
+        *(f"{group} {name}" for group in ("keys", "server keys") for name in ("add", "list", "remove")),
     }
 )
 #: Commands that print what documents say, and are for agents too: hints name them with `--agent`.
 FOR_AGENTS = frozenset(
     {
         *("search", "vsearch", "query", "similar", "get", "multi-get", "ls", "outline", "history"),
-        *("links", "fields", "tags", "marks", "collection", "context", "status"),
+        *("links", "fields", "tags", "marks", "mark list", "collection", "context", "status"),
         *_with_trait("agents"),
     }
 )
 
 
 def names(table: Table = COMMANDS) -> list[str]:
-    return [name for rows in table.values() for name, _, _ in rows]
+    """Return the names of commands that a help lists."""
+    return [name for section, rows in table.items() if section != OLD for name, _, _ in rows]
 
 
-_TARGETS = {name: target for rows in COMMANDS.values() for name, target, _ in rows}
+_TARGETS = {name: target for rows in COMMANDS.values() for name, target, _ in rows} | _WITHIN
 LOADABLE = plugins.Table(
     "qmd.commands",
     _TARGETS | {alias: _TARGETS[name] for alias, name in ALIASES.items()},
     "qmd.cli.foreign:KINDS",
 )
-#: Commands of groups that features have. They run without loading the group.
+#: All commands that run without loading their group.
 WITHIN = tuple(name for name in LOADABLE.builtin if " " in name)

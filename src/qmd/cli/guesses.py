@@ -18,6 +18,11 @@ from qmd.text.synonyms import meant
 
 _MONTH_AGO = (datetime.now(UTC) - timedelta(days=30)).date()
 
+_KEYS = {
+    "new create *": "server keys add NAME",
+    "ls show": "server keys list",
+    "rm delete revoke": "server keys remove NAME",
+}
 #: The right words for an unknown command, by the group in which it is unknown; `|` divides commands.
 #: Words in capitals stand for the user's own, with `...` for all that are left. If there are none, those in
 #: brackets are left out, and `CLIENT=claude` is `claude`. `*` is for a word that is not like any command.
@@ -40,7 +45,7 @@ _COMMANDS: Mapping[str, Mapping[str, str]] = {
         "broken-links broken unresolved dangling deadlinks dead-links deadends": "links --unresolved",
         "related like see-also more-like-this neighbors neighbours duplicates dupes": "similar FILE",
         "checkout log blame commits changes revisions versions diff": "history FILE",
-        "undo rollback revert recover": "history FILE | restore FILE",
+        "undo rollback revert recover": "history FILE | store restore FILE",
         "frontmatter front-matter properties property metadata meta attributes props": "fields [NAME]",
         "tag label labels": "tags | search tag:NAME",
         "authors people address addresses": "ls --authors",
@@ -61,21 +66,21 @@ _COMMANDS: Mapping[str, Mapping[str, str]] = {
         "check verify validate health diagnose test repair fix fsck troubleshoot debug plugins": "doctor",
         "stale outdated expired": "doctor --stale",
         "secrets leaks": "doctor --secrets",
-        "clean prune gc vacuum purge clear optimize compact": "cleanup",
-        "export dump save snapshot": "backup --portable FILE",
+        "clean prune gc vacuum purge clear optimize compact": "store compact",
+        "export dump save snapshot": "store backup --portable FILE",
         "model": "models",
         "download": "pull [MODEL]",
         "web ui browser gui browse page fuzzy fzf": "open [QUERY...]",
         "serve start http daemon api run": "server --daemon",
         "stop kill quit shutdown": "server stop",
         "restart": "server --daemon --replace",
-        "install integrate agent": "mcp install --client CLIENT=claude | skill install --target AGENT=claude",
+        "install integrate": "agent install AGENT=claude",
         "skills": "skill show",
         "hooks": "hook status",
-        "key token tokens login auth": "keys list | keys add NAME",
+        "key token tokens login auth": "server keys list | server keys add NAME",
         "evaluate eval benchmark": "bench FIXTURE",
-        "bookmark star favorite": "pin QUERY FILE",
-        "approve allow": "trust",
+        "bookmark star favorite": "mark pin QUERY FILE",
+        "approve allow": "project trust",
         "man usage manual commands": "help [COMMAND]",
         "version ver": "--version",
         "completions shell": "completion bash",
@@ -91,7 +96,9 @@ _COMMANDS: Mapping[str, Mapping[str, str]] = {
     },
     "context": {"ls show": "context list", "delete del": "context rm PATH", "set *": "context add PATH TEXT"},
     "cite": {"verify fix *": "cite check FILE"},
-    "keys": {"new create *": "keys add NAME", "ls show": "keys list", "rm delete revoke": "keys remove NAME"},
+    "keys": _KEYS,
+    "server keys": _KEYS,
+    "agent": {"add *": "agent install AGENT=claude", "remove rm": "agent uninstall AGENT=claude"},
     "mcp": {
         "serve start run": "mcp",
         "add *": "mcp install --client CLIENT=claude",
@@ -106,7 +113,7 @@ _COMMANDS: Mapping[str, Mapping[str, str]] = {
         "add *": "hook install --target AGENT=claude",
         "remove rm": "hook uninstall --target AGENT=claude",
     },
-    "store": {"migrate move export *": "store copy FROM TO"},
+    "store": {"move export *": "store copy FROM TO"},
 }  # fmt: skip
 #: The right words for a command with one word too many.
 _WORDS: Mapping[str, str] = {

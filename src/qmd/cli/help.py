@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from qmd._version import __version__
 from qmd.cli.command import Group
+from qmd.cli.commands import MORE
 from qmd.cli.console import current
 from qmd.cli.parameters import HELP
 from qmd.cli.terminal import say
@@ -21,11 +23,16 @@ if TYPE_CHECKING:
 _LEAST, _MOST, _NAMES = 50, 98, 30
 #: The columns by which text under a title is indented.
 _INDENT = "  "
+#: The sections of the options of a command that has more than a `_FEW`.
+SECTIONS = ("What", "Filters", "Time", "Ranking", "Output")
+_FEW = 14
+#: The end of the main clause of an option's help.
+_END = re.compile(r"[:;] |  \[|\. | \(may ")
 
 
-def show_help(command: Command, path: str, asked: Parameter = HELP) -> None:
+def show_help(command: Command, path: str, asked: Parameter = HELP, *, everything: bool = False) -> None:
     """Show the help of a command, or the version if an option asks for it."""
-    say("\n".join(lines(command, path)) if asked is HELP else f"qmd {__version__}")
+    say("\n".join(lines(command, path, everything=everything)) if asked is HELP else f"qmd {__version__}")
 
 
 def usage(command: Command, path: str) -> str:
@@ -50,8 +57,8 @@ def record(option: Parameter) -> tuple[str, str]:
     return names + value, option.help + ("  [required]" if option.required else "")
 
 
-def lines(command: Command, path: str) -> Iterator[str]:
-    """Yield the lines of the help."""
+def lines(command: Command, path: str, *, everything: bool = False) -> Iterator[str]:
+    """Yield the lines of the help; unless `everything` is wanted, what is rarely needed is only named."""
     width = max(min(current().width() - 2, _MOST), _LEAST)
     yield from _usage_lines(command, path, width)
     for text, stays in paragraphs(command):
@@ -61,11 +68,50 @@ def lines(command: Command, path: str) -> Iterator[str]:
         sections = [*command.sections()]
         widest = max(len(name) for _, rows in sections for name, _ in rows)
         for title, rows in sections:
-            yield from _section(title, [(name.ljust(widest), text) for name, text in rows], width)
-    own = [record(each) for each in command.parameters if each.names]
-    for title, rows in (("Options", own), ("Global options", [record(each) for each in command.shared])):
-        if rows:
-            yield from _section(title, rows, width)
+            if title == MORE and not everything:
+                yield from _named(title, [name for name, _ in rows], width)
+            else:
+                yield from _section(title, [(name.ljust(widest), text) for name, text in rows], width)
+    sections_of_options = [*_option_sections(command, everything=everything)]
+    brief = len(sections_of_options) > 1 and not everything
+    for title, options in sections_of_options:
+        rows = [record(each) for each in options]
+        yield from _section(
+            title, [(names, _brief(text)) if brief else (names, text) for names, text in rows], width
+        )
+    if everything:
+        yield from _section("Global options", [record(each) for each in command.shared], width)
+    else:
+        yield from _named("Global options", [each.shown for each in command.shared], width)
+        yield f"{_INDENT}'{path} --help --all' says more."
+
+
+def _option_sections(command: Command, *, everything: bool) -> Iterator[tuple[str, list[Parameter]]]:
+    """Yield the options of a command below their titles; a few options stand below one."""
+    options = [each for each in command.parameters if each.names]
+    if not everything:  # the first option for formats names the others
+        formats = [each for each in options if each.goes == "format"]
+        options = [each for each in options if each not in formats[1:]]
+    if len(options) <= _FEW:
+        if options:
+            yield "Options", options
+        return
+    for title in dict.fromkeys((*SECTIONS, *(each.section for each in options))):
+        if rows := [each for each in options if each.section == title]:
+            yield title or "Options", rows
+
+
+def _brief(text: str) -> str:
+    """Return the main clause of the help of an option."""
+    clause = _END.split(text, maxsplit=1)[0]
+    return f"{clause.removesuffix('.')}."
+
+
+def _named(title: str, names: Sequence[str], width: int) -> Iterator[str]:
+    """Yield a title and names beside each other."""
+    yield ""
+    yield f"{title}:"
+    yield from (_INDENT + line for line in _wrapped(", ".join(names), width - 2))
 
 
 def _usage_lines(command: Command, path: str, width: int) -> Iterator[str]:

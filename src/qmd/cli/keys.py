@@ -26,9 +26,9 @@ def keys() -> None:
     with a key (Authorization: Bearer KEY), at /mcp too. Your own commands need no key.
 
     Examples:
-      qmd keys add laptop
-      qmd keys add agent --agent --collection notes --read-only
-      qmd keys remove agent
+      qmd server keys add laptop
+      qmd server keys add agent --agent --collection notes --read-only
+      qmd server keys remove agent
     """
 
 
@@ -44,9 +44,9 @@ def add(session: Session, name: str, collections: tuple[str, ...], read_only: bo
     every key is one for an agent. The audit log shows NAME.
 
     Examples:
-      qmd keys add laptop
-      qmd keys add agent --agent --collection notes --collection work --read-only
-      KEY=$(qmd keys add ci --read-only)
+      qmd server keys add laptop
+      qmd server keys add agent --agent --collection notes --collection work --read-only
+      KEY=$(qmd server keys add ci --read-only)
     """
     for collection in collections:
         session.index.collection(collection)
@@ -62,8 +62,8 @@ def list_(session: Session) -> None:
     """List the keys of this index and what each may do.
 
     Examples:
-      qmd keys list
-      qmd keys list --json
+      qmd server keys list
+      qmd server keys list --json
     """
     table = (
         Column("name"),
@@ -82,7 +82,7 @@ def remove(session: Session, name: str) -> None:
     """Remove a key. A running server refuses it from then on.
 
     Example:
-      qmd keys remove agent
+      qmd server keys remove agent
     """
     keys_of(session).remove(name)
     say(f"Removed the key '{name}'")

@@ -1,15 +1,17 @@
-"""`pin`, `unpin`, `mark`, `unmark` and `marks`: the user's word on the results of a query."""
+"""`mark`, with its commands: the user's word on the results of a query."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Literal
 
-from qmd.cli.command import command
+from qmd.cli.command import command, group
 from qmd.cli.options import all_formats, argument
 from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing
 from qmd.cli.terminal import clean_name, one_line, say
+from qmd.errors import NotFoundError
 
 _UNKNOWN = "a query that begins with '-' goes after '--'"
 _query = argument("query", "QUERY", "marked_queries")
@@ -28,8 +30,8 @@ def pin(session: Session, query: str, document: str) -> None:
     else is recorded. DOC is anything that get accepts.
 
     Examples:
-      qmd pin "how do I deploy" ops/deploy.md
-      qmd pin holidays "#a1b2c3"
+      qmd mark pin "how do I deploy" ops/deploy.md
+      qmd mark pin holidays "#a1b2c3"
     """
     session.uses |= {"marks"}
     file = session.index.pin(query, document)
@@ -53,19 +55,77 @@ def unpin(session: Session, query: str, document: str | None) -> None:
 
 @command(if_unknown=_UNKNOWN)
 @_query
-@_document
-@argument("kind", "good|bad", kind=("good", "bad"))
-def mark(session: Session, query: str, document: str, kind: Literal["good", "bad"]) -> None:
-    """Mark a document as a good or a bad result of a query.
-
-    In searches for this query the odds of its score are raised or lowered by half, and by less for queries
-    that share at least three quarters of their words; --explain shows it. 'qmd bench --from-marks' lists the
-    marks that the searches alone do not live up to. See 'qmd pin' for QUERY and DOC.
+@_any_document
+def remove(session: Session, query: str, document: str | None) -> None:
+    """Remove the pin and the mark of a document, or all pins and marks of a query.
 
     Examples:
-      qmd mark "how do I deploy" ops/deploy.md good
-      qmd mark "how do I deploy" archive/2019.md bad
+      qmd mark remove "how do I deploy" archive/2019.md
+      qmd mark remove holidays
     """
+    session.uses |= {"marks"}
+    index, removed = session.index, False
+    for remove_one in (index.unpin, index.unmark):
+        with suppress(NotFoundError):
+            remove_one(query, document)
+            removed = True
+    if not removed:
+        index.unmark(query, document)  # which says what there is
+    subject = clean_name(document) if document else "everything"
+    say(f"Removed {subject} from the pins and marks of '{one_line(query)}'.")
+
+
+@command(if_unknown=_UNKNOWN)
+@_query
+@_document
+def good(session: Session, query: str, document: str) -> None:
+    """Mark a document as a good result of a query.
+
+    In searches for this query the odds of its score are raised by half, and by less for queries that share at
+    least three quarters of their words; --explain shows it. 'qmd bench --from-marks' lists the marks that the
+    searches alone do not live up to. See 'qmd mark pin --help' for QUERY and DOC.
+
+    Example:
+      qmd mark good "how do I deploy" ops/deploy.md
+    """
+    _mark(session, query, document, "good")
+
+
+@command(if_unknown=_UNKNOWN)
+@_query
+@_document
+def bad(session: Session, query: str, document: str) -> None:
+    """Mark a document as a bad result of a query: the odds of its score are lowered by half.
+
+    See 'qmd mark good --help'.
+
+    Example:
+      qmd mark bad "how do I deploy" archive/2019.md
+    """
+    _mark(session, query, document, "bad")
+
+
+@command("mark", if_unknown=_UNKNOWN)
+@_query
+@_document
+@argument("kind", "good|bad", kind=("good", "bad"))
+def marked(session: Session, query: str, document: str, kind: Literal["good", "bad"]) -> None:
+    """Mark a document as earlier versions did: 'qmd mark QUERY DOC good'."""
+    _mark(session, query, document, kind)
+
+
+@group("mark", otherwise=marked)
+def mark(_: Session) -> None:
+    """Pin documents to a query, so that they are shown first, or mark them as good or bad results.
+
+    Examples:
+      qmd mark pin "how do I deploy" ops/deploy.md
+      qmd mark bad "how do I deploy" archive/2019.md
+      qmd mark list
+    """
+
+
+def _mark(session: Session, query: str, document: str, kind: Literal["good", "bad"]) -> None:
     session.uses |= {"marks"}
     file = session.index.mark(query, document, kind)
     say(f"Marked {clean_name(file)} as {kind} for '{one_line(query)}'.")
@@ -93,11 +153,11 @@ def marks(session: Session) -> None:
     """List the pinned and marked documents, by query.
 
     Examples:
-      qmd marks
-      qmd marks --json
+      qmd mark list
+      qmd mark list --json
     """
     session.uses |= {"marks"}
-    nothing = session.addressed("Nothing is pinned or marked yet. See: qmd pin --help")
+    nothing = session.addressed("Nothing is pinned or marked yet. See: qmd mark --help")
     table = (
         Column("query", shown=one_line),
         Column("kind", "As"),

@@ -93,12 +93,16 @@ def name_list(value: str) -> tuple[str, ...]:
     return found
 
 
-def combined(*decorators: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:
-    """Return one decorator that adds several options, in order."""
+def combined(*decorators: Callable[[Any], Any], section: str = "") -> Callable[[Decorated], Decorated]:
+    """Return one decorator that adds several options, in order; long helps show them in this section."""
 
     def decorate(command: Decorated) -> Decorated:
+        before = len(vars(command).get("parameters", ()))
         for decorator in reversed(decorators):
             command = decorator(command)
+        added = vars(command)["parameters"]
+        for each in added[: len(added) - before]:
+            each.section = each.section or section
         return command
 
     return decorate
@@ -106,11 +110,11 @@ def combined(*decorators: Callable[[Any], Any]) -> Callable[[Decorated], Decorat
 
 def format_options(*names: str) -> Callable[[Decorated], Decorated]:
     """Add `--format F`, and a flag for each format except the first; read the choice by `chosen_format`."""
-    help = f"Print as {', '.join(names[:-1])} or {names[-1]}."
+    help = f"Print as {', '.join(names[:-1])} or {names[-1]} (in short --{names[1]})."
     flags = [
         flag(f"--{name}", f"as_{name}", help=f"Print {FORMATS[name]}.", goes="format") for name in names[1:]
     ]
-    return combined(option("--format F", names, help, goes="format"), *flags)
+    return combined(option("--format F", names, help, goes="format"), *flags, section="Output")
 
 
 def chosen_format() -> str:
@@ -140,19 +144,24 @@ path_options = combined(
     flag("--line-numbers", help="Show the file's line numbers."),
     flag("--full-path", help="Show paths on disk."),
     flag("--raw", help="Show control characters of texts as they are, not as escapes."),
+    section="Output",
 )
-fresh_option = flag("--fresh", help="First read files that are gone or have changed since they were indexed.")
+fresh_option = flag(
+    "--fresh", help="First read files that are gone or have changed since they were indexed.", section="What"
+)
 mode_option = option(
     "--mode M",
     ("auto", "server", "local"),
     "Search in the server of this index (server), in this process (local), or in the server if it "
     "runs (auto).  [default: auto]",
     default="auto",
+    section="What",
 )
 tokens_option = option(
     "--tokens N",
     whole(1),
     "Print an answer of at most N tokens of language models, and say what was left out.",
+    section="Output",
 )
 max_lines_option = option("-l, --max-lines N", whole(1), "Print at most N lines of each document.")
 
@@ -166,18 +175,29 @@ def _name(value: str) -> str:
 
 def collection_option(help: str) -> Callable[[Decorated], Decorated]:
     """Add `-c C`, which may be repeated."""
-    return option("-c, --collection C", _name, help, to="collections", multiple=True, complete="collections")
+    return option(
+        "-c, --collection C",
+        _name,
+        help,
+        to="collections",
+        multiple=True,
+        complete="collections",
+        section="What",
+    )
 
 
 collections_argument = argument("names", "[COLLECTION...]", "collections")
 
 
 def limit_option(help: str) -> Callable[[Decorated], Decorated]:
-    return option("-n, --limit N", whole(1, 1_000_000), help)
+    return option("-n, --limit N", whole(1, 1_000_000), help, section="What")
 
 
 offset_option = option(
-    "--offset N", whole(0, 100_000), "Skip the first N, which the pages before have shown.  [default: 0]"
+    "--offset N",
+    whole(0, 100_000),
+    "Skip the first N, which the pages before have shown.  [default: 0]",
+    section="What",
 )
 query_argument = argument("text", "QUERY...", "typed")
 #: Options that limit a command to some documents; see `text.filters.from_options`.
@@ -234,13 +254,16 @@ filter_options = combined(
         _filter("after"),
         "Only documents from this date on: 2024-06, 7d, last-week, yesterday.",
         complete="dates",
+        section="Time",
     ),
     option(
         "--before DATE",
         _filter("before"),
         "Only documents from before this date.",
         complete="dates",
+        section="Time",
     ),
+    section="Filters",
 )
 # The options of a search have the limits and defaults of `qmd.engine.requests.SearchRequest`, which the help
 # does not import; a test compares them.
@@ -249,11 +272,13 @@ min_score_option = option(
     decimal(0, 1),
     "Leave out results with a score below F, from 0 to 1. From 0.5 a result is about the query; below "
     "0.3 it is about something else.  [default: 0]",
+    section="Filters",
 )
 #: How a query is understood by models.
 model_options = combined(
     option("--intent TEXT", None, "The purpose of the search; affects the ranking only."),
     flag("--no-expand", help="Search for the query itself only, without variants."),
+    section="Ranking",
 )
 ranking_options = combined(
     option("-C, --candidate-limit N", whole(1, 1000), "Rerank the best N candidates.  [default: 30]"),
@@ -262,8 +287,11 @@ ranking_options = combined(
         ("contract", "tuned"),
         "The way to rank: contract or tuned.  [default: the configured one]",
     ),
+    section="Ranking",
 )
-rerank_options = combined(flag("--no-rerank", help="Skip the reranker; faster."), ranking_options)
+rerank_options = combined(
+    flag("--no-rerank", help="Skip the reranker; faster."), ranking_options, section="Ranking"
+)
 recency_options = combined(
     flag(
         "--recent/--no-recent",
@@ -272,10 +300,12 @@ recency_options = combined(
     option(
         "--half-life TIME", _some_days, "Rank newer documents higher, by this half-life: 30d, 8w, 6m, 1y."
     ),
+    section="Time",
 )
 fold_option = flag(
     "--fold/--no-fold",
     help="Show documents with the same text as one result that names the others; or each.",
+    section="Output",
 )
 #: How the results of a search are ordered, beyond their relevance.
 order_options = combined(
@@ -294,6 +324,7 @@ order_options = combined(
         "What scores mean: how likely a result is about the query (calibrated), or the value that ranks it "
         "(raw).  [default: the configured one]",
     ),
+    section="Ranking",
 )
 context_lines_option = option(
     "--context-lines N",
@@ -305,6 +336,7 @@ passage_options = combined(
     option("--passages N", whole(1, 10), "Show the N best passages of each document.  [default: 1]"),
     flag("--in-order", help="Show passages in the order of the document; otherwise the best is first."),
     context_lines_option,
+    section="Output",
 )
 
 

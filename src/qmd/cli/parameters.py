@@ -26,6 +26,7 @@ class Parameter:
         goes: Where the value goes: to the function (argument), the session, the choice of the `format`, or it
             is an `answer` instead of the command.
         complete: The name of the function of `candidates` that completes it.
+        section: The title below which a long help shows it.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Parameter:
         default: Any = None,
         goes: str = "argument",
         complete: str | None = None,
+        section: str = "",
     ) -> None:
         self.names = tuple(names)
         self.off = tuple(off)
@@ -59,6 +61,7 @@ class Parameter:
         self.default = default
         self.goes = goes
         self.complete = complete
+        self.section = section
 
     def __call__(self, decorated: Decorated) -> Decorated:
         """Add the parameter to the function of a command. Decorators are applied from below."""
@@ -148,3 +151,5 @@ GLOBAL = (
     flag("--debug", help="Show the traceback of an error.", goes="session"),
 )
 HELP = flag("-h", "--help", help="Show this message and exit.", goes="answer")
+#: Shows the whole of a help; without one, it is no option.
+ALL = flag("--all", help="With --help, show everything.", goes="all")

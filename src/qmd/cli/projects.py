@@ -21,6 +21,16 @@ if TYPE_CHECKING:
     from qmd.engine.access.project_trust import Trust
 
 
+@group("project")
+def project(_: Session) -> None:
+    """Make a project with its own index, and approve what a project asks for.
+
+    Examples:
+      cd ~/code/app && qmd project init
+      qmd project trust list
+    """
+
+
 @command()
 def init(session: Session) -> None:
     """Make the current folder a project with its own index in .qmd/.
@@ -29,19 +39,18 @@ def init(session: Session) -> None:
     .qmd/index.yml to choose the folders; you can commit it, because git ignores the index itself.
 
     Example:
-      cd ~/code/app && qmd init && qmd update
+      cd ~/code/app && qmd project init && qmd update
     """
     from qmd.engine.indexing.project import create_project
 
     if session.index_name is not None:
-        fail("a project's index has no name: run init without --index")
+        fail("a project's index has no name: run 'qmd project init' without --index")
     collection = create_project(session.folder(), os.environ)
     name, path = clean_name(collection.name), clean_name(collection.path)
     say(f"Created .qmd/index.yml: collection '{name}' is {path} ({collection.selection})")
     show_steps(
         session,
-        ("qmd update", "index it"),
-        ("qmd embed", "make vectors, so that vsearch and query work"),
+        ("qmd update", "index it and make its vectors"),
         ("qmd collection add PATH", "add another folder"),
     )
 
@@ -57,15 +66,15 @@ def trust(session: Session, subcommand: str | None, yes: bool) -> None:
     again. QMD_TRUST_LOCAL_CONFIG=1 approves everything for one run.
 
     Examples:
-      qmd trust
-      qmd trust --yes
-      qmd trust list
+      qmd project trust
+      qmd project trust --yes
+      qmd project trust list
     """
     session.uses = frozenset()
     if subcommand is None:
         _review(session.index.trust, yes=yes)
     elif yes:
-        fail("--yes is an option of 'qmd trust' itself, not of its subcommands")
+        fail("--yes is an option of 'qmd project trust' itself, not of its subcommands")
 
 
 @trust.command("list")
@@ -74,8 +83,8 @@ def list_(session: Session) -> None:
     """List what you approved or declined, for which project and when.
 
     Examples:
-      qmd trust list
-      qmd trust list --json
+      qmd project trust list
+      qmd project trust list --json
     """
     rows = [
         {
@@ -105,8 +114,8 @@ def revoke(session: Session, folder: str | None) -> None:
     """Revoke the approvals of a project: this one, or the one in FOLDER.
 
     Examples:
-      qmd trust revoke
-      qmd trust revoke ~/code/app
+      qmd project trust revoke
+      qmd project trust revoke ~/code/app
     """
     project, approvals = session.index.trust.revoke(folder)
     say(f"Revoked {plural(approvals, 'approval')} for {clean_name(project)}")
@@ -117,7 +126,7 @@ def _review(trust: Trust, *, yes: bool) -> None:
     if trust.project is None:
         raise NotFoundError(
             "there is no project here: no .qmd/index.yml in this folder or above it",
-            "your own configuration needs no approval; 'qmd init' makes a project",
+            "your own configuration needs no approval; 'qmd project init' makes a project",
         )
     from qmd.config.approvals import KINDS
 
@@ -131,8 +140,8 @@ def _review(trust: Trust, *, yes: bool) -> None:
     if yes:
         trust.decide(waiting, approved=True)
     elif not can_ask():
-        fail("cannot ask for approval without a terminal: read the above, then run 'qmd trust --yes'")
+        fail("cannot ask for approval without a terminal: read the above, then run 'qmd project trust --yes'")
     elif not approval.ask(trust, waiting):
         say("Nothing was approved.")
         return
-    say("Approved. To take it back, run 'qmd trust revoke'.")
+    say("Approved. To take it back, run 'qmd project trust revoke'.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from qmd.cli.help import show_help
 from qmd.cli.options import choose_format
+from qmd.cli.parameters import ALL
 from qmd.cli.usage import Exit, MisuseError
 
 if TYPE_CHECKING:
@@ -31,12 +32,16 @@ def read(
         Exit: If the help was shown.
     """
     session.path, session.words, session.command = path, tuple(words), command
-    found, others, error = split([*command.shared, *command.parameters], words, between=command.between)
+    known = [ALL, *command.shared, *command.parameters]  # those of the command itself hold
+    found, others, error = split(known, words, between=command.between)
     if error is not None:
         raise error
+    everything = any("--all" in option.names for option, _ in found)
     for option in (option for option, _ in found if option.goes == "answer"):
-        show_help(command, path, option)
+        show_help(command, path, option, everything=everything)
         raise Exit(0)
+    if any(option is ALL for option, _ in found):
+        raise MisuseError("no such option '--all'", cause="option", words=("--all",))
     values = {each.to: each.default for each in command.parameters if each.goes == "argument"}
     for option in dict.fromkeys(option for option, _ in found):
         given = [value for each, value in found if each is option]

@@ -83,8 +83,9 @@ def understood(words: Sequence[str], session: Session, top: Group = app) -> Call
     found: Any = top
     path, left = "qmd", [*words]
     while isinstance(found, Group):
+        given = left
         values, left = read(found, path, left, session)
-        if found.acts_alone:
+        if found.acts_alone and (found is not top or not left):
             _require_reading(path, session)
         if found.acts_alone and not found.runs:
             values["subcommand"] = left[0] if left else None
@@ -95,6 +96,9 @@ def understood(words: Sequence[str], session: Session, top: Group = app) -> Call
         name, *left = left
         if found is app and left and f"{name} {left[0]}" in WITHIN:
             name, *left = f"{name} {left[0]}", *left[1:]
+        if found.otherwise is not None and found.find(name) is None:
+            found, left = found.otherwise, given
+            break
         below = command_of(found, path, [name, *left])
         if found.acts_alone and not found.runs:
             found.run(session, **values)

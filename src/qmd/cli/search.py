@@ -46,15 +46,16 @@ search_options = options.combined(
         options.name_list,
         "Count the values of these fields in the matching documents: tag,author,year.",
         complete="facets",
+        section="Output",
     ),
-    options.flag("--all", "everything", help="Show all results; -n is ignored."),
-    options.flag("--full", help="Show whole documents instead of snippets."),
+    options.flag("--all", "everything", help="Show all results; -n is ignored.", section="What"),
+    options.flag("--full", help="Show whole documents instead of snippets.", section="Output"),
     options.passage_options,
     options.tokens_option,
     options.order_options,
     options.path_options,
     options.fresh_option,
-    options.flag("--explain", help="Show how each result was ranked."),
+    options.flag("--explain", help="Show how each result was ranked.", section="Output"),
     options.mode_option,
     options.all_formats,
 )
@@ -62,6 +63,7 @@ timeout_option = options.option(
     "--timeout S",
     options.decimal(_LEAST_TIMEOUT, _DAY),
     "Stop after S seconds and show the results so far.  [default: 30]",
+    section="What",
 )
 
 

@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from qmd.cli.command import command, group
-from qmd.cli.commands import LOADABLE, WITHIN
 from qmd.cli.options import Decorated, argument, combined, flag, json_option, option, whole
-from qmd.plugins import resolve
 
 PORT, MCP_PORT = 18765, 8181
 LOOPBACK = "127.0.0.1"
@@ -147,8 +145,3 @@ def stop_mcp() -> None:
       qmd mcp stop
       qmd mcp stop --index work
     """
-
-
-for _name in WITHIN:
-    if _name.startswith("mcp "):
-        mcp.add(resolve(LOADABLE.builtin[_name]))

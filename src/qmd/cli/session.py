@@ -234,7 +234,9 @@ class Session:
         if self.index_name is None and self.store is None and self.portable_file is None:
             return message
         options = shell_words(*self.options(absolute=False))
-        return _with_options(message, options, set(commands.names()) - commands.WITHOUT_INDEX)
+        return _with_options(
+            message, options, {name.split()[0] for name in commands.LOADABLE.builtin} - commands.WITHOUT_INDEX
+        )
 
     def close(self) -> None:
         if self._index is not None:

@@ -185,8 +185,8 @@ def cleanup(session: Session, dry_run: bool) -> None:
     prepared by other versions, and free space. Your files are not changed.
 
     Examples:
-      qmd cleanup --dry-run
-      qmd cleanup
+      qmd store compact --dry-run
+      qmd store compact
     """
     with Bar("Cleaning", session) as bar:
         report = session.index.cleanup(dry_run=dry_run, on_step=bar.step)
@@ -200,7 +200,7 @@ def cleanup(session: Session, dry_run: bool) -> None:
     if not report.items:
         outcome = "Nothing to clean."
     elif report.dry_run:
-        outcome = f"Nothing was changed. 'qmd cleanup' would free about {human_size(report.freed)}."
+        outcome = f"Nothing was changed. 'qmd store compact' would free about {human_size(report.freed)}."
     else:
         outcome = f"Freed {human_size(report.freed)}; the index takes {human_size(report.size)}."
     say(*columns(rows, right=frozenset({0, 2})), session.addressed(outcome))
@@ -234,11 +234,11 @@ def backup(session: Session, file: str | None, portable: bool, force: bool, **op
     names no folder of this machine, and cannot be restored.
 
     Examples:
-      qmd backup
-      qmd backup /mnt/backups/
-      qmd backup --force notes.sqlite
-      qmd backup --portable -c handbook handbook.qmd
-      qmd backup --portable --encrypt notes.qmd.age
+      qmd store backup
+      qmd store backup /mnt/backups/
+      qmd store backup --force notes.sqlite
+      qmd store backup --portable -c handbook handbook.qmd
+      qmd store backup --portable --encrypt notes.qmd.age
     """
     session.folder()
     if portable:
@@ -292,8 +292,8 @@ def restore(session: Session, file: str, config: bool, force: bool) -> None:
     index.yml is restored if it is missing, or with --config.
 
     Examples:
-      qmd restore qmd-index-20261122-081500.sqlite
-      qmd restore --config notes.sqlite
+      qmd store restore qmd-index-20261122-081500.sqlite
+      qmd store restore --config notes.sqlite
       qmd --index work restore work.sqlite
     """
     from qmd.engine.upkeep.backup import restore
@@ -313,11 +313,14 @@ def restore(session: Session, file: str, config: bool, force: bool) -> None:
 
 @group("store")
 def store() -> None:
-    """Copy an index between stores: a SQLite file, or a Milvus server that several machines share.
+    """Compact, back up, restore, migrate and copy the index.
 
-    'qmd status' shows the store in use. To use another, set --store, QMD_STORE, or 'store:' in index.yml.
+    The store is a SQLite file, or a Milvus server that several machines share; 'qmd status' shows which one.
+    To use another, set --store, QMD_STORE, or 'store:' in index.yml.
 
-    Example:
+    Examples:
+      qmd store compact
+      qmd store backup /media/disk/qmd
       qmd store copy . milvus://localhost:19530/notes
     """
 

@@ -54,6 +54,34 @@ def watch(session: Session, install: bool, uninstall: bool, dry_run: bool) -> No
         _watch(session)
 
 
+_dry_run = flag("--dry-run", help="Show what would be done, and change nothing.")
+
+
+@command()
+@_dry_run
+def install(session: Session, dry_run: bool) -> None:
+    """Keep the index as the files are whenever you are logged in: by a systemd user unit or a launchd agent.
+
+    The service runs 'qmd watch' for this index.
+
+    Examples:
+      qmd server install
+      qmd server install --dry-run
+    """
+    _change_service(session, install=True, dry_run=dry_run)
+
+
+@command()
+@_dry_run
+def uninstall(session: Session, dry_run: bool) -> None:
+    """Stop and remove the service of 'qmd server install'.
+
+    Example:
+      qmd server uninstall
+    """
+    _change_service(session, install=False, dry_run=dry_run)
+
+
 @command()
 @adding_options
 @flag("--no-embed", help="Do not make vectors.")

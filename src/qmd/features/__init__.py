@@ -81,6 +81,7 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     # Hooks, skills, settings and sessions of the programs of AI agents.
     "agents": {
         "qmd.commands": {
+            "agent": "commands:agent",
             "skill": "commands:skill",
             "hook": "commands:hook",
             "hook run": "commands:hook_run",
@@ -104,7 +105,7 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "qmd.formats": _suffixes(_FILES),
     },
     # The collections of tobi/qmd.
-    "migration": {"qmd.commands": {"migrate": "command:migrate"}},
+    "migration": {"qmd.commands": {"migrate": "command:migrate", "store migrate": "command:migrate"}},
     # Faults of a wiki: orphans, broken links, stubs, twins, contradictions.
     "lint": {
         "qmd.commands": {"lint": "command:lint"},
@@ -127,11 +128,12 @@ COMMANDS: Mapping[str, tuple[str, str, str, str]] = {
     "pack": ("Search", "similar", "agents", "Collect the passages for a goal, for a language model."),
     "cite": ("Read", "tags", "agents", "Check what a text cites and quotes."),
     "lint": ("Read", "links", "agents", "Report orphans, broken links, stubs, twins and contradictions."),
-    "bench": ("Search", "why", "", "Measure search quality on questions with known answers."),
-    "archive": ("Read", "cite", "no-index agents", "Read and search an archive of authors' posts."),
-    "skill": ("Serve", "keys", "no-index", "Install the skill that teaches agents to use qmd."),
-    "hook": ("Serve", "skill", "", "Give agents notes that may answer a prompt."),
-    "migrate": ("Index", "restore", "", "Take over the collections of tobi/qmd."),
+    "bench": ("More", "models", "", "Measure search quality on questions with known answers."),
+    "archive": ("More", "history", "no-index agents", "Read and search an archive of authors' posts."),
+    "agent": ("Serve", "mcp", "", "Let Claude Code, Codex and others use your notes."),
+    "skill": ("More", "project", "no-index", "Print or install the skill for agents."),
+    "hook": ("Older names", "", "", ""),
+    "migrate": ("Older names", "", "", ""),
 }
 #: The pages of docs/ that describe each feature.
 PAGES: Mapping[str, tuple[str, ...]] = {

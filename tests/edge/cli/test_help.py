@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from inspect import signature
 
@@ -10,7 +11,7 @@ import pytest
 from qmd import __version__
 from qmd.cli.app import app
 from qmd.cli.command import Command, Group
-from qmd.cli.commands import ALIASES
+from qmd.cli.commands import ALIASES, COMMANDS, MORE, OLD
 from tests.users import User
 
 
@@ -71,12 +72,40 @@ def test_qmd_without_arguments_prints_the_help(user: User) -> None:
     assert found.stdout == user.call("--help").stdout == user.call("-h").stdout
 
 
-def test_help_lists_every_command_once_and_no_alias(user: User) -> None:
-    text = user.ok("--help")
-    listed = [line.split()[0] for line in text.splitlines() if line.startswith("  ") and line[2:3].isalpha()]
+def listed(text: str) -> list[str]:
+    return [line.split()[0] for line in text.splitlines() if line.startswith("  ") and line[2:3].isalpha()]
+
+
+def test_whole_help_lists_every_command_once_and_no_old_name(user: User) -> None:
+    names = listed(user.ok("--help", "--all"))
     for (name, *_), _ in ALL:
-        assert listed.count(name) == 1
-    assert not set(ALIASES) & set(listed)
+        assert names.count(name) == 1
+    assert not {*ALIASES, *(name for name, _, _ in COMMANDS[OLD])} & set(names)
+
+
+def test_help_has_one_screen_and_names_the_rest(user: User) -> None:
+    text = user.ok("--help")
+    assert len(text.splitlines()) <= 56
+    more = re.search(r"^More:\n((?:  .+\n)+)", text, re.MULTILINE)
+    assert more is not None
+    assert {*re.findall(r"[a-z-]+", more[1])} == {name for name, _, _ in COMMANDS[MORE]}
+    assert len({*listed(text)} & {path[0] for path, _ in ALL}) <= 26
+    assert user.ok("help", "--all") == user.ok("--help", "--all")
+
+
+def test_help_of_a_search_has_sections_and_all_says_everything(user: User) -> None:
+    brief, whole = user.ok("search", "--help"), user.ok("search", "--help", "--all")
+    titles = re.findall(r"^(\w[\w ]+):$", brief, re.MULTILINE)
+    assert titles == ["What", "Filters", "Time", "Ranking", "Output", "Global options"]
+    assert "about something else" not in brief
+    for text in ("about something else", " --json Print", " --index NAME "):
+        assert text in " ".join(whole.split())
+    assert "no such option '--all'" in user.invoke("get", "x", "--all").stderr
+
+
+@pytest.mark.parametrize("name", [name for name, _, _ in COMMANDS[OLD]])
+def test_old_name_of_a_command_still_works(user: User, name: str) -> None:
+    assert user.ok(name, "--help").startswith(f"Usage: qmd {name} ")
 
 
 @pytest.mark.parametrize("group", ["collection", "context"])

@@ -190,3 +190,58 @@ def hook_run() -> None:
     Example:
       echo '{"session_id": "1", "prompt": "How are backups restored?"}' | qmd hook run prompt
     """
+
+
+@group("agent")
+def agent() -> None:
+    """Let an agent use your notes: by a skill, by tools over MCP, and by hooks.
+
+    Examples:
+      qmd agent install claude
+      qmd agent status
+      qmd agent uninstall claude
+    """
+
+
+def _part_options(act: str) -> Callable[[Decorated], Decorated]:
+    return combined(
+        argument("name", "AGENT", kind=tuple(dict.fromkeys((*SKILLED, *HOOKED, *CLIENTS)))),
+        flag("-y", "--yes", help=f"{act} each part without asking."),
+        place_options("settings"),
+    )
+
+
+@agent.command("install", runs=f"{_INSTALLING}:install_agent")
+@_part_options("Install")
+def install_agent() -> None:
+    """Install the skill, the tools and the hooks for an agent: says what each part writes, and asks.
+
+    The skill teaches the agent to run qmd; the tools let it search and read over MCP; the hooks give it notes
+    that may answer a prompt. 'qmd skill', 'qmd mcp install' and 'qmd hook' do each by itself.
+
+    Examples:
+      qmd agent install claude
+      qmd agent install codex --yes
+      qmd agent install opencode --project --dry-run
+    """
+
+
+@agent.command("uninstall", runs=f"{_INSTALLING}:uninstall_agent")
+@_part_options("Remove")
+def uninstall_agent() -> None:
+    """Remove the skill, the tools and the hooks that qmd installed for an agent, and nothing else.
+
+    Examples:
+      qmd agent uninstall claude
+      qmd agent uninstall codex --yes
+    """
+
+
+@agent.command("status", runs=f"{_INSTALLING}:show_hooks")
+@all_formats
+def agent_status() -> None:
+    """Show which agents run the hooks, what is wrong with them, and what failed last.
+
+    Example:
+      qmd agent status
+    """

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
+from qmd.agents import having
+from qmd.cli.approval import confirm
 from qmd.cli.hook_limit import log_file
 from qmd.cli.session import Session
 from qmd.cli.show import FINDING, show_listing
-from qmd.cli.terminal import say, write
+from qmd.cli.terminal import can_ask, say, write
 from qmd.cli.usage import fail
 from qmd.engine.doctor.finding import warning
 from qmd.features.agents import checks, hook_settings, mcp_settings, skill
-from qmd.features.agents.agents import AGENTS, settings_file, skills_folder
+from qmd.features.agents.agents import AGENTS, hooks_file, settings_file, skills_folder
 from qmd.processes import python
 
 _DONE = {
@@ -156,6 +161,42 @@ def uninstall_server(session: Session, client: str, name: str | None, **options:
     say(done)
     if backup:
         session.note(f"the old file was kept as {backup}")
+
+
+def install_agent(session: Session, name: str, yes: bool, in_project: bool, dry_run: bool) -> None:
+    """Install each part of an agent after asking."""
+    _change_agent(session, name, yes=yes, in_project=in_project, dry_run=dry_run, install=True)
+
+
+def uninstall_agent(session: Session, name: str, yes: bool, in_project: bool, dry_run: bool) -> None:
+    """Remove each part of an agent after asking."""
+    _change_agent(session, name, yes=yes, in_project=in_project, dry_run=dry_run, install=False)
+
+
+def _change_agent(
+    session: Session, name: str, *, yes: bool, in_project: bool, dry_run: bool, install: bool
+) -> None:
+    if not (yes or dry_run or can_ask()):
+        fail("cannot ask without a terminal: add --yes, or --dry-run to see what would be done")
+    project = session.folder() if in_project else None
+    server = install_server if install else uninstall_server
+    place: dict[str, Any] = {"in_project": in_project, "dry_run": dry_run}
+    added: dict[str, Any] = {"replace": False} if install else {}
+    hooks = partial(install_hooks, starts_server=False) if install else uninstall_hooks
+    parts: list[tuple[str, str, Callable[[], None]]] = []
+    if name in having("skills"):
+        path = skill.path_in(skills_folder(name, os.environ, project))
+        parts.append(("skill", path, partial(_change_skill, session, (name,), **place, install=install)))
+    if name in having("mcp"):
+        path = settings_file(name, os.environ, project)
+        parts.append(("tools", path, partial(server, session, name, None, **place, **added)))
+    if name in having("hooks"):
+        path = hooks_file(name, os.environ, project)
+        parts.append(("hooks", path, partial(hooks, session, (name,), **place)))
+    for part, path, act in parts:
+        question = f"Write the {part} to {path}?" if install else f"Remove the {part} from {path}?"
+        if yes or dry_run or confirm(question):
+            act()
 
 
 def _program(project: str | None) -> list[str]:

@@ -46,9 +46,9 @@ def migrate(
     below your own, and more than 100 collections are taken over only if you agree, or with --yes.
 
     Examples:
-      qmd migrate --dry-run
-      qmd migrate
-      qmd migrate /mnt/old/index.sqlite --config /mnt/old/index.yml
+      qmd store migrate --dry-run
+      qmd store migrate
+      qmd store migrate /mnt/old/index.sqlite --config /mnt/old/index.yml
     """
     from qmd.features.migration.migration import migrate
 
