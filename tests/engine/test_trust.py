@@ -71,7 +71,7 @@ def test_unapproved_settings_of_a_project_are_left_out(project: Path, opened: Op
         assert [hit.file for hit in index.search("herring").hits] == ["site/a.md"]
         assert index.settings.embed_model is None
         (note,) = index.status().notes
-        for name in ("'site'", "'other'", "'some-model'", "'qmd trust'"):
+        for name in ("'site'", "'other'", "'some-model'", "'qmd project trust'"):
             assert name in note
         with pytest.raises(qmd.CollectionNotFoundError):
             index.search("herring", collections=["other"])

@@ -137,7 +137,7 @@ GLOBAL = (
     option(
         "--index-file FILE",
         None,
-        "Read this portable index file, made by 'qmd backup --portable'.",
+        "Read this portable index file, made by 'qmd store backup --portable'.",
         to="portable_file",
         goes="session",
         complete="files",

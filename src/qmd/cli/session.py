@@ -51,7 +51,7 @@ class Session:
     began: float | None = None
     #: Tells a server that nobody waits for the command any more.
     cancelled: Cancelled | None = None
-    #: The kinds of permission (`qmd trust`) that the command would use.
+    #: The kinds of permission (`qmd project trust`) that the command would use.
     uses: frozenset[Kind] = frozenset({"path", "model", "store"})
     #: Abandoned work still runs in a thread: exit without waiting for it.
     abandoned = False

@@ -31,7 +31,7 @@ MAX_BYTES = 200_000
 #: The most queries, documents of each kind for a query, and characters of a query and of a path.
 MAX_QUERIES, MAX_DOCUMENTS, MAX_QUERY, MAX_PATH = 1_000, 20, 1_000, 2_000
 _HEADER = """\
-# Which documents you pinned to a query, and which results you marked as good or bad. See 'qmd marks'.
+# Which documents you pinned to a query, and which results you marked as good or bad. See 'qmd mark list'.
 # Searches show pinned documents first. Marks also count for similar queries.
 """
 #: A line as `write` makes it. Such files are read without the parser, which would take longer than a search.

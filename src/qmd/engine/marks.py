@@ -140,7 +140,7 @@ def removed(
     if not count:
         what = "pinned to" if kinds == ("pin",) else "marked for"
         subject = "nothing is" if file is None else f"{file} is not"
-        raise NotFoundError(f"{subject} {what} '{query}'", "'qmd marks' lists the pins and marks")
+        raise NotFoundError(f"{subject} {what} '{query}'", "'qmd mark list' lists the pins and marks")
     return tuple(result)
 
 
@@ -188,7 +188,7 @@ class MarksOf:
         if entries and not self._permitted(data):
             raise ForbiddenError(
                 "the pins and marks that came with this project are not approved, so they do not count",
-                "'qmd trust' shows what the project asks for, and approves it",
+                "'qmd project trust' shows what the project asks for, and approves it",
             )
         return entries
 

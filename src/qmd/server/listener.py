@@ -50,7 +50,7 @@ def listen(host: str, port: int, *, insecure: bool = False) -> socket.socket:
     if not insecure and not is_loopback(str(address[0])):
         raise UsageError(
             f"other machines can reach {host}, and without a key they could read all documents",
-            "create a key with 'qmd keys add NAME', or add --insecure to allow this",
+            "create a key with 'qmd server keys add NAME', or add --insecure to allow this",
         )
     listener = socket.socket(family, kind, protocol)
     try:

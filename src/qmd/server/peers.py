@@ -24,7 +24,7 @@ PEER = "qmd.peer"
 #: The message for another user.
 REFUSAL = (
     "This server answers the user who runs it, and this connection is not known to be of that user. "
-    "Send a key ('qmd keys add NAME' makes one), or let the server be started with --trust-local-users"
+    "Send a key ('qmd server keys add NAME' makes one), or let the server be started with --trust-local-users"
 )
 #: Of netlink: its family of addresses, the protocol about sockets, their type, and the question.
 _NETLINK, _SOCK_DIAG, _BY_FAMILY, _REQUEST = 16, 4, 20, 1

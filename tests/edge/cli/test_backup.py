@@ -1,4 +1,4 @@
-"""`qmd backup` and `qmd restore`: everything in a backup is restored, or nothing changes."""
+"""`qmd store backup` and `qmd store restore`: everything in a backup is restored, or nothing changes."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ def test_damaged_index_is_a_one_line_error_and_restore_repairs_it(owner: User, p
     index_of(owner).write_bytes(data)
     told = owner.invoke("doctor")
     assert told.exit_code == 1, told.output
-    assert "qmd restore" in told.output
+    assert "qmd store restore" in told.output
     for command in (
         ("search", "performance"),
         ("vsearch", "rollback"),
@@ -293,7 +293,7 @@ def test_damaged_index_is_a_one_line_error_and_restore_repairs_it(owner: User, p
             # An update may have reported a collection before it reads the damaged pages.
             *_, error, hint = result.stderr.splitlines()
             assert error.startswith(f"Error: {index_of(owner)} is damaged")
-            assert "qmd restore" in hint
+            assert "qmd store restore" in hint
     owner.ok("restore", str(copy_of(owner)))
     assert answers(owner) == before
     assert owner.ok("doctor").endswith("\nNo problems found.\n")
@@ -305,7 +305,7 @@ def test_restore_force_replaces_an_index_with_a_damaged_header(owner: User) -> N
     index_of(owner).write_bytes(data)
     error, hint = refusal(owner, "search", "performance")
     assert "is damaged at its beginning" in error
-    assert "qmd restore" in hint
+    assert "qmd store restore" in hint
     error, hint = refusal(owner, "restore", str(copy_of(owner)))
     assert "--force" in hint
     assert index_of(owner).read_bytes() == data

@@ -1,4 +1,4 @@
-"""`qmd cleanup`: it removes only data that is no longer used."""
+"""`qmd store compact`: it removes only data that is no longer used."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ def test_cleanup_prints_removed_items_and_the_size_of_the_index(embedded: User) 
     done = embedded.ok("cleanup")
     assert "1  empty slots among the vectors" in done
     assert rehearsed.splitlines()[:-1] == done.splitlines()[:-1]
-    assert re.search(r"^Nothing was changed\. 'qmd cleanup' would free about .+\.$", rehearsed, re.MULTILINE)
+    assert re.search(
+        r"^Nothing was changed\. 'qmd store compact' would free about .+\.$", rehearsed, re.MULTILINE
+    )
     assert re.search(r"^Freed .+; the index takes .+\.$", done, re.MULTILINE)
 
 

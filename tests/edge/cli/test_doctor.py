@@ -168,7 +168,7 @@ def test_cleanup_indexes_words_again_that_are_not_those_of_the_texts(embedded: U
     expected = embedded.ok("search", "performance", "--json")
     change(embedded, statement)
     problems = [each for each in findings(embedded, code=1) if each["level"] == "problem"]
-    assert problems and all("qmd cleanup" in each["hint"] for each in problems)
+    assert problems and all("qmd store compact" in each["hint"] for each in problems)
     embedded.ok("cleanup")
     assert not [each for each in findings(embedded) if each["check"] == "index" and each["level"] != "ok"]
     assert embedded.ok("search", "performance", "--json") == expected
@@ -218,7 +218,7 @@ def test_doctor_finds_wrong_vector_blocks_and_cleanup_repairs_them(embedded: Use
     change(embedded, "UPDATE vectors_vec SET ids = zeroblob(length(ids))")
     found = the(findings(embedded, code=1), "problem")
     assert f"{len(FILES)} chunks are missing" in found["message"]
-    assert found["hint"].startswith("run 'qmd cleanup'")
+    assert found["hint"].startswith("run 'qmd store compact'")
     embedded.ok("cleanup")
     assert embedded.ok("doctor").endswith("No problems found.\n")
     assert embedded.ok("vsearch", "databases", "--json") == before

@@ -1,4 +1,4 @@
-"""`qmd keys`: adding, listing and removing API keys."""
+"""`qmd server keys`: adding, listing and removing API keys."""
 
 from __future__ import annotations
 
@@ -61,4 +61,4 @@ def test_keys_add_refuses_an_unknown_collection(user: User) -> None:
 def test_server_on_a_public_address_needs_a_key(user: User) -> None:
     refused = user.call("server", "--transport", "http", "--host", "0.0.0.0", "--port", "0")
     assert refused.returncode == 2
-    assert "qmd keys add" in refused.stderr
+    assert "qmd server keys add" in refused.stderr

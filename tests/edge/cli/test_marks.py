@@ -1,4 +1,4 @@
-"""`qmd pin`, `qmd mark`, `qmd marks` and the order of results."""
+"""`qmd mark pin`, `qmd mark`, `qmd mark list` and the order of results."""
 
 from __future__ import annotations
 

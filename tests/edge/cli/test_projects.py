@@ -1,4 +1,4 @@
-"""`qmd init` and `qmd trust`: projects and the permissions that they ask for."""
+"""`qmd project init` and `qmd project trust`: projects and the permissions that they ask for."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_unapproved_permissions_are_skipped_with_one_note(checkout: Checkout) ->
     assert found.stderr == (
         "note: not approved, so skipped: the update command of 'docs', "
         "'other', which is outside the project, the embed model 'some-model'; "
-        "'qmd trust' approves it, without a terminal 'qmd trust --yes'\n"
+        "'qmd project trust' approves it, without a terminal 'qmd project trust --yes'\n"
     )
     assert not (checkout.folder / "made.md").exists()
     found = checkout.run("search", "herring", "--format", "files")
@@ -210,7 +210,7 @@ def test_unapproved_update_command_is_noted_only_by_update(checkout: Checkout) -
 def test_trust_without_a_terminal_requires_yes(checkout: Checkout) -> None:
     asked = checkout.run("trust")
     assert asked.returncode == 2
-    assert "qmd trust --yes" in asked.stderr
+    assert "qmd project trust --yes" in asked.stderr
     assert asked.stdout == (
         f"{checkout.folder}/.qmd asks to\n"
         f"  docs:   run at 'qmd update', in {checkout.folder}: echo '# Made' > made.md && echo made\n"
@@ -315,7 +315,7 @@ def test_trust_asks_again_after_a_denial(checkout: Checkout) -> None:
     checkout.on_terminal("n\n", "update")
     assert checkout.on_terminal("no\n", "trust").endswith("[y/N] Nothing was approved.\n")
     assert checkout.on_terminal("Yes\n", "trust").endswith(
-        "[y/N] Approved. To take it back, run 'qmd trust revoke'.\n"
+        "[y/N] Approved. To take it back, run 'qmd project trust revoke'.\n"
     )
     assert "docs: made" in checkout.run("update").stdout
 

@@ -250,7 +250,7 @@ def test_why_names_a_folder_that_a_project_may_not_read(user: User, tmp_path: Pa
     found = user.call("why", str(user.notes / "deploy.md"), "rollback", "--json", cwd=project)
     answer = json.loads(found.stdout)
     assert answer["reason"] == "its collection 'far' is outside the project"
-    assert answer["hint"] == "approve it: qmd trust"
+    assert answer["hint"] == "approve it: qmd project trust"
 
 
 def test_why_notes_a_file_newer_than_the_index(keeper: User) -> None:

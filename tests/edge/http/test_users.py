@@ -98,7 +98,7 @@ def test_other_users_are_refused(server: Server, method: str, path: str) -> None
     answer = asked(server.port, method, path)
     assert status_of(answer) == 401, answer
     detail = json.loads(answer.partition("\n\n")[2])["detail"]
-    assert path == "/run" or ("qmd keys add" in detail and "--trust-local-users" in detail)
+    assert path == "/run" or ("qmd server keys add" in detail and "--trust-local-users" in detail)
 
 
 def test_own_user_needs_nothing_and_everybody_may_ask_for_the_health(server: Server) -> None:

@@ -1,4 +1,4 @@
-"""`qmd migrate`: it takes over collections of tobi/qmd once and does not change its files."""
+"""`qmd store migrate`: it takes over collections of tobi/qmd once and does not change its files."""
 
 from __future__ import annotations
 

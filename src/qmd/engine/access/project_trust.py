@@ -39,7 +39,8 @@ _DESCRIPTIONS: Mapping[Kind, str] = {
 }
 #: Removed from the configuration unless approved. The other kinds are checked when they are used.
 _CONFIGURED: frozenset[Kind] = frozenset({"update", "path", "model", "store", "context"})
-#: What commands use of a project. Hooks, which every project may ask for, are approved by `qmd trust` alone.
+#: What commands use of a project. Hooks, which every project may ask for, are approved by
+#: `qmd project trust` alone.
 USED: frozenset[Kind] = KINDS - {"hook"}
 
 
@@ -127,12 +128,12 @@ class Trust:
         if project is None:
             raise NotFoundError(
                 "there is no project here: no .qmd/index.yml in this folder or above it",
-                "name the project's folder; 'qmd trust list' shows those that were approved",
+                "name the project's folder; 'qmd project trust list' shows those that were approved",
             )
         removed = approvals.forget(trust_path(self._environ), project)
         if not removed:
             raise NotFoundError(
-                f"nothing is approved for {project}", "'qmd trust list' shows what is approved"
+                f"nothing is approved for {project}", "'qmd project trust list' shows what is approved"
             )
         return project, sum(decision.approved for decision in removed)
 
@@ -143,7 +144,10 @@ def skipped(permissions: Sequence[Permission]) -> str:
         _DESCRIPTIONS[permission.kind].format(name=permission.name, value=permission.value)
         for permission in permissions
     )
-    return f"not approved, so skipped: {named}; 'qmd trust' approves it, without a terminal 'qmd trust --yes'"
+    return (
+        f"not approved, so skipped: {named}; "
+        "'qmd project trust' approves it, without a terminal 'qmd project trust --yes'"
+    )
 
 
 def _requested_by(config: Config, project: str, kinds: Collection[Kind]) -> Iterator[Permission]:

@@ -123,4 +123,4 @@ def reclaimable(store: Store, written: Config, provider: ModelProvider, cache_di
     if report is not None and report.freed >= MEGABYTE:
         kinds = ", ".join(item.description for item in report.items)
         freed = f"about {report.freed / MEGABYTE:,.0f} MB can be freed"
-        yield ok("space", f"{freed}: {kinds}", "run 'qmd cleanup'")
+        yield ok("space", f"{freed}: {kinds}", "run 'qmd store compact'")

@@ -80,7 +80,7 @@ def _others(store: Store, config: Config, provider: ModelProvider, fingerprint: 
             yield warning(
                 "vectors",
                 f"{older} were made with other settings and are not used",
-                "'qmd embed' replaces them, and 'qmd cleanup' deletes them",
+                "'qmd embed' replaces them, and 'qmd store compact' deletes them",
             )
 
 

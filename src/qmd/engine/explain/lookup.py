@@ -137,7 +137,9 @@ class Lookup(Struct, frozen=True):
     def _outside(self, path: str) -> Absence:
         for name, folder in self.refused.items():
             if is_inside(os.path.realpath(path), folder):
-                return Absence(f"its collection '{name}' is outside the project", "approve it: qmd trust")
+                return Absence(
+                    f"its collection '{name}' is outside the project", "approve it: qmd project trust"
+                )
         hint = f"add it: qmd collection add {_as_arguments(path)}"
         return Absence("no collection contains its folder", hint)
 

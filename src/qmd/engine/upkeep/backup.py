@@ -83,7 +83,7 @@ class BackupMethods(Part):
         store, locations = self._workspace.store, self._workspace.locations
         if not isinstance(store, SqliteStore):
             raise StoreError(
-                f"{store.location} is a database server, which 'qmd backup' cannot copy",
+                f"{store.location} is a database server, which 'qmd store backup' cannot copy",
                 "'qmd store copy . FILE' copies it to an index file; or use Milvus's own backup",
             )
         if not os.path.exists(store.location):
@@ -217,7 +217,7 @@ def _check_target(index: str, source: str, force: bool) -> None:
     """Raise if the file at the index's path must not be replaced."""
     if not os.path.exists(index) or belongs_to_us(index):
         if os.path.exists(index) and os.path.samefile(index, source):
-            raise UsageError(f"{source} is the index itself", "name a file that 'qmd backup' made")
+            raise UsageError(f"{source} is the index itself", "name a file that 'qmd store backup' made")
         return
     if is_database(index):
         raise ForeignIndexError(

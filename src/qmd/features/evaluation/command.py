@@ -39,7 +39,7 @@ def bench(session: Session, /, fixture: str | None, **arguments: Any) -> None:
     (corpus.jsonl, queries.jsonl, qrels.tsv), which gets an index of its own. The ways to search are bm25
     (search), vector (vsearch), hybrid (query without reranking) and full (query). JSON has every answer.
 
-    --from-marks asks the queries of 'qmd pin' and 'qmd mark', without letting them count, and lists the
+    --from-marks asks the queries of 'qmd mark pin' and 'qmd mark', without letting them count, and lists the
     pinned and good documents that are not among the best K, and the bad ones that are. Run it before and
     after a change of a model or a setting.
 

@@ -185,11 +185,13 @@ def _counts(db: apsw.Connection) -> dict[str, int]:
 def _opened(path: str) -> Iterator[apsw.Connection]:
     """Open a copy without changing it."""
     if not os.path.isfile(path):
-        raise StoreError(f"{path} is not there, or is no file", "name a file that 'qmd backup' made")
+        raise StoreError(f"{path} is not there, or is no file", "name a file that 'qmd store backup' made")
     if not os.path.getsize(path) or not is_database(path):
-        raise StoreError(f"{path} is not an index, or is damaged", "name a file that 'qmd backup' made")
+        raise StoreError(f"{path} is not an index, or is damaged", "name a file that 'qmd store backup' made")
     if not belongs_to_us(path):
-        raise ForeignIndexError(f"{path} was made by another program", "name a file that 'qmd backup' made")
+        raise ForeignIndexError(
+            f"{path} was made by another program", "name a file that 'qmd store backup' made"
+        )
     try:
         with closing(open_copy(path)) as copy:
             yield copy

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: The hint for a damaged file. Only `restore` or a new index repairs it.
 REMAKE = (
-    "restore a backup with 'qmd restore FILE', or delete it and run 'qmd index' and 'qmd embed': "
+    "restore a backup with 'qmd store restore FILE', or delete it and run 'qmd index' and 'qmd embed': "
     "the index is made from your files alone"
 )
 

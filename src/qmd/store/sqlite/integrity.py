@@ -37,9 +37,11 @@ _LENGTH_TOLERANCE = 0.002
 _CODE_TOLERANCE, _FLOAT16_TOLERANCE = 0.51, 2.0**-11
 
 _REEMBED = "run 'qmd embed --force'"
-_REBUILD = "run 'qmd cleanup': it rebuilds the blocks"
-_LAY_OUT_AGAIN = "run 'qmd cleanup': it makes them again"
-_INDEX_AGAIN = "restore a backup with 'qmd restore FILE', or run 'qmd cleanup': it indexes the words again"
+_REBUILD = "run 'qmd store compact': it rebuilds the blocks"
+_LAY_OUT_AGAIN = "run 'qmd store compact': it makes them again"
+_INDEX_AGAIN = (
+    "restore a backup with 'qmd store restore FILE', or run 'qmd store compact': it indexes the words again"
+)
 
 
 def check(db: apsw.Connection, on_step: OnStep) -> Iterator[Fault]:

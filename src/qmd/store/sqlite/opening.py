@@ -186,7 +186,7 @@ def _refuse_foreign(path: str) -> None:
         raise ForeignIndexError(
             f"{path} was made by another program, or is damaged at its beginning, and is left alone",
             "name another index with --index NAME; if it was one, restore a backup with "
-            "'qmd restore --force FILE', or move it away and run 'qmd index'",
+            "'qmd store restore --force FILE', or move it away and run 'qmd index'",
         )
     raise ForeignIndexError(
         f"{path} was made by another program, and is left alone",

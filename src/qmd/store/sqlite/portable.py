@@ -212,7 +212,7 @@ def _require_file(path: str) -> None:
     except (OSError, ValueError) as error:
         raise StoreError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if not stat.S_ISREG(state.st_mode):
-        raise StoreError(f"{path} is not a file", "name a file that 'qmd backup --portable' made")
+        raise StoreError(f"{path} is not a file", "name a file that 'qmd store backup --portable' made")
     if not state.st_size:
         raise ForeignIndexError(f"{path} is empty", _MADE_BY)
 

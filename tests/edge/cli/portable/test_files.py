@@ -1,4 +1,4 @@
-"""Portable index files, written by `qmd backup --portable` and read by `--index-file`."""
+"""Portable index files, written by `qmd store backup --portable` and read by `--index-file`."""
 
 from __future__ import annotations
 
