@@ -88,6 +88,12 @@ def test_a_pin_is_on_the_first_page_only(library: qmd.Index) -> None:
     assert files[0] == "notes/0.md" and len(files) == len(set(files)) == 42
 
 
+def test_the_number_of_results_is_the_same_on_all_pages(library: qmd.Index) -> None:
+    for query in ("ri", "stor", "herons paragraphs"):  # no document has them, but longer words or stems
+        numbers = {library.search(query, limit=5, offset=offset).total for offset in (0, 5, 40, 50)}
+        assert numbers == {42}, query
+
+
 @pytest.mark.parametrize("offset", [-1, 1_000_000])
 def test_search_refuses_an_impossible_offset(library: qmd.Index, offset: int) -> None:
     with pytest.raises(UsageError, match=f"offset must be from 0 to 100000, not {offset}"):

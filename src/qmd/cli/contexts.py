@@ -38,7 +38,8 @@ def add(session: Session, arguments: tuple[str, ...]) -> None:
     if len(arguments) > 2:
         fail("give one PATH and one TEXT: put the text in quotes")
     path, text = arguments if len(arguments) == 2 else (".", arguments[0])
-    if len(arguments) == 1 and (text == "/" or text.startswith("qmd://")):
+    named = text == "/" or text.startswith("qmd://") or text in session.index.config.collections
+    if len(arguments) == 1 and named:
         fail(f"the TEXT that describes {text} is missing")
     say(f"Added context for {_display(session.index.add_context(path, text))}")
 

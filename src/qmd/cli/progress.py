@@ -87,8 +87,9 @@ class Bar:
             count = f"{done:,}/{total:,}" if total is not None and counted else ""
             self._draw(title, done / total if total else None, f"{count} {detail}".strip())
         else:
-            of = f" of {total:,}" if total is not None else ""
-            write(f"{title}: {done:,}{of}{', ' + detail if detail else ''}\n", sys.stderr)
+            of = f"{done:,} of {total:,}" if total is not None else f"{done:,}" if done else ""
+            told = ", ".join(filter(None, (of, detail)))
+            write(f"{title}{f': {told}' if told else ' ...'}\n", sys.stderr)
 
     def close(self) -> None:
         """Take the bar off the terminal."""

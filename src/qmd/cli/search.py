@@ -248,7 +248,8 @@ def show_response(
             )
         )
     note_missing(session, view)
-    if response.next_offset is not None and (response.offset or (people and view.terminal)):
+    asked = arguments["limit"] is not None and people and view.terminal
+    if response.next_offset is not None and (response.offset or asked):
         session.note(f"results {response.extent}: --offset {response.next_offset} shows the next")
 
 

@@ -30,6 +30,6 @@ def context_target(config: Config, target: str) -> tuple[str | None, str]:
         if is_inside(path, root):
             return roots[root], nfc(path[len(root) :].strip(os.sep).replace(os.sep, "/"))
     raise NotFoundError(
-        f"{target} is in no collection",
+        f"{'the current folder' if target == '.' else target} is in no collection",
         "add its folder with 'qmd collection add', or give an address such as qmd://collection/path",
     )

@@ -382,3 +382,10 @@ def test_server_is_offered_once_after_a_command_has_loaded_models(embedded: User
         on_terminal(embedded, *words) for words in (["search", "rollback"], *[["query", "rollback"]] * 2)
     ]
     assert ["qmd server --daemon" in shown for shown in offers] == [False, True, False]
+
+
+def test_search_on_a_terminal_says_how_to_get_the_next_page(reader: User) -> None:
+    shown = plain(on_terminal(reader, "search", "performance", "-n", "2"))
+    assert shown.endswith("note: results 1 to 2 of 9: --offset 2 shows the next\n")
+    past = reader.call("search", "performance", "--offset", "9")
+    assert (past.stdout, past.stderr) == ("No results found.\n", "note: there are only 9 results\n")

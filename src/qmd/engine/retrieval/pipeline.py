@@ -27,6 +27,7 @@ from qmd.engine.retrieval.search import Plan, Search
 from qmd.ranking import fusion
 from qmd.ranking.calibration import FIELD, calibrate, doubts
 from qmd.store.base import Store
+from qmd.store.records import longer_terms
 from qmd.text.filters import folder_counts
 from qmd.text.predicates import field_name
 from qmd.text.query import foreign_operators
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
 
 #: The most values of a facet.
 FACET_VALUES = 20
-#: Of more documents with words of a query, the number is not told.
-COUNTED = 10_000
+#: Of so many documents with words of a query, or more, the number is not told.
+COUNTED = 1_000
 
 #: How many documents of a search by words are ranked by their best places as well.
 PLACED = 50
@@ -110,7 +111,7 @@ class Pipeline:
             search.stages += doubts(ranked, hits, request.min_score)
         total = _total(search, found, ranked, page, adjuster)
         if request.offset and not hits and total:
-            search.skip("offset", f"there are only {plural(total, 'result')}", expected=True)
+            search.skip("offset", f"there are only {plural(total, 'result')}")
         facets = _facets(search, found, ranked, states) if request.facets else {}
         ranking = (request.ranking or DEFAULT_RANKING) if plan.hybrid and found.text else None
         stages = (*search.stages, *asked.stages, *_advice(search))
@@ -189,6 +190,9 @@ def _total(
     if not found.text:
         return search.store.fields.count(search.scope)
     total = search.store.lexical.count(found.query, search.scope, COUNTED)
+    if total < COUNTED and (longer := longer_terms(found.query)):  # which the last pages have
+        words = replace(found.query, terms=(*found.query.terms, *longer))
+        total = search.store.lexical.count(words, search.scope, COUNTED)
     return total if total < COUNTED else None
 
 
