@@ -35,7 +35,8 @@ FILES = {
         "<a href='https://x.y'>gold</a> jumps\n\n[[https://x.y/][henna]] jumps, "
         "`ivory <https://x.y>`_ jumps, https://x.y/z[jade] jumps, "
         'khaki&nbsp;jumps, li<b>la</b>c jumps, mauve <!-- not --> jumps, <Tip a="b">navy</Tip> jumps, '
-        '{{< ref "x" >}}ochre{{< /ref >}} jumps\n\n[ref]: https://x.y\n'
+        '{{< ref "x" >}}ochre{{< /ref >}} jumps, [p](a.md){t=b} jumps\n\n'
+        "peach{.c} jumps, [quartz](a.md)es jump, [[page|ruby]]s jump\n\n[ref]: https://x.y\n"
     ),
     "english.md": "# Pans\n\nThe pot and its value.\n",
 }
@@ -71,7 +72,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[qmd.Index]:
             "links.md",
             '"amber jumps","beige jumps","cyan jumps","denim jumps","ecru jumps","flax jumps","gold jumps",'
             '"henna jumps","ivory jumps","jade jumps","khaki jumps","lilac jumps","mauve jumps","navy jumps",'
-            '"ochre jumps","x.y/z","see [amber](https://x.y/z) jumps",lilac,page,href',
+            '"ochre jumps","p jumps","peach jumps","quartzes jump",'
+            '"rubys jump","x.y/z","see [amber](https://x.y/z) jumps",lilac,page,href',
         ),
         ("turkish.md", "isik,ISIK,ISPARTA,tag:istanbul,tag:İSTANBUL"),
         ("thai.md", "ประเทศไทย,ไทยมี"),

@@ -160,19 +160,20 @@ def _export_end(text: str, start: int, line_end: int) -> tuple[int, int]:
 _INLINE = lazy(
     r"(?P<mark>(?<=[^\W\d_])(?:\*{1,3}|~~|==)(?=[^\W\d_]))|(?P<hyphen>(?<=[^\W\d_])-\n[ \t>]*+(?=[^\W\d_]))"
     r"|(?P<entity>&(?:\#\d{1,7}|\#[xX][\da-fA-F]{1,6}|[A-Za-z]\w{1,30});)"
-    rf"|(?P<script>{_SCRIPTS})|(?P<tags>{_IN_WORDS}(?:{_IN_WORDS}){{0,9}}+)"
+    rf"|(?P<script>{_SCRIPTS})|(?P<tags>{_IN_WORDS}(?:{_IN_WORDS}){{0,9}}+|(?<=\w)\]\](?=[^\W\d_]))"
     rf"|(?P<markup>{_TAG}|{_COMPONENT}|<!--(?:(?!-->)[^\n]){{0,300}}+-->"
     r"|(?<=\])\((?:<[^<>\n]{0,1000}+>|(?:[^\s()<>]|\([^\s()<>]{0,300}+\)){1,1000}+)"
     r"(?:\s{1,3}+(?:\"[^\"]{0,300}+\"|'[^']{0,300}+'|\([^()]{0,300}+\)))?+\s?\)"
     r"|(?<=\])\[[^\[\]\n]{0,300}+\](?!\])|\[\^[^\[\]\s]{1,100}+\](?!:)"
     r"|\[\[[^\[\]|\n]{1,1000}+(?:\||\](?=\[))"
     r"|(?<=[^\s`])\s<[^<>\s]{1,1000}+>(?=`_)"
-    r"|\{\{[<%][^{}\n]{0,500}+\}\}|\{%[^{}\n%]{0,500}+%\}|\{[:\#][^{}\s][^{}\n]{0,200}+\})"
+    r"|\{\{[<%][^{}\n]{0,500}+\}\}|\{%[^{}\n%]{0,500}+%\}|\{(?::[ \t]?|[.\#])[^{}\s][^{}\n]{0,200}+\}"
+    r"|(?<=[)\]`])\{[^{}\n]{1,200}+\})"
 )
 #: The first characters of it, which are found much faster.
 _STARTS = lazy(
-    r"[*~=<&(\[{\s-](?:(?<=[^\W\d_][*~=])|(?<=[^\W\d_]-)\n|(?<=<)[/!A-Za-z]|(?<=&)[#A-Za-z]|(?<=\][(\[])"
-    r"|(?<=\[)[\[^]|(?<=\{)[{%:#]|(?<=\s)<[^<>\s]{1,1000}+>(?=`_)|(?<=[\w/\])#]\[)(?=[^\[\]^\n]))"
+    r"[*~=<&(\[\]{\s-](?:(?<=[^\W\d_][*~=])|(?<=[^\W\d_]-)\n|(?<=<)[/!A-Za-z]|(?<=&)[#A-Za-z]|(?<=\][(\[])"
+    r"|(?<=\[)[\[^]|(?<=\{)[{%:#.]|(?<=[)\]`]\{)|(?<=\w\])\]|(?<=\s)<[^<>\s]{1,1000}+>(?=`_)|(?<=[\w/\])#]\[)(?=[^\[\]^\n]))"
 )
 #: The address before the text of a link in AsciiDoc.
 _ADDRESS = lazy(r"(?:https?|mailto|link|xref|image):[^\s\[\]<>()]{1,1000}+(?=\[[^\[\]\n]{1,300}+\](?!\())")
@@ -198,6 +199,9 @@ def as_seen(text: str) -> tuple[str, str]:
         if start < at:
             continue
         raw, kind = match[0], match.lastgroup
+        if raw[0] in "([" and text[start - 1 : start] == "]" and _is_inside(text, start - 1, end):
+            start, kind = start - 1, "tags"  # letters after a link belong to its last word
+            raw = text[start:end]
         shown = blank = _BLANKS.sub(" ", raw)
         joined = raw
         inside = _is_inside(text, start, end)

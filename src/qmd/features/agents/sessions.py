@@ -74,6 +74,7 @@ class SessionMethods(Part):
             pattern=place.pattern,
             formats=place.formats,
             ignore=place.ignore,
+            gitignore=False,  # their folders may be in a repository of settings, which ignores them
             on_progress=on_progress,
         )
         return SessionFolder(agent, place.folder, name, report)
