@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import itertools
 import json
 import os
 import platform
 import re
 import statistics
+import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -51,18 +54,14 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "hooks": (*RANKING, "features/agents", "features/evidence"),
     "states-*": (*RANKING, "engine/documents"),
     "speed": ("__main__.py", "cli", "engine/index.py", *_INDEXING, *_SEARCHING),
-    "synthetic": _SEARCHING,
-    "fields": (*_INDEXING, *_SEARCHING),
     "scale": (*_INDEXING, *RANKING),
     "growth": (*_INDEXING, *RANKING),
-    "vectors": ("store",),
     "embedding*": ("engine/embedding", "models"),
     "http": ("http", *_SERVING),
     "mcp": ("mcp", *_SERVING),
     "mcp-faces": ("mcp", "features/evidence", *_SERVING),
     "web-*": ("features/page", *_SERVING),
     "freshness-*": ("engine/watching", *_INDEXING, *_SERVING),
-    "archive": ("features/archive", "text"),
     "links": ("text",),
     "leaks": ("api", "cli", "engine", "features/secrets", "mcp", "server", "store", "text"),
     "formats": ("features/formats", "sources"),
@@ -72,6 +71,13 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "install-size": ("../../pyproject.toml",),
     "limits": _ALL,
 }
+
+#: The load average and the time when this process began to measure.
+_LOAD, _BEGAN = os.getloadavg()[0], time.monotonic()
+#: The digests of the collections that were read, by name.
+_READ: dict[str, str] = {}
+#: Options whose values are no data.
+_NO_DATA = {"--work", "--indexes", "--index", "--rows", "--keep", "--cache", "--json", "--plot"}
 
 
 class EvalDocument(Struct, frozen=True):
@@ -115,6 +121,7 @@ def read_collection(folder: Path) -> EvalCollection:
         if str(row["_id"]) in qrels
     }
     digest = hashlib.sha256("\n".join(f"{d.id}\t{d.markdown}" for d in documents).encode()).hexdigest()
+    _READ[folder.resolve().name] = digest[:12]
     return EvalCollection(folder.resolve().name, documents, queries, qrels, digest)
 
 
@@ -168,12 +175,43 @@ def machine(parts: tuple[str, ...] = _ALL) -> dict[str, Any]:
         "date": datetime.now(UTC).date().isoformat(),
         "qmd": qmd.__version__,
         "code": code_state(parts),
+        "commit": _git(SOURCE, "describe", "--always", "--abbrev=8", "--dirty=+changes", "--exclude=*"),
+        "load": round(_LOAD, 1),
+        "minutes": round((time.monotonic() - _BEGAN) / 60, 1),
+        "corpora": corpora(),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),
         "memory_gb": round(memory),
         "packages": {name: found for name in _PACKAGES if (found := _version(name))},
     }
+
+
+def corpora() -> dict[str, str]:
+    """Return a digest of each collection that was read, and of each folder of data on the command line.
+
+    That of a checkout is its commit, that of another folder is of the names and sizes of its files.
+    """
+    found = dict(_READ)
+    for before, word in itertools.pairwise(sys.argv):
+        for part in [] if before in _NO_DATA else re.split("[=:]", word):
+            folder = Path(part)
+            if folder.is_dir() and folder.resolve().name not in found:
+                found[folder.resolve().name] = _git(folder, "rev-parse", "--short=12", "HEAD:./") or _sizes(
+                    folder
+                )
+    return found
+
+
+def _git(folder: Path, *words: str) -> str:
+    """Return what git says in a folder; "" outside of checkouts."""
+    done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def _sizes(folder: Path) -> str:
+    files = sorted((str(file.relative_to(folder)), file.stat().st_size) for file in _files(folder))
+    return hashlib.sha256(repr(files).encode()).hexdigest()[:12]
 
 
 def measured_parts(name: str) -> tuple[str, ...] | None:

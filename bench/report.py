@@ -73,8 +73,6 @@ def current() -> Iterator[tuple[Path, str]]:
         in_process,
         serving,
         load,
-        synthetic,
-        vectors,
         scale,
         growth,
         embedding,
@@ -201,37 +199,6 @@ def load() -> str:
     return f"{title}{table(heads, rows)}\n\n{said}"
 
 
-def synthetic() -> str:
-    result = _load("synthetic.json")
-    if not result:
-        return ""
-    rows = [
-        [row["queries"], *(f"{row[key]:.1f}" for key in ("p50", "p95", "cpu_p50", "cpu_p95"))]
-        for row in result["search"]
-    ]
-    heads = ["queries", "p50", "p95", "processor p50", "processor p95"]
-    title = f"### `search` in {result['documents']:,} documents, 250 MB (milliseconds)\n\n"
-    return title + table(heads, rows)
-
-
-def vectors() -> str:
-    result = _load("vectors.json")
-    if not result:
-        return ""
-    rows = [
-        [
-            row["scope"],
-            f"{row['chunks']:,}",
-            two_digits(row["ratio"]),
-            two_digits(row["cpu_ratio"]),
-            f"{row['recall']:.3f}",
-        ]
-        for row in result["search"]
-    ]
-    heads = ["scope", "vectors", "time / reading the int8 matrix", "the same, processor time", "recall@10"]
-    return f"### Exact vector search, {result['dimension']} dimensions\n\n" + table(heads, rows)
-
-
 def scale() -> str:
     result = _load("scale.json")
     if not result:
@@ -322,36 +289,7 @@ def embedding() -> str:
     if not result:
         return ""
     share = f"{result['ours / raw']:.2f}"
-    text = f"### Embedding\n\nThroughput over that of onnxruntime alone on the same batches: {share}."
-    busy = _load("embedding-busy.json")
-    if not busy:
-        return text
-    rows = [
-        [
-            name,
-            f"{busy[f'{place}: sleeping / spinning']:.2f}",
-            *(
-                f"{busy[f'{place}, {way}: processor seconds a chunk']:.2f}"
-                for way in ("sleeping", "spinning")
-            ),
-        ]
-        for place, name in (
-            ("alone", "no busy processes beside it"),
-            ("busy", "two busy processes beside it"),
-        )
-    ]
-    heads = ["", "chunks a second, sleeping / spinning", "processor seconds a chunk, sleeping", "spinning"]
-    return (
-        f"{text}\n\nWaiting threads sleep. Compared with threads that spin, onnxruntime's default, "
-        f"on a machine with\nother work on it in both rows:\n\n{table(heads, rows)}{_kept(busy)}"
-    )
-
-
-def _kept(busy: dict[str, Any]) -> str:
-    """Say how much of its processor share embedding uses beside busy processes."""
-    kept = busy.get("chunks a processor second, busy / alone")
-    said = "\n\nChunks a processor second beside the busy processes, relative to without them"
-    return f"{said}: {kept:.2f}." if kept else ""
+    return f"### Embedding\n\nThroughput over that of onnxruntime alone on the same batches: {share}."
 
 
 def limits() -> str:
@@ -368,7 +306,7 @@ def install_size() -> str:
     largest = [f"{name} {size:.0f}" for name, size in [*result["packages_mb"].items()][:4]]
     total = f"Without the default model: {result['total_mb']:.0f} MB, of which {', '.join(largest)}"
     model = f"The model takes {result['model_mb']:.0f} MB, and {result['cache_mb']:.0f} MB in the cache"
-    return f"### Installation\n\n{total}. {model} after the first query. Bytecode is counted."
+    return f"### Installation\n\n{total}. {model} after the first query. Bytecode counts."
 
 
 if __name__ == "__main__":

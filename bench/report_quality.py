@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from common import table
-from report_state import RESULTS, load, state
+from report_state import RESULTS, load, measured_at, state
 
 #: Our collections, in the order of the tables. The README has those with a text.
 COLLECTIONS = {
@@ -48,12 +48,21 @@ def short_quality() -> str:
     """Return the table of the README."""
     measured = _measured()
     rows = [
-        [f"{name}: {text}", *(short(_ndcg(measured.get((name, mode)))) for mode in _MODES)]
+        [
+            f"{name}: {text}",
+            *(short(_ndcg(measured.get((name, mode)))) for mode in _MODES),
+            _asked([measured[name, mode]["queries"] for mode in _MODES if (name, mode) in measured]),
+            measured_at(f"quality-{name}"),
+        ]
         for name, text in COLLECTIONS.items()
         if text
     ]
-    text = table(["collection", *(f"`{mode}`" for mode in _MODES)], rows)
-    return f"{text}\n\n{_samples(measured)}".rstrip()
+    return table(["collection", *(f"`{mode}`" for mode in _MODES), "questions", "measured"], rows)
+
+
+def _asked(counts: list[int]) -> str:
+    """Return the numbers of questions; one if all are the same."""
+    return " / ".join(f"{count:,}" for count in (counts if len({*counts}) > 1 else counts[:1]))
 
 
 def _measured() -> dict[tuple[str, str], dict[str, Any]]:

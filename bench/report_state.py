@@ -40,6 +40,13 @@ def states(files: Sequence[Path] | None = None) -> dict[str, list[str]]:
     return groups
 
 
+def measured_at(*names: str) -> str:
+    """Return the commits and the dates of results, or versions for results that have no commit."""
+    machines = [found["machine"] for name in names if (found := load(f"{name}.json"))]
+    said = [f"{each.get('commit') or each['qmd']}, {each['date']}" for each in machines]
+    return "; ".join(dict.fromkeys(said))
+
+
 def two_digits(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
@@ -50,14 +57,14 @@ def outdated(files: Sequence[Path] | None = None) -> list[str]:
 
 
 def dates(files: Sequence[Path] | None = None) -> str:
-    """Say when, and of which version, results were measured."""
+    """Say when, of which version and commit, and beside which load results were measured."""
     groups: dict[tuple[str, str], list[str]] = {}
     for name, result in _measured(files):
-        groups.setdefault((result["machine"]["date"], result["machine"]["qmd"]), []).append(name)
-    said = [
-        f"- {date}, version {version}: {', '.join(names)}"
-        for (date, version), names in sorted(groups.items())
-    ]
+        machine = result["machine"]
+        state = f"version {machine['qmd']}" + (f", commit {machine['commit']}" if "commit" in machine else "")
+        shown = f"{name} (load {machine['load']})" if "load" in machine else name
+        groups.setdefault((machine["date"], state), []).append(shown)
+    said = [f"- {date}, {state}: {', '.join(names)}" for (date, state), names in sorted(groups.items())]
     return "### Dates of the results\n\n" + "\n".join(said)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -25,6 +26,22 @@ def test_each_committed_result_has_a_row_of_what_it_measures() -> None:
     assert done.stderr == ""
 
 
+def test_each_committed_result_is_measured_by_a_run_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    rows = importlib.import_module("all").ROWS
+    measured = {result for name, row in rows.items() for result in (name, *row.also)}
+    committed = {file.stem for file in (BENCH / "results").glob("*.json")} - {"peers-published"}
+    assert committed <= measured
+    assert all((BENCH / row.command.split()[0]).exists() for row in rows.values())
+
+
+def test_the_plan_of_all_says_what_is_missing(tmp_path: Path) -> None:
+    command = [sys.executable, str(BENCH / "all.py"), "--list", "--only", "mcp-faces,peers-gno"]
+    done = subprocess.run([*command, "--work", str(tmp_path)], capture_output=True, text=True, check=True)
+    [plan] = [line for line in done.stdout.splitlines() if line.startswith("| peers-gno ")]
+    assert "needs {data}/gmickel/gno" in plan
+
+
 def test_check_lists_results_that_are_older_than_the_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -33,8 +50,8 @@ def test_check_lists_results_that_are_older_than_the_code(
     from report_state import outdated
 
     codes = {
-        "vectors": code_state(MEASURED["vectors"]),
-        "web-7425": code_state(MEASURED["vectors"]),
+        "embedding": code_state(MEASURED["embedding*"]),
+        "web-7425": code_state(MEASURED["embedding*"]),
         "links": None,
     }
     files = []
