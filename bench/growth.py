@@ -73,7 +73,8 @@ def measure(
         rows.append(row)
         say(f"{size:,} generated files: {row}")
         shutil.rmtree(folder)
-    return {"sizes": rows, "measures": _MEASURES, "exponents": exponents(rows)}
+    said = {"exponents": exponents(rows), "slowest": slowest(rows)}
+    return {"sizes": rows, "measures": _MEASURES, **said}
 
 
 def exponents(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
@@ -103,11 +104,23 @@ def _write_generated(folder: Path, count: int, english: Vocabulary, cjk: Vocabul
 
 
 def plot(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """Plot the measures over the number of files, both in powers of ten."""
-    axes = new_axes("files of 120 words", "seconds, MB, milliseconds")
+    """Plot the measures over the number of files, both in powers of ten, with their exponents.
+
+    The title tells the p95 of searches in the most files.
+    """
+    axes, powers = new_axes("files of 120 words", "seconds, MB, milliseconds"), exponents(rows)
     for measure, name in _MEASURES.items():
-        axes.plot([row["documents"] for row in rows], [row[measure] for row in rows], marker="o", label=name)
+        label = f"{name}: $n^{{{powers[measure]}}}$" if powers else name
+        axes.plot([row["documents"] for row in rows], [row[measure] for row in rows], marker="o", label=label)
+    axes.set_title(slowest(rows), fontsize="small")
     save_plot(axes, path)
+
+
+def slowest(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the p95 of searches in the most files, in words."""
+    last = max(rows, key=lambda row: row["documents"])
+    rare, plain = last["selective_p95"], last["questions_p95"]
+    return f"search in {last['documents']:,} files, p95: rare words {rare:.1f} ms, questions {plain:.1f} ms"
 
 
 def main() -> None:
@@ -135,7 +148,7 @@ def main() -> None:
         [name, *(row[key] for row in result["sizes"]), result["exponents"].get(key, "-")]
         for key, name in _MEASURES.items()
     ]
-    print(table(heads, rows))
+    print(f"{table(heads, rows)}\n\n{result['slowest']}")
     write_json(options.json, result)
     if options.plot:
         plot(result["sizes"], options.plot)

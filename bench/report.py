@@ -253,9 +253,10 @@ def growth() -> str:
         for measure, name in result["measures"].items()
     ]
     heads = ["generated files of 120 words", *(f"{row['documents']:,}" for row in sizes), "exponent"]
+    slowest = f" A {result['slowest']}." if "slowest" in result else ""
     return (
         f"### Ten thousand to a million files\n\n{table(heads, rows)}\n\n"
-        "The exponent is that of the growth between the two largest: 1 is linear.\n\n"
+        f"The exponent is that of the growth between the two largest: 1 is linear.{slowest}\n\n"
         "![the same as a plot](results/growth.svg)"
     )
 
