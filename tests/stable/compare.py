@@ -30,10 +30,20 @@ def broken_commands(old: Schema, new: Schema) -> Iterator[str]:
             continue
         for option in set(command["options"]) - set(new[name]["options"]):
             yield f"qmd {name}: there is no option {option}"
-        for needed in set(new[name]["required"]) - set(command["required"]):
+        options, others = _needed(command)
+        options_now, others_now = _needed(new[name])
+        for needed in options_now - options:
             yield f"qmd {name}: {needed} is needed"
+        if others_now > others:
+            yield f"qmd {name}: more arguments are needed"
         if new[name]["arguments"][: len(command["arguments"])] != command["arguments"]:
             yield f"qmd {name}: takes other arguments"
+
+
+def _needed(command: Schema) -> tuple[set[str], int]:
+    """Return the options that a command needs, and the number of arguments, which only its help names."""
+    options = {name for name in command["required"] if name.isidentifier() and name.islower()}
+    return options, len(command["required"]) - len(options)
 
 
 def broken_endpoints(old: Schema, new: Schema) -> Iterator[str]:

@@ -172,6 +172,11 @@ def context_paths(session: Session, given: Sequence[str], start: str) -> list[It
     return [*items, *_items([] if start else ["/"])]
 
 
+def typed_or_paths(session: Session, given: Sequence[str], start: str) -> list[Item]:
+    """Return filters as people type them, and documents."""
+    return [*typed(session, given, start), *paths(session, given, start)]
+
+
 def indexes(_: Session, __: Sequence[str], start: str) -> list[Item]:
     from qmd.config.paths import index_names
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from qmd.cli import options
 from qmd.cli.command import command
+from qmd.cli.commands import LOADABLE
 from qmd.cli.console import current
 from qmd.cli.render import cli
 from qmd.cli.render.formats import writer
@@ -16,6 +17,7 @@ from qmd.cli.show import note_missing, show_listing, view_for
 from qmd.cli.terminal import clean, clean_name, columns, one_line, write
 from qmd.cli.usage import Exit, fail
 from qmd.errors import DocumentNotFoundError
+from qmd.plugins import resolve
 from qmd.text.wording import human_size, plural
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
 
 
 @command("get", if_missing=_IF_MISSING)
-@options.argument("reference", "REF[:FROM[:COUNT]|#HEADING]", "paths", multiple=True)
+@options.argument("reference", "DOC[:FROM[:COUNT]|#HEADING]...", "paths")
 @options.max_lines_option
 @options.option("--from N", options.whole(1), "Start at line N.", to="from_line")
 @options.tokens_option
@@ -40,6 +42,9 @@ _IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
     "Print the document as git has it at the end of this day: 2024-06-30, 7d, last-month.",
     complete="dates",
 )
+@options.flag("--outline", help="Show its headings with their lines instead.")
+@options.flag("--links", help="List its links instead, and the documents that they lead to.")
+@options.flag("--history", help="List its commits in git instead.")
 @options.fresh_option
 @options.path_options
 @options.flag("--full", help="Print the whole document (the default).")
@@ -57,9 +62,9 @@ def get(
 ) -> None:
     """Print a document, some of its lines, or one of its sections; or several documents.
 
-    REF is a path from search results, the end of a path, a file on disk, a qmd:// address, or a docid. Append
-    :FROM, :FROM:COUNT or :FROM-TO to print only these lines, or #HEADING to print only this section, as 'qmd
-    outline' shows it. If the output is a pipe, only the text is printed.
+    DOC is a path from search results, the end of a path, a file on disk, a qmd:// address, or a docid. Append
+    :FROM, :FROM:COUNT or :FROM-TO to print only these lines, or #HEADING to print only this section, as
+    --outline shows it. If the output is a pipe, only the text is printed.
 
     Of several, and of globs, each document is printed below its name. Those that are not found are reported
     on stderr, the others are printed, and the exit code is 1. A single - reads names from stdin, one per
@@ -73,8 +78,17 @@ def get(
       qmd get 'notes/ops.md#Backups#Restoring'
       qmd get '#a1b2c3' --line-numbers
       qmd get notes/ops.md --as-of last-month
+      qmd get notes/ops.md --outline
+      qmd get notes/ops.md --links
       qmd get plan.md 'journals/2026-05*.md' --tokens 4000
     """
+
+    instead = [name for name in ("outline", "links", "history") if arguments[name]]
+    if instead:
+        limits = {"--from": from_line, "-l": max_lines, "--tokens": tokens, "--as-of": as_of}
+        others = [name for name, given in limits.items() if given is not None]
+        _show_instead(session, instead, reference, others)
+        return
 
     def several() -> NoReturn:
         raise Exit(int(_print_several(session, reference, max_lines, None, tokens, fresh, arguments)))
@@ -120,6 +134,18 @@ def get(
 
         write(fit_page(page, Limit(tokens, "--tokens", format_name != "files"), printed, str))
     note_missing(session, view)
+
+
+def _show_instead(session: Session, names: list[str], references: tuple[str, ...], others: list[str]) -> None:
+    """Show the outline, the links or the history of a document, as the command of this name does."""
+    name, *more = names
+    if more or others:
+        fail(f"--{name} stands alone, without {', '.join([*(f'--{each}' for each in more), *others])}")
+    if len(references) > 1 or references == ("-",):
+        fail(f"--{name} is for one document")
+    command = resolve(LOADABLE.builtin[name])
+    values = {each.to: each.default for each in command.parameters if each.goes == "argument"}
+    command.run(session, **values | {"document": references[0]})
 
 
 def in_one_line(commit: Commit) -> str:

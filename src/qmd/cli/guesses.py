@@ -35,7 +35,7 @@ _COMMANDS: Mapping[str, Mapping[str, str]] = {
         "recent latest newest new-notes today timeline":
             f"search --recent QUERY... | search after:{_MONTH_AGO}",
         "context-pack bundle gather collect": "pack QUERY...",
-        "explain": "why PATH QUERY...",
+        "explain": "why QUERY... DOC",
         "list dir tree files documents docs ls-files": "ls [COLLECTION]",
         "show cat read view print head less more file doc document": "get FILE",
         "toc headings sections structure": "outline FILE",

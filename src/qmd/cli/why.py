@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ from qmd.cli.terminal import (
     say,
     width_of,
 )
+from qmd.errors import DocumentNotFoundError, QmdError
 from qmd.text.values import plain, shown
 from qmd.text.wording import plural
 from qmd.types.traces import VectorMatch
@@ -50,8 +52,8 @@ _VERDICTS = {"shown": ("Shown", GREEN), "not_indexed": ("Not indexed", YELLOW)}
 
 
 @command(if_unknown="a query that begins with '-' goes after '--'")
-@options.argument("reference", "PATH", "paths")
-@options.query_argument
+@options.argument("reference", "QUERY...", "typed_or_paths", multiple=False)
+@options.argument("text", "DOC", "typed_or_paths", multiple=True)
 @options.option(
     "--search S",
     ("search", "vsearch", "query"),
@@ -70,20 +72,21 @@ _VERDICTS = {"shown": ("Shown", GREEN), "not_indexed": ("Not indexed", YELLOW)}
 def why(session: Session, /, reference: str, text: tuple[str, ...], **arguments: Any) -> None:
     """Explain why a document is in the results of a search, or why not.
 
-    PATH is anything that get accepts, or a file on disk: if it is not indexed, the answer names the rule that
+    DOC is anything that get accepts, or a file on disk: if it is not indexed, the answer names the rule that
     excludes it. Otherwise the search is run with the options given here, and the answer shows which words the
     document contains, its fields, the filter that leaves it out, its rank in every list, and how to make it a
-    result.
+    result. DOC may stand first, too: the word that exists as a document is DOC.
 
     Examples:
-      qmd why notes/ops/deploy.md how do I deploy the service
-      qmd why drafts/plan.md "quarterly planning"
-      qmd why deploy.md rollback --search search -n 10 --json
-      qmd why plan.md budget --tag work
+      qmd why "how do I deploy the service" notes/ops/deploy.md
+      qmd why "quarterly planning" drafts/plan.md
+      qmd why rollback deploy.md --search search -n 10 --json
+      qmd why budget plan.md --tag work
     """
-    kind, query = arguments["kind"], options.query_text(text)
+    document, words = _in_order(session, (reference, *text))
+    kind, query = arguments["kind"], options.query_text(words)
     request = options.search_request(query, arguments, arguments["limit"] or _LIMIT)
-    explanation = session.index.why(reference, kind, request)
+    explanation = session.index.why(document, kind, request)
     session.abandoned |= any(stage.status == "timed_out" for stage in explanation.stages)
     if options.chosen_format() == "json":
         show_json(_as_json(explanation))
@@ -95,6 +98,31 @@ def why(session: Session, /, reference: str, text: tuple[str, ...], **arguments:
         notes=tuple(map(session.addressed, explanation.notes)),
     )
     say(*_lines(explanation))
+
+
+def _in_order(session: Session, words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return the document of the words, and the query; the one that exists is the document, else the last."""
+    first, last = words[0], words[-1]
+    if _likeness(session, first) > _likeness(session, last):
+        return first, words[1:]
+    return last, words[:-1]
+
+
+def _likeness(session: Session, word: str) -> tuple[bool, bool]:
+    """Return whether a document or a file has this name, and whether a word looks like a path."""
+    return _exists(session, word), not {*word}.isdisjoint("/.#") and " " not in word
+
+
+def _exists(session: Session, word: str) -> bool:
+    if word == "-":
+        return False
+    try:
+        session.index.get(word, max_lines=1)
+    except DocumentNotFoundError:
+        return os.path.exists(os.path.join(session.folder(), os.path.expanduser(word)))
+    except QmdError:  # of several documents of this name, or of one that cannot be read
+        return True
+    return True
 
 
 def _lines(explanation: Why) -> Iterator[str]:

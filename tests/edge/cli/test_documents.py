@@ -355,3 +355,19 @@ def test_get_of_a_collection_or_folder_leads_to_ls(reader: User, name: str, kind
     assert (found.returncode, found.stdout) == (1, "")
     assert f"Document not found: {name}" in found.stderr
     assert f"it is a {kind}: 'qmd ls {listed}' lists its documents" in found.stderr
+
+
+@pytest.mark.parametrize("name", ["outline", "links", "history"])
+def test_get_shows_the_outline_links_and_history_as_their_commands_do(reader: User, name: str) -> None:
+    expected, shown = (
+        reader.invoke(*words, "deploy.md", "--json") for words in ((name,), ("get", f"--{name}"))
+    )
+    assert (shown.exit_code, shown.stdout) == (expected.exit_code, expected.stdout)
+    for words in (
+        ("deploy.md", "plan.md"),
+        ("deploy.md", "--from", "2"),
+        ("deploy.md", "--as-of", "2026-01-01"),
+    ):
+        assert reader.invoke("get", *words, f"--{name}").exit_code == 2
+    other = "links" if name == "outline" else "outline"
+    assert reader.invoke("get", "deploy.md", f"--{name}", f"--{other}").exit_code == 2

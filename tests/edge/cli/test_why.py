@@ -303,3 +303,17 @@ def test_why_does_not_change_the_index(reader: User) -> None:
     before = database.read_bytes()
     why(reader, "deploy.md", "rollback", "--search", "search")
     assert database.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "words", [("rollback", "deploy.md"), ("deploy.md", "rollback"), ("-c", "notes", "rollback", "deploy.md")]
+)
+def test_why_takes_the_word_that_exists_as_the_document(reader: User, words: tuple[str, ...]) -> None:
+    found = why(reader, *words)
+    assert (found["file"], found["query"]) == ("qmd://notes/deploy.md", "rollback")
+
+
+def test_why_takes_the_last_word_if_all_exist(reader: User) -> None:
+    found = why(reader, "deploy.md", "deploy.md")
+    assert (found["file"], found["query"]) == ("qmd://notes/deploy.md", "deploy.md")
+    assert "not found: nothing.md" in reader.invoke("why", "rollback", "nothing.md").stderr.lower()
