@@ -55,13 +55,11 @@ _HEAD_LINE = lazy(
     r"(?:[*_]{0,2}:(?!:)[*_]{0,2}[ \t]*+|[*_]{2}[ \t]++)(?P<value>[^\n]*+)"
     r"|\|[ \t]*+[*_]{0,2}(?P<cell>[^\W\d_][\w ]{0,30}?)[*_]{0,2}[ \t]*+\|[ \t]*+(?P<text>[^|\n]++)\|"
 )
-_STATUS_PARTS = ("tatu", "TATU", "Stand", "STAND", "stad", "stato", "状")
+#: A heading from its last sign, which is found faster than the beginning of a line.
 _STATUS_HEADING = lazy(
-    r"^\#{1,6}[ \t]++(?:\d+\.?[ \t]++)?(?:status|stand|statut|estado|stato|状态|状態)[ \t#:]*+$", re.I | re.M
+    r"\#[ \t]++(?:\d+\.?[ \t]++)?(?:status|stand|statut|estado|stato|状态|状態)[ \t#:]*+$", re.I | re.M
 )
-_HEADING = lazy(
-    r"^\#{1,6}[ \t]++(?:\d+\.?[ \t]++)?(?:status|stand|statut|estado|stato|状态|状態)[ \t#:]*+$", re.I | re.M
-)
+_MARKS = lazy(r"\#{0,5}")
 _HEADING = lazy(r"\#{1,6}[ \t]")
 _STATES = frozenset(fold(word) for words in WORDS.values() for word in words.split(", "))
 _SUPERSEDES = ("supersedes ", "supercedes ", "replaces ", "obsoletes ")
@@ -160,13 +158,15 @@ def _head(text: str, start: int) -> Iterator[tuple[str, str]]:
             break
         if name := _HEAD_KEYS.get(key):
             found += _said(name, (match["value"] or match["text"] or "").strip(" \t*_`"))
-    may_have = any(part in text for part in _STATUS_PARTS)  # most texts do not, and this is fast
-    if may_have and (section := _STATUS_HEADING.search(text, start)):
+    for section in _STATUS_HEADING.finditer(text, start):
+        if not _MARKS.fullmatch(text, text.rfind("\n", 0, section.start()) + 1, section.start()):
+            continue
         for line in text[section.end() + 1 : section.end() + 2_000].split("\n")[:_STATUS_LINES]:
             if _HEADING.match(line):
                 break
             if written := line.strip(" \t*_-+`>."):
                 found += _said("", written)
+        break
     if any(name in ("status", "supersedes", "superseded_by") for name, _ in found):
         yield from found
 

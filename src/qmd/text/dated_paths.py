@@ -29,6 +29,7 @@ _FORMS = (
 _SPAN = lazy(
     r"((?:19|20)\d\d(?:[-_ ]?(?:W\d{2}(?:-[1-7])?|Q[1-4])|[-_.](?:0[1-9]|1[0-2])))(?=[ _-]{1,3}[^\W\d]|\Z)"
 )
+_DIGIT = lazy(r"\d")
 #: Folders by year, month and day: 2024/05/01.md, 2024/05-May/01-Wednesday.md, 2024/05/01/title.md
 _FOLDERS = lazy(r"(?:^|/)((?:19|20)\d\d)/(\d{2})(?:-[^\W\d]{3,12})?/(\d{2})(?![\d])(?:[-_ .][^/]*)?(?:/|\Z)")
 #: The longest path that is looked at.
@@ -46,7 +47,7 @@ def in_path(path: str) -> str | None:
     path = path[-_MAX_LENGTH:]
     folders, _, name = path.rpartition("/")
     stem = name.rpartition(".")[0] or name
-    if not any(sign.isdigit() for sign in path):
+    if not _DIGIT.search(path):
         return None
     found = _in_name(stem) or _by_folder(f"{folders}/{stem}")
     # The folder of a page and its files: posts/2024-05-01-title/index.md

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from html import unescape
 
 from qmd.text.blocks import COMMENTS, Closings, fences, front_matter_end
 from qmd.text.letters import UNSEEN
@@ -249,6 +248,8 @@ def _inline(text: str) -> Iterator[re.Match[str]]:
 
 def _character(entity: str, *, inside: bool) -> str:
     """Return the character of an entity, as long as it; blanks if it is no letter and not in a word."""
+    from html import unescape  # most searches start without it
+
     character = unescape(entity)
     if character.isalnum() or _UNSEEN.fullmatch(character):
         return character[: len(entity)].ljust(len(entity), _HIDDEN)

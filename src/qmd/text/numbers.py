@@ -39,6 +39,9 @@ _KIND_OF = {word: kind for kind, (words, units) in _KINDS.items() for word in (*
 _WORDS = "|".join(
     sorted((word for words, _ in _KINDS.values() for word in words.split()), key=len, reverse=True)
 )
+#: The beginnings of words, one of which every number without a digit has before it or in it.
+_BEGINNINGS = tuple(word for words, _ in _KINDS.values() for word in words.split())
+_LETTERS = lazy(r"[a-z0-9]+")
 _UNITS = "".join(units for _, units in _KINDS.values())
 _HAN = {**{digit: value for value, digit in enumerate("零一二三四五六七八九")}, "〇": 0, "两": 2, "兩": 2}
 _HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
@@ -109,6 +112,10 @@ class Named(NamedTuple):
 
 def numbers_in(query: str) -> list[Named]:
     """Return the numbers of a query that sections may have; only those with a word if there are any."""
+    # Most queries have no number, and the pattern takes longer to compile than they take to read.
+    words = _LETTERS.findall(query.lower()) if query.isascii() else None
+    if words is not None and not any(word.startswith(_BEGINNINGS) or not word.isalpha() for word in words):
+        return []
     found: list[Named] = []
     for match in _ANY.finditer(query):
         bare = match["bare"]
