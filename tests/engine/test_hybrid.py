@@ -52,6 +52,17 @@ def test_vsearch_and_query_find_meaning_without_shared_words(
     assert library.query(question).hits[0].path == expected
 
 
+def test_pages_of_vsearch_and_query_neither_repeat_nor_lose_documents(library: qmd.Index) -> None:
+    for search in (library.vsearch, library.query):
+        pages = [search("how do I publish the software", limit=2, offset=offset) for offset in (0, 2, 4)]
+        found = [hit.path for page in pages for hit in page.hits]
+        assert sorted(found) == sorted(TEXTS)
+        assert [page.next_offset for page in pages] == [2, 4, None]
+        assert [hit.path for hit in pages[0].hits] == [
+            hit.path for hit in search("how do I publish the software", limit=2).hits
+        ]
+
+
 def test_vsearch_before_embed_says_what_to_do(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes(TEXTS)), "notes")
     with pytest.raises(qmd.VectorIndexMissingError) as caught:

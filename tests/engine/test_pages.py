@@ -63,9 +63,14 @@ def test_pages_together_are_the_whole_list(library: qmd.Index, size: int, option
 
 def test_search_tells_how_many_results_all_pages_have(library: qmd.Index) -> None:
     first = library.search("heron", limit=5)
-    assert (first.total, first.more, first.next_offset, first.extent) == (42, True, 5, "1 to 5 of 42")
+    assert (first.total, first.more, first.next_offset, first.extent) == (42, True, 5, "results 1 to 5 of 42")
     last = library.search("heron", limit=5, offset=40)
-    assert (last.total, last.more, last.next_offset, last.extent) == (42, False, None, "41 to 42 of 42")
+    assert (last.total, last.more, last.next_offset, last.extent) == (
+        42,
+        False,
+        None,
+        "results 41 to 42 of 42",
+    )
     past = library.search("heron", limit=5, offset=50)
     assert (past.hits, past.total, past.next_offset) == ((), 42, None)
     stage = past.stage("offset")

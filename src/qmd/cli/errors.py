@@ -92,6 +92,7 @@ def _sentence(message: str) -> str:
 def _instead(option: str, session: Session) -> tuple[str, str | None]:
     """Return the end of the error for an unknown option, and its hint."""
     from qmd.cli.guesses import instead_of_option
+    from qmd.cli.render.formats import FORMATS
     from qmd.text.synonyms import meant
 
     command, words = session.command, session.words
@@ -100,6 +101,8 @@ def _instead(option: str, session: Session) -> tuple[str, str | None]:
         return "", instead
     as_text = session.intended_as_text(option)
     names = [name for each in (*command.parameters, *command.shared) for name in (*each.names, *each.off)]
+    if option.removeprefix("--") in ("format", *FORMATS) and not isinstance(command, Group):
+        return "", "it prints text, or JSON with --json" if "--json" in names else "it prints text only"
     long = [name for name in names if name.startswith("--")]
     same = None if len(option) == 2 and as_text else meant(option, long)  # -k of -kittens
     close = same or nearest(option, names)

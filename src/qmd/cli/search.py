@@ -250,7 +250,7 @@ def show_response(
     note_missing(session, view)
     asked = arguments["limit"] is not None and people and view.terminal
     if response.next_offset is not None and (response.offset or asked):
-        session.note(f"results {response.extent}: --offset {response.next_offset} shows the next")
+        session.note(f"{response.extent}: --offset {response.next_offset} shows the next")
 
 
 def _printed(

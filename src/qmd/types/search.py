@@ -172,9 +172,9 @@ class SearchResponse(Struct, frozen=True):
 
     @property
     def extent(self) -> str:
-        """Which of how many hits these are, in words: `6 to 10 of 57`."""
+        """Which of how many hits these are, in words: `results 6 to 10 of 57`."""
         last = self.offset + len(self.hits)
-        these = f"{self.offset + 1:,} to {last:,}" if len(self.hits) > 1 else f"{last:,}"
+        these = f"results {self.offset + 1:,} to {last:,}" if len(self.hits) > 1 else f"result {last:,}"
         return these if self.total is None else f"{these} of {self.total:,}"
 
     def stage(self, name: str) -> Stage | None:

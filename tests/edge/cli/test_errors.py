@@ -285,3 +285,15 @@ def test_deleted_current_folder_is_an_error(user: User) -> None:
     )
     assert found.returncode == 1
     assert found.stderr.startswith("Error: the current folder has been deleted")
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("status --csv", "it prints text, or JSON with --json; see 'qmd status --help'"),
+        ("keys add bob --json", "it prints text only; see 'qmd keys add --help'"),
+    ],
+)
+def test_a_format_that_a_command_lacks_leads_to_those_that_it_has(user: User, line: str, hint: str) -> None:
+    result = user.invoke(*line.split())
+    assert (result.exit_code, result.stderr.splitlines()[1]) == (2, f"Hint: {hint}")
