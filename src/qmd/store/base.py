@@ -115,7 +115,8 @@ class Documents(Protocol):
     def placed(self, ids: Sequence[int], terms: Sequence[str] = ()) -> dict[int, Placed]:
         """Return the layouts of long texts by document id, as far as the store keeps any.
 
-        With `terms`, also their places among the terms of each text.
+        With `terms`, also their places among the terms of each text, if they are had fast. A term that ends
+        with `*` is the beginning of others.
         """
 
     def without_layouts(self) -> int:

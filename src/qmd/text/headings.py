@@ -107,9 +107,16 @@ class Sections(Struct, frozen=True):
 
 
 def match_sections(
-    text: str, all_headings: Sequence[Heading], highlighter: Highlighter, span: tuple[int, int]
+    text: str,
+    all_headings: Sequence[Heading],
+    highlighter: Highlighter,
+    span: tuple[int, int],
+    found: Sequence[tuple[int, int, object]] | None = None,
 ) -> Sections:
-    """Return the sections of a text that begin in a span and whose headings match the query."""
+    """Return the sections of a text that begin in a span and whose headings match the query.
+
+    `found` are the windows that have terms of the query, in order, if they are known.
+    """
     all_headings = [heading for heading in all_headings if span[0] <= heading.start < span[1]]
     if not all_headings:
         return Sections()
@@ -120,7 +127,7 @@ def match_sections(
             if heading.number is not None and (likeness := name.number.likeness(heading.number)):
                 numbers[at] = max(numbers[at], name.sure * likeness)
                 named |= name.terms
-    own = _own_terms([text[each.low : each.high] for each in all_headings], highlighter, named)
+    own = _own_terms(_words(text, all_headings, found), highlighter, named)
     if not any(own) and not any(numbers):
         return Sections()
     above: list[tuple[int, dict[str, float], float]] = []
@@ -149,13 +156,27 @@ def match_sections(
     return Sections(matched, tuple(best), frozenset(named), common)
 
 
+def _words(
+    text: str, all_headings: Sequence[Heading], found: Sequence[tuple[int, int, object]] | None
+) -> list[str]:
+    """Return the words of headings, without those outside of the windows that have terms of the query."""
+    if found is None:
+        return [text[each.low : each.high] for each in all_headings]
+    starts = [window[0] for window in found]
+    last = [bisect_right(starts, max(each.low, each.high - 1)) - 1 for each in all_headings]
+    return [
+        text[each.low : each.high] if at >= 0 and found[at][1] > each.low else ""
+        for each, at in zip(all_headings, last, strict=True)
+    ]
+
+
 def _own_terms(
     words: Sequence[str], highlighter: Highlighter, named: AbstractSet[str]
 ) -> list[dict[str, float]]:
     """Return the terms of the query in each heading with their weights, without those of its numbers."""
     own: list[dict[str, float]] = [{} for _ in words]
     starts = [0, *accumulate(len(each) + 2 for each in words)]
-    for low, _, term, weight in highlighter.find_all("\n\n".join(words)):
+    for low, _, term, weight in highlighter.find_all("\n\n".join(words)) if any(words) else ():
         if term not in named:
             own[bisect_right(starts, low) - 1][term] = weight
     return own

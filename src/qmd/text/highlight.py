@@ -107,18 +107,25 @@ class Highlighter:
 
     @property
     def placeable(self) -> Sequence[str]:
-        """The terms whose places an index can give in place of `find_all`; none if they do not suffice."""
-        few = len(self._exact) <= _MOST_PLACED
-        return [*self._exact] if few and not self._prefixes and not self.quoted else ()
+        """The terms whose places an index can give in place of `find_all`; none if they do not suffice.
 
-    def phrase_places(self, places: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, list[int]]]:
-        """Yield the phrases of the query with their places, given those of their tokens."""
-        for name in self._phrases.weights:
-            first, *others = (set(places.get(token, ())) for token in name.split())
-            for after, positions in enumerate(others, 1):
-                first &= {at - after for at in positions}
+        A beginning of terms has a `*` at its end.
+        """
+        terms = [term for term in self._exact if term not in self._prefixes]
+        terms += [f"{prefix}*" for prefix in self._prefixes]
+        return terms if len(terms) <= _MOST_PLACED and not self.quoted else ()
+
+    def placed(self, places: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, float, Sequence[int]]]:
+        """Yield the terms and phrases of the query, their weights and places, given those of `placeable`."""
+        known = {term.removesuffix("*"): positions for term, positions in places.items()}
+        for term, positions in known.items():
+            yield term, self.weight(term), positions
+        for name, weight in self._phrases.weights.items():
+            first, *others = (set(known.get(token, ())) for token in name.split())
+            for after, following in enumerate(others, 1):
+                first &= {at - after for at in following}
             if first:
-                yield name, sorted(first)
+                yield name, weight, sorted(first)
 
     def is_cheap(self, text: str) -> bool:
         """Return whether `find` is fast for a text, because a term may occur in few places only."""

@@ -84,7 +84,8 @@ def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
     """Return a text with blanks in place of some spans of it, which are in order and apart."""
     parts, at = list[str](), 0
     for start, end in spans:
-        parts += [text[at:start], _BLANKS.sub(" ", text[start:end])]
+        part = text[start:end]
+        parts += [text[at:start], _BLANKS.sub(" ", part) if "\n" in part else " " * len(part)]
         at = end
     return "".join([*parts, text[at:]]) if at else text
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import nlargest
 from itertools import chain, islice
 from operator import attrgetter
 from typing import NamedTuple
@@ -32,6 +33,8 @@ _SEARCHED, _SEARCHED_IN_VAIN = 8_192, 65_536
 _LEAD = 1_024
 #: The most blocks of which the terms are estimated, 64 MB of text, and how many at once, to save memory.
 _MOST_BLOCKS, _SLAB = 65_536, 4_096
+#: The most windows that are returned, but for those that are below the best headings.
+_MOST_WINDOWS = 200
 _NO_SECTIONS = Sections()
 
 
@@ -49,10 +52,11 @@ def find_windows(
     """
     divided = layout.windows()
     span = start, end = (divided[0][0], divided[-1][1]) if divided else (0, 0)
+    placed = None if places is None else _placed(divided, layout, highlighter, places)
     sections = _NO_SECTIONS
     if end - start > SPACED:
-        sections = match_sections(text, layout.sections, highlighter, span)
-    if places is not None and (placed := _placed(divided, layout, highlighter, places)) is not None:
+        sections = match_sections(text, layout.sections, highlighter, span, placed)
+    if placed is not None:
         found, count = placed, len(divided)
         frequencies = Counter(chain.from_iterable(matched.terms for matched in found))
     elif end - start <= _WHOLE or highlighter.is_cheap(text[start:end]):
@@ -79,33 +83,27 @@ def find_windows(
         found = _search_blocks(text, highlighter, [*heads, *best[:most]], span)
         if not found:
             found = _search_blocks(text, highlighter, best[most : _SEARCHED_IN_VAIN // _BLOCK], span)
+    present = {term: weight for matched in found for term, weight in matched.terms.items()}
     weights = {
         term: weight + inverse_frequency(frequencies[term], count)
-        for matched in found
-        for term, weight in matched.terms.items()
+        for term, weight in present.items()
         if term not in sections.named
     }
     absent = [weight + inverse_frequency(0, count) for weight in highlighter.missing(frequencies)]
     total = (sum(weights.values()) + sum(absent)) or 1.0
+    common = {term: weight for term, weight in weights.items() if term in sections.common}
     windows = [
         Window(
             each.start,
             each.end,
-            sum(weights.get(term, 0.0) for term in each.terms) / total,
+            share,
             len(highlighter.quoted & each.terms.keys()),
-            around=sum(weights.get(term, 0.0) for term in nearby) / total,
+            around=_part(weights, nearby) / total,
+            heading=(sum(common.values()) - _part(common, each.terms)) / total if common else 0.0,
         )
-        for each, nearby in zip(found, _nearby(text, found), strict=True)
+        for share, each, nearby in _most_promising(text, found, weights, total)
     ]
     if sections.matched:
-        common = {term: weight for term, weight in weights.items() if term in sections.common}
-        windows = [
-            replace(
-                window,
-                heading=sum(weight for term, weight in common.items() if term not in each.terms) / total,
-            )
-            for window, each in zip(windows, found, strict=True)
-        ]
         windows = _under_headings(text, windows, sections, total, sum(common.values()) / total)
     return sorted(
         windows,
@@ -168,15 +166,27 @@ class _Terms(NamedTuple):
     terms: dict[str, float]
 
 
-def _nearby(text: str, found: Sequence[_Terms]) -> Iterator[Mapping[str, float]]:
-    """Yield the terms of each window and of the windows directly before and after it."""
-    before: Mapping[str, float] = {}
-    for at, each in enumerate(found):
-        after: Mapping[str, float] = {}
-        if at + 1 < len(found) and not text[each.end : found[at + 1].start].strip():
-            after = found[at + 1].terms
-        yield {**before, **each.terms, **after}
-        before = each.terms if after else {}
+def _part(weights: Mapping[str, float], terms: Iterable[str]) -> float:
+    """Return the weight of some terms."""
+    return sum([weights.get(term, 0.0) for term in terms])
+
+
+def _most_promising(
+    text: str, found: Sequence[_Terms], weights: Mapping[str, float], total: float
+) -> Iterator[tuple[float, _Terms, Iterable[str]]]:
+    """Yield the best windows in order: the share of the query, the window, the terms in it and around it."""
+    shares = [_part(weights, each.terms) / total for each in found]
+    numbers: Sequence[int] = range(len(found))
+    if len(found) > _MOST_WINDOWS:
+        numbers = sorted(nlargest(_MOST_WINDOWS, numbers, key=shares.__getitem__))
+    for at in numbers:
+        each, nearby = found[at], {*found[at].terms}
+        for other in (at - 1, at + 1):
+            if 0 <= other < len(found):
+                gap = (each.end, found[other].start) if other > at else (found[other].end, each.start)
+                if not text[slice(*gap)].strip():
+                    nearby |= found[other].terms.keys()
+        yield shares[at], each, nearby
 
 
 def _placed(
@@ -188,8 +198,7 @@ def _placed(
     """
     first_terms = layout.first_terms()
     terms: dict[int, dict[str, float]] = {}
-    for term, positions in (*places.items(), *highlighter.phrase_places(places)):
-        weight = highlighter.weight(term)
+    for term, weight, positions in highlighter.placed(places):
         numbers = {bisect_right(first_terms, at) for at in positions} if positions else set()
         if len(windows) + 1 in numbers:
             numbers.discard(len(windows) + 1)

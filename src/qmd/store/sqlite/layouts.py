@@ -27,6 +27,8 @@ LONG = 2_000
 _WAITING = "without layouts"
 #: Texts in one transaction of `fill`: searches and other writers go on between two.
 _BATCH = 200
+#: In an index of up to this many documents all rows with a term are read, and of a larger one single rows.
+_FEW = 20_000
 #: The column of texts.
 _BODY = 1
 _MISSING = f"FROM contents WHERE bytes > {LONG} AND id NOT IN (SELECT content_id FROM layouts)"
@@ -37,7 +39,7 @@ class Placer(threading.local):
 
     def __init__(self) -> None:
         self._db: apsw.Connection | None = None
-        self._found: list[Sequence[int]] = []
+        self._found: dict[int, list[Sequence[int]]] = {}
 
     def placed(self, db: apsw.Connection, ids: Sequence[int], terms: Sequence[str]) -> dict[int, Placed]:
         """Return the layouts of documents that have one, with the places of terms if there are any."""
@@ -49,21 +51,27 @@ class Placer(threading.local):
         if self._db is not db:
             self._db = db
             db.register_fts5_function("qmd_places", self._row)
-        # Each document by itself: FTS5 goes to its row at once, and reads no others.
-        query = (
-            "SELECT qmd_places(documents_fts) FROM documents_fts WHERE documents_fts MATCH ? AND rowid = ?"
-        )
-        match = " OR ".join(phrase((term,)) for term in terms)
-        placed: dict[int, Placed] = {}
-        for document, layout in layouts.items():
-            self._found = []
-            db.execute(query, (match, document)).fetchall()
-            placed[document] = Placed(layout, dict(zip(terms, self._found, strict=False)))
-        return placed
+        match = " OR ".join(phrase((term.removesuffix("*"),), term.endswith("*")) for term in terms)
+        query = "SELECT qmd_places(documents_fts) FROM documents_fts WHERE documents_fts MATCH ? AND rowid "
+        self._found = {}
+        if int(db.execute("SELECT value FROM meta WHERE key = 'counted'").get or 0) <= _FEW:
+            ends = min(layouts, default=0), max(layouts, default=0)
+            within = f"{query} BETWEEN ? AND ? AND +rowid IN {LISTED}"
+            db.execute(within, (match, *ends, listed(layouts))).fetchall()
+        elif "*" not in match:
+            # Each document by itself: FTS5 goes to its row at once, and reads no others.
+            for document in layouts:
+                db.execute(f"{query} = ?", (match, document)).fetchall()
+        else:
+            return {document: Placed(layout) for document, layout in layouts.items()}
+        return {
+            document: Placed(layout, dict(zip(terms, self._found.get(document, ()), strict=False)))
+            for document, layout in layouts.items()
+        }
 
     def _row(self, api: apsw.FTS5ExtensionApi, *_: apsw.SQLiteValue) -> None:
         """Keep the places of all terms in the current row. Called by SQLite."""
-        self._found = [api.phrase_locations(number)[_BODY] for number in range(api.phrase_count)]
+        self._found[api.rowid] = [api.phrase_locations(at)[_BODY] for at in range(api.phrase_count)]
 
 
 def of_documents(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Layout]:
