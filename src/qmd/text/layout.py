@@ -21,7 +21,7 @@ from qmd.text.headings import Heading, headings
 from qmd.text.markup import as_seen, blanked, markup_spans, without_data
 from qmd.text.outline import heading_text
 from qmd.text.regex import lazy
-from qmd.text.tokens import index_form, is_unspaced
+from qmd.text.tokens import count_terms, is_unspaced
 
 #: Characters of a window in scripts with spaces and without, about 55 tokens of the default tokenizer each.
 SPACED, _UNSPACED = 220, 90
@@ -147,8 +147,10 @@ def lay_out_to_keep(text: str) -> bytes:
     seen, _ = as_seen(without_data(text))
     edges = [0, *(start for start, _ in layout.windows()), len(text)]
     counts = [
-        len(index_form(seen[start:end]).split()) - _divides_word(seen, start)
-        for start, end in pairwise(edges)
+        count - _divides_word(seen, start)
+        for start, count in zip(
+            edges, count_terms([seen[low:high] for low, high in pairwise(edges)]), strict=False
+        )
     ]
     return encode(replace(layout, terms=counts))
 

@@ -79,6 +79,7 @@ _JOINED = lazy(r"[-_./@:]+\Z")
 
 
 #: Patterns for `compiled`.
+_SINGLE_CHARS = f"[{UNSPACED}{SYMBOLS}]+"
 _UNSPACED_CHAR, _SYMBOL_CHAR, _MARK_CHAR, _COMPOSED_CHAR, _LOOK_CHAR, _UNSEEN_CHAR = (
     f"[{characters}]" for characters in (UNSPACED, SYMBOLS, MARKS, COMPOSED, _LOOKS, UNSEEN)
 )
@@ -325,6 +326,26 @@ def index_form(text: str) -> str:
     for line in text.split("\n"):  # no word crosses a line
         found += _ascii_words(line) if line.isascii() else compiled(_WORD).findall(line)
     return " ".join(map(_terms.__getitem__, found))
+
+
+def count_terms(parts: Sequence[str]) -> list[int]:
+    """Return the number of terms of each part of a text; much faster than making them."""
+    text = "".join(parts)
+    if not text.isascii() and (has_foreign(text) or has_composed(text)):
+        return [len(index_form(part).split()) for part in parts]
+    counts: list[int] = []
+    for part in parts:
+        if "’" in part:
+            counts.append(len(index_form(part).split()))
+            continue
+        found = part.encode("ascii", "replace").translate(_SPACES).decode().split()
+        count = len(found)
+        if "'" in part:
+            count += sum(len(_terms[word].split()) - 1 for word in found if "'" in word)
+        if not part.isascii():  # a run has as many terms as characters, and so have symbols
+            count += sum(map(len, compiled(_SINGLE_CHARS).findall(part)))
+        counts.append(count)
+    return counts
 
 
 def indexed(names: str, text: str, path: str) -> tuple[str, str, str]:

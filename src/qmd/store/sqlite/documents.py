@@ -61,13 +61,14 @@ class Documents(Part, base.Documents):
         from qmd.text.extraction import searched_title  # searches start without it
 
         # Tokenize before the transaction, so that other writers do not wait for it.
-        forms = [
-            indexed(
-                searched_title(item.source.title, item.source.fields, item.path), item.source.text, item.path
-            )
-            for item in changed
-        ]
-        laid_out = layouts.packed((item.source.hash, item.source.text) for item in changed)
+        forms: list[tuple[str, str, str]] = []
+        laid_out: dict[str, bytes] = {}
+        for item in changed:
+            source = item.source
+            names = searched_title(source.title, source.fields, item.path)
+            forms.append(indexed(names, source.text, item.path))
+            # Right after the terms, which are of the same view of the text.
+            laid_out |= layouts.packed([(source.hash, source.text)])
         left, self._left = self._left, None  # a batch that fails leaves nothing
         with self._database.transaction() as db:
             *place, number = point = self._database.point()
