@@ -24,7 +24,7 @@ KINDS: tuple[SearchKind, ...] = ("search", "vsearch", "query")
 Kind = SearchKind | Literal["pack"]
 ROWS: Mapping[str, Operation] = {row.run.__name__: row for row in TABLE}
 #: What the parameters of the page are called otherwise. It has no other options.
-ON_PAGE = {"query": "query", "sort": "sort", "limit": "limit", "scores": "explain"}
+ON_PAGE = {"query": "query", "sort": "sort", "limit": "limit", "offset": "offset", "scores": "explain"}
 
 COSTS = "every argument costs tokens in every session of an agent; filters can be typed in the query"
 FOR_PEOPLE = "the page is for people: filters are typed or chosen, and the rest is as configured"
