@@ -68,7 +68,6 @@ _SCRIPT = lazy(
 )
 _MAX_EXPORT = 10_000
 _FENCE = lazy(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?:`{3,}|~{3,})[^\n]*")
-_BLANKS = lazy(r"[^\n]")
 
 
 @lru_cache(maxsize=8)
@@ -84,8 +83,7 @@ def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
     """Return a text with blanks in place of some spans of it, which are in order and apart."""
     parts, at = list[str](), 0
     for start, end in spans:
-        part = text[start:end]
-        parts += [text[at:start], _BLANKS.sub(" ", part) if "\n" in part else " " * len(part)]
+        parts += [text[at:start], _blanks(text[start:end])]
         at = end
     return "".join([*parts, text[at:]]) if at else text
 
@@ -166,15 +164,14 @@ _INLINE = lazy(
     r"(?:\s{1,3}+(?:\"[^\"]{0,300}+\"|'[^']{0,300}+'|\([^()]{0,300}+\)))?+\s?\)"
     r"|(?<=\])\[[^\[\]\n]{0,300}+\](?!\])|\[\^[^\[\]\s]{1,100}+\](?!:)"
     r"|\[\[[^\[\]|\n]{1,1000}+(?:\||\](?=\[))"
-    r"|(?<=[^\s`])\s<[^<>\s]{1,1000}+>(?=`_)"
+    r"|<[^<>\s]{1,1000}+>(?=`_)"
     r"|\{\{[<%][^{}\n]{0,500}+\}\}|\{%[^{}\n%]{0,500}+%\}|\{(?::[ \t]?|[.\#])[^{}\s][^{}\n]{0,200}+\}"
     r"|(?<=[)\]`])\{[^{}\n]{1,200}+\})"
 )
 #: The first characters of it, which are found much faster.
 _STARTS = lazy(
-    r"[*~=<&(\[\]{\s-](?:(?<=\s)<[^<>\s]{1,1000}+>(?=`_)|(?<!\s)(?:(?<=[^\W\d_][*~=])|(?<=[^\W\d_]-)\n"
-    r"|(?<=<)[/!A-Za-z]|(?<=&)[#A-Za-z]|(?<=\][(\[])|(?<=\[)[\[^]|(?<=\{)[{%:#.]|(?<=[)\]`]\{)|(?<=\w\])\]"
-    r"|(?<=[\w/\])#]\[)(?=[^\[\]^\n])))"
+    r"[*~=<&(\[\]{-](?:(?<=[^\W\d_][*~=])|(?<=[^\W\d_]-)\n|(?<=<)[/!.A-Za-z]|(?<=&)[#A-Za-z]|(?<=\][(\[])"
+    r"|(?<=\[)[\[^]|(?<=\{)[{%:#.]|(?<=[)\]`]\{)|(?<=\w\])\]|(?<=[\w/\])#]\[)(?=[^\[\]^\n]))"
 )
 #: The address before the text of a link in AsciiDoc.
 _ADDRESS = lazy(r"(?:https?|mailto|link|xref|image):[^\s\[\]<>()]{1,1000}+(?=\[[^\[\]\n]{1,300}+\](?!\())")
@@ -203,7 +200,7 @@ def as_seen(text: str) -> tuple[str, str]:
         if raw[0] in "([" and text[start - 1 : start] == "]" and _is_inside(text, start - 1, end):
             start, kind = start - 1, "tags"  # letters after a link belong to its last word
             raw = text[start:end]
-        shown = blank = _BLANKS.sub(" ", raw)
+        shown = blank = _blanks(raw)
         joined = raw
         inside = _is_inside(text, start, end)
         if kind == "entity":
@@ -226,9 +223,9 @@ def as_seen(text: str) -> tuple[str, str]:
     rest, before, whole = list[str](), 0, "".join([*other, text[at:]])
     for start, end in spans:
         start = max(start, before)
-        rest += [_BLANKS.sub(" ", whole[before:start]), whole[start:end]]
+        rest += [_blanks(whole[before:start]), whole[start:end]]
         before = max(before, end)
-    rest.append(_BLANKS.sub(" ", whole[before:]))
+    rest.append(_blanks(whole[before:]))
     return "".join([*seen, text[at:]]), "".join(rest)
 
 
@@ -246,6 +243,11 @@ def _inline(text: str) -> Iterator[re.Match[str]]:
         if match is not None:
             at = max(at, match.end())
             yield match
+
+
+def _blanks(text: str) -> str:
+    """Return blanks for a text, with its ends of lines."""
+    return "\n".join(" " * len(line) for line in text.split("\n"))
 
 
 def _character(entity: str, *, inside: bool) -> str:
