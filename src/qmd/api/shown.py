@@ -8,8 +8,11 @@ from msgspec import Struct
 
 from qmd import types
 from qmd.api.operations import state_of
+from qmd.engine.documents.library import at_once
 from qmd.engine.documents.pages import Page
 from qmd.engine.index import Index
+from qmd.errors import ConfigError, ForbiddenError
+from qmd.text.dates import of_mtime
 from qmd.types import ResolvedLink
 
 
@@ -32,12 +35,20 @@ class Reading(Struct, frozen=True):
 
 
 class Overview(Struct, frozen=True):
-    """An overview of an index: the collections with their documents, how changes are noticed, and more."""
+    """An overview of an index: the collections with their documents, how changes are noticed, and more.
+
+    `size` is the number of bytes of the indexed files. `recent` are the documents that changed last, or those
+    with the latest dates if all files were written at once, which `dated` tells. `pinned` has the titles and
+    queries of documents.
+    """
 
     collections: Mapping[str, int]
     documents: int
+    size: int
     watching: str
     recent: Sequence[types.Document]
+    dated: bool
+    pinned: Mapping[str, tuple[str, str]]
     tags: Sequence[types.ValueCount]
     indexed_at: str | None
 
@@ -51,10 +62,36 @@ def read(index: Index, reference: str) -> Reading:
 
 
 def browse(index: Index, *, recent: int, tags: int) -> Overview:
-    """Return the collections, the documents that changed last, and the first tags of the highest level."""
+    """Return the collections, the documents that changed last, pinned ones, and tags of the highest level."""
     state = state_of(index)
     collections = {each.name: each.documents for each in state.collections}
     top = [tag for tag in index.tags([*collections]) if "/" not in str(tag.value)] if collections else []
+    documents = index.recent(recent)
     return Overview(
-        collections, state.total_documents, state.watching, index.recent(recent), top[:tags], state.indexed_at
+        collections,
+        state.total_documents,
+        sum(each.bytes for each in index.collection_statuses()),
+        state.watching,
+        documents,
+        _dated(documents),
+        _pinned(index, recent),
+        top[:tags],
+        state.indexed_at,
     )
+
+
+def _dated(documents: Sequence[types.Document]) -> bool:
+    """Return whether documents are in the order of their dates, not of the times of their files."""
+    times = [document.modified_ns for document in documents]
+    stated = any(document.date != of_mtime(document.modified_ns) for document in documents)
+    return stated and (at_once(documents) or times != sorted(times, reverse=True))
+
+
+def _pinned(index: Index, limit: int) -> dict[str, tuple[str, str]]:
+    """Return the title and the query of documents that are pinned; none if the caller may not list them."""
+    try:
+        queries = {mark.file: mark.query for mark in index.marks() if mark.kind == "pin" and mark.indexed}
+    except (ConfigError, ForbiddenError):
+        return {}
+    titles = index.titles_of([*queries][:limit])
+    return {file: (title, queries[file]) for file, title in titles.items() if file in queries}

@@ -25,10 +25,11 @@ from qmd.engine.requests import ALL, DEFAULT_MAX_BYTES, FilterOptions, collectio
 from qmd.errors import DocumentNotFoundError, NotFoundError, QmdError, UsageError
 from qmd.sources.formats.registry import file_of, media_types
 from qmd.store.base import Store
-from qmd.store.values import LEFT_OUT
+from qmd.store.values import LEFT_OUT, Scope
 from qmd.text.anchors import anchor_at
 from qmd.text.authorship import author_key
 from qmd.text.blocks import fences
+from qmd.text.dates import of_mtime
 from qmd.text.markup import with_names
 from qmd.text.outline import find_section, sections
 from qmd.text.predicates import Comparison, both
@@ -65,8 +66,19 @@ class DocumentMethods(Part):
         return documents if passing is None else [item for item in documents if item.id in passing]
 
     def recent(self, limit: int = 10) -> list[Document]:
-        """List the documents whose files changed last, newest first."""
-        return self._workspace.store.documents.changed_last([*self._workspace.config.collections], limit)
+        """List the documents whose files changed last, newest first.
+
+        If all these files were written at once, as by `git clone`, these are the documents with the latest
+        dates that are not in the future.
+        """
+        store, names = self._workspace.store, [*self._workspace.config.collections]
+        documents = store.documents.changed_last(names, limit)
+        if not at_once(documents):
+            return documents
+        until = Comparison("date", "lte", of_mtime(documents[0].modified_ns))
+        dated = store.fields.newest(Scope(tuple(names), until), limit)
+        by_id = store.documents.by_id(dated)
+        return [by_id[each] for each in dated if each in by_id]
 
     def titles_of(self, references: Sequence[str]) -> dict[str, str]:
         """Return the titles of documents by display path, without missing ones."""
@@ -310,6 +322,16 @@ class Version(Protocol):
 
     def of(self, document: Document) -> tuple[Commit | None, SourceText | None]:
         """Return the commit and the text of a document; None for the text that was indexed."""
+
+
+#: Files that were written within so many nanoseconds were not edited one by one.
+_AT_ONCE = 10_000_000_000
+
+
+def at_once(documents: Sequence[Document]) -> bool:
+    """Return whether the files of documents were written at once, so that their times say nothing."""
+    times = [document.modified_ns for document in documents]
+    return len(times) > 2 and max(times) - min(times) < _AT_ONCE
 
 
 class Library(References):

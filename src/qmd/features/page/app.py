@@ -346,7 +346,8 @@ class Web:
             path = one(form, "path")
             operations.require_absolute(path)
             name, pattern = (one(form, each, required=False) for each in ("name", "pattern"))
-            self.jobs.start(job, lambda index, job: upkeep.add(index, job, path, name, pattern))
+            formats = [each for each in form.get("format", []) if each]
+            self.jobs.start(job, lambda index, job: upkeep.add(index, job, path, name, pattern, formats))
         elif action == "scan":
             named = tuple(name for name in form.get("name", []) if name)
             self.jobs.start(job, lambda index, job: upkeep.scan(index_of(request.scope, index), job, named))

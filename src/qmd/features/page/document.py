@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from html import escape
 from itertools import islice
@@ -214,7 +214,7 @@ def _render(
     key = (document.hash, document.file, remote_images, links, frozenset(index.config.collections), translate)
     rendered = _rendered.get(key)
     if rendered is None:
-        shown = _Shown(index, remote_images, lambda done: translate("done" if done else "open"), budget)
+        shown = _Shown(index, remote_images, translate, budget)
         first_line = 1 + text.count("\n", 0, start)
         rendered = render(text[start:], shown.context(document, reading.links, first_line))
         deadline.check()
@@ -229,7 +229,7 @@ class _Shown(Struct):
 
     index: Index
     remote_images: bool
-    task: Callable[[bool], str]
+    say: Translate
     budget: Budget
     parts: set[tuple[str, str]] = field(default_factory=set)
 
@@ -259,7 +259,7 @@ class _Shown(Struct):
             return None if to is None or depth == MAX_DEPTH else self.embedded(to, fragment, depth + 1)
 
         page = read_address(document.file) if depth else ""
-        return Context(link, file, first_line, self.remote_images, self.task, self.budget, embed, page)
+        return Context(link, file, first_line, self.remote_images, self.say, self.budget, embed, page)
 
     def embedded(self, file: str, fragment: str, depth: int) -> Embedded | None:
         """Return a part of another note; None if there is none, if it is shown already, or is too much."""

@@ -56,6 +56,10 @@ _ATTRIBUTES = {
 }
 
 
+#: Languages of code that describes a diagram.
+_DIAGRAMS = ("mermaid", "plantuml", "dot", "graphviz", "d2")
+
+
 class Context(Struct):
     """The surroundings of a document, for rendering.
 
@@ -64,7 +68,7 @@ class Context(Struct):
         file: Returns the address of a file beside the document, such as an image; None if there is none.
         first_line: The line of the text's first line.
         remote_images: Whether images on other hosts are loaded.
-        task: Returns the label of a task that is done, or open.
+        say: Translates a text of the page to the language of the reader.
         budget: The budget of the page.
         embed: Returns the note for the target of an embed; None if it is not shown here.
         page: The address of a document that is shown in another one, in which its lines and ids mean nothing.
@@ -74,7 +78,7 @@ class Context(Struct):
     file: Callable[[str], str | None]
     first_line: int = 1
     remote_images: bool = False
-    task: Callable[[bool], str] = lambda done: "done" if done else "open"
+    say: Callable[[str], str] = str
     budget: Budget = field(default_factory=Budget)
     embed: Callable[[str], Embedded | None] = lambda target: None
     page: str = ""
@@ -222,7 +226,7 @@ class _Renderer(RendererHTML):
 
     def task(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
         done = tokens[at].meta["done"]
-        label = escape(env["context"].task(done), quote=True)
+        label = escape(env["context"].say("done" if done else "open"), quote=True)
         return f'<span class="task{" done" if done else ""}" role="img" aria-label="{label}"></span>'
 
     def table_open(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
@@ -247,7 +251,9 @@ class _Renderer(RendererHTML):
         token = tokens[at]
         language = token.info.strip().partition(" ")[0]
         code = _coloured(token.content, language, env["context"]) or escape(token.content)
-        shown = f'<span class="language">{escape(language)}</span>' if language else ""
+        # The programs that draw diagrams need inline styles, which the policy of the page refuses.
+        note = f" · {env['context'].say('a diagram, as its source')}" if language.lower() in _DIAGRAMS else ""
+        shown = f'<span class="language">{escape(language + note)}</span>' if language else ""
         return f'<div class="code"{_lines(token)}>{shown}<pre tabindex="0"><code>{code}</code></pre></div>\n'
 
     code_block = fence  # type: ignore[assignment]  # called by position

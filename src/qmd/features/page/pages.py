@@ -80,7 +80,13 @@ def _environment() -> Environment:
         asset=asset_address, read=read_address, is_recent=_is_recent, visible=visible, uri=to_uri
     )
     environment.filters.update(
-        day=_day, instant=_instant, moment=_moment, grouped="{:,}".format, shown=_shown, stem=_stem
+        bytes=_bytes,
+        day=_day,
+        instant=_instant,
+        moment=_moment,
+        grouped="{:,}".format,
+        shown=_shown,
+        stem=_stem,
     )
     return environment
 
@@ -154,6 +160,13 @@ def _day(date: str | int | None) -> str:
     if isinstance(date, int):
         return of_mtime(date)[:10]
     return (date or "")[:10]
+
+
+def _bytes(number: int) -> str:
+    """Return a size in the largest unit that leaves a whole number."""
+    units = ("B", "kB", "MB", "GB")
+    power = next((power for power in (3, 2, 1) if number >= 1000**power), 0)
+    return f"{number / 1000**power:.1f}".removesuffix(".0") + f" {units[power]}"
 
 
 def _instant(nanoseconds: int) -> str:

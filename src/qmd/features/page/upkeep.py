@@ -12,11 +12,21 @@ from qmd.engine.index import Index
 from qmd.errors import AlreadyRunningError, ForbiddenError, UsageError
 from qmd.features.page.forms import Form, one
 from qmd.features.page.jobs import Job
+from qmd.sources.formats.registry import BUILTIN
 from qmd.types import DEFAULT_PATTERN
 
 if TYPE_CHECKING:
     from qmd.api.operations import ScanReport
     from qmd.server.keys import Key, Keys
+
+
+#: Why texts have no vectors yet, by the state of the process that watches.
+_MAKING = {
+    "running": "Vectors are being made by {command}",
+    "waiting": "Vectors are made by {command} as soon as it is idle",
+    "idle": "Vectors are made by {command} as soon as it is idle",
+    "off": "No process makes them: use the button, or run 'qmd embed'",
+}
 
 
 class Permissions(Struct, frozen=True):
@@ -44,8 +54,21 @@ def view(index: Index, permissions: Permissions, keys: Keys | None) -> dict[str,
         "state": operations.state_of(index),
         "contexts": index.contexts(),
         "models": index.models(),
+        "waiting": _waiting(index),
+        "formats": [name for name, row in BUILTIN.items() if not row.missing],
         "keys": keys.all() if keys is not None and permissions.manage else (),
     }
+
+
+def _waiting(index: Index) -> tuple[tuple[str, Mapping[str, str]], ...]:
+    """Return why texts have no vectors, and other notes on the state of the index, with their values."""
+    status = index.status()
+    found: list[tuple[str, Mapping[str, str]]] = []
+    # Who sees only some collections is not told of vectors.
+    if status.needs_embedding and (state := status.watcher.embedding if status.watcher else "off"):
+        reason = _MAKING.get(state, "They are waiting, because {reason}")
+        found = [(reason, {"reason": state, "command": status.watcher.command if status.watcher else ""})]
+    return (*found, *((note, {}) for note in status.notes))
 
 
 def change(index: Index, action: str, form: Form) -> None:
@@ -90,14 +113,15 @@ def embed(index: Index, job: Job) -> None:
         job.results = {"embedded": report.texts}
 
 
-def add(index: Index, job: Job, path: str, name: str, pattern: str) -> None:
+def add(index: Index, job: Job, path: str, name: str, pattern: str, formats: Sequence[str] = ()) -> None:
     """Add a collection and scan it."""
     report = operations.add_folder(
         index,
         path,
         name or None,
-        pattern or DEFAULT_PATTERN,
+        pattern or (None if formats else DEFAULT_PATTERN),
         lambda collection, done, total: job.progress(done, total, collection),
+        formats=formats,
     )
     _record(job, [report])
 

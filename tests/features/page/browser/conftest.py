@@ -34,7 +34,10 @@ NOTES = {
     "deploy.md": "# Deploying\n\nDeploy with `make deploy`, after a backup.\n\n"
     "```python\ndef deploy():\n    return 1\n```\n",
     "table.md": "# Table\n\n## Rows\n\n| name | size |\n|---|--:|\n| backup | 12 |\n",
-    "wide.md": "# Wide\n\n| Amount | Organisation | Remarks | Responsible | Department |\n"
+    "wide.md": "---\n" + "a_very_long_name" * 6 + ": " + "and_a_long_value" * 6 + "\n---\n"
+    "# Wide " + "LongWord" * 20 + "\n\n" + "https://example.org/" + "path/" * 30 + "\n\n"
+    "```mermaid\nflowchart LR\n  " + "A --> " * 40 + "B\n```\n\n$$" + "x + " * 60 + "y$$\n\n"
+    "| Amount | Organisation | Remarks | Responsible | Department |\n"
     "|---|---|---|---|---|\n"
     "| 1200 | Municipality | Unremarkable | Administration | Infrastructure |\n\n```sh\nmake\n```\n",
     "two\nlines.md": "# Marmalade\n\nIts name has two lines.\n",

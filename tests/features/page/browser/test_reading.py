@@ -122,3 +122,21 @@ def test_chosen_theme_stays(open_page: OpenPage) -> None:
 def test_links_beside_a_document_have_its_title(open_page: OpenPage) -> None:
     page = open_page("/read/wiki/deploy.md")
     expect(page.locator(".links a", has_text="The guide")).to_have_count(1)
+
+
+def test_links_and_results_have_previews(open_page: OpenPage) -> None:
+    page = open_page("/read/wiki/guide.md")
+    page.locator(".prose a", has_text="the table").hover()
+    expect(page.locator("#peek")).to_contain_text("backup")
+    page.keyboard.press("Escape")
+    expect(page.locator("#peek")).to_have_count(0)
+    page.locator(".prose a", has_text="deploy").focus()
+    expect(page.locator("#peek")).to_contain_text("make deploy")
+    page = open_page("/?q=xylophone&mode=words", viewport={"width": 1700, "height": 800})
+    page.locator("#hits a").hover()
+    expect(page.locator("#preview .previewed-hit mark")).to_be_in_viewport()
+
+
+def test_diagrams_are_named_and_shown_as_their_source(open_page: OpenPage) -> None:
+    page = open_page("/read/wiki/wide.md")
+    expect(page.locator(".language").first).to_have_text("mermaid · a diagram, as its source")

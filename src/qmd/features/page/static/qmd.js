@@ -282,6 +282,7 @@ function choose(at) {
   const fold = all[active].closest(".less");
   if (fold) fold.open = true;
   all[active].setAttribute("aria-selected", "true");
+  beside(all[active]);
   box.setAttribute("aria-activedescendant", all[active].id);
   all[active].scrollIntoView({ block: "nearest" });
 }
@@ -392,6 +393,81 @@ function sections() {
   look();
 }
 
+// --- Previews: of a link under the pointer or with the focus, and of a result beside a wide list
+
+const PREVIEW_AFTER = 350; // milliseconds
+const PREVIEWED = '.prose a[href^="/read/"], .links a[href^="/read/"]';
+const roomy = matchMedia("(min-width: 100rem)");
+let previewing = null, soon = 0;
+
+// The title and the first blocks of a document, or all of it, without ids, which this page may have too.
+function excerpt(answer, most) {
+  const part = document.createElement("div"), title = $(".doctitle", answer), prose = $(".prose", answer), from = $("#hit", answer);
+  if (title) part.append(document.importNode(title, true));
+  const blocks = [...(prose?.children ?? [])], at = most ? Math.max(0, blocks.findIndex((block) => block === from || block.contains(from))) : 0;
+  part.append(...blocks.slice(at, most ? at + most : undefined).map((block) => document.importNode(block, true)));
+  if (!prose) part.append(...$$(".source code", answer).slice(0, 40).map((line) => document.importNode(line, true)));
+  $$("[id]", part).forEach((element) => { if (element.id === "hit") element.classList.add("previewed-hit"); element.removeAttribute("id"); });
+  part.className = "prose";
+  part.dir = "auto";
+  return part;
+}
+
+function unpreview() {
+  clearTimeout(soon);
+  previewing?.abort();
+  $("#peek")?.remove();
+}
+
+function peek(link) {
+  const url = new URL(link.href), hash = decodeURIComponent(url.hash.slice(1));
+  if (url.pathname === location.pathname) return;
+  previewing = load(url.href, (answer) => {
+    const heading = hash && answer.getElementById(hash);
+    if (heading && !$("#hit", answer)) heading.id = "hit";
+    $("#peek")?.remove();
+    const box = document.createElement("div"), at = link.getBoundingClientRect();
+    box.id = "peek";
+    box.setAttribute("role", "tooltip");
+    box.append(excerpt(answer, 6));
+    document.body.append(box);
+    $$("a, button, [tabindex]", box).forEach((element) => { element.removeAttribute("href"); element.removeAttribute("tabindex"); });
+    const above = at.bottom + box.offsetHeight + 12 > innerHeight && at.top > box.offsetHeight;
+    box.style.top = `${scrollY + (above ? at.top - box.offsetHeight - 8 : at.bottom + 8)}px`;
+    box.style.left = `${Math.max(8, Math.min(at.left, document.documentElement.clientWidth - box.offsetWidth - 8))}px`;
+  });
+}
+
+// Beside the list: the chosen result, or the one under the pointer.
+function beside(option) {
+  const list = $("#view.found");
+  if (!roomy.matches || !list || $("#preview")?.dataset.of === option.href) return;
+  clearTimeout(soon);
+  soon = setTimeout(() => {
+    previewing?.abort();
+    previewing = load(option.href, (answer) => {
+      $("#preview")?.remove();
+      const pane = document.createElement("section");
+      pane.id = "preview";
+      pane.dataset.of = option.href;
+      pane.tabIndex = 0;
+      pane.setAttribute("aria-label", status.dataset.preview);
+      pane.append(excerpt(answer));
+      $("#view").append(pane);
+      const hit = $(".previewed-hit", pane);
+      if (hit) pane.scrollTop = hit.offsetTop - pane.clientHeight / 3;
+    });
+  }, PREVIEW_AFTER);
+}
+
+function preview(event) {
+  const link = event.target.closest?.(PREVIEWED), option = event.target.closest?.("#hits li > a");
+  if (option) beside(option);
+  if (!link || link.closest("#preview, #peek")) return;
+  unpreview();
+  soon = setTimeout(() => peek(link), PREVIEW_AFTER);
+}
+
 // What is selected in a document, as a Markdown quotation with the lines that it is from.
 function quotation() {
   const selection = getSelection(), prose = $(".prose, .source");
@@ -463,6 +539,7 @@ function help() {
 }
 
 document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && $("#peek")) { unpreview(); return; }
   const writing = event.target.closest?.("input, textarea, select, [contenteditable]");
   if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && box) {
     event.preventDefault();
@@ -519,7 +596,7 @@ function watch() {
   if (!$("#job")) return;
   setTimeout(() => load("/upkeep/job", (answer) => {
     exchange("job", answer);
-    if (active && !$("#job[data-active]")) load("/upkeep", (page) => exchange("collections", page));
+    if (active && !$("#job[data-active]")) load("/upkeep", (page) => { exchange("collections", page); exchange("waiting", page); });
     watch();
   }, watch), active ? 300 : 1_500);
 }
@@ -566,10 +643,13 @@ recent();
 trail();
 watch();
 sections();
+document.addEventListener("pointerover", preview);
+document.addEventListener("focusin", preview);
+for (const name of ["pointerout", "focusout"]) document.addEventListener(name, (event) => { if (event.target.closest?.(PREVIEWED)) unpreview(); });
 document.addEventListener("selectionchange", offerQuotation);
 $("#theme").hidden = false;
 $("#theme").onclick = switchTheme;
-for (const time of $$(".documents time")) time.textContent = moment(new Date(time.dateTime)) ?? time.textContent;
+for (const time of $$(".documents time, .rows time")) time.textContent = moment(new Date(time.dateTime)) ?? time.textContent;
 const related = $("#related[data-from]");
 if (related) load(related.dataset.from, (answer) => exchange("related", answer));
 $("#hit")?.scrollIntoView({ block: "center" });
