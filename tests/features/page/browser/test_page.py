@@ -249,7 +249,7 @@ def test_table_words_stay_whole_and_labels_stay_beside_code(open_page: OpenPage)
         assert lines == 1, cell.inner_text()
     table = page.locator(".prose .table")
     assert table.evaluate("box => box.scrollWidth > box.clientWidth")
-    label, code = page.locator(".language").bounding_box(), page.locator(".code code").bounding_box()
+    label, code = (page.locator(each).last.bounding_box() for each in (".language", ".code code"))
     assert label and code
     assert label["y"] + label["height"] <= code["y"]
 
