@@ -191,6 +191,16 @@ def test_recent_returns_the_last_changed_documents(index: qmd.Index, notes: Note
     assert [document.path for document in index.limited(["notes"]).recent(1)] == ["4.md"]
 
 
+def test_recent_goes_by_dates_if_all_files_were_written_at_once(index: qmd.Index, notes: Notes) -> None:
+    years = {"a": 2021, "b": 2023, "c": 2022, "d": 2090}
+    folder = notes({f"{name}.md": f"---\ndate: {year}-05-01\n---\n{name}\n" for name, year in years.items()})
+    for name in years:
+        os.utime(folder / f"{name}.md", (1_700_000_000, 1_700_000_000))
+    index.add_collection(str(folder))
+    # A date in the future is none of a change.
+    assert [document.path for document in index.recent(3)] == ["b.md", "c.md", "a.md"]
+
+
 def test_fields_of_leaves_out_missing_documents(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({"a.md": "---\ntags: [x, y]\nrank: 2\n---\n\nText.\n"})))
     found = index.fields_of(["notes/a.md", "notes/none.md"])

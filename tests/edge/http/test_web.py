@@ -204,6 +204,10 @@ def test_upkeep_page_changes_collections(server: Server, owner: User) -> None:
     assert post(server, "/upkeep/add", path=str(owner.home / "folder"), name="first").status == 303
     until(finished)
     assert "3 new, 0 changed, 0 removed" in page(server, "/upkeep/job")
+    file = owner.ok("ls", "first").split()[-1].removeprefix("qmd://")
+    owner.ok("pin", "pinned query", file)
+    assert "pinned query" in page(server, "/")
+    owner.ok("unpin", "pinned query", file)
     assert post(server, "/upkeep/rename", name="first", new_name="second").status == 303
     assert post(server, "/upkeep/pattern", name="second", pattern="a.*").status == 303
     assert post(server, "/upkeep/scan", name="second").status == 303
@@ -215,6 +219,13 @@ def test_upkeep_page_changes_collections(server: Server, owner: User) -> None:
     assert post(server, "/upkeep/remove", name="second").status == 303
     assert post(server, "/upkeep/remove", name="second").status == 404
     assert post(server, "/upkeep/add", path="relative").status == 400
+    assert (
+        post(server, "/upkeep/add", path=str(owner.home / "folder"), name="third", format="text").status
+        == 303
+    )
+    until(finished)
+    assert "0 new" in page(server, "/upkeep/job")  # they are Markdown
+    assert post(server, "/upkeep/remove", name="third").status == 303
     assert "Nothing is indexed yet" in page(server, "/")
     log = next((owner.home / "cache" / "qmd").glob("server*.audit.jsonl")).read_text(encoding="utf-8")
     assert '"target": "rename first second"' in log
