@@ -12,6 +12,7 @@ from qmd.engine.documents.library import at_once
 from qmd.engine.documents.pages import Page
 from qmd.engine.index import Index
 from qmd.errors import ConfigError, ForbiddenError
+from qmd.sources.formats.registry import BUILTIN
 from qmd.text.dates import of_mtime
 from qmd.types import ResolvedLink
 
@@ -95,3 +96,8 @@ def _pinned(index: Index, limit: int) -> dict[str, tuple[str, str]]:
         return {}
     titles = index.titles_of([*queries][:limit])
     return {file: (title, queries[file]) for file, title in titles.items() if file in queries}
+
+
+def installed_formats() -> list[str]:
+    """Return the names of the formats whose packages are installed."""
+    return [name for name, row in BUILTIN.items() if not row.missing]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from qmd.api import operations
+from qmd.api.shown import installed_formats
 from qmd.engine.index import Index
 from qmd.errors import AlreadyRunningError, ForbiddenError, UsageError
 from qmd.features.page.forms import Form, one
 from qmd.features.page.jobs import Job
-from qmd.sources.formats.registry import BUILTIN
 from qmd.types import DEFAULT_PATTERN
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def view(index: Index, permissions: Permissions, keys: Keys | None) -> dict[str,
         "contexts": index.contexts(),
         "models": index.models(),
         "waiting": _waiting(index),
-        "formats": [name for name, row in BUILTIN.items() if not row.missing],
+        "formats": installed_formats(),
         "keys": keys.all() if keys is not None and permissions.manage else (),
     }
 
