@@ -101,6 +101,7 @@ _FILTERS: dict[str, Any] = {
         list[Text], Meta(description="The beginning of the path in the collection, or a glob.")
     ],
     "ext": Annotated[list[Text], Meta(description="One of these suffixes of the file: md, pdf.")],
+    "lang": Annotated[list[Text], Meta(description="One of these languages of the text: en, de.")],
     "where": Annotated[
         list[Text], Meta(description="Conditions on fields: status=draft, priority>=2, status.")
     ],
@@ -120,6 +121,7 @@ _FILTERS: dict[str, Any] = {
 _IN_ADDRESS: dict[str, Any] = {
     "tag": Annotated[Text, Meta(description="Only documents with this tag, or one below it.")],
     "ext": Annotated[Text, Meta(description="A suffix of the file, or several with commas between them.")],
+    "lang": Annotated[Text, Meta(description="A language of the text, or several with commas between them.")],
     "where": Annotated[Text, Meta(description="A condition on a field, such as status=draft.")],
     "state": Annotated[Text, Meta(description="A state, or several with commas between them.")],
     "filter": Annotated[Text, Meta(description="As in a query: tag:work -path:old/ [status:draft].")],

@@ -163,7 +163,12 @@ def status(index: Index, body: asked.Nothing, cancelled: Cancelled) -> states.St
     """Return the state of the index."""
     found = index.status()
     state = _state(index, found)
-    return states.State(**structs.asdict(state), content=state.text(), dates=dict(found.dates))
+    return states.State(
+        **structs.asdict(state),
+        content=state.text(),
+        dates=dict(found.dates),
+        languages=dict(found.languages),
+    )
 
 
 def state_of(index: Index) -> states.IndexState:

@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 
 from qmd.engine.documents.fields import FieldValues
 from qmd.engine.indexing.scan import ScanReport
-from qmd.text.values import DATE_ORIGIN, UNREAD, shown
+from qmd.text.values import DATE_ORIGIN, LANGUAGE, UNREAD, shown
 from qmd.text.wording import visible
 from qmd.types import ValueCount
 
@@ -23,7 +23,7 @@ _FIELDS_BYTES = 330
 _TAGS_BYTES = 140
 _VALUE_BYTES = 30
 #: Fields that say little, or that an overview has apart.
-_NOT_LISTED = ("tag", "ext", "format", DATE_ORIGIN, UNREAD)
+_NOT_LISTED = ("tag", "ext", "format", DATE_ORIGIN, LANGUAGE, UNREAD)
 
 
 class Collection(Struct, frozen=True):
@@ -213,6 +213,7 @@ class State(IndexState, frozen=True):
 
     content: str
     dates: dict[str, int]
+    languages: dict[str, int]
 
 
 class IndexOverview(IndexState, frozen=True):

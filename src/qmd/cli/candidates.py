@@ -87,6 +87,10 @@ def _suffixes(index: Index, incomplete: str) -> Iterable[str]:
     return _starting_in_any_case(_values(index, "ext"), incomplete)
 
 
+def _languages(index: Index, incomplete: str) -> Iterable[str]:
+    return _starting_in_any_case(_values(index, "lang"), incomplete)
+
+
 def _fields(index: Index, incomplete: str) -> Iterable[str]:
     return _starting((field.summary.name for field in index.fields(values=0)), incomplete)
 
@@ -117,6 +121,7 @@ def typed(index: Index, incomplete: str) -> Iterable[str]:
     if not colon:
         return (f"[{field}" for field in _fields(index, name[1:])) if name.startswith("[") else ()
     filters: dict[str, Find] = {"tag": _tags, "author": _authors, "path": _inner_paths, "ext": _suffixes}
+    filters["lang"] = _languages
     filters |= dict.fromkeys(("after", "before", "date"), _dates)
     values = filters[name](index, start) if name in filters else ()
     return (f'{name}:"{value}"' if " " in value else f"{name}:{value}" for value in values)
@@ -154,6 +159,7 @@ collections = _completing("plain")(lambda index, start: _starting(index.config.c
 authors = _completing()(_authors)
 tags = _completing()(_tags)
 suffixes = _completing()(_suffixes)
+languages = _completing()(_languages)
 dates = _completing()(_dates)
 fields = _completing()(_fields)
 inner_paths = _completing("path")(_inner_paths)

@@ -32,7 +32,7 @@ _MARKDOWN = ("mdx", "markdown", "mdown", "mkd", "qmd", "rmd", "Rmd")
 Rows: TypeAlias = "Sequence[tuple[str, str]]"
 #: The columns of a listing.
 _COLUMNS = (
-    *("name", "path", "pattern", "formats", "ignore", "encoding", "update"),
+    *("name", "path", "pattern", "formats", "ignore", "encoding", "language", "update"),
     *("include_by_default", "weight", "recency"),
     *("documents", "bytes", "last_updated", "context", "agents", "gitignore"),
 )
@@ -62,6 +62,9 @@ adding_options = combined(
         default=None,
     ),
     option("--encoding E", None, "The encoding of files that are not UTF-8, such as gb18030."),
+    option(
+        "--language L", None, "The language of the texts, such as de.  [default: what each is found to be in]"
+    ),
     flag("--sessions", help=f"Add sessions and memories of {', '.join(_AGENTS)} and {_LAST} that are here."),
 )
 
@@ -367,6 +370,7 @@ def _rows(collection: Collection, status: CollectionStatus) -> Rows:
         ("Ignore:", clean_name(", ".join(collection.ignore))),
         ("Gitignore:", "on" if collection.gitignore else ""),
         ("Encoding:", collection.encoding or ""),
+        ("Language:", collection.language or ""),
         ("Update:", one_line(collection.update or "")),
         ("Weight:", f"{collection.weight:g}" if collection.weight != 1 else ""),
         ("Recency:", "" if collection.recency is None else recency),

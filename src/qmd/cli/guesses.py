@@ -154,7 +154,7 @@ _OPTIONS: Mapping[str, Mapping[str, str]] = {
         "--sort --reverse -t -S -r": "'qmd search --sort date WORDS' begins with the newest",
     },
     "search vsearch query ls": {
-        "--lang --language --locale": "texts in all languages are searched, none is chosen",
+        "--language --locale": "--lang de finds documents in a language",
         "--type --extension --filetype --glob --include --iglob -t -g":
             "--ext pdf takes a kind of file, --path '*.md' takes paths, --tag T takes a tag",
     },

@@ -224,6 +224,13 @@ filter_options = combined(
         complete="suffixes",
     ),
     option(
+        "--lang LANG",
+        _filter("lang"),
+        "Only documents in this language, or one of several: de,fr.",
+        multiple=True,
+        complete="languages",
+    ),
+    option(
         "--where CONDITION",
         _filter("where"),
         "Only documents with this field: status=draft, 'priority>=2', status (may be repeated).",
@@ -342,7 +349,7 @@ passage_options = combined(
 
 def filters_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of `filter_options`, without those that are not given."""
-    names = ("tag", "path", "ext", "where", "state", "current", "filter", "author", "after", "before")
+    names = ("tag", "path", "ext", "lang", "where", "state", "current", "filter", "author", "after", "before")
     return {name: options[name] for name in names if options.get(name)}
 
 

@@ -89,6 +89,9 @@ def _status_rows(status: Status, *, embeds: bool) -> dict[str, list[tuple[str, s
 
         told = [f"{count} {ORIGINS.get(origin, origin)}" for origin, count in status.dates.items()]
         rows.append(("Dated:", ", ".join(told)))
+    if status.languages:
+        told = [f"{count} {language}" for language, count in status.languages.items()]
+        rows.append(("Languages:", ", ".join(told)))
     watcher = status.watcher
     if watcher is not None:
         state = "up to date" if watcher.current else "indexing changes"

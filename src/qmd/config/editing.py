@@ -26,7 +26,13 @@ from qmd.config.contexts import context_uri, normalise_prefix
 from qmd.config.index_yml import decode, parse, read_bytes
 from qmd.config.paths import PROJECT_FOLDER, check_project, resolve_folder
 from qmd.config.settings import RECENCY, WEIGHT, as_weight
-from qmd.config.validate import nfc, require_unicode, validate_collection_name, validate_encoding
+from qmd.config.validate import (
+    nfc,
+    require_unicode,
+    validate_collection_name,
+    validate_encoding,
+    validate_language,
+)
 from qmd.config.yaml_text import KeyPath, Value, YamlText
 from qmd.errors import CollectionNotFoundError, ConfigError, ConflictError, NotFoundError, UsageError
 from qmd.text import dates
@@ -244,6 +250,8 @@ def _prepare(collection: Collection, path: str) -> tuple[Collection, Mapping[str
     validate_collection_name(name)
     if collection.encoding is not None:
         validate_encoding(collection.encoding)
+    if collection.language is not None:
+        validate_language(collection.language)
     if (
         not collection.path.strip()
         or "\0" in collection.path
@@ -371,6 +379,7 @@ def _entry_of(collection: Collection, written: str) -> Mapping[str, Value]:
         "includeByDefault": None if collection.include_by_default else False,
         "agents": None if collection.agents else False,
         "encoding": collection.encoding,
+        "language": collection.language,
         "weight": None if collection.weight == 1 else float(collection.weight),
         "recency": False if collection.recency == 0 else collection.recency,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, cast
 
 from qmd.config.contexts import normalise_prefix
@@ -17,7 +17,7 @@ from qmd.config.settings import (
     as_weight,
     as_whole_number,
 )
-from qmd.config.validate import nfc, validate_collection_name, validate_encoding
+from qmd.config.validate import nfc, validate_collection_name, validate_encoding, validate_language
 from qmd.config.yaml_nodes import Entry, Node, broken
 from qmd.errors import UsageError
 from qmd.text import dates
@@ -197,7 +197,8 @@ def _collection(name: str, key: Node, section: _Section) -> Collection:
         context=_context(section),
         update=section.text("update"),
         include_by_default=section.flag("includeByDefault", True),
-        encoding=_encoding(section),
+        encoding=_checked(section, "encoding", validate_encoding),
+        language=_checked(section, "language", validate_language),
         remote=_remote(section),
         weight=_weight(section),
         recency=_recency(section),
@@ -284,14 +285,15 @@ def _recency(section: _Section) -> float | None:
     return days or section.fail(node, RECENCY)
 
 
-def _encoding(section: _Section) -> str | None:
-    name = section.text("encoding")
-    if name is not None:
+def _checked(section: _Section, name: str, check: Callable[[str], None]) -> str | None:
+    """Return a text that a function may refuse by a `UsageError`."""
+    value = section.text(name)
+    if value is not None:
         try:
-            validate_encoding(name)
+            check(value)
         except UsageError as error:
-            section.fail(section.entries["encoding"].value, f"encoding: {error.message}")
-    return name
+            section.fail(section.entries[name].value, f"{name}: {error.message}")
+    return value
 
 
 def _remote(section: _Section) -> bool:

@@ -6,6 +6,7 @@ import os
 import unicodedata
 
 from qmd.errors import UsageError
+from qmd.text.values import LANGUAGES
 
 MAX_COLLECTION_NAME = 100
 # File names have at most 255 bytes, including suffixes such as `.sqlite-journal`.
@@ -44,6 +45,12 @@ def validate_collection_name(name: str) -> None:
             f"Not a collection name: {name!r} {reason}.",
             f"Use at most {MAX_COLLECTION_NAME} characters, no slash, and no dot at the beginning.",
         )
+
+
+def validate_language(code: str) -> None:
+    """Raise `UsageError` unless `code` is a language as in ISO 639-1."""
+    if code not in LANGUAGES:
+        raise UsageError(f"Unknown language: {code!r}.", "Use a code such as de, fr or ja.")
 
 
 def validate_encoding(name: str) -> None:

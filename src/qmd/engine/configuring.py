@@ -40,6 +40,7 @@ class ConfigurationMethods(Part):
         ignore: Sequence[str] = (),
         gitignore: bool | None = None,
         encoding: str | None = None,
+        language: str | None = None,
         on_progress: scan.OnProgress | None = None,
     ) -> scan.ScanReport:
         """Add a folder as a collection and index it. On an error nothing has changed.
@@ -53,6 +54,7 @@ class ConfigurationMethods(Part):
             ignore: Globs of files to leave out.
             gitignore: Whether to leave out the files that git ignores; by default in a work tree of git.
             encoding: The charset of files that are not UTF-8.
+            language: The language of texts that do not state one, such as `de`; by default it is detected.
             on_progress: Called with collection, files done and files in total.
 
         Raises:
@@ -76,6 +78,7 @@ class ConfigurationMethods(Part):
             tuple(ignore),
             gitignore=work_tree(folder) is not None if gitignore is None else gitignore,
             encoding=encoding,
+            language=language,
             formats=chosen,
         )
         # Refuse an unusable pattern before anything is written.

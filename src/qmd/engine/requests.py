@@ -174,13 +174,14 @@ class FilterOptions(TypedDict, total=False):
     """Options that limit a search to documents that pass all of them.
 
     `where` is one condition or several, such as `status=draft`, `state` one state or several alternatives,
-    `ext` one suffix of files or several alternatives, `current` the same as the state `current`, and
-    `filter` a tree of conditions as in JSON.
+    `ext` one suffix of files or several alternatives, `lang` the same of languages, `current` the same as the
+    state `current`, and `filter` a tree of conditions as in JSON.
     """
 
     tag: str | Sequence[str] | None
     path: str | Sequence[str] | None
     ext: str | Sequence[str] | None
+    lang: str | Sequence[str] | None
     author: str | None
     after: str | None
     before: str | None

@@ -179,6 +179,9 @@ class Lexical(Protocol):
         They are counted in the population, or in the whole index if the scope has none.
         """
 
+    def beginning(self, beginning: str, limit: int) -> list[str]:
+        """Return terms of the whole index that begin with a text, in order."""
+
 
 class Vectors(Protocol):
     """Chunks and their vectors, by the fingerprint of their embedder. Query vectors have length 1."""

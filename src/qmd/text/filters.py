@@ -37,7 +37,7 @@ from qmd.text.predicates import (
 )
 from qmd.text.regex import lazy
 from qmd.text.similar import did_you_mean
-from qmd.text.values import Value, fold
+from qmd.text.values import LANGUAGE, Value, fold
 from qmd.types.lists import ValueCount
 from qmd.types.states import STATE_NAMES
 
@@ -122,8 +122,16 @@ def state_is(value: str) -> Predicate | None:
 
 def ext_is(value: str) -> Predicate | None:
     """Return a filter on the suffix of the file: one, or several with commas; None if there is none."""
-    suffixes = (each.strip().removeprefix("*").removeprefix(".") for each in value.split(","))
-    found = tuple(Comparison("ext", "eq", suffix) for suffix in suffixes if suffix)
+    return _one_of("ext", (each.strip().removeprefix("*").removeprefix(".") for each in value.split(",")))
+
+
+def lang_is(value: str) -> Predicate | None:
+    """Return a filter on the language of the text, ISO 639-1: one, or several with commas; None if none."""
+    return _one_of(LANGUAGE, (each.strip().lower() for each in value.split(",")))
+
+
+def _one_of(field: str, values: Iterable[str]) -> Predicate | None:
+    found = tuple(Comparison(field, "eq", value) for value in values if value)
     return found[0] if len(found) == 1 else Or(found) if found else None
 
 
@@ -138,6 +146,7 @@ KEYS: Mapping[str, Callable[[str], Predicate | None]] = {
     "file": lambda value: Comparison("file", "contains", value),
     "title": lambda value: Comparison("title", "contains", value),
     "ext": ext_is,
+    LANGUAGE: lang_is,
     "link": lambda value: Comparison("link", "eq", value),
     "state": state_is,
 }
@@ -147,9 +156,9 @@ def from_options(options: Mapping[str, Any]) -> Predicate | None:
     """Return the filter of named options, which must all hold; None if none is given.
 
     Args:
-        options: `tag`, `path`, `ext`, `author`, `after`, `before` and `where` (see `condition`), each a text
-            or several, and `filter`, which is JSON (see `from_json`), typed as in a query, or a predicate.
-            Other options are ignored.
+        options: `tag`, `path`, `ext`, `lang`, `author`, `after`, `before` and `where` (see `condition`), each
+            a text or several, and `filter`, which is JSON (see `from_json`), typed as in a query, or a
+            predicate. Other options are ignored.
 
     Raises:
         UsageError: If a value is wrong; the message names the option.
@@ -300,11 +309,13 @@ OPTIONS: Mapping[str, Callable[[str], Predicate | None]] = {
     "where": condition,
     "state": state_is,
     "ext": ext_is,
+    LANGUAGE: lang_is,
 }
 #: Options of which a document has one value, so that several are alternatives; and the error for a wrong one.
 _ALTERNATIVES: Mapping[str, str] = {
     "state": NO_STATE,
     "ext": "ext must be a suffix such as md, or several with commas between them",
+    LANGUAGE: "lang must be a language such as de, or several with commas between them",
 }
 
 

@@ -29,11 +29,6 @@ _LINES = 7
 _BEST = 8
 
 
-def inverse_frequency(frequency: float, count: int) -> float:
-    """Return the inverse frequency of a term among `count` parts of a text, as BM25 has it."""
-    return math.log1p((max(0.0, count - frequency) + 0.5) / (frequency + 0.5))
-
-
 class Heading(NamedTuple):
     """The beginning of a section: its place, level, the [low, high) of its words, and its number."""
 
@@ -142,7 +137,7 @@ def match_sections(
     weights = {term: weight for terms in own for term, weight in terms.items()}
     frequencies = Counter(chain.from_iterable(fields))
     for term, frequency in frequencies.items():
-        weights[term] += inverse_frequency(frequency, len(fields))
+        weights[term] = highlighter.among(term, frequency, len(fields))
         # The more sections a heading is above, the less it tells them apart.
         weights[term] *= 1 - (frequency - 1) / len(fields)
     common = frozenset(term for term, frequency in frequencies.items() if frequency == len(fields))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,7 +47,10 @@ class Highlighter:
         self.numbers = numbers
         self._phrases = Phrases(terms, idf or {})
         self._exact: dict[str, float] = {}
+        #: By other forms of a word, its term in the query: two forms are not two words.
+        self._main: dict[str, str] = {}
         self._prefixes: dict[str, float] = {}
+        self._added = {term.tokens[0]: term.weight for term in terms if term.weight != 1.0}
         for term in terms:
             # A term with weight 0 must still be highlighted.
             weight = max((idf or {}).get(term.tokens, 1.0), 1e-6) / len(term.tokens)
@@ -58,7 +62,8 @@ class Highlighter:
                 # The 4 of `gpt 4`, another spelling of `gpt4`, would match everywhere.
                 if len(token) > 1 or tokens.stands_alone(token):
                     self._exact[token] = max(self._exact.get(token, 0.0), weight)
-
+            if term.is_single:
+                self._main.update((form[0], term.tokens[0]) for form in term.alternatives if len(form) == 1)
         self._terms = [term for term in terms if not term.part]
         self._prefix_tuple = tuple(self._prefixes)
         self._word_matches: dict[str, bool] = {}
@@ -146,7 +151,8 @@ class Highlighter:
         """
         if self._glance_forms is None:
             terms = sorted((*self._exact, *self._prefixes), key=lambda term: -self.weight(term))
-            self._glance_forms = [(term, _forms_of(term)) for term in terms[:_MAX_GLANCE_TERMS]]
+            rarest = {*[*dict.fromkeys(self.main(term) for term in terms)][:_MAX_GLANCE_TERMS]}
+            self._glance_forms = [(term, _forms_of(term)) for term in terms if self.main(term) in rarest]
         folded = [*map(tokens.glanced, texts)] if self._spaced else texts
         # All texts are searched at once. After a match the search goes on in the next text.
         joined = " ".join(["", *folded, ""]).replace("\n", " ")
@@ -160,7 +166,8 @@ class Highlighter:
                     number = bisect_right(starts, at) - 1
                     end = starts[number + 1]
                     sure = unspaced or joined[at - 1] == " " or joined.find(f" {form}", at, end) >= 0
-                    found[number][term] = max(found[number].get(term, 0.5), 1.0 if sure else 0.5)
+                    name = self.main(term)
+                    found[number][name] = max(found[number].get(name, 0.5), 1.0 if sure else 0.5)
                     at = joined.find(form, end)
         if self._phrases.weights:
             for text, terms_of_text in zip(folded, found, strict=True):
@@ -176,6 +183,14 @@ class Highlighter:
             weights = (value for prefix, value in self._prefixes.items() if term.startswith(prefix))
             weight = max(weight, *weights)
         return weight
+
+    def main(self, term: str) -> str:
+        """Return the term that another counts as: of two forms of a word of the query, the one in it."""
+        return self._main.get(term, term)
+
+    def among(self, term: str, frequency: float, count: int) -> float:
+        """Return the weight of a term that so many of `count` parts of a text have."""
+        return self.weight(term) + self._added.get(term, 1.0) * inverse_frequency(frequency, count)
 
     def missing(self, found: Mapping[str, object]) -> list[float]:
         """Return the weights of the query's terms of which no index term was found, and of absent phrases."""
@@ -204,7 +219,7 @@ class Highlighter:
             found = cache.get(word)
             if found is None:
                 found = cache[word] = tuple(
-                    (first, end, term, weight)
+                    (first, end, self.main(term), weight)
                     for first, end, term in (*tokens.spans(word), (0, len(word), tokens.second_term(word)))
                     if (weight := self.weight(term))
                 )
@@ -272,6 +287,11 @@ class Highlighter:
             return {(at, word) for at, word in tokens.placed(text) if word in matching}
         places = ((at, word) for word in matching for at in _occurrences(text, word))
         return {(at, word) for at, word in places if tokens.word_at(text, at) == word}
+
+
+def inverse_frequency(frequency: float, count: int) -> float:
+    """Return the inverse frequency of a term among `count` parts of a text, as BM25 has it."""
+    return math.log1p((max(0.0, count - frequency) + 0.5) / (frequency + 0.5))
 
 
 def _merged(found: Iterable[list[Match]]) -> list[Match]:

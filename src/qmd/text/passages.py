@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from qmd.text.headings import Sections, inverse_frequency, match_sections
-from qmd.text.highlight import Highlighter
+from qmd.text.headings import Sections, match_sections
+from qmd.text.highlight import Highlighter, inverse_frequency
 from qmd.text.layout import SPACED, Layout, Places, cut, divide
 from qmd.types import Window
 
@@ -67,10 +67,7 @@ def find_windows(
         frequencies = Counter(chain.from_iterable(terms for terms, *_ in blocks))
         # A term that occurs in a block occurs in one or two of its windows.
         count = (end - start) // SPACED
-        idf = {
-            term: inverse_frequency(frequencies[term], count) + highlighter.weight(term)
-            for term in frequencies
-        }
+        idf = {term: highlighter.among(term, frequencies[term], count) for term in frequencies}
         blocks.sort(
             key=lambda block: (
                 -len(highlighter.quoted & block[0].keys()),
@@ -83,10 +80,10 @@ def find_windows(
         found = _search_blocks(text, highlighter, [*heads, *best[:most]], span)
         if not found:
             found = _search_blocks(text, highlighter, best[most : _SEARCHED_IN_VAIN // _BLOCK], span)
-    present = {term: weight for matched in found for term, weight in matched.terms.items()}
+    present = dict.fromkeys(chain.from_iterable(matched.terms for matched in found))
     weights = {
-        term: weight + inverse_frequency(frequencies[term], count)
-        for term, weight in present.items()
+        term: highlighter.among(term, frequencies[term], count)
+        for term in present
         if term not in sections.named
     }
     absent = [weight + inverse_frequency(0, count) for weight in highlighter.missing(frequencies)]
@@ -206,7 +203,7 @@ def _placed(
                 return None
         numbers.discard(0)
         for number in numbers:
-            terms.setdefault(number - 1, {})[term] = weight
+            terms.setdefault(number - 1, {})[highlighter.main(term)] = weight
     return [_Terms(*windows[number], terms[number]) for number in sorted(terms)]
 
 

@@ -62,7 +62,7 @@ OF_FILE: Mapping[str, ValueType] = {
     "size": "number",
 }
 #: Fields that a filter may name in any index. Documents may lack those that are not of the file.
-BUILT_IN = (*OF_FILE, "author", "tag", "alias", "link", "state", "ext", "format")
+BUILT_IN = (*OF_FILE, "author", "tag", "alias", "link", "state", "ext", "format", "lang")
 #: Fields that no store has of all documents: a condition on them becomes one on others, or `Among`.
 RESOLVED = frozenset({"link", "state", "changed"})
 Operator = Literal["eq", "lt", "lte", "gt", "gte", "prefix", "suffix", "contains", "glob", "word", "exists"]

@@ -77,6 +77,7 @@ class Term(Struct, frozen=True):
     quoted: bool = False
     alternatives: tuple[tuple[str, ...], ...] = ()  # other lists of tokens that match as well
     in_names: bool = False  # only in titles and paths
+    weight: float = 1.0  # relative to a word of the query; less for a word that was added to it
 
     @property
     def forms(self) -> tuple[tuple[str, ...], ...]:

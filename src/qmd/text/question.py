@@ -26,6 +26,7 @@ class Question(Struct, frozen=True, dict=True):
         typed: The filters and all conditions in brackets, in order.
         unknown: The fields that no document has.
         known: The terms of other spellings of the words that documents have, with the number of these.
+        read_as: The words as they are searched if other forms of them were added; see `widening`.
         wrong_date: The first filter whose date is none: its key, its value, and the whole of it.
     """
 
@@ -34,6 +35,7 @@ class Question(Struct, frozen=True, dict=True):
     unknown: tuple[str, ...] = ()
     wrong_date: tuple[str, str, str] | None = None
     known: tuple[tuple[str, int], ...] = ()
+    read_as: LexicalQuery | None = None
 
     @staticmethod
     def read(text: str) -> Question:
@@ -82,6 +84,8 @@ class Question(Struct, frozen=True, dict=True):
     @cached_property
     def terms(self) -> LexicalQuery:
         """The words as they are searched."""
+        if self.read_as is not None:
+            return self.read_as
         query = parse(self.words)
         return with_joined(self.words, query, dict(self.known)) if self.known else query
 

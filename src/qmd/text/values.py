@@ -20,8 +20,23 @@ VALUE_TYPES: tuple[ValueType, ...] = get_args(ValueType)
 #: Fields that a document has without stating them: where its date comes from, when it was changed, and dates
 #: that could not be read.
 DATE_ORIGIN, CHANGED, UNREAD = "date.from", "changed", "date.unread"
+#: The language of the text, ISO 639-1.
+LANGUAGE = "lang"
+#: The languages that a document or a collection may be said to be in, ISO 639-1.
+LANGUAGES = frozenset(
+    """
+    af ar az be bg bn bs ca cs cy da de el en eo es et eu fa fi fr ga gl gu he hi hr hu hy id is it ja
+    ka kk km kn ko lo lt lv mk ml mn mr ms my ne nl no nb nn pa pl ps pt ro ru si sk sl sq sr sv sw ta
+    te th tl tr uk ur uz vi zh
+    """.split()
+)
 #: Those that a scan adds to the fields of the text. Git may say when a text was changed that does not say so.
-OF_SCAN = (DATE_ORIGIN, CHANGED)
+OF_SCAN = (DATE_ORIGIN, CHANGED, LANGUAGE)
+#: Those whose words are also searched in other forms (see `widening`), by the names of Snowball.
+STEMMED = {
+    "de": "german", "nl": "dutch", "sv": "swedish", "da": "danish", "no": "norwegian", "fi": "finnish",
+    "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese", "ru": "russian",
+}  # fmt: skip
 #: Begins a value that is stored or sent as it is written. No text has this character.
 _WRITTEN = "\0"
 _NUMBER = lazy(r"[-+]?(?:\d{1,15}(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,2})?", re.ASCII)

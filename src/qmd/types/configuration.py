@@ -40,7 +40,6 @@ class Collection(Struct, frozen=True):
     context: Mapping[str, str] = field(default_factory=dict)
     update: str | None = None  #: A shell command to run before the collection is scanned
     include_by_default: bool = True  #: Whether the collection is searched if the query names no collection
-    gitignore: bool = False  #: Whether files that git ignores are left out
     encoding: str | None = None  #: The charset of files that are not UTF-8
     remote: bool = True  #: Whether the text may be sent to models on other machines
     weight: float = 1.0  #: How much its documents count in a search, relative to other collections
@@ -52,6 +51,9 @@ class Collection(Struct, frozen=True):
     agents: bool = True  #: Whether agents may have its documents
     #: Names of the formats to read, or `all`. If there is no pattern, they decide which files belong to it.
     formats: tuple[str, ...] = ()
+    gitignore: bool = False  #: Whether files that git ignores are left out
+    #: The language of texts that do not state one, ISO 639-1; if None, their words show it.
+    language: str | None = None
 
     @property
     def selection(self) -> str:

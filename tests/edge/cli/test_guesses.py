@@ -162,7 +162,7 @@ def test_guessed_option_leads_to_the_right_one(user: User, line: str, right: str
         *(
             "--regex",
             "--skip",
-            "--lang",
+            "--locale",
             "--type",
             "--glob",
             "--fuzzy",

@@ -148,9 +148,9 @@ def test_status_prints_the_index_as_text(owner: User) -> None:
     text = owner.ok("status")
     assert f"Index:   {owner.home}/cache/qmd/index.sqlite\nSize:    " in text
     assert f"Config:  {owner.home}/config/qmd/index.yml\n" in text
-    assert f"  Total:    {len(FILES)} files indexed\n" in text
-    assert "  Vectors:  none\n" in text
-    assert f"  Pending:  {len(FILES)} need embedding: run 'qmd embed'\n" in text
+    assert f"  Total:      {len(FILES)} files indexed\n" in text
+    assert "  Vectors:    none\n" in text
+    assert f"  Pending:    {len(FILES)} need embedding: run 'qmd embed'\n" in text
     assert "  Embedding:  multilingual-e5-small\n" in text
     assert "\n  notes (qmd://notes/)\n" in text
     assert f"    Path:      {owner.notes}\n" in text

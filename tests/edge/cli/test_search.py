@@ -218,7 +218,12 @@ def test_search_explain_prints_scores_and_stages(reader: User) -> None:
     text = reader.ok("search", "rollback", "--explain")
     assert "\n  BM25  " in text
     assert "\nStages:\n  lexical  ran " in text
-    assert set(hits(reader, "rollback", "--explain")[0]["explain"]["lexical"]) == {"bm25", "bound", "tier"}
+    assert set(hits(reader, "rollback", "--explain")[0]["explain"]["lexical"]) == {
+        "bm25",
+        "bound",
+        "tier",
+        "scattered",
+    }
 
 
 def test_search_before_indexing_hints_at_collection_add(user: User) -> None:

@@ -11,7 +11,7 @@ from tests.library import docid
 from tests.users import User
 
 KNOWN = (
-    "query, limit, offset, min_score, collection, author, after, before, tag, path, ext, where, state, "
+    "query, limit, offset, min_score, collection, author, after, before, tag, path, ext, lang, where, state, "
     "current, filter, collections, scores, explain, full, passages, in_order, context_lines, facets, recent, "
     "half_life, sort, fold, marks, tokens"
 )

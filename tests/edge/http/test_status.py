@@ -40,6 +40,7 @@ def test_status_has_numbers_and_a_text(client: Client) -> None:
         "indexed_at",
         "collections",
         "dates",
+        "languages",
         "content",
     }
     assert (found["total_documents"], found["needs_embedding"], found["has_vector_index"]) == (37, 37, False)

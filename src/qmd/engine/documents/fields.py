@@ -37,7 +37,7 @@ from qmd.text.values import fold, shown
 from qmd.types import Config, FieldSummary, ValueCount
 
 #: Fields for `--facets`, beside all fields.
-FACETS = ("tag", "author", "ext", "year", "collection", "path", "state")
+FACETS = ("tag", "author", "ext", "lang", "year", "collection", "path", "state")
 _MAX_NAMED = 12
 
 

@@ -20,9 +20,10 @@ from qmd.engine.explain.term_matches import TermMatch, match_terms
 from qmd.engine.models.egress import disclose
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import ALL, SearchKind, SearchRequest
-from qmd.engine.retrieval.filters import filtered_out, scope_of
+from qmd.engine.retrieval.filters import filtered_out, languages_in, scope_of
 from qmd.engine.retrieval.pipeline import PLANS
 from qmd.engine.retrieval.queries import LIST_LENGTH
+from qmd.engine.retrieval.widening import widened
 from qmd.errors import ModelError, TimedOutError, VectorIndexMissingError
 from qmd.store.base import Store
 from qmd.store.values import ChunkMatch, Scope
@@ -159,11 +160,17 @@ class Explainer(Struct, frozen=True):
         plan = PLANS[kind]
         asked = plan.ask(self.store, self.config, plan.read(request))
         queries = [query for query in asked.queries if query.query]
+        scope = scope_of(self.store, self.config, asked.request)
+        languages = languages_in(self.store, scope)
         return _Search(
             kind,
             # The query stays as typed. Its filters also apply to the searches that it combines.
             replace(request, where=asked.request.where),
-            tuple(query.question for query in queries if plan.words and query.lexical),
+            tuple(
+                widened(self.store, self.config, scope, query.question, languages)[0]
+                for query in queries
+                if plan.words and query.lexical
+            ),
             tuple(query.query for query in queries if plan.meaning and query.dense),
         )
 

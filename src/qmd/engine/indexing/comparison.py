@@ -74,7 +74,8 @@ class Comparison:
         self.root = Root(collection)
         self._folder = ScanRecord.of(collection, owner)
         self.last = ScanRecord.read(store.collections.last_root(collection.name))
-        self.readers = Readers(collection.formats, collection.encoding)
+        self.language = collection.language
+        self.readers = Readers(collection.formats, collection.encoding, collection.language)
         suffixes = _suffixes(self.indexed)
         _, self._outdated = self._formats(suffixes | self.last.formats.keys())
         self._outside: list[str] = []

@@ -20,7 +20,8 @@ from qmd.store.base import Store
 from qmd.store.values import Applied, DocumentChange
 from qmd.text import authorship
 from qmd.text.dates import of_mtime
-from qmd.text.values import CHANGED, DATE_ORIGIN
+from qmd.text.languages import language_of
+from qmd.text.values import CHANGED, DATE_ORIGIN, LANGUAGE
 from qmd.text.wording import plural
 from qmd.types import Collection, SourceFile, States
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
@@ -170,6 +171,8 @@ def _changes(outcome: Outcome, comparison: Comparison) -> Iterator[DocumentChang
             author = authorship.author_of(file.path, source.author, comparison.authors)
             date, origin = authorship.date_of(file.path, source.date, fingerprint.mtime_ns, committed)
             fields = {**source.fields, DATE_ORIGIN: (origin,)}
+            if language := language_of(source.text, source.fields, comparison.language):
+                fields[LANGUAGE] = (language,)
             if committed is not None:
                 fields.setdefault(CHANGED, (of_mtime(committed * 1_000_000_000),))
             source = replace(source, fields=fields)

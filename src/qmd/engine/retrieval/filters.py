@@ -15,6 +15,7 @@ from qmd.store.values import Scope
 from qmd.text.date_filters import dates_said, with_days
 from qmd.text.predicates import RESOLVED, Predicate, both, comparisons, describe, matches, parts, shown_value
 from qmd.text.question import Question
+from qmd.text.values import LANGUAGE
 from qmd.types import Config, Document, Stage, TypedSearch
 
 #: Reason of a search without results if its query has neither words nor filters.
@@ -22,6 +23,8 @@ NO_TERMS = "the query has no word to look for"
 #: The stage that says how relative dates were resolved.
 DATES = "dates"
 _MAX_VALUES = 5
+#: The least share of the documents that a language has to be one of theirs, and the most that are looked at.
+_LEAST_SHARE, _MOST_LANGUAGES = 0.1, 20
 
 
 class Asked(Struct, frozen=True):
@@ -109,6 +112,17 @@ def scope_of(store: Store, config: Config, request: SearchRequest) -> Scope:
     from qmd.engine.documents.scopes import resolved
 
     return resolved(store, config, scope)
+
+
+def languages_in(store: Store, scope: Scope) -> list[str]:
+    """Return the languages of the documents of a scope, the most frequent first."""
+    kept, key = store.computed(), (LANGUAGE, scope.collections)
+    if key not in kept:
+        found = store.fields.values(Scope(scope.collections), LANGUAGE, _MOST_LANGUAGES)
+        total = sum(each.documents for each in found)
+        kept[key] = [str(each.value) for each in found if each.documents >= _LEAST_SHARE * total]
+    languages: list[str] = kept[key]
+    return languages
 
 
 def filtered_out(store: Store, scope: Scope, document: Document) -> str | None:

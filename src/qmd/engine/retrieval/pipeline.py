@@ -17,6 +17,7 @@ from qmd.engine.retrieval.filters import (
     NO_TERMS,
     Asked,
     explain_no_hits,
+    languages_in,
     read_request,
     scope_of,
 )
@@ -32,6 +33,7 @@ from qmd.text.filters import folder_counts
 from qmd.text.predicates import field_name
 from qmd.text.query import foreign_operators
 from qmd.text.question import Question
+from qmd.text.values import STEMMED
 from qmd.text.wording import plural
 from qmd.types import Config, Hit, Ranked, SearchResponse, Stage
 from qmd.types.traces import Listing
@@ -233,7 +235,13 @@ def _retrieve(search: Search) -> Found:
 
 def _find_by_words(search: Search) -> tuple[Found, Sequence[Ranked]]:
     """Search by words alone. In order of date, some of the words are only enough if no document has all."""
-    found, stopwatch = Found(search.asked.question, search.request.intent or ""), Stopwatch()
+    stopwatch, question = Stopwatch(), search.asked.question
+    if not STEMMED.keys().isdisjoint(languages := languages_in(search.store, search.scope)):
+        from qmd.engine.retrieval.widening import widened
+
+        question, said = widened(search.store, search.config, search.scope, question, languages)
+        search.stages += [said] if said else []
+    found = Found(question, search.request.intent or "")
     by_date = search.request.sort == "date"
     lexical, length = search.store.lexical, max(search.length, PLACED)
     matches = lexical.search(found.query, search.scope, length, all_first=by_date, placed=PLACED)

@@ -22,6 +22,7 @@ from qmd.errors import ModelError, VectorIndexMissingError
 from qmd.store.base import Store
 from qmd.store.sqlite.portable import PortableStore
 from qmd.store.values import LEFT_OUT, CollectionStats, Scope
+from qmd.text.values import LANGUAGE, shown
 from qmd.text.wording import plain, plural
 from qmd.types import Config
 from qmd.types.clock import now
@@ -58,6 +59,10 @@ class VectorsStatus(Struct, frozen=True):
     share: float
 
 
+#: The most languages that are told.
+_MOST_LANGUAGES = 20
+
+
 class Status(Struct, frozen=True):
     """The state of an index."""
 
@@ -78,6 +83,7 @@ class Status(Struct, frozen=True):
     texts: bool = True  #: Whether the index has the texts of its documents
     #: The number of documents by the origin of their date: `text`, `name`, `git`, `file`, or "" if unknown
     dates: Mapping[str, int] = field(default_factory=dict)
+    languages: Mapping[str, int] = field(default_factory=dict)  #: The number of documents by language
 
     @property
     def watching(self) -> Literal["events", "polling", "off"]:
@@ -146,6 +152,10 @@ class StatusMethods(Part):
             portable=mark is not None,
             texts=mark is None or mark.texts,
             dates=origins(store, config, total),
+            languages={
+                shown(each.value): each.documents
+                for each in store.fields.values(Scope((*config.collections,)), LANGUAGE, _MOST_LANGUAGES)
+            },
         )
 
     def collection_statuses(self) -> tuple[CollectionStatus, ...]:

@@ -131,6 +131,10 @@ class Lexical(Part, base.Lexical):
         }
         return {term: count for term, count in counts.items() if count}
 
+    def beginning(self, beginning: str, limit: int) -> list[str]:
+        where = f"term like {quoted(beginning + '%')}"
+        return sorted(row["term"] for row in self._client.query(TERMS, where, ["term"], limit=limit))
+
 
 class _Search(Struct):
     """One search. `population` is the filter for the documents that supply the statistics; None for all."""
@@ -155,7 +159,7 @@ class _Search(Struct):
         terms = [self._resolve(term) for term in query.terms]
         self._count(terms)
         for entry in terms:
-            entry.idf = bm25.idf(self._totals.documents, entry.documents)
+            entry.idf = entry.term.weight * bm25.idf(self._totals.documents, entry.documents)
         idfs = {entry.term.tokens: entry.idf for entry in terms}
         negative = [entry for term in query.negative if (entry := self._resolve(term)).is_possible]
         bound = self._bound = bm25.bound([entry.idf for entry in terms])

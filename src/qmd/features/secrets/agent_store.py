@@ -210,6 +210,8 @@ class _Fields(_View):
 
 
 class _Lexical(_View):
+    passed = "beginning"  # `existing` says which of these an agent may know
+
     def __init__(
         self, store: Store, masker: Callable[[], Masker], narrowed: Callable[[Scope], Scope]
     ) -> None:

@@ -138,10 +138,14 @@ class Readers:
     Args:
         formats: The formats that the collection names.
         encoding: The encoding of the collection.
+        language: Its language.
     """
 
-    def __init__(self, formats: Sequence[str] = (), encoding: str | None = None) -> None:
+    def __init__(
+        self, formats: Sequence[str] = (), encoding: str | None = None, language: str | None = None
+    ) -> None:
         self.encoding = encoding
+        self._language = f"language={language}" if language else ""
         self._formats = frozenset(formats)
         self._found: dict[str, Reader] = {}
 
@@ -165,12 +169,14 @@ class Readers:
             return None
 
     def identity(self, path: str) -> str:
-        """Return the conditions of a file's text beside its bytes: the format, its version and the encoding.
+        """Return the conditions of a file's text beside its bytes: format, version, encoding, language.
 
         "" if the package that has the format is broken.
         """
         reader = self.known(path)
-        return "" if reader is None else f"{reader.identity} {self.encoding or ''}".rstrip()
+        return (
+            "" if reader is None else " ".join(filter(None, (reader.identity, self.encoding, self._language)))
+        )
 
     def _load(self, ending: str) -> Reader:
         name = _BY_SUFFIX.get(ending, "")

@@ -53,6 +53,8 @@ _COUNTS = 10_000
 _WEIGHTS = ", ".join(str(weight) for weight in bm25.FIELD_WEIGHTS)
 #: The idf in `bm25()` of FTS5 for a phrase in more than half of the documents.
 _LEAST_IDF = 1e-6
+#: Sorts after every character of a term.
+_LAST = "\U0010ffff"
 
 
 def _any(entries: Sequence[Weighted]) -> str:
@@ -123,6 +125,11 @@ class Lexical(Part, base.Lexical):
             population = self._ranges(scope.collections if names is None and scope.without else names)
             counts = self._counted(db, population, scope)
             return {term: count for term, count in counts.of_terms(terms).items() if count}
+
+    def beginning(self, beginning: str, limit: int) -> list[str]:
+        with self._database.snapshot() as db:
+            query = "SELECT term FROM documents_terms WHERE term >= ? AND term < ? LIMIT ?"
+            return [term for (term,) in db.execute(query, (beginning, beginning + _LAST, limit))]
 
     def _ranges(self, population: Sequence[str] | None) -> Ranges | None:
         """Return the ranges of a population; None for the whole table, whose statistics FTS5 has."""
@@ -375,11 +382,11 @@ class _Search(Struct):
 
     def _weigh(self, term: Term) -> Weighted:
         frequency = self._frequency(term)
-        return Weighted(term, frequency, bm25.idf(self.count, frequency))
+        return Weighted(term, frequency, term.weight * bm25.idf(self.count, frequency))
 
     def _frequency(self, term: Term) -> int:
-        """Return the number of documents with a term, or with another spelling of it if none has it."""
-        if not term.is_single:
+        """Return the number of documents with any form of a word, or with another spelling if none has it."""
+        if not term.is_single or any(len(form) == 1 for form in term.alternatives):
             return self.counts.of(expression(term))
         count = self.counts.of_terms(term.tokens)[term.tokens[0]]
         return count or (self.counts.of(expression(term)) if term.alternatives else 0)

@@ -112,16 +112,19 @@ class Scorer:
         for idf, forms in self.terms:
             frequency = 0.0
             before = len(places)
+            found: list[int] = []
             for phrase, width in forms:
                 titles, bodies, paths = api.phrase_locations(phrase)
                 frequency += _BODY * len(bodies)
                 if bodies and in_text is not None:
-                    in_text.append((idf, bodies))
+                    found += bodies
                 if paths:
                     frequency += _PATH * len(paths)
                 if titles:
                     frequency += _TITLE * len(titles)
                     places += titles if width == 1 else _covered(titles, width)
+            if found and in_text is not None:
+                in_text.append((idf, found))
             if frequency:
                 score += bm25.term_score(idf, frequency, norm)
             if len(places) > before:

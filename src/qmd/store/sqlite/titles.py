@@ -8,10 +8,12 @@ from collections.abc import Sequence
 import apsw
 
 from qmd.store.sqlite.blocks import rebuild
+from qmd.store.sqlite.field_rows import FieldWriter
 from qmd.text.extraction import MARKDOWN, extract, searched_title
+from qmd.text.languages import detect
 from qmd.text.markup import data_spans
 from qmd.text.tokens import index_form, indexed
-from qmd.text.values import fold
+from qmd.text.values import LANGUAGE, fold
 
 #: The indexed texts of each document: its id, title, aliases (JSON), text and path.
 INDEXED = (
@@ -26,6 +28,13 @@ _MARKDOWN = (
     "SELECT df.document_id FROM document_fields df JOIN field_values v ON v.id = df.value_id "
     "JOIN field_names n ON n.id = v.field_id WHERE n.name = 'format' AND v.value = ?"
 )
+#: The documents that have no language.
+_WITHOUT_LANGUAGE = (
+    "SELECT id FROM documents WHERE id NOT IN (SELECT df.document_id FROM document_fields df "
+    "JOIN field_values v ON v.id = df.value_id JOIN field_names n ON n.id = v.field_id WHERE n.name = ?)"
+)
+#: As in `schema`, which imports this module.
+_COLLECTION_SHIFT = 40
 
 
 def renew(db: apsw.Connection, *, everything: bool = False) -> None:
@@ -59,6 +68,7 @@ def renew(db: apsw.Connection, *, everything: bool = False) -> None:
             "INSERT INTO documents_fts (rowid, title, body, path) VALUES (?, ?, ?, ?)",
             (identity, *forms),
         )
+    _add_languages(db)
     _renew_keys(db)
     if not everything:
         _drop_vectors(db, pictured)
@@ -75,6 +85,20 @@ def _drop_vectors(db: apsw.Connection, documents: Sequence[int]) -> None:
             collections.update(collection for (collection,) in db.execute(query, (content,)))
     for collection in collections:
         rebuild(db, collection)
+
+
+def _add_languages(db: apsw.Connection) -> None:
+    """Add the languages of the texts that do not have one."""
+    writer = FieldWriter(db)
+    found: dict[int, list[int]] = {}
+    for identity in [row[0] for row in db.execute(_WITHOUT_LANGUAGE, (LANGUAGE,))]:
+        found.setdefault(identity >> _COLLECTION_SHIFT, []).append(identity)
+    for collection, identities in found.items():
+        for identity in identities:
+            text = db.execute(f"{INDEXED} WHERE d.id = ?", (identity,)).get[3]
+            if language := detect(text):
+                writer.put(identity, {LANGUAGE: (language,)}, (), ())
+        writer.flush(collection)
 
 
 def _renew_keys(db: apsw.Connection) -> None:

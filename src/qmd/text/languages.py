@@ -1,0 +1,91 @@
+"""The language of a text, by its script and its most frequent words, which `stop_words.txt` has."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from qmd.text.regex import lazy
+from qmd.text.tokens import fold
+from qmd.text.values import LANGUAGE, LANGUAGES, Value
+
+#: Languages by the first character of their scripts in this order: Japanese has Han characters too.
+_SCRIPTS = (
+    ("ja", "\u3041-\u30ff"), ("ko", "\uac00-\ud7a3"), ("zh", "\u4e00-\u9fff"), ("ar", "\u0621-\u064a"),
+    ("he", "\u05d0-\u05ea"), ("el", "\u03b1-\u03c9"), ("hi", "\u0904-\u0939"), ("th", "\u0e01-\u0e2e"),
+)  # fmt: skip
+#: Characters of the beginning of a text that are looked at.
+_SAMPLE = 1_500
+#: The least share of letters of a script, and of stop words of a language among the words.
+_LEAST_SCRIPT, _LEAST_WORDS, _LEAST_FOUND = 0.1, 0.08, 3
+_WORDS = lazy(r"[^\W\d_]+")
+
+
+def detect(text: str) -> str | None:
+    """Return the language that most of the beginning of a text is in, as ISO 639-1; None if it is not known.
+
+    Args:
+        text: The text, without front matter.
+    """
+    sample = text[:_SAMPLE].lower()
+    words = _WORDS.findall(sample)
+    if not words:
+        return None
+    if not sample.isascii():
+        letters = sum(map(len, words))
+        for script, letter_range in _SCRIPTS:
+            if len(re.findall(f"[{letter_range}]", sample)) > _LEAST_SCRIPT * letters:
+                return script
+    found = Counter(
+        language for word, count in Counter(words).items() for language in _languages_of(word) * count
+    )
+    language, count = _most(found)
+    return language if count >= max(_LEAST_FOUND, _LEAST_WORDS * len(words)) else None
+
+
+def _most(found: Counter[str]) -> tuple[str | None, int]:
+    """Return the language that is counted most, with its number; None and 0 if two are."""
+    (language, count), (_, other) = [*found.most_common(2), ("", 0), ("", 0)][:2]
+    return (language, count) if count > other else (None, 0)
+
+
+def language_of(
+    text: str, fields: Mapping[str, Sequence[Value]], configured: str | None = None
+) -> str | None:
+    """Return the language that a document states, that is configured, or that its text is found to be in."""
+    for name in (LANGUAGE, "language"):
+        for value in fields.get(name, ()):
+            code = str(value).lower().replace("_", "-").partition("-")[0]
+            if code in LANGUAGES:
+                return code
+    return configured or detect(text)
+
+
+def asked_in(words: list[str], languages: frozenset[str]) -> str | None:
+    """Return the language of most stop words of a query among some languages; None if it is not clear."""
+    return _most(Counter(each for word in words for each in _languages_of(word) if each in languages))[0]
+
+
+@cache
+def _by_word() -> dict[str, tuple[str, ...]]:
+    """Return the languages of each stop word, in lower case and folded."""
+    languages: dict[str, dict[str, None]] = {}
+    with open(os.path.join(os.path.dirname(__file__), "stop_words.txt"), encoding="utf-8") as file:
+        lines = [*map(str.split, file)]
+    for language, *words in lines:
+        for word in words:
+            for form in (word, fold(word)):
+                languages.setdefault(form, {})[language] = None
+    return {word: tuple(found) for word, found in languages.items()}
+
+
+def _languages_of(word: str) -> tuple[str, ...]:
+    return _by_word().get(word, ())
+
+
+def is_stop_word(word: str, language: str) -> bool:
+    """Tell whether a folded word has no subject in a language."""
+    return language in _languages_of(word)

@@ -1,0 +1,88 @@
+"""Documents have a language, and words are found in their other forms in it."""
+
+from __future__ import annotations
+
+import pytest
+
+import qmd
+from tests.conftest import Notes
+
+GERMAN = {
+    "kuendigung.md": "# Frist\n\nDie Kündigung ist nur bis zum Ende des Monats möglich und wird bestätigt.\n",
+    "urlaub.md": "# Urlaub\n\nDer Urlaub der Mitarbeiter wird mit dem Leiter geplant, damit er gelingt.\n",
+    "miete.md": "# Wohnung\n\nWenn die Wohnung einen Mangel hat, ist eine Minderung der Miete möglich.\n",
+}
+FRENCH = {"contrat.md": "# Bail\n\nLe locataire est tenu de payer le loyer et les charges dans les délais.\n"}
+ENGLISH = {"lease.md": "# Lease\n\nThe tenant has to pay the rent and all of the charges within a month.\n"}
+
+
+def paths(response: qmd.SearchResponse) -> list[str]:
+    return [hit.path for hit in response.hits]
+
+
+def forms(response: qmd.SearchResponse) -> str | None:
+    return next((stage.reason for stage in response.stages if stage.stage == "forms"), None)
+
+
+@pytest.fixture
+def german(index: qmd.Index, notes: Notes) -> qmd.Index:
+    index.add_collection(str(notes(GERMAN)), "notes")
+    return index
+
+
+@pytest.mark.parametrize(
+    ("query", "found", "shown"),
+    [
+        ("Kündigungen", "kuendigung.md", "Kündigung"),
+        ("kündigen Monate", "kuendigung.md", "Kündigung"),
+        ("Mängeln", "miete.md", "Mangel"),
+        ("Urlaubs Mitarbeitern", "urlaub.md", "Mitarbeiter"),
+        ("Mietminderung", "miete.md", "Minderung"),
+    ],
+)
+def test_search_finds_other_forms_of_words_in_the_language_of_the_documents(
+    german: qmd.Index, query: str, found: str, shown: str
+) -> None:
+    response = german.search(query)
+    assert paths(response)[0] == found
+    assert shown in response.hits[0].snippet.text
+    assert forms(response)
+
+
+def test_search_leaves_words_that_are_quoted_as_they_are(german: qmd.Index) -> None:
+    response = german.search('"Kündigungen"')
+    assert not response.hits and forms(response) is None
+
+
+def test_search_needs_no_words_without_a_subject_in_the_language_of_a_query(german: qmd.Index) -> None:
+    assert paths(german.search("Wann ist denn eine Minderung möglich?"))[0] == "miete.md"
+
+
+def test_search_in_english_adds_no_forms_of_other_languages(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes(GERMAN | ENGLISH)), "notes")
+    response = index.search("the charges of the rent")
+    assert paths(response)[0] == "lease.md" and forms(response) is None
+
+
+def test_filter_lang_finds_documents_by_the_language_that_their_text_is_in(
+    index: qmd.Index, notes: Notes
+) -> None:
+    stated = {"stated.md": "---\nlang: pt-BR\n---\n# Aluguel\n\nx\n"}
+    index.add_collection(str(notes(GERMAN | FRENCH | ENGLISH | stated)), "notes")
+    assert index.status().languages == {"de": 3, "en": 1, "fr": 1, "pt": 1}
+    assert paths(index.search("lang:fr")) == ["contrat.md"]
+    assert sorted(paths(index.search("", lang="fr,pt"))) == ["contrat.md", "stated.md"]
+
+
+def test_language_of_a_collection_is_that_of_texts_that_do_not_state_one(
+    index: qmd.Index, notes: Notes
+) -> None:
+    folder = notes({"a.md": "# Fristen\n", "b.md": "---\nlang: fr\n---\n# Délais\n"})
+    index.add_collection(str(folder), "notes", language="de")
+    assert index.status().languages == {"de": 1, "fr": 1}
+    assert paths(index.search("Frist")) == ["a.md"]
+
+
+def test_language_of_a_collection_must_be_one(index: qmd.Index, notes: Notes) -> None:
+    with pytest.raises(qmd.UsageError, match="Unknown language: 'german'"):
+        index.add_collection(str(notes(GERMAN)), "notes", language="german")
