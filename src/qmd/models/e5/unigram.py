@@ -3,7 +3,7 @@
 A word is split into the pieces of a vocabulary whose probabilities have the greatest product. This is plain
 Python on purpose: a compiled tokenizer blocks the interpreter for a third of a second while it builds its
 table of 250,000 pieces, and takes ten times the memory. Here pieces become strings once a text has their
-first two characters. The model is far slower than this code.
+first three characters. The model is far slower than this code.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _UNKNOWN_PENALTY = 10.0
 _CACHE_SIZE = 100_000
 _CACHE_LENGTH = 32
 _BEGINNINGS = 50_000
-#: Pieces are found by their first two characters, besides the mark of a word's beginning, which most have:
+#: Pieces are found by their first three characters, besides the mark of a word's beginning, which most have:
 #: the rest of these bytes, as a number, by a prime number.
-_CHARACTERS, _MOST_BYTES, _BUCKETS = 2, 8, 65_521
+_CHARACTERS, _MOST_BYTES, _BUCKETS = 3, 8, 65_521
 
 #: The id and the score of each piece that may begin at a place, and the length of the longest.
 _Beginning = tuple[dict[str, tuple[int, float]], int]
