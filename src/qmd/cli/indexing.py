@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from typing import TYPE_CHECKING
 
 from qmd.cli.command import command
@@ -161,8 +162,11 @@ def _report_vectors(session: Session, report: EmbedReport, partly: bool) -> None
         say(f"Searches still use vectors by {clean_name(report.still)}: {pending} have no new vectors yet.")
 
 
-def show_report(report: ScanReport, most: int | None = _PROBLEMS) -> None:
-    """Show the result of a scan: its notices, the numbers of files, and up to `most` problems on stderr."""
+def show_report(report: ScanReport, most: int | None = _PROBLEMS, seconds: float | None = None) -> None:
+    """Show the result of a scan: its notices, the numbers of files, and up to `most` problems on stderr.
+
+    A terminal also shows the `seconds` that it took.
+    """
     name = clean_name(report.collection)
     numbers = {
         "new": report.added,
@@ -174,7 +178,8 @@ def show_report(report: ScanReport, most: int | None = _PROBLEMS) -> None:
     counts = [f"{number:,} {word}" for word, number in numbers.items() if number]
     say(*(f"{name}: {one_line(notice)}" for notice in report.notices))
     if counts or not report.error:
-        say(f"{name}: {', '.join(counts) or 'no files'}")
+        took = f" in {duration(seconds)}" if seconds is not None and is_terminal(sys.stdout) else ""
+        say(f"{name}: {', '.join(counts) or 'no files'}{took}")
     for line in report.waits():
         write(f"{name}: {line}\n", sys.stderr)
     lines = [problem_line(each) for each in report.problems[:most]]
@@ -198,12 +203,15 @@ def scan(
     session.uses |= {"pull"} if options.get("pull") else set()
     index = session.index  # it may ask for approval: open it before the bar is drawn
     collections, people = _existing(session, collections), chosen_format() == "cli"
+    began = time.monotonic()
     with Bar("Scanning", session) as bar:
 
         def on_report(report: ScanReport) -> None:
+            nonlocal began
             bar.close()
+            began, before = time.monotonic(), began
             if people:
-                show_report(report, None if failed else _PROBLEMS)
+                show_report(report, None if failed else _PROBLEMS, began - before)
             if session.debug:
                 write("".join(report.traces.values()), sys.stderr)
             if report.error is not None:

@@ -142,3 +142,17 @@ def test_invalid_settings_are_errors_with_their_line(user: User, text: str, mess
     result = user.invoke("search", "x")
     assert result.exit_code == 1
     assert "index.yml:1: " in result.stderr and message in result.stderr
+
+
+def test_commands_of_mark_do_as_the_older_names(user: User) -> None:
+    user.ok("collection", "add", str(user.notes))
+    user.ok("mark", "pin", "rollback", "deploy.md")
+    user.ok("mark", "bad", "rollback", "notes/emoji 🎉.md")
+    user.ok("mark", "rollback", "deploy.md", "good")  # as before there were commands
+    listed = user.ok("mark", "list", "--json")
+    assert listed == user.ok("marks", "--json")
+    assert [row["kind"] for row in json.loads(listed)] == ["pin", "good", "bad"]
+    user.ok("mark", "remove", "rollback", "deploy.md")
+    assert [row["kind"] for row in json.loads(user.ok("mark", "list", "--json"))] == ["bad"]
+    missing = user.invoke("mark", "remove", "rollback", "deploy.md")
+    assert (missing.exit_code, "qmd mark list" in missing.stderr) == (1, True)

@@ -389,3 +389,17 @@ def test_search_on_a_terminal_says_how_to_get_the_next_page(reader: User) -> Non
     assert shown.endswith("note: results 1 to 2 of 9: --offset 2 shows the next\n")
     past = reader.call("search", "performance", "--offset", "9")
     assert (past.stdout, past.stderr) == ("No results found.\n", "note: there are only 9 results\n")
+
+
+def test_qmd_alone_says_how_to_begin_and_shows_the_notes_that_changed_last(user: User) -> None:
+    begin = user.on_terminal("")
+    assert "qmd add ~/notes" in begin
+    assert len(begin.splitlines()) == 2
+    user.ok("collection", "add", str(user.notes))
+    note = user.notes / "fresh.md"
+    note.write_text("# Fresh from the press\n", encoding="utf-8")
+    assert re.search(r"notes: 1 new, \d+ unchanged in ", user.on_terminal("", "update"))
+    first, newest, *_ = user.on_terminal("").splitlines()
+    assert first == "Changed last"
+    assert re.fullmatch(r"  Fresh from the press +notes +(today|yesterday) \d\d:\d\d", newest)
+    assert user.call().stdout == user.call("--help").stdout

@@ -349,3 +349,20 @@ def test_doctor_leaves_settings_alone_that_are_not_of_qmd(user: User) -> None:
     assert result.exit_code == 0
     (found,) = (each for each in json.loads(result.stdout) if each["check"] == "mcp")
     assert found["level"] == "ok"
+
+
+def test_agent_install_asks_for_each_part_and_uninstall_removes_them(user: User) -> None:
+    refused = user.invoke("agent", "install", "claude")
+    assert (refused.exit_code, "add --yes" in refused.stderr) == (2, True)
+    planned = user.ok("agent", "install", "claude", "--dry-run")
+    asked = user.on_terminal("y\nn\nn\n", "agent", "install", "claude")
+    questions = re.findall(r"Write the (\w+) to (\S+)\?", asked)
+    assert [part for part, _ in questions] == ["skill", "tools", "hooks"]
+    assert all(path in planned for _, path in questions)
+    assert [Path(path).exists() for _, path in questions] == [True, False, False]
+    user.ok("agent", "install", "claude", "--yes")
+    assert all(Path(path).exists() for _, path in questions)
+    assert "Claude Code" in user.ok("agent", "status")
+    user.ok("agent", "uninstall", "claude", "--yes")
+    assert not Path(questions[0][1]).exists()
+    assert all("qmd" not in Path(path).read_text(encoding="utf-8") for _, path in questions[1:])
