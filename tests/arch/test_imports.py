@@ -160,6 +160,11 @@ def test_reading_commands_import_no_models(home: Path) -> None:
         assert not any(name.startswith("qmd.models.e5") for name in modules)
 
 
+def test_update_without_a_change_imports_nothing_that_reads_files_apart(home: Path) -> None:
+    modules = imported_by(home, "update")
+    assert modules.isdisjoint({"subprocess", "pathlib", "traceback", "shutil", "urllib.parse", "logging"})
+
+
 def test_index_has_every_method_of_its_parts() -> None:
     """`Index` names the methods of its parts, which it imports on use."""
     for module in pkgutil.walk_packages(qmd.engine.__path__, "qmd.engine."):

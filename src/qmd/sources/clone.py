@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from itertools import chain, product
-from subprocess import TimeoutExpired
 
 from qmd.errors import SourceError
 from qmd.processes import read, run
@@ -210,6 +209,8 @@ def pull(collection: Collection) -> str | None:
 
 def _git(clone: Clone, *arguments: str) -> tuple[str, str | None]:
     """Run git in a clone. Return the last line of its output and the reason if it failed."""
+    from subprocess import TimeoutExpired  # few updates pull
+
     words, environ = clone.command(*arguments)
     try:
         done = run(words, environ=environ, timeout=PULL_TIMEOUT)

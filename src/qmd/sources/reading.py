@@ -10,7 +10,6 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from qmd.errors import PluginError, SourceError
-from qmd.installation import install_command
 from qmd.sources.formats.base import Unreadable, fault
 from qmd.sources.formats.registry import Reader, Readers, extract, file_of
 from qmd.sources.paths import absolute_path, in_words
@@ -149,6 +148,8 @@ def read_documents(
     Raises `SourceError` if the file cannot be read, or the document with this `key`.
     """
     if missing := waits_for(readers, file.path):
+        from qmd.installation import install_command  # it looks at paths and addresses
+
         raise SourceError(f"files of this format wait for the extra '{missing}'", install_command(missing))
     (outcome,) = read_all([file], readers, root)
     if outcome.error is not None:

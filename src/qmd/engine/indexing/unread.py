@@ -15,8 +15,6 @@ from hashlib import blake2b
 
 from qmd._version import __version__
 from qmd.engine.indexing.record import ScanRecord, UnreadFiles
-from qmd.installation import install_command
-from qmd.sources import children
 from qmd.sources.formats.base import MAX_TEXT, Unreadable
 from qmd.sources.formats.registry import BUILTIN, Readers
 from qmd.text.wording import plural
@@ -148,6 +146,8 @@ class Unread:
 
     def _state(self, file: SourceFile) -> str:
         """Return the identity of the state of a file, its reader and the limits of reading."""
+        from qmd.sources import children  # most updates read no file apart
+
         identity = self._readers.identity(file.path)
         limits = children.SECONDS, children.PROCESSOR, children.PROCESSOR_PER_MB, children.MEMORY, MAX_TEXT
         size, changed = file.fingerprint.size, file.fingerprint.mtime_ns
@@ -220,6 +220,8 @@ def describe_waiting(extra: str, counts: Mapping[str, int]) -> str:
 
 def remedy(extra: str) -> str:
     """Return the command by which files that wait for an extra are read."""
+    from qmd.installation import install_command  # it looks at paths and addresses
+
     is_missing = any(row.missing == extra for row in BUILTIN.values())
     return install_command(extra) if is_missing else "qmd update"
 

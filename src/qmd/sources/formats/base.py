@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
@@ -63,6 +62,8 @@ def failure(error: Exception) -> Unreadable:
     detail = f"{type(error).__name__}: {error}"
     if isinstance(error, ImportError):
         return Unreadable(NOT_INSTALLED, detail)
+    import traceback  # files are mostly read without a fault
+
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     if isinstance(error, _FAULTS) and frame.f_globals.get("__name__", "").startswith("qmd."):
         return fault(error)
@@ -71,6 +72,8 @@ def failure(error: Exception) -> Unreadable:
 
 def fault(error: Exception) -> Unreadable:
     """Return why our own code could not deal with a file."""
+    import traceback
+
     trace = "".join(traceback.format_exception(error))
     return Unreadable(READER_FAILED, f"{type(error).__name__}: {error}", trace[-_MAX_TRACE:])
 
