@@ -67,22 +67,26 @@ def complete(index: Index, query: str) -> list[Completion]:
         return []
     found_values = _best(_values(index, name), value.removeprefix("#") if name == "tag" else value)
     filters = [(filter_for(name, text), documents) for text, documents in found_values]
-    return [Completion(written, f"{documents:,}", f"{before}{written} ") for written, documents in filters]
+    return [
+        Completion(written, f"{documents:,}" if documents else "", f"{before}{written} ")
+        for written, documents in filters
+    ]
 
 
 def _values(index: Index, name: str) -> list[tuple[str, int]]:
-    """Return the values of a field with their documents, most frequent first; none if there is no such."""
+    """Return the values of a field with their documents, most frequent first; none if no document has it."""
     try:
-        counts: Sequence[ValueCount] = (
-            index.tags([*index.config.collections])
-            if name == "tag"
-            else index.field_values(name, limit=ALL).values
-        )
+        counts: Sequence[ValueCount] = index.field_values(name, limit=ALL).values
     except FieldNotFoundError:
         return []
-    return [
-        (shown(each.value), each.documents) for each in (folder_counts(counts) if name == "path" else counts)
-    ]
+    if name == "path":
+        counts = folder_counts(counts)
+    values = {shown(each.value): each.documents for each in counts}
+    if name == "tag":
+        # To count the documents below a tag that none has itself would take too long.
+        above = {tag[: match.start()] for tag in values for match in re.finditer("/", tag)}
+        values |= dict.fromkeys(sorted(above - values.keys()), 0)
+    return [*values.items()]
 
 
 def _best(values: Sequence[tuple[str, int]], typed: str) -> list[tuple[str, int]]:
