@@ -35,7 +35,7 @@ COLUMNS = 88
 #: to show, and a note that says why there are no results comes after it.
 SESSION = (
     ("qmd add notes", 3),
-    ('qmd query "how do I get my data back" -n 1', 8),
+    ('qmd query "how do I get my data back" -n 1', 10),
     ('qmd query "パスワードを忘れた" -n 1', 7),
     ("cat draft.md", 4),
     ("qmd cite check draft.md", 5),
@@ -71,6 +71,8 @@ TEMPLATE = """\
 """
 
 
+#: The size of wide characters, which almost fill their two cells.
+WIDE = "font-size: 22.5px"
 #: A text of the picture.
 TEXT = re.compile(
     r'<text(?P<class> [^>]*?)x="(?P<x>[^"]+)"(?P<y> [^>]*?)textLength="(?P<length>[^"]+)"(?P<clip>[^>]*)>'
@@ -119,7 +121,11 @@ def in_cells(found: re.Match[str]) -> str:
         part = "".join(run)
         places = [f"{at + width * cells * number:.1f}" for number in range(len(part))]
         at += width * cells * len(part)
-        x, length = (places, "") if cells > 1 else (places[:1], f'textLength="{width * len(part):.1f}"')
+        x, length = (
+            (places, f'style="{WIDE}"')
+            if cells > 1
+            else (places[:1], f'textLength="{width * len(part):.1f}"')
+        )
         escaped = html.escape(part).replace("\xa0", "&#160;")
         place = f'{found["class"]}x="{" ".join(x)}"{found["y"]}'
         parts.append(f"<text{place}{length}{found['clip']}>{escaped}</text>")
