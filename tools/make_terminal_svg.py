@@ -34,7 +34,7 @@ COLUMNS = 88
 #: A session that fits on one screen: what the README promises first. Each command has the lines of its output
 #: to show, and a note that says why there are no results comes after it.
 SESSION = (
-    ("qmd add notes", 3),
+    ("qmd add notes", 2),
     ('qmd query "how do I get my data back" -n 1', 10),
     ('qmd query "パスワードを忘れた" -n 1', 7),
     ("cat draft.md", 4),

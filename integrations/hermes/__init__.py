@@ -32,7 +32,7 @@ class QmdMemoryProvider(MemoryProvider):
         return shutil.which("qmd") is not None
 
     def unavailable_reason(self) -> str:
-        return "install qmd: uv tool install qmd-python"
+        return "install qmd: uv tool install . in a clone of its repository"
 
     def initialize(self, session_id: str, **kwargs: Any) -> None:
         self._session = session_id
