@@ -8,7 +8,7 @@ import json
 import xml.etree.ElementTree as ElementTree
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmd.cli.render.formats import writer
@@ -128,6 +128,7 @@ def test_files_format_can_be_read_back(hits: list[Hit]) -> None:
     assert [row[0] for row in rows] == [hit.docid for hit in hits]
 
 
+@settings(max_examples=40)
 @given(LISTINGS)
 def test_every_format_of_a_listing_can_be_read_back(listing: Listing) -> None:
     count = len(listing.rows)

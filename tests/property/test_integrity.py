@@ -73,7 +73,7 @@ ALIASES = "---\naliases: [Links, links, LINKS]\ntags: [a, A]\n---\n# Internal li
 
 
 @settings(
-    max_examples=25,
+    max_examples=12,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from qmd.features.evidence.citations import citations
@@ -122,6 +122,7 @@ def _file(module: Any) -> Callable[[str], object]:
         pytest.param(lambda text: [*budget.cuts(text, fences(text))], id="cuts"),
     ],
 )
+@settings(max_examples=40)  # each is rendered thousands of times slower than usual, to count its steps
 @given(_PARTS)
 @example("<!--[a][b]")
 @example("]]<!--")

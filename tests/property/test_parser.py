@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmd.cli.command import Command
@@ -44,6 +44,7 @@ def read(words: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_any_words_are_read_or_are_a_misuse(path: tuple[str, ...], data: st.DataObject) -> None:
     words = [*data.draw(st.sampled_from(BEFORE)), *path, *data.draw(words_of(COMMANDS[path]))]
@@ -92,6 +93,7 @@ def _is_right(each: Parameter, value: str) -> bool:
 
 
 @pytest.mark.parametrize("path", [path for path in COMMANDS if COMMANDS[path].between], ids=" ".join)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_options_mean_the_same_wherever_and_however_they_are_written(
     path: tuple[str, ...], data: st.DataObject
@@ -138,6 +140,7 @@ class Reader(argparse.ArgumentParser):
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_options_have_the_values_that_argparse_gives_them(path: tuple[str, ...], data: st.DataObject) -> None:
     command = COMMANDS[path]

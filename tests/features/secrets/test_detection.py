@@ -186,7 +186,7 @@ def test_shapes_of_keys_take_linear_time() -> None:
         pattern = shape.pattern.compiled()  # type: ignore[attr-defined]
         steps = Steps(pattern)
         for prefix, part, suffix in attacks(pattern):
-            once, twice = (steps.count(prefix + part * n + suffix, search=True) for n in (20, 40))
+            once, twice = (steps.count(prefix + part * n + suffix, search=True) for n in (12, 24))
             assert twice <= 2.5 * once + 200, (shape.kind, prefix, part, suffix, once, twice)
 
 
