@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import chain
 
 from qmd.text.regex import lazy
 from qmd.text.tokens import fold
@@ -39,15 +40,16 @@ def detect(text: str) -> str | None:
         for script, letter_range in _SCRIPTS:
             if len(re.findall(f"[{letter_range}]", sample)) > _LEAST_SCRIPT * letters:
                 return script
-    found = Counter(
-        language for word, count in Counter(words).items() for language in _languages_of(word) * count
-    )
-    language, count = _most(found)
+    language, count = _most(words)
     return language if count >= max(_LEAST_FOUND, _LEAST_WORDS * len(words)) else None
 
 
-def _most(found: Counter[str]) -> tuple[str | None, int]:
-    """Return the language that is counted most, with its number; None and 0 if two are."""
+def _most(words: Iterable[str]) -> tuple[str | None, int]:
+    """Return the language that most stop words are of, with their number; None if that is not clear."""
+    return _clear(Counter(chain.from_iterable(filter(None, map(_by_word().get, words)))))
+
+
+def _clear(found: Counter[str]) -> tuple[str | None, int]:
     (language, count), (_, other) = [*found.most_common(2), ("", 0), ("", 0)][:2]
     return (language, count) if count > other else (None, 0)
 
@@ -64,9 +66,10 @@ def language_of(
     return configured or detect(text)
 
 
-def asked_in(words: list[str], languages: frozenset[str]) -> str | None:
-    """Return the language of most stop words of a query among some languages; None if it is not clear."""
-    return _most(Counter(each for word in words for each in _languages_of(word) if each in languages))[0]
+def asked_in(words: Iterable[str], languages: Iterable[str]) -> str | None:
+    """Return the language of most stop words of a query, if that is clear and one of some languages."""
+    among = {*languages}
+    return _clear(Counter(each for word in words for each in _by_word().get(word, ()) if each in among))[0]
 
 
 @cache
@@ -82,10 +85,6 @@ def _by_word() -> dict[str, tuple[str, ...]]:
     return {word: tuple(found) for word, found in languages.items()}
 
 
-def _languages_of(word: str) -> tuple[str, ...]:
-    return _by_word().get(word, ())
-
-
 def is_stop_word(word: str, language: str) -> bool:
     """Tell whether a folded word has no subject in a language."""
-    return language in _languages_of(word)
+    return language in _by_word().get(word, ())
