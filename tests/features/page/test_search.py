@@ -78,6 +78,8 @@ def test_chips_returns_the_typed_filters() -> None:
         ("collection", 'a "b" c', '[collection:"a b c"]'),
         ("year", "2024", "[date:2024]"),
         ("format", "pdf", "[format:pdf]"),
+        ("lang", "zh", "lang:zh"),
+        ("path", "my notes/", 'path:"my notes/"'),
     ],
 )
 def test_filter_for_returns_a_filter_that_chips_reads(name: str, value: str, written: str) -> None:

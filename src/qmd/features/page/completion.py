@@ -18,7 +18,7 @@ from qmd.types import ValueCount
 
 MAX_COMPLETIONS = 10
 #: Keys and periods that are offered, the most useful first.
-_KEYS = ("tag", "path", "author", "after", "before", "title", "state", "ext", "link")
+_KEYS = ("tag", "path", "author", "after", "before", "title", "state", "ext", "lang", "link")
 _DATES = ("today", "yesterday", "7d", "30d", "this-month", "this-year")
 _DATE_KEYS = ("after", "before", "date")
 #: Keys whose values are any text.

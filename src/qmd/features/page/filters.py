@@ -26,7 +26,7 @@ FACETS = {
 #: The most values of a facet that are shown.
 FACET_VALUES = 8
 #: Fields whose filters have a short form.
-_SHORT = ("tag", "author", "path", "state", "ext")
+_SHORT = ("tag", "author", "path", "state", "ext", "lang")
 _PLAIN = re.compile(r'(?!\*\Z)[^\s",\[\]:<>=!~]+')
 
 
