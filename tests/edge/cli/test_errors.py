@@ -29,7 +29,7 @@ USAGE = {
     "--bogus": "no such option '--bogus'",
     "-n 5 search x": "no such option '-n'",
     "search": "missing QUERY...",
-    "get": "missing REF[:FROM[:COUNT]|#HEADING]",
+    "get": "missing DOC[:FROM[:COUNT]|#HEADING]",
     "search --json --csv x": "two formats at once: json and csv",
     "search --format json --md x": "two formats at once: json and md",
     "search --format yaml x": "--format must be one of cli, json, csv, md, xml, files, not 'yaml'",
