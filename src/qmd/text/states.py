@@ -71,7 +71,7 @@ def conditions(names: Mapping[str, StateRole]) -> list[Comparison]:
     found: list[Comparison] = []
     for name, role in names.items():
         if role == "not_flag":
-            found.append(Comparison(name, "eq", False))
+            found += [Comparison(name, "eq", value) for value in (False, 0.0, *_NO)]
             continue
         if role != "status":
             found.append(Comparison(name, "exists"))
