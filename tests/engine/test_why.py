@@ -84,6 +84,13 @@ def test_why_explains_typed_searches_like_a_query_document(library: qmd.Index) -
     assert answer.verdict == "shown"
 
 
+def test_why_names_the_words_that_headings_of_the_passage_have(library: qmd.Index) -> None:
+    (note,) = (
+        note for note in library.why("performance.md", "search", qmd.SearchRequest("performance")).notes
+    )
+    assert note.endswith("have 'Performance': Performance")
+
+
 def test_why_takes_a_request_without_a_limit(library: qmd.Index) -> None:
     answer = library.why("performance.md", "search", qmd.SearchRequest("running", limit=None))
     assert (answer.verdict, answer.shown, answer.standings[-1].complete) == ("shown", 3, True)

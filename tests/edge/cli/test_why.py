@@ -255,15 +255,15 @@ def test_why_names_a_folder_that_a_project_may_not_read(user: User, tmp_path: Pa
 
 def test_why_notes_a_file_newer_than_the_index(keeper: User) -> None:
     path = keeper.notes / "deploy.md"
-    assert why(keeper, str(path), "rollback", "--search", "search")["notes"] == []
+    assert why(keeper, str(path), "release", "--search", "search")["notes"] == []
     os.utime(path, (1, 1))  # a new time alone changes no text
-    assert why(keeper, str(path), "rollback", "--search", "search")["notes"] == []
+    assert why(keeper, str(path), "release", "--search", "search")["notes"] == []
     path.write_text("# Other\n", encoding="utf-8")
-    changed = why(keeper, str(path), "rollback", "--search", "search")
+    changed = why(keeper, str(path), "release", "--search", "search")
     assert changed["verdict"] == "shown"
     assert changed["notes"] == ["the file has changed since it was indexed: run 'qmd update'"]
     path.unlink()
-    (note,) = why(keeper, "notes/deploy.md", "rollback", "--search", "search")["notes"]
+    (note,) = why(keeper, "notes/deploy.md", "release", "--search", "search")["notes"]
     assert note == "the file cannot be indexed any more: cannot be read: no such file or directory"
 
 

@@ -28,6 +28,7 @@ from qmd.errors import ModelError, TimedOutError, VectorIndexMissingError
 from qmd.store.base import Store
 from qmd.store.values import ChunkMatch, Scope
 from qmd.text.extraction import extract
+from qmd.text.highlight import Highlighter
 from qmd.text.predicates import Fields
 from qmd.text.query import LexicalQuery
 from qmd.text.question import Question
@@ -198,6 +199,7 @@ class Explainer(Struct, frozen=True):
         if search.kind == "query":
             parts = self._parts(document, search, passages)
             notes += _left_out(standing, search, unlimited, lacking)
+        notes += _of_headings(standing, _words(search))
         stages = [stage for stage in (*response.stages, *unlimited.stages) if stage.status != "ran"]
         why = replace(
             why,
@@ -259,6 +261,17 @@ def _standing(search: _Search, query: str, response: SearchResponse, document: D
     hits, total = response.hits, len(response.hits)
     rank, hit = next(((n, hit) for n, hit in enumerate(hits, 1) if hit.file == document.file), (None, None))
     return Standing(search.kind, query, rank, total, total < search.depth, hit, hits[-1] if hits else None)
+
+
+def _of_headings(standing: Standing, words: LexicalQuery) -> list[str]:
+    """Name the words of the query in the headings of the passage, which count most for its choice."""
+    section = standing.hit.section if standing.hit is not None else None
+    places = Highlighter(words.terms).highlights(section) if section else ()
+    found = dict.fromkeys(section[start:end] for start, end in places) if section else {}
+    named = " and ".join(f"'{each}'" for each in found)
+    return (
+        [f"the headings of its passage, which count more than text, have {named}: {section}"] if found else []
+    )
 
 
 def _left_out(standing: Standing, search: _Search, response: SearchResponse, lacking: bool) -> list[str]:
