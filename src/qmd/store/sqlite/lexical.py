@@ -93,7 +93,8 @@ class Lexical(Part, base.Lexical):
             if not query.terms or not count or documents.is_empty:
                 return LexicalMatches((), 0.0, {})
             all_first = all_first or len(query.required) <= ALL_FIRST
-            counts = self._counted(db, population, scope)
+            query = self._with_found_forms(db, query)
+            counts = self._counted(db, population, scope.without)
             scorer.places = {} if placed else None
             found = _Search(db, scorer, query, documents, limit, counts, count, all_first).run(longer)
             return _placed(db, query, found, placed, scorer.places) if scorer.places else found
@@ -113,7 +114,8 @@ class Lexical(Part, base.Lexical):
             if not query.terms or documents.is_empty:
                 return []
             filters, bound = row_condition(documents)
-            match = without(_any([Weighted(term, 0, 0.0) for term in query.terms]), query.negative)
+            terms = self._with_found_forms(db, query).terms
+            match = without(_any([Weighted(term, 0, 0.0) for term in terms]), query.negative)
             inner = f"SELECT rowid FROM documents_fts WHERE documents_fts MATCH ? {filters} LIMIT ?"
             return list(db.execute(outer.format(inner), (match, *bound, -1 if limit is None else limit)))
 
@@ -123,7 +125,7 @@ class Lexical(Part, base.Lexical):
         with self._database.snapshot() as db:
             names = scope.population
             population = self._ranges(scope.collections if names is None and scope.without else names)
-            counts = self._counted(db, population, scope)
+            counts = self._counted(db, population, scope.without)
             return {term: count for term, count in counts.of_terms(terms).items() if count}
 
     def beginning(self, beginning: str, limit: int) -> list[str]:
@@ -140,12 +142,31 @@ class Lexical(Part, base.Lexical):
             return None
         return tuple(ranges([names[name] for name in population if name in names]))
 
-    def _counted(self, db: apsw.Connection, population: Ranges | None, scope: Scope) -> _Counts:
+    def _with_found_forms(self, db: apsw.Connection, query: LexicalQuery) -> LexicalQuery:
+        """Return a query without the phrases that no document has, which FTS5 would look for several times.
+
+        A word in two parts is one, such as `op en` for `open`.
+        """
+        whole = self._counted(db, None, ())
+        terms = [
+            replace(
+                term,
+                alternatives=tuple(
+                    form for form in term.alternatives if len(form) == 1 or whole.of(phrase(form))
+                ),
+            )
+            if term.alternatives
+            else term
+            for term in query.terms
+        ]
+        return replace(query, terms=tuple(terms))
+
+    def _counted(self, db: apsw.Connection, population: Ranges | None, left_out: tuple[int, ...]) -> _Counts:
         known = self._counts.of(db)
-        others = known.setdefault((population, scope.without), {})
+        others = known.setdefault((population, left_out), {})
         if len(others) >= _COUNTS:
             others.clear()
-        return _Counts(db, known, others, population, scope.without)
+        return _Counts(db, known, others, population, left_out)
 
 
 class _Counts(Struct):
