@@ -13,7 +13,7 @@ from operator import itemgetter
 from qmd.text import tokens
 from qmd.text.markup import as_seen
 from qmd.text.numbers import Named
-from qmd.text.phrases import Match, Phrases
+from qmd.text.phrases import Match, Phrases, name_of
 from qmd.text.query import Term
 
 #: No word starts after these characters.
@@ -49,6 +49,9 @@ class Highlighter:
         self._exact: dict[str, float] = {}
         #: By other forms of a word, its term in the query: two forms are not two words.
         self._main: dict[str, str] = {}
+        own = {token for term in terms for token in term.tokens}
+        #: The words of a form in two words, which say nothing if they do not stand together.
+        self._loose: set[str] = set()
         self._prefixes: dict[str, float] = {}
         self._added = {term.tokens[0]: term.weight for term in terms if term.weight != 1.0}
         for term in terms:
@@ -63,7 +66,9 @@ class Highlighter:
                 if len(token) > 1 or tokens.stands_alone(token):
                     self._exact[token] = max(self._exact.get(token, 0.0), weight)
             if term.is_single:
-                self._main.update((form[0], term.tokens[0]) for form in term.alternatives if len(form) == 1)
+                self._main.update((name_of(form), term.tokens[0]) for form in term.alternatives)
+                self._loose.update(*(form for form in term.alternatives if len(form) > 1))
+        self._loose -= own | {name for name in self._main if " " not in name}
         self._terms = [term for term in terms if not term.part]
         self._prefix_tuple = tuple(self._prefixes)
         self._word_matches: dict[str, bool] = {}
@@ -107,7 +112,9 @@ class Highlighter:
         found: list[list[Match]] = []
         for each in filter(None, as_seen(text)):
             matches = self._find(each)
-            found += [matches, self._phrases.find(each, matches)]
+            phrases = self._phrases.find(each, matches)
+            found.append([match for match in matches if match[2] not in self._loose])
+            found.append([(start, end, self.main(name), weight) for start, end, name, weight in phrases])
         return _merged(found)
 
     @property
@@ -124,13 +131,14 @@ class Highlighter:
         """Yield the terms and phrases of the query, their weights and places, given those of `placeable`."""
         known = {term.removesuffix("*"): positions for term, positions in places.items()}
         for term, positions in known.items():
-            yield term, self.weight(term), positions
+            if term not in self._loose:
+                yield self.main(term), self.weight(term), positions
         for name, weight in self._phrases.weights.items():
             first, *others = (set(known.get(token, ())) for token in name.split())
             for after, following in enumerate(others, 1):
                 first &= {at - after for at in following}
             if first:
-                yield name, weight, sorted(first)
+                yield self.main(name), weight, sorted(first)
 
     def is_cheap(self, text: str) -> bool:
         """Return whether `find` is fast for a text, because a term may occur in few places only."""
@@ -150,7 +158,8 @@ class Highlighter:
         Only the rarest terms are looked for.
         """
         if self._glance_forms is None:
-            terms = sorted((*self._exact, *self._prefixes), key=lambda term: -self.weight(term))
+            searched = self._exact.keys() - self._loose | self._prefixes.keys()
+            terms = sorted(searched, key=lambda term: (-self.weight(term), term))
             rarest = {*[*dict.fromkeys(self.main(term) for term in terms)][:_MAX_GLANCE_TERMS]}
             self._glance_forms = [(term, _forms_of(term)) for term in terms if self.main(term) in rarest]
         folded = [*map(tokens.glanced, texts)] if self._spaced else texts
@@ -171,7 +180,7 @@ class Highlighter:
                     at = joined.find(form, end)
         if self._phrases.weights:
             for text, terms_of_text in zip(folded, found, strict=True):
-                terms_of_text.update(dict.fromkeys(self._phrases.glance(text), 1.0))
+                terms_of_text.update(dict.fromkeys(map(self.main, self._phrases.glance(text)), 1.0))
         return found
 
     def weight(self, term: str) -> float:
@@ -204,7 +213,7 @@ class Highlighter:
     def highlights(self, text: str) -> list[tuple[int, int]]:
         """Return the [start, end) spans to highlight, in order, with overlapping and adjacent ones merged."""
         merged: list[tuple[int, int]] = []
-        for start, end, _, _ in self.find(text):
+        for start, end, _, _ in self.find_all(text):
             if merged and start <= merged[-1][1]:
                 merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
             else:

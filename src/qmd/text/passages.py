@@ -203,7 +203,7 @@ def _placed(
                 return None
         numbers.discard(0)
         for number in numbers:
-            terms.setdefault(number - 1, {})[highlighter.main(term)] = weight
+            terms.setdefault(number - 1, {})[term] = weight
     return [_Terms(*windows[number], terms[number]) for number in sorted(terms)]
 
 

@@ -36,7 +36,8 @@ class Phrases:
             if term.quoted:
                 self.quoted.update(phrases or term.tokens)
             if phrases:
-                self._spellings.append(phrases)
+                if len(term.tokens) > 1:  # a single word is not missing because it is never written in two
+                    self._spellings.append(phrases)
                 self.weights.update(dict.fromkeys(phrases, max(idf.get(term.tokens, 1.0), 1e-6)))
 
     def find(self, text: str, matches: Sequence[Match]) -> list[Match]:
@@ -73,6 +74,11 @@ class Phrases:
     @cached_property
     def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:
         return [(name, re.compile(_pattern(name.split()))) for name in self.weights]
+
+
+def name_of(form: Sequence[str]) -> str:
+    """Return the name of a phrase, or the term if it is one."""
+    return form[0] if len(form) == 1 else _name(form)
 
 
 def _name(parts: Sequence[str], *, prefix: bool = False) -> str:
