@@ -85,7 +85,7 @@ ROWS: dict[str, Row] = {
     "peers-scifact": Row("peers.py scifact {eval}/scifact --every 3", 7),
     "mcp-faces": Row("mcp_faces.py", 1),
     "passages": Row("passages.py {eval}/passages_md", 4),
-    "sections": Row("sections.py {eval}/sections/rfc_en {eval}/sections/laws_de", 4),
+    "sections": Row(f"sections.py {{eval}}/sections/rfc_en {{eval}}/sections/laws_de {_PEER}", 8),
     **{
         f"web-{number}": Row(f"web.py --folder {{markdown}} --documents {number}", 3)
         for number in (7_425, 38_000)

@@ -92,6 +92,7 @@ def current() -> Iterator[tuple[Path, str]]:
         _DOCS / "benchmarks.md": {
             "state": state(),
             "packs": packs(),
+            "sections": report_docs.sections(),
             **{name: peers(name) for name in PEERS},
         },
         _DOCS / "hooks.md": {"results": hooks()},

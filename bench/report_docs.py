@@ -120,6 +120,22 @@ def packs() -> str:
     return table(["set", "way", "questions", *(f"{size:,} tokens" for size in sizes)], body) if rows else ""
 
 
+def sections() -> str:
+    rows = load("sections.json").get("sections", ())
+    kinds = {row["kind"]: row["questions"] for row in rows}
+    shares = {(row["collection"], row["mode"], row["kind"]): row for row in rows}
+    body = [
+        [f"{collection.replace('_', ' ')}, `{mode}`"]
+        + [
+            f"{two_digits(row['first'])} / {two_digits(row['in_three'])}" if row else "-"
+            for kind in kinds
+            for row in [shares.get((collection, mode, kind))]
+        ]
+        for collection, mode in dict.fromkeys((row["collection"], row["mode"]) for row in rows)
+    ]
+    return table(["first / in three", *kinds], body) if rows else ""
+
+
 def fuzz() -> str:
     rows = [
         [name, f"{each['inputs']:,}", f"{each['seconds']:.0f}", len(each["failures"])]

@@ -127,7 +127,38 @@ def _draw_recall(all_axes: Sequence[Any], panels: Any) -> None:
         axes.legend(frameon=False, loc="lower right")
 
 
+def _sections() -> list[tuple[str, list[tuple[str, list[float]]]]]:
+    """Return a panel for each collection: of each search, the shares of the kinds of questions."""
+    rows = load("sections.json").get("sections", ())
+    return [
+        (
+            name,
+            [
+                (mode, [row["first"] for row in rows if (row["collection"], row["mode"]) == (name, mode)])
+                for mode in dict.fromkeys(row["mode"] for row in rows if row["collection"] == name)
+            ],
+        )
+        for name in dict.fromkeys(row["collection"] for row in rows)
+    ]
+
+
+def _draw_sections(all_axes: Sequence[Any], panels: Any) -> None:
+    kinds = ("by number", "by heading", "in other words")
+    colours = {"search": _OWN, "query": "#63a0d8"}
+    for axes, (title, modes) in zip(all_axes, panels, strict=True):
+        for number, (mode, shares) in enumerate(modes):
+            places = [at + 0.27 * (number - 1) for at in range(len(shares))]
+            drawn = axes.bar(places, shares, 0.25, label=mode, color=colours.get(mode, _OTHERS))
+            axes.bar_label(drawn, [f"{share:.2f}" for share in shares], padding=2, fontsize=8)
+        axes.set_xticks(range(len(kinds)), kinds)
+        axes.set_ylim(0, 1.15)
+        axes.set_ylabel("right section first")
+        axes.set_title(title.replace("_", " "), loc="left", fontsize=10)
+        axes.legend(frameon=False, loc="upper right", ncols=3)
+
+
 PLOTS = (
+    Plot("sections.svg", _sections, _draw_sections, (10, 3.4), (1, 2)),
     Plot("peers.svg", bars, _draw_bars, (10, 5.6), (2, 2)),
     Plot("packs.svg", _recall, _draw_recall, (10, 3.4), (1, 3)),
     Plot("hooks.svg", _silence, _draw_silence, (10, 6.4), (2, 2)),

@@ -1,18 +1,23 @@
 """Whether a search shows the right section of a long document, through the public API.
 
     python bench/sections.py FOLDER... [--modes search,query] [--every N] [--work DIR] [--json OUT]
+                             [--node NODE --peer QMD_JS]
 
 Each FOLDER has `docs/` (long documents with numbered sections) and `questions.jsonl`: questions with their
 `kind` (number, heading, natural), `file` and `spans`, the [start, end) of the sections that answer. A passage
 is right if more than half of it is in such a section, or if its line is. Results in OUT of the same code
-are kept, so a run that was stopped goes on.
+are kept, so a run that was stopped goes on. With `--peer`, tobi/qmd's `search` is asked the same; it shows
+one snippet of a document, and its `vsearch` needs a model that it downloads.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
+import subprocess
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,8 +26,12 @@ from msgspec import Struct, convert, to_builtins
 
 from common import code_state, measured_parts, percentile, say, table, write_json  # isort: skip  (src/ on the path)
 import qmd
+from processes import Program, peer
 
 MODES = ("search", "query")
+PEER = "tobi/qmd search"
+#: What tobi/qmd writes above a snippet: its first line.
+_HUNK = re.compile(r"@@ -(\d+)[^\n]*\n")
 
 
 class Question(Struct, frozen=True):
@@ -61,10 +70,18 @@ def main() -> None:
         with prepared(folder, options.work / folder.name, vectors=wanted != ["search"]) as index:
             for mode in wanted:
                 results += measure(index, folder.name, mode, texts, questions)
-                if options.json:
-                    write_json(options.json, {"sections": [to_builtins(result) for result in results]})
+                _write(options.json, results)
+        if options.peer and (folder.name, PEER) not in _measured(results):
+            program = peer(options.node, options.peer, options.work / f"{folder.name}-peer")
+            results += measure_peer(program, folder, texts, questions)
+            _write(options.json, results)
     header = [*Result.__struct_fields__]
     print(table(header, [[getattr(result, name) for name in header] for result in results]))
+
+
+def _write(path: Path | None, results: Sequence[Result]) -> None:
+    if path:
+        write_json(path, {"sections": [to_builtins(result) for result in results]})
 
 
 def prepared(folder: Path, work: Path, *, vectors: bool) -> qmd.Index:
@@ -97,6 +114,42 @@ def measure(
             right = [_is_right(text, hit.snippet, question.spans), any(passages)]
         file = hit is not None and hit.path == question.file
         found.setdefault(question.kind, []).append((file, right[0], right[1], milliseconds))
+    return _summed(collection, mode, found)
+
+
+def measure_peer(
+    program: Program, folder: Path, texts: dict[str, str], questions: Sequence[Question]
+) -> list[Result]:
+    """Ask all questions by tobi/qmd's command line."""
+    program.run("collection", "add", str((folder / "docs").resolve()), "--name", folder.name)
+    found: dict[str, list[tuple[bool, bool, bool, float]]] = {}
+    for question in questions:
+        began = time.perf_counter()
+        done = subprocess.run(
+            [*program.command, "search", question.text, "--json", "-n", "1"],
+            env=program.environ,
+            cwd=program.state,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        milliseconds = 1000 * (time.perf_counter() - began)
+        hits = json.loads(done.stdout or "[]")
+        file = bool(hits) and hits[0]["file"].rpartition("/")[2] == question.file
+        right = False
+        if file and (head := _HUNK.match(hits[0]["snippet"])):
+            first = int(head[1])
+            shown = hits[0]["snippet"][head.end() :].removesuffix("...")
+            snippet = qmd.Snippet(shown, hits[0].get("line", first), first)
+            right = _is_right(texts[question.file], snippet, question.spans)
+        found.setdefault(question.kind, []).append((file, right, right, milliseconds))
+    return _summed(folder.name, PEER, found)
+
+
+def _summed(
+    collection: str, mode: str, found: dict[str, list[tuple[bool, bool, bool, float]]]
+) -> list[Result]:
+    """Return a result for each kind of questions."""
     return [
         Result(
             collection,
@@ -155,6 +208,8 @@ def _options() -> argparse.Namespace:
         "--work", type=Path, default=Path("bench-work/sections"), help="folder of the indexes"
     )
     parser.add_argument("--every", type=int, default=1, help="use each Nth question (1)")
+    parser.add_argument("--node", type=Path, help="the Node that runs tobi/qmd")
+    parser.add_argument("--peer", type=Path, help="tobi/qmd's dist/cli/qmd.js")
     parser.add_argument("--json", type=Path, help="write the results to this file, and keep those in it")
     return parser.parse_args()
 

@@ -62,6 +62,7 @@ def test_spans_cover_the_words_they_come_from(text: str) -> None:
     text="eing, oeds, vying, only and an", query="e o a vie"
 )  # stems that are not prefixes of their words, or short
 @example(text="banana b", query="b b*")
+@example(text="据:据\u200d据", query="据")
 def test_highlighter_finds_exactly_the_spans_of_query_terms(text: str, query: str) -> None:
     marker = Highlighter(parse(query).terms)
     every = [(*span, weight) for span in tokens.spans(text) if (weight := marker.weight(span[2]))]

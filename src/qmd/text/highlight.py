@@ -304,8 +304,8 @@ def inverse_frequency(frequency: float, count: int) -> float:
 
 
 def _merged(found: Iterable[list[Match]]) -> list[Match]:
-    """Return matches in the order of their places."""
-    return sorted(chain.from_iterable(found), key=itemgetter(0, 1))
+    """Return matches in the order of their places, each once: a piece may be a word of the text as well."""
+    return sorted(dict.fromkeys(chain.from_iterable(found)), key=itemgetter(0, 1))
 
 
 def _forms_of(term: str) -> tuple[str, ...]:
