@@ -92,7 +92,7 @@ class SearchArguments(Request):
 
 #: The collection of a search and its filters.
 _FILTERS: dict[str, Any] = {
-    "collection": Annotated[Name, Meta(description="Search only this collection; status lists them.")],
+    "collection": Annotated[Name, Meta(description="Only this collection; status lists them.")],
     "author": Annotated[Text, Meta(description="A word of a name, or all of it.")],
     "after": Annotated[Text, Meta(description="2024-06-30 or 7d.")],
     "before": Annotated[Text, Meta(description="As after.")],
@@ -213,10 +213,7 @@ class Reference(Request):
 
     file: Annotated[
         Name,
-        Meta(
-            description="A path or #docid from the results, the end of a path, path:line:count "
-            "or path#heading."
-        ),
+        Meta(description="A path or #docid of a result, the end of a path, path:line:count or path#heading."),
     ]
     from_line: Annotated[Count, Meta(description="The first line.")] | None = None
     max_lines: MaxLines | None = None
@@ -245,13 +242,12 @@ class MultiGetBody(Request):
         str,
         Meta(
             max_length=MAX_PATTERN,
-            description="A glob over paths (journals/2025-05*.md), or a comma-separated list of "
-            "what get takes.",
+            description="A glob (journals/2025-05*.md), or a comma-separated list of what get takes.",
         ),
         schema(pattern=NOT_BLANK),
     ]
     max_lines: MaxLines | None = None
-    max_bytes: Annotated[Count, Meta(description="The most bytes of a document.")] = DEFAULT_MAX_BYTES
+    max_bytes: Annotated[Count, Meta(description="The most bytes of each.")] = DEFAULT_MAX_BYTES
     line_numbers: LineNumbers = False
     tokens: Tokens | None = None
 

@@ -32,9 +32,9 @@ _MARKDOWN = ("mdx", "markdown", "mdown", "mkd", "qmd", "rmd", "Rmd")
 Rows: TypeAlias = "Sequence[tuple[str, str]]"
 #: The columns of a listing.
 _COLUMNS = (
-    *("name", "path", "pattern", "formats", "ignore", "encoding", "language", "update"),
+    *("name", "path", "pattern", "formats", "ignore", "encoding", "update"),
     *("include_by_default", "weight", "recency"),
-    *("documents", "bytes", "last_updated", "context", "agents", "gitignore"),
+    *("documents", "bytes", "last_updated", "context", "agents", "gitignore", "language"),
 )
 
 

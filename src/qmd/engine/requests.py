@@ -47,7 +47,7 @@ OPTIONS: Mapping[str, Meta] = {
     "searches": Meta(
         min_length=1,
         max_length=MAX_SEARCHES,
-        description="In place of query: lex finds words, vec a question, hyde a possible answer; the first "
+        description="In place of query: lex words, vec a question, hyde a possible answer; the first "
         "counts most.",
     ),
     "limit": Meta(ge=1, description="The most results."),

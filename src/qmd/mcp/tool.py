@@ -157,8 +157,6 @@ def _brief(
             return _brief(inner[reference.rsplit("/", 1)[-1]], inner, omits, hidden, nullable=nullable)
         case {"anyOf": [{"$ref": _}, {"type": "null"}]} if nullable:
             return {"type": "object"}
-        case {"anyOf": [{"type": str(kind)}, {"type": "null"}]} if nullable:  # the short form
-            return {"type": [kind, "null"]}
         case {"anyOf": [alternative, {"type": "null"}]} if not nullable:
             return _brief(alternative, inner, omits)
     brief = {keyword: value for keyword, value in schema.items() if keyword not in omits}

@@ -114,7 +114,7 @@ def test_read_only_folder_can_be_searched(locked: User) -> None:
     for args in (["search", "performance"], ["get", "deploy.md"], ["ls", "notes"], ["query", "performance"]):
         found = run_without_privilege(locked, *args)
         assert (found.returncode, bool(found.stdout)) == (0, True), found.stderr
-    assert f"Total:    {len(FILES)} files" in run_without_privilege(locked, "status").stdout
+    assert f"Total:      {len(FILES)} files" in run_without_privilege(locked, "status").stdout
     assert ", read only\n" in run_without_privilege(locked, "doctor").stdout
     assert os.listdir(locked.home / "shelf") == ["index.sqlite"]
 

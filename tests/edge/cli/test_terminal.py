@@ -396,6 +396,9 @@ def test_qmd_alone_says_how_to_begin_and_shows_the_notes_that_changed_last(user:
     assert "qmd add ~/notes" in begin
     assert len(begin.splitlines()) == 2
     user.ok("collection", "add", str(user.notes))
+    for old in user.notes.rglob("*.md"):
+        os.utime(old, (1_700_000_000, 1_700_000_000))
+    user.ok("update")
     note = user.notes / "fresh.md"
     note.write_text("# Fresh from the press\n", encoding="utf-8")
     assert re.search(r"notes: 1 new, \d+ unchanged in ", user.on_terminal("", "update"))

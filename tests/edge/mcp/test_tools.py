@@ -20,7 +20,7 @@ LINES = {"type": "integer", "description": "The most lines."}
 TOKENS = {"type": "integer", "description": "The most tokens of the answer."}
 NUMBERED = {"type": "boolean", "description": "Number the lines."}
 QUERY = TEXT | {"description": "What to find."}
-COLLECTION = TEXT | {"description": "Search only this collection; status lists them."}
+COLLECTION = TEXT | {"description": "Only this collection; status lists them."}
 COUNT = {"type": "integer"}
 FLAG = {"type": "boolean"}
 FILTER = TEXT | {"description": "As in a query: tag:work [status:draft]."}
@@ -73,7 +73,7 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
         "maxTokens": TOKENS,
     }
     later = searched | {
-        name: searched[name] | {"description": "As in search."}
+        name: searched[name] | {"description": "See search."}
         for name in ("offset", "collection", "author", "after", "filter", "maxTokens")
     }
     typed = {
@@ -91,7 +91,7 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
                 "searches": {
                     "type": "array",
                     "items": typed,
-                    "description": "In place of query: lex finds words, vec a question, hyde a possible "
+                    "description": "In place of query: lex words, vec a question, hyde a possible "
                     "answer; the first counts most.",
                 },
                 "collections": {
@@ -111,15 +111,15 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
             {
                 "file": TEXT
                 | {
-                    "description": "A path or #docid from the results, the end of a path, path:line:count "
+                    "description": "A path or #docid of a result, the end of a path, path:line:count "
                     "or path#heading."
                 },
                 "fromLine": COUNT | {"description": "The first line."},
                 "maxLines": LINES,
                 "lineNumbers": NUMBERED,
-                "maxTokens": TOKENS | {"description": "As in search."},
-                "quote": TEXT | {"description": "Tell where it says this."},
-                "links": FLAG | {"description": "Also list links and backlinks."},
+                "maxTokens": TOKENS | {"description": "See search."},
+                "quote": TEXT | {"description": "Where it says this."},
+                "links": FLAG | {"description": "Also links and backlinks."},
             },
             ["file"],
         ),
@@ -127,13 +127,13 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
             {
                 "pattern": TEXT
                 | {
-                    "description": "A glob over paths (journals/2025-05*.md), or a comma-separated list of "
+                    "description": "A glob (journals/2025-05*.md), or a comma-separated list of "
                     "what get takes."
                 },
                 "maxLines": LINES,
-                "maxBytes": COUNT | {"default": 10240, "description": "The most bytes of a document."},
+                "maxBytes": COUNT | {"default": 10240, "description": "The most bytes of each."},
                 "lineNumbers": NUMBERED,
-                "maxTokens": TOKENS | {"description": "As in search."},
+                "maxTokens": TOKENS | {"description": "See search."},
             },
             ["pattern"],
         ),

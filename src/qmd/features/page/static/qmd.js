@@ -1,5 +1,5 @@
 // Search as you type, keyboard, history and copying. Every page works without this module.
-// No text is ever turned into HTML or code here: answers are parsed by XMLHttpRequest, where nothing runs.
+// No text becomes HTML or code here: XMLHttpRequest parses answers, where nothing runs.
 
 const REFINE_AFTER = 250; // milliseconds without typing until meaning is searched too
 const RETRY_AFTER = 1_000; // milliseconds until a server that has not answered is asked again
@@ -189,7 +189,7 @@ function type() {
   timer = setTimeout(() => { follow(); refine(query, mode, { live: 1 }); }, REFINE_AFTER);
 }
 
-// Let the address and the title follow the query. A browser takes too long for that to do it at each key.
+// Let the address and the title follow the query; at each key a browser would take too long.
 function follow() {
   const query = box.value.trim();
   if (!query || query === parameters().get("q")) return;
@@ -214,7 +214,7 @@ function refine(query, mode, more) {
   }, () => (more ? type() : refine(query, mode)));
 }
 
-// Somebody points at a result or has chosen one: add what is new below, and offer the better order.
+// A result is pointed at or chosen: add what is new below, and offer the better order.
 function hold(view) {
   const files = (list) => list.map((option) => option.dataset.file);
   const before = files(shown()), after = files($$(".hits > li > a", view)).slice(0, before.length);
@@ -249,7 +249,7 @@ function hold(view) {
   $("#list > .after").prepend(button);
 }
 
-// Add the results that follow. The address then has them all, so that going back shows them.
+// Add the results that follow. The address has them all, so that going back shows them.
 function more(link) {
   load(`${link.href}&part=all`, (answer) => {
     const before = options().length, less = $("#hits .less"), number = /[\d,.]+/;
@@ -400,7 +400,7 @@ const PREVIEWED = '.prose a[href^="/read/"], .links a[href^="/read/"]';
 const roomy = matchMedia("(min-width: 100rem)");
 let previewing = null, soon = 0;
 
-// The title and the first blocks of a document, or all of it, without ids, which this page may have too.
+// The title and the first blocks of a document, or all of it, without ids, which may be here too.
 function excerpt(answer, most) {
   const part = document.createElement("div"), title = $(".doctitle", answer), prose = $(".prose", answer), from = $("#hit", answer);
   if (title) part.append(document.importNode(title, true));
@@ -581,7 +581,7 @@ document.addEventListener("click", async (event) => {
   }
 });
 
-// Exchange a part of the page. A control in it that has the focus keeps it, or the part gets it.
+// Exchange a part of the page. A control in it keeps the focus, or the part gets it.
 function exchange(id, answer) {
   const old = $(`#${id}`), part = document.importNode($(`#${id}`, answer), true);
   if (old.isEqualNode(part)) return;
