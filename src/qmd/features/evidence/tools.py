@@ -89,7 +89,7 @@ PACK = Addition(
 )
 QUOTE = Addition(
     "get",
-    {"quote": (Annotated[str, Meta(description="Tell where it says this.")] | None, None)},
+    {"quote": (Annotated[str, Meta(description="Where it says this.")] | None, None)},
     _quoted,
     before="links",
 )
