@@ -140,7 +140,7 @@ def measure_peer(
         if file and (head := _HUNK.match(hits[0]["snippet"])):
             first = int(head[1])
             shown = hits[0]["snippet"][head.end() :].removesuffix("...")
-            snippet = qmd.Snippet(shown, hits[0].get("line", first), first)
+            snippet = qmd.Snippet(shown, first_line=first, line=hits[0].get("line", first))
             right = _is_right(texts[question.file], snippet, question.spans)
         found.setdefault(question.kind, []).append((file, right, right, milliseconds))
     return _summed(folder.name, PEER, found)
