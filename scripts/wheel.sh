@@ -12,7 +12,8 @@ fail() {
 block() { # the fenced blocks of a language
   sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" README.md | grep -v '^```'
 }
-block sh >"$work/commands"
+# The page begins with what is done in the end.
+{ block sh | grep -v '^qmd '; block sh | grep '^qmd '; } >"$work/commands"
 block python >"$work/example.py"
 for line in 'git clone' 'sh scripts/try.sh' 'sh scripts/test.sh' 'uv tool install .' 'pip install .' 'qmd add' 'qmd query'; do
   grep -q "^$line" "$work/commands" || fail "README.md has no line '$line'"
