@@ -124,6 +124,7 @@ def sections() -> str:
     rows = load("sections.json").get("sections", ())
     kinds = {row["kind"]: row["questions"] for row in rows}
     shares = {(row["collection"], row["mode"], row["kind"]): row for row in rows}
+    names = dict.fromkeys((row["collection"], row["mode"]) for row in rows)
     body = [
         [f"{collection.replace('_', ' ')}, `{mode}`"]
         + [
@@ -131,7 +132,7 @@ def sections() -> str:
             for kind in kinds
             for row in [shares.get((collection, mode, kind))]
         ]
-        for collection, mode in dict.fromkeys((row["collection"], row["mode"]) for row in rows)
+        for collection, mode in sorted(names, key=lambda name: name[0])
     ]
     return table(["first / in three", *kinds], body) if rows else ""
 

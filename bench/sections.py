@@ -62,15 +62,14 @@ def main() -> None:
     results = _earlier(options.json)
     for folder in options.folders:
         wanted = [mode for mode in options.modes if (folder.name, mode) not in _measured(results)]
-        if not wanted:
-            continue
         texts = {path.name: path.read_text(encoding="utf-8") for path in sorted((folder / "docs").iterdir())}
         lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
         questions = [convert(json.loads(line), Question) for line in lines][:: options.every]
-        with prepared(folder, options.work / folder.name, vectors=wanted != ["search"]) as index:
-            for mode in wanted:
-                results += measure(index, folder.name, mode, texts, questions)
-                _write(options.json, results)
+        if wanted:
+            with prepared(folder, options.work / folder.name, vectors=wanted != ["search"]) as index:
+                for mode in wanted:
+                    results += measure(index, folder.name, mode, texts, questions)
+                    _write(options.json, results)
         if options.peer and (folder.name, PEER) not in _measured(results):
             program = peer(options.node, options.peer, options.work / f"{folder.name}-peer")
             results += measure_peer(program, folder, texts, questions)
