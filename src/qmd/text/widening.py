@@ -24,8 +24,8 @@ from qmd.text.values import STEMMED
 _LEAST = 4
 #: The least letters of a part of a compound, and of the beginning that forms of a word have in common.
 _PART, _BEGINNING = 4, 3
-#: The most words of a query that are widened, and the most forms of each.
-_MOST_WORDS, _MOST_FORMS = 8, 8
+#: The most words of a query that are widened.
+_MOST_WORDS = 8
 #: The weight of a part of a compound, relative to a word of the query.
 _PART_WEIGHT = 0.7
 #: The languages that write words in one, and the letters that join these.
@@ -90,7 +90,7 @@ def same_word(query: LexicalQuery, terms: Sequence[str], forms: Sequence[Forms])
             term for each, stem, term in stems if (each.language, stem) in own and term != tokens.stem(word)
         ]
         if same:
-            found[word] = [*dict.fromkeys(same)][:_MOST_FORMS]
+            found[word] = [*dict.fromkeys(same)]
     return found
 
 

@@ -17,8 +17,9 @@ from qmd.types import Config, Stage
 
 #: The stage that tells which words were added.
 FORMS = "forms"
-#: The most terms with one beginning.
-_MOST_TERMS = 200
+#: The most forms of a word, and terms with one beginning. The index has terms of other collections as
+#: well: for a limited key, which must not notice these, so many that they take no place from its own.
+_MOST_FORMS, _MOST_TERMS, _MOST_OF_ALL = 8, 200, 10_000
 #: The most words that a stage names.
 _MOST_NAMED = 8
 
@@ -55,15 +56,18 @@ def _same_word(
     lexical: Lexical, everywhere: Scope, query: LexicalQuery, forms: Sequence[Forms]
 ) -> dict[str, list[str]]:
     """Return the other forms of the words of a query that documents have."""
+    limit = _MOST_TERMS if everywhere.population is None else _MOST_OF_ALL
     terms = [
         term
         for beginning in widening.beginnings(query, forms)
-        for term in lexical.beginning(beginning, _MOST_TERMS)
+        for term in lexical.beginning(beginning, limit)
     ]
     same = widening.same_word(query, terms, forms)
     seen = lexical.existing([*{term for others in same.values() for term in others}], everywhere)
     return {
-        word: kept for word, others in same.items() if (kept := [term for term in others if term in seen])
+        word: kept
+        for word, others in same.items()
+        if (kept := [term for term in others if term in seen][:_MOST_FORMS])
     }
 
 
