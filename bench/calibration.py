@@ -1,7 +1,7 @@
 """Fit the calibrated scale of scores, and test it, through the public API.
 
     python bench/calibration.py FOLDER... [--work DIR] [--questions N] [--jobs N] [--rows DIR] [--fit]
-                                [--json OUT] [--plot SVG]
+                                [--json OUT]
 
 Each collection is asked its own questions (own), the same with the relevant documents filtered out (near),
 everyday questions (far), those of the other collections (other), some of which are about related subjects,
@@ -97,8 +97,6 @@ def main() -> None:
     write_json(
         options.json, {"results": [_without_nan(result) for result in results], "reliability": diagrams}
     )
-    if options.plot:
-        _plot(diagrams, options.plot)
 
 
 def _without_nan(result: Result) -> dict[str, Any]:
@@ -238,23 +236,6 @@ def reliability(rows: Sequence[Row]) -> list[dict[str, float]]:
     ]
 
 
-def _plot(diagrams: dict[str, list[dict[str, float]]], path: Path) -> None:
-    """Draw the reliability diagrams. On the diagonal a score equals the probability of relevance."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "qmd"
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(5.4, 5))
-    axes.plot([0, 1], [0, 1], color="0.7", linewidth=1)
-    for mode, bins in diagrams.items():
-        axes.plot([each["score"] for each in bins], [each["right"] for each in bins], marker="o", label=mode)
-    axes.set(xlabel="score of the best hit", ylabel="share that answers", xlim=(0, 1), ylim=(0, 1))
-    axes.legend(frameon=False)
-    figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
-
-
 def _report(results: Sequence[Result]) -> str:
     heads = [
         "mode",
@@ -291,7 +272,6 @@ def _options() -> argparse.Namespace:
         help="print new constants; judge each collection by constants of the others",
     )
     parser.add_argument("--json", type=Path, help="write the result to this file")
-    parser.add_argument("--plot", type=Path, help="write the reliability diagrams to this SVG file")
     return parser.parse_args()
 
 

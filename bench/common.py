@@ -77,7 +77,7 @@ _LOAD, _BEGAN = os.getloadavg()[0], time.monotonic()
 #: The digests of the collections that were read, by name.
 _READ: dict[str, str] = {}
 #: Options whose values are no data.
-_NO_DATA = {"--work", "--indexes", "--index", "--rows", "--keep", "--cache", "--json", "--plot"}
+_NO_DATA = {"--work", "--indexes", "--index", "--rows", "--keep", "--cache", "--json"}
 
 
 class EvalDocument(Struct, frozen=True):
@@ -175,7 +175,7 @@ def machine(parts: tuple[str, ...] = _ALL) -> dict[str, Any]:
         "date": datetime.now(UTC).date().isoformat(),
         "qmd": qmd.__version__,
         "code": code_state(parts),
-        "commit": _git(SOURCE, "describe", "--always", "--abbrev=8", "--dirty=+changes", "--exclude=*"),
+        "commit": _commit(),
         "load": round(_LOAD, 1),
         "minutes": round((time.monotonic() - _BEGAN) / 60, 1),
         "corpora": corpora(),
@@ -185,6 +185,13 @@ def machine(parts: tuple[str, ...] = _ALL) -> dict[str, Any]:
         "memory_gb": round(memory),
         "packages": {name: found for name in _PACKAGES if (found := _version(name))},
     }
+
+
+def _commit() -> str:
+    """Return the commit of this checkout, marked if something that results depend on is not in it."""
+    root = SOURCE.parent
+    changed = _git(root, "status", "--porcelain", "--", "src", "pyproject.toml", "bench/*.py")
+    return _git(root, "rev-parse", "--short=8", "HEAD") + ("+changes" if changed else "")
 
 
 def corpora() -> dict[str, str]:

@@ -1,6 +1,6 @@
 """How costs grow from ten thousand generated files to a million: words only, no vectors.
 
-    python bench/growth.py --english FOLDER... --cjk FOLDER [--sizes N...] [--json OUT] [--plot SVG]
+    python bench/growth.py --english FOLDER... --cjk FOLDER [--sizes N...] [--json OUT]
 
 Files of 120 words, drawn as `synthetic.py` draws them, are indexed, updated without a change and searched as
 processes, and searched in process. If the exponent of a measure is above 1, something is worse than linear.
@@ -18,13 +18,13 @@ from typing import Any
 
 from common import say, table, word_counts, write_json
 from processes import ours
-from scale import MOST, config_of, documents, index_of, latencies, new_axes, save_plot
+from scale import MOST, config_of, documents, index_of, latencies
 from synthetic import Vocabulary, chinese_counts, questions, selective
 
 #: The files in a generated folder.
 _FOLDER_FILES = 1_000
 _FILE_WORDS = 120
-#: What is plotted, and how it is named.
+#: What is measured, and how it is named.
 _MEASURES = {
     "index_cpu_seconds": "first index, processor time (s)",
     "update_cpu_seconds": "update without a change, processor time (s)",
@@ -103,19 +103,6 @@ def _write_generated(folder: Path, count: int, english: Vocabulary, cjk: Vocabul
     return size
 
 
-def plot(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """Plot the measures over the number of files, both in powers of ten, with their exponents.
-
-    The title tells the p95 of searches in the most files.
-    """
-    axes, powers = new_axes("files of 120 words", "seconds, MB, milliseconds"), exponents(rows)
-    for measure, name in _MEASURES.items():
-        label = f"{name}: $n^{{{powers[measure]}}}$" if powers else name
-        axes.plot([row["documents"] for row in rows], [row[measure] for row in rows], marker="o", label=label)
-    axes.set_title(slowest(rows), fontsize="small")
-    save_plot(axes, path)
-
-
 def slowest(rows: Sequence[dict[str, Any]]) -> str:
     """Return the p95 of searches in the most files, in words."""
     last = max(rows, key=lambda row: row["documents"])
@@ -133,7 +120,6 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=105)
     parser.add_argument("--work", type=Path, default=Path("bench-work") / "growth")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--plot", type=Path)
     options = parser.parse_args()
     options.work = options.work.resolve()
     english = Vocabulary.of(word_counts(options.english))
@@ -150,8 +136,6 @@ def main() -> None:
     ]
     print(f"{table(heads, rows)}\n\n{result['slowest']}")
     write_json(options.json, result)
-    if options.plot:
-        plot(result["sizes"], options.plot)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,13 +16,16 @@ from msgspec import Struct
 import load
 import speed
 import web
-from common import median, percentile, read_collection, word_counts
+from common import median, percentile, read_collection, word_counts, write_files
 from install_size import measured
 from limit_programs import BARE, GRAPH, PLAIN_SERVER, blank_page, memory
 from processes import Program, ours, peer
+from quality import prepared
 from serving import found_queries
 
 SMALL, LARGE = "7,425 files", "38,000 files"
+#: The largest collection in which warm queries are measured, and the number of its queries.
+LARGEST, _MANY = "tldr_zh2en", 200
 
 
 class Figure(Struct, frozen=True):
@@ -58,8 +60,10 @@ class Bench:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         self.work: Path = options.work
-        #: The results of `speed.py`, by corpora.
+        #: The work of processes, a summary for each kind and corpus.
         self.summaries: list[dict[str, Any]] = []
+        #: The warm searches in `LARGEST`.
+        self.warm: list[dict[str, Any]] = []
         self.english = [
             options.eval / name for name in ("scifact", "claude_docs", "code_chunks", "tldr_zh2en")
         ]
@@ -68,6 +72,10 @@ class Bench:
         """Return qmd with its own index."""
         return ours(self.work / name / "ours")
 
+    def peer(self, name: str) -> Program:
+        """Return tobi/qmd with its own index."""
+        return peer(self.options.node, self.options.peer, self.work / name / "peer")
+
     def folder(self, size: str) -> Path:
         """Return the folder of a corpus of processes."""
         return self.work / "corpora" / size.split()[0].replace(",", "")
@@ -75,7 +83,7 @@ class Bench:
     @Shared
     def small(self) -> dict[str, Figures]:
         """The work of processes with a file for each document of `tldr_zh2en`."""
-        speed.write_files(read_collection(self.options.eval / "tldr_zh2en").documents, self.folder(SMALL))
+        write_files(read_collection(self.options.eval / "tldr_zh2en").documents, self.folder(SMALL))
         return self._compared(SMALL)
 
     @Shared
@@ -86,9 +94,11 @@ class Bench:
 
     def _compared(self, size: str) -> dict[str, Figures]:
         """Measure cold indexes, updates and searches in turns; return the figures by the kind of work."""
-        options = argparse.Namespace(**vars(self.options))
-        options.work, options.ours = self.work / size, ""
-        summaries = [each.summary() for each in speed.compare(size, self.folder(size), options)]
+        programs = [self.program(size)]
+        if self.options.peer:
+            programs.append(self.peer(size))
+        measured = speed.compare(size, self.folder(size), programs, self.options.rounds, self.options.queries)
+        summaries = [each.summary() for each in measured]
         self.summaries += summaries
         return {
             summary["work"]: {
@@ -220,8 +230,7 @@ def http(bench: Bench) -> Figures:
     assert bench.large
     sides = [load.Side(bench.program(LARGE), ("server", "--transport", "http", "--no-watch"), "/search")]
     if bench.options.peer:
-        theirs = peer(bench.options.node, bench.options.peer, bench.work / LARGE / "peer")
-        sides.append(load.Side(theirs, ("mcp", "--http"), "/query"))
+        sides.append(load.Side(bench.peer(LARGE), ("mcp", "--http"), "/query"))
     plain = _python(PLAIN_SERVER, bench.work)
     sides.append(load.Side(Program("bare Starlette", plain.command, bench.work), (), "/search"))
     options = argparse.Namespace(rounds=1, seconds=10, work=bench.work)
@@ -251,7 +260,7 @@ def idle_memory(bench: Bench) -> Figures:
 
 def page(bench: Bench) -> Figures:
     """Measure the time from a key to the painted list in Chromium."""
-    speed.write_files(read_collection(bench.options.eval / "tldr_zh2en").documents, bench.work / "tldr")
+    write_files(read_collection(bench.options.eval / "tldr_zh2en").documents, bench.work / "tldr")
     folder = bench.work / "page"
     folder.mkdir(parents=True)
     web.corpus(bench.work / "tldr", 38_000, folder)
@@ -319,13 +328,12 @@ def scan(count: int, bench: Bench) -> Figures:
 
 def reranked(name: str, bench: Bench) -> Figures:
     """Measure warm queries with 30 reranked candidates."""
-    if bench.options.indexes is None:
-        raise SystemExit("not measured: needs --indexes")
-    copy = bench.work / name
-    shutil.copytree(bench.options.indexes / name, copy, ignore=shutil.ignore_patterns("files"))
     collection = read_collection(bench.options.eval / name)
-    options = argparse.Namespace(index=copy / "index.sqlite", in_process_queries=30)
-    rows = {row["search"]: row for row in speed.in_process(collection, options)}
+    with prepared(collection, bench.options.indexes / name, vectors=True) as index:
+        warm = speed.in_process(index, collection, _MANY if name == LARGEST else 30)
+    if name == LARGEST:
+        bench.warm = warm
+    rows = {row["search"]: row for row in warm}
     return {
         "qmd" if kind == "query, 30 reranked" else kind: Figure(rows[kind]["p50"], rows[kind]["cpu_p50"])
         for kind in ("query, 30 reranked", "query, no reranking", "search")

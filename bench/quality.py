@@ -137,7 +137,7 @@ def measure(
     from ir_measures import RR, R, Success, nDCG
 
     if mode == "query":
-        _forget_answers(index)
+        forget_answers(index)
     run: list[Any] = []
     times: list[float] = []
     result = Result(collection.name, mode, len(collection.documents), 0, {}, 0.0, 0.0)
@@ -194,7 +194,7 @@ def _ask(index: qmd.Index, mode: str, text: str, options: argparse.Namespace) ->
             )
 
 
-def _forget_answers(index: qmd.Index) -> None:
+def forget_answers(index: qmd.Index) -> None:
     """Empty the cache of rerank scores, so that the reranker is measured."""
     import apsw
 

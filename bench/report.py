@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import report_docs
+import report_readme
 from common import table
 from report_docs import (
     faults,
@@ -23,15 +24,14 @@ from report_docs import (
     fuzz,
     fuzz_formats,
     hooks,
-    in_short,
     old_pages,
     packs,
     pages,
     web,
 )
-from report_limits import as_table, compared, warm
+from report_limits import as_table
 from report_plots import PLOTS
-from report_quality import PEERS, peers, quality, short_quality
+from report_quality import PEERS, peers, quality
 from report_state import dates, outdated, state, states, two_digits
 from report_state import load as _load
 
@@ -84,10 +84,7 @@ def current() -> Iterator[tuple[Path, str]]:
     parts = {
         _HERE / "README.md": {"results": "\n\n".join(text for section in sections if (text := section()))},
         _HERE.parent / "README.md": {
-            "measured": in_short(),
-            "quality": short_quality(),
-            "compared": compared(),
-            "warm": warm(),
+            "figures": report_readme.figures(),
         },
         _DOCS / "benchmarks.md": {
             "state": state(),
@@ -111,11 +108,10 @@ def current() -> Iterator[tuple[Path, str]]:
 
 
 def _put(page: str, name: str, text: str) -> str:
-    """Replace the text between the marks of this name."""
+    """Replace the text between the marks of this name. Raises `ValueError` if a mark is missing."""
     begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
-    before, _, rest = page.partition(begin)
-    _, _, after = rest.partition(end)
-    return f"{before}{begin}\n{text}\n\n{end}{after}"
+    start, stop = page.index(begin) + len(begin), page.index(end)
+    return f"{page[:start]}\n{text}\n\n{page[stop:]}"
 
 
 def speed() -> str:
@@ -240,7 +236,7 @@ def scale() -> str:
     return (
         f"### {files['files']:,} real files\n\n{table(['', ''], facts)}\n\n"
         f"### From a thousand to a million (milliseconds, p50 / p95, warm)\n\n{table(heads, body)}\n\n"
-        "![the same as a plot](results/scale.svg)"
+        "![the same as a plot](../docs/images/scale.svg)"
     )
 
 
@@ -258,7 +254,7 @@ def growth() -> str:
     return (
         f"### Ten thousand to a million files\n\n{table(heads, rows)}\n\n"
         f"The exponent is that of the growth between the two largest: 1 is linear.{slowest}\n\n"
-        "![the same as a plot](results/growth.svg)"
+        "![the same as a plot](../docs/images/growth.svg)"
     )
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from common import table
-from report_state import load, measured_at, two_digits
+from report_state import load, two_digits
 
 
 def faults() -> str:
@@ -56,55 +54,6 @@ def old_pages() -> str:
     ]
     heads = ["documentation", "field", "search", "questions", "above", "first", "nDCG elsewhere"]
     return table(heads, rows) if rows else ""
-
-
-def in_short() -> str:
-    """Return the figures at the top of the README."""
-    found = {row["mode"]: row["measures"] for row in _all_of(load("peers-locomo.json"), "all categories")}
-    packed = {(row["set"], row["way"], row["tokens"]): row["recall"] for row in _all_of(load("packs.json"))}
-    served = [
-        row
-        for row in load("hooks.json").get("served", ())
-        if row["threshold"] == 0.5 and not row["words only"]
-    ]
-    if not (found and packed and served):
-        return ""
-    answered, unrelated = (
-        " / ".join(f"{row[kind]:.0%}" for row in served) for kind in ("answered", "unrelated")
-    )
-    pack, query = (packed["locomo", way, 2_000] for way in ("pack", "query"))
-    searched = " / ".join(f"{found[mode]['R@5']:.0%}" for mode in ("search", "query"))
-    questions = {
-        row["mode"]: row["questions"] for row in _all_of(load("peers-locomo.json"), "all categories")
-    }
-    asked = " / ".join(f"{questions[mode]:,}" for mode in ("search", "query"))
-    packs = next(row["questions"] for row in _all_of(load("packs.json")) if row["set"] == "locomo")
-    prompts = load("hooks.json")["prompts"]
-    better, lower = "higher", "lower"
-    locomo, pack_of, hook = (measured_at(name) for name in ("peers-locomo", "packs", "hooks"))
-    rows: list[list[object]] = [
-        ["questions about dialogues (LoCoMo): R@5 of `search` / `query`", searched, better, asked, locomo],
-        [
-            "their evidence in 2,000 tokens: `pack` / `query`",
-            f"{pack:.0%} / {query:.0%}",
-            better,
-            packs,
-            pack_of,
-        ],
-        [
-            "prompts that notes answer, and that get a passage: a vault / dialogues",
-            answered,
-            better,
-            prompts,
-            hook,
-        ],
-        ["unrelated prompts that get one", unrelated, lower, prompts, hook],
-    ]
-    return table(["", "share", "better", "questions", "measured"], rows)
-
-
-def _all_of(result: dict[str, Any], subset: str | None = None) -> list[dict[str, Any]]:
-    return [row for row in result.get("results", ()) if subset is None or row["subset"] == subset]
 
 
 def packs() -> str:

@@ -157,7 +157,51 @@ def _draw_sections(all_axes: Sequence[Any], panels: Any) -> None:
         axes.legend(frameon=False, loc="upper right", ncols=3)
 
 
+#: The lines of the plot of growing sizes, by the names of their figures.
+_TIMES = {
+    "selective_p50": "search, selective",
+    "questions_p50": "search, questions",
+    "selective_1%_p50": "search, collection of 1%",
+    "dense_p50": "vectors alone",
+    "dense_1%_p50": "vectors alone, collection of 1%",
+    "vsearch_p50": "vsearch",
+    "query_not_reranked_p50": "query, not reranked",
+    "query_p50": "query, 30 reranked",
+}
+
+
+def _scale() -> list[tuple[str, dict[str, list[tuple[float, float]]]]]:
+    """Return a panel: milliseconds over the number of documents."""
+    rows = load("scale.json").get("growth", ())
+    lines = {label: [(row["documents"], row[key]) for row in rows] for key, label in _TIMES.items()}
+    return [("milliseconds, p50, warm", lines)] if rows else []
+
+
+def _growth() -> list[tuple[str, dict[str, list[tuple[float, float]]]]]:
+    """Return a panel: all costs over the number of files, with their exponents."""
+    result = load("growth.json")
+    lines = {
+        f"{name}: $n^{{{result['exponents'][key]}}}$": [
+            (row["documents"], row[key]) for row in result["sizes"]
+        ]
+        for key, name in result.get("measures", {}).items()
+    }
+    return [("seconds, MB, milliseconds", lines)] if lines else []
+
+
+def _draw_powers(all_axes: Sequence[Any], panels: Any) -> None:
+    """Draw lines over sizes, both in powers of ten."""
+    for axes, (unit, lines) in zip(all_axes, panels, strict=True):
+        for name, points in lines.items():
+            axes.plot(*zip(*points, strict=True), marker="o", label=name)
+        axes.set(xscale="log", yscale="log", xlabel="documents", ylabel=unit)
+        axes.grid(True, which="major", alpha=0.3)
+        axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1.0))
+
+
 PLOTS = (
+    Plot("scale.svg", _scale, _draw_powers, (9, 5), (1, 1)),
+    Plot("growth.svg", _growth, _draw_powers, (9, 5), (1, 1)),
     Plot("sections.svg", _sections, _draw_sections, (10, 3.4), (1, 2)),
     Plot("peers.svg", bars, _draw_bars, (10, 5.6), (2, 2)),
     Plot("packs.svg", _recall, _draw_recall, (10, 3.4), (1, 3)),

@@ -7,17 +7,18 @@ import re
 from typing import Any
 
 from common import table
-from report_state import RESULTS, load, measured_at, state
+from report_state import RESULTS, load, state
 
-#: Our collections, in the order of the tables. The README has those with a text.
-COLLECTIONS = {
-    "scifact": "claims and abstracts, English",
-    "claude_docs": "questions over documentation",
-    "code_chunks": "questions over code",
-    "tidb_docs_zh": "Chinese documentation",
-    "tldr_zh2en": "Chinese questions, English pages",
-    "qmd_own": "",
-}
+#: Our collections, in the order of the tables.
+COLLECTIONS = (
+    "scifact",
+    "claude_docs",
+    "code_chunks",
+    "tidb_docs_zh",
+    "tldr_zh2en",
+    "xquad_zh2en",
+    "qmd_own",
+)
 PEERS = ("locomo", "vault", "gno", "longmemeval", "scifact")
 #: The panels of the plot: a benchmark, the subset of its questions, and the measure.
 _PANELS = (
@@ -30,9 +31,11 @@ _MODES = ("search", "vsearch", "query")
 
 
 def quality() -> str:
-    measured = _measured()
+    measured = by_mode()
     rows = []
     for name in COLLECTIONS:
+        if (name, "search") not in measured:
+            continue
         row: list[object] = [name]
         for mode in _MODES:
             measures = measured.get((name, mode), {}).get("measures")
@@ -44,34 +47,10 @@ def quality() -> str:
     return f"### Quality: nDCG@10 / Recall@100\n\n{table(heads, rows)}\n\n{_samples(measured)}{state()}"
 
 
-def short_quality() -> str:
-    """Return the table of the README."""
-    measured = _measured()
-    rows = [
-        [
-            f"{name}: {text}",
-            *(short(_ndcg(measured.get((name, mode)))) for mode in _MODES),
-            _asked([measured[name, mode]["queries"] for mode in _MODES if (name, mode) in measured]),
-            measured_at(f"quality-{name}"),
-        ]
-        for name, text in COLLECTIONS.items()
-        if text
-    ]
-    return table(["collection", *(f"`{mode}`" for mode in _MODES), "questions", "measured"], rows)
-
-
-def _asked(counts: list[int]) -> str:
-    """Return the numbers of questions; one if all are the same."""
-    return " / ".join(f"{count:,}" for count in (counts if len({*counts}) > 1 else counts[:1]))
-
-
-def _measured() -> dict[tuple[str, str], dict[str, Any]]:
+def by_mode() -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the results by the names of the collection and the mode."""
     rows = [row for name in COLLECTIONS for row in load(f"quality-{name}.json").get("results", ())]
     return {(row["collection"], row["mode"]): row for row in rows}
-
-
-def _ndcg(row: dict[str, Any] | None) -> float | None:
-    return row["measures"]["nDCG@10"] if row else None
 
 
 def _samples(measured: dict[tuple[str, str], dict[str, Any]]) -> str:

@@ -41,10 +41,15 @@ def states(files: Sequence[Path] | None = None) -> dict[str, list[str]]:
 
 
 def measured_at(*names: str) -> str:
-    """Return the commits and the dates of results, or versions for results that have no commit."""
-    machines = [found["machine"] for name in names if (found := load(f"{name}.json"))]
-    said = [f"{each.get('commit') or each['qmd']}, {each['date']}" for each in machines]
-    return "; ".join(dict.fromkeys(said))
+    """Say at which commit and when results were measured, with their names if there are several states."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        machine = load(f"{name}.json")["machine"]
+        at = f"`{machine['commit']}`" if "commit" in machine else f"version {machine['qmd']}"
+        found.setdefault(f"{at} on {machine['date']}", []).append(name)
+    if len(found) == 1:
+        return next(iter(found))
+    return "; ".join(f"{at} ({', '.join(its)})" for at, its in found.items())
 
 
 def two_digits(value: float | None) -> str:

@@ -1,6 +1,6 @@
 """What one SQLite file holds: real files by the ten thousand, and up to a million documents with vectors.
 
-    python bench/scale.py --corpus FOLDER --english FOLDER... --cjk FOLDER [--json OUT] [--plot SVG]
+    python bench/scale.py --corpus FOLDER --english FOLDER... --cjk FOLDER [--json OUT]
 
 *Files*: Markdown of `--corpus`, at most `--files` of it, indexed by `qmd collection add` as a process, and
 updated again without a change; then searched, with one folder in a hundred in a collection of its own.
@@ -62,8 +62,6 @@ def main() -> None:
         heads = list(result["growth"][-1])
         print(table(heads, [[row.get(head, "") for head in heads] for row in result["growth"]]))
     write_json(options.json, result)
-    if options.plot and options.sizes:
-        plot(result["growth"], options.plot)
 
 
 # -- real files ----------------------------------------------------------------------------------------------
@@ -272,43 +270,6 @@ def latencies(name: str, work: Any, queries: Sequence[str]) -> dict[str, float]:
     return {f"{name}_p50": round(median(times), 2), f"{name}_p95": round(percentile(times, 0.95), 2)}
 
 
-def plot(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """Plot milliseconds over the number of documents, both in powers of ten."""
-    axes = new_axes("documents, one vector each", "milliseconds, p50, warm")
-    sizes = [row["documents"] for row in rows]
-    for key, label in (
-        ("selective_p50", "search, selective"),
-        ("questions_p50", "search, questions"),
-        ("selective_1%_p50", "search, collection of 1%"),
-        ("dense_p50", "vectors alone"),
-        ("dense_1%_p50", "vectors alone, collection of 1%"),
-        ("vsearch_p50", "vsearch"),
-        ("query_not_reranked_p50", "query, not reranked"),
-        ("query_p50", "query, 30 reranked"),
-    ):
-        axes.plot(sizes, [row[key] for row in rows], marker="o", label=label)
-    save_plot(axes, path)
-
-
-def new_axes(across: str, up: str) -> Any:
-    """Return the axes of a new plot in powers of ten."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    from matplotlib import pyplot
-
-    _, axes = pyplot.subplots(figsize=(9, 5))
-    axes.set(xscale="log", yscale="log", xlabel=across, ylabel=up)
-    axes.grid(True, which="major", alpha=0.3)
-    return axes
-
-
-def save_plot(axes: Any, path: Path) -> None:
-    axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1.0))
-    axes.figure.tight_layout()
-    axes.figure.savefig(path, metadata={"Date": None})
-
-
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Real files by the ten thousand, documents by the million.")
     parser.add_argument("--corpus", type=Path, help="a folder of Markdown")
@@ -321,7 +282,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--queries", type=int, default=105)
     parser.add_argument("--work", type=Path, default=Path("bench-work") / "scale")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--plot", type=Path)
     parser.add_argument("--one-size", type=int, help=argparse.SUPPRESS)
     return parser.parse_args()
 

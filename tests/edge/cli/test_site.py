@@ -34,8 +34,3 @@ def test_site_pages_link_only_to_pages_of_the_site(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).resolve().is_relative_to(DOCS), target
         assert (page.parent / target).is_file(), target
-
-
-def test_site_shows_the_measured_scale_figure() -> None:
-    measured = ROOT / "bench" / "results" / "scale.svg"
-    assert (DOCS / "images" / "scale.svg").read_bytes() == measured.read_bytes()
