@@ -175,7 +175,7 @@ def machine(parts: tuple[str, ...] = _ALL) -> dict[str, Any]:
         "date": datetime.now(UTC).date().isoformat(),
         "qmd": qmd.__version__,
         "code": code_state(parts),
-        "commit": _commit(),
+        "commit": commit(),
         "load": round(_LOAD, 1),
         "minutes": round((time.monotonic() - _BEGAN) / 60, 1),
         "corpora": corpora(),
@@ -187,7 +187,7 @@ def machine(parts: tuple[str, ...] = _ALL) -> dict[str, Any]:
     }
 
 
-def _commit() -> str:
+def commit() -> str:
     """Return the commit of this checkout, marked if something that results depend on is not in it."""
     root = SOURCE.parent
     changed = _git(root, "status", "--porcelain", "--", "src", "pyproject.toml", "bench/*.py")
@@ -197,16 +197,14 @@ def _commit() -> str:
 def corpora() -> dict[str, str]:
     """Return a digest of each collection that was read, and of each folder of data on the command line.
 
-    That of a checkout is its commit, that of another folder is of the names and sizes of its files.
+    That of a folder in a checkout is git's, that of another folder is of the names and sizes of its files.
     """
     found = dict(_READ)
     for before, word in itertools.pairwise(sys.argv):
         for part in [] if before in _NO_DATA else re.split("[=:]", word):
-            folder = Path(part)
-            if folder.is_dir() and folder.resolve().name not in found:
-                found[folder.resolve().name] = _git(folder, "rev-parse", "--short=12", "HEAD:./") or _sizes(
-                    folder
-                )
+            folder = Path(part).resolve()
+            if folder.is_dir() and folder.name not in found:
+                found[folder.name] = _git(folder, "rev-parse", "--short=12", "HEAD:./") or digest_of(folder)
     return found
 
 
@@ -216,7 +214,8 @@ def _git(folder: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
-def _sizes(folder: Path) -> str:
+def digest_of(folder: Path) -> str:
+    """Return a digest of the names and sizes of the files in a folder."""
     files = sorted((str(file.relative_to(folder)), file.stat().st_size) for file in _files(folder))
     return hashlib.sha256(repr(files).encode()).hexdigest()[:12]
 

@@ -241,7 +241,7 @@ def http(bench: Bench) -> Figures:
 def idle_memory(bench: Bench) -> Figures:
     """Measure the memory of a server that has answered a query with models."""
     program = bench.embedded
-    with load.serving_process(load.Side(program, ("server", "--transport", "http"), "/query")) as (
+    with load.serving(load.Side(program, ("server", "--transport", "http"), "/query")) as (
         port,
         process,
     ):

@@ -14,28 +14,25 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
-import shlex
 import shutil
-import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from common import median, percentile, say, table, write_json
-from processes import Program, alternating, ours, peer
+from processes import HOST, Program, alternating, compared, comparison, listening
 from serving import found_queries, processor_seconds
 from speed import SEED, generate_small_files
 
-HOST = "127.0.0.1"
 LIMIT = 10
 CONNECTIONS = 16
-#: Seconds in which a server must listen, and in which it must answer.
+#: Seconds in which a server must answer.
 _PATIENCE = 120.0
 
 #: Requests one query after another, and prints the figures as JSON.
@@ -77,17 +74,9 @@ class Side(Struct, frozen=True):
 def main() -> None:
     options = _options()
     folder, more = options.work / "corpus", options.work / "more"
-    sides = [
-        Side(
-            ours(options.work / "ours", tuple(shlex.split(options.ours))),
-            ("server", "--transport", "http"),
-            "/search",
-        )
-    ]
-    if options.peer:
-        theirs = peer(options.node, options.peer, options.work / "peer")
-        sides.append(Side(theirs, ("mcp", "--http"), "/query"))
-    for used in (folder, more, *(side.program.state for side in sides)):
+    forms = ((("server", "--transport", "http"), "/search"), (("mcp", "--http"), "/query"))
+    sides = [Side(program, *form) for program, form in zip(compared(options), forms, strict=False)]
+    for used in (folder, more):
         shutil.rmtree(used, ignore_errors=True)
     say(f"making {options.files:,} files and {options.more:,} more")
     generate_small_files(folder, options.files, options.vocabulary)
@@ -115,7 +104,7 @@ def load(sides: Sequence[Side], queries: Sequence[str], options: argparse.Namesp
     by_name = {side.program.name: side for side in sides}
     for program in alternating([side.program for side in sides], options.rounds):
         side = by_name[program.name]
-        with serving_process(side) as (port, process):
+        with serving(side) as (port, process):
             for query in queries:  # the first reading of a file is not measured
                 ask(port, side, query)
             before = processor_seconds(process)
@@ -156,7 +145,7 @@ def meanwhile(
     side: Side, queries: Sequence[str], more: Path, options: argparse.Namespace
 ) -> dict[str, dict[str, float]]:
     """Measure the milliseconds that a client waits for `/search`, while idle and while files are indexed."""
-    with serving(side) as port:
+    with serving(side) as (port, _):
         for query in queries:
             ask(port, side, query)
         idle = [1000 * ask(port, side, query) for _ in range(3) for query in queries]
@@ -205,6 +194,11 @@ def warm(
     return found | {"ratio": round(found["local"] / found["server"], 2)}
 
 
+def serving(side: Side) -> AbstractContextManager[tuple[int, subprocess.Popen[bytes]]]:
+    """Run the server of a program; yield its port and its process."""
+    return listening(side.program, *side.arguments)
+
+
 def ask(port: int, side: Side, query: str) -> float:
     """Search once; return the seconds."""
     began = time.perf_counter()
@@ -225,37 +219,6 @@ def post(port: int, path: str, body: bytes) -> None:
         connection.close()
 
 
-@contextmanager
-def serving(side: Side) -> Iterator[int]:
-    """Run the server of a program at a port."""
-    with serving_process(side) as (port, _):
-        yield port
-
-
-@contextmanager
-def serving_process(side: Side) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
-    """Run the server of a program; yield its port and its process."""
-    with socket.socket() as free:
-        free.bind((HOST, 0))
-        port: int = free.getsockname()[1]
-    process = side.program.start(*side.arguments, "--port", str(port))
-    try:
-        due = time.monotonic() + _PATIENCE
-        while not _listens(port):
-            if process.poll() is not None or time.monotonic() > due:
-                raise SystemExit(f"{side.program.name}: does not serve")
-            time.sleep(0.05)
-        yield port, process
-    finally:
-        process.terminate()
-        process.communicate()
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex((HOST, port)) == 0
-
-
 def _load_rows(found: dict[str, Any]) -> list[list[object]]:
     return [
         [name, *(each[key] for key in ("per_second", "p50", "p99", "errors"))] for name, each in found.items()
@@ -267,32 +230,19 @@ def _wait_rows(found: dict[str, Any]) -> list[list[object]]:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="The HTTP server under load, compared with tobi/qmd.")
-    parser.add_argument(
-        "--vocabulary", type=Path, nargs="+", required=True, help="collections whose words are used"
-    )
-    parser.add_argument("--files", type=int, default=38_000, help="number of generated files (38000)")
+    parser = comparison("The HTTP server under load, compared with tobi/qmd.", "load")
     parser.add_argument(
         "--more", type=int, default=10_000, help="number of files that are indexed meanwhile (10000)"
     )
     parser.add_argument(
         "--embedded", type=int, default=200, help="number of embedded files for `query` (200)"
     )
-    parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--seconds", type=int, default=60, help="duration of the load (60)")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--runs", type=int, default=15, help="number of `query` processes of each kind (15)")
-    parser.add_argument("--ours", default="", help="the command that runs qmd (this source tree)")
-    parser.add_argument("--node", type=Path, help="the Node that runs tobi/qmd")
-    parser.add_argument("--peer", type=Path, help="tobi/qmd's dist/cli/qmd.js")
-    parser.add_argument("--work", type=Path, default=Path("bench-work") / "load")
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    if bool(options.node) != bool(options.peer):
-        parser.error("--node and --peer go together")
     if shutil.which("wrk") is None:
         parser.error("wrk is not installed")
-    options.work = options.work.resolve()
     return options
 
 

@@ -28,13 +28,14 @@ from msgspec import json as msgspec_json
 
 from common import say, table, write_json  # isort: skip  (puts src/ on the path)
 import qmd
-from passages import SHOWN, prepared, read
+from passages import SHOWN, read
 from peer_sets import PEER_SETS, locomo
 from peers import opened
 from qmd.api import results
 from qmd.ranking import metrics
 from qmd.text import budget
 from qmd.text.query import parse
+from quality import indexed_copy
 
 TOKENS = (500, 1_000, 2_000, 4_000)
 #: The most results of a search that are counted.
@@ -226,7 +227,7 @@ def passages_set(folder: Path, work: Path) -> Set:
     questions = [
         Question(each.text, tuple((each.file, start, end) for start, end in each.spans)) for each in asked
     ]
-    return Set("passages", prepared(folder, work / "passages_md", vectors=True), texts, questions)
+    return Set("passages", indexed_copy(folder / "files", work / folder.name, vectors=True), texts, questions)
 
 
 SETS = {"locomo": locomo_set, "vault": vault_set, "passages": passages_set}

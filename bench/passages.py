@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from msgspec import Struct, to_builtins
 
 from common import percentile, say, table, write_json  # isort: skip  (puts src/ on the path)
 import qmd
+from quality import indexed_copy
 
 MODES = ("search", "vsearch", "query")
 #: Characters of the answer that a snippet must contain to show it.
@@ -52,9 +52,9 @@ def main() -> None:
     options = _options()
     texts, questions = read(options.folder)
     questions = questions[:: options.every]
-    index = prepared(options.folder, options.work, vectors=options.modes != ["search"])
-    results = [measure(index, mode, texts, questions) for mode in options.modes]
-    index.close()
+    files, work = options.folder / "files", options.work / options.folder.name
+    with indexed_copy(files, work, vectors=options.modes != ["search"]) as index:
+        results = [measure(index, mode, texts, questions) for mode in options.modes]
     rows = [[r.mode, r.questions, r.file, r.shown, r.line, r.shown_in_three, r.p50, r.p95] for r in results]
     header = ["mode", "questions", "file", "shown", "line", "shown by 3 passages", "p50 ms", "p95 ms"]
     say(table(header, rows))
@@ -74,20 +74,6 @@ def read(folder: Path) -> tuple[dict[str, str], list[Question]]:
         )
         for row in rows
     ]
-
-
-def prepared(folder: Path, work: Path, *, vectors: bool) -> qmd.Index:
-    """Return the index of the files, created or updated."""
-    if not work.exists():
-        work.mkdir(parents=True)
-        shutil.copytree(folder / "files", work / "files")
-    index = qmd.open_index(work / "index.sqlite", progress=say)
-    if not index.config.collections:
-        index.add_collection(str(work / "files"), "eval")
-    index.update()
-    if vectors:
-        index.embed()
-    return index
 
 
 def measure(index: qmd.Index, mode: str, texts: dict[str, str], questions: Sequence[Question]) -> Result:
@@ -147,7 +133,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--modes", default="search,vsearch,query", type=lambda value: value.split(","))
-    parser.add_argument("--work", type=Path, default=Path("bench-work/passages"), help="folder of the index")
+    parser.add_argument("--work", type=Path, default=Path("bench-work"), help="folder of the index")
     parser.add_argument("--every", type=int, default=1, help="use each Nth question (1)")
     parser.add_argument("--json", type=Path, help="write the result to this file")
     return parser.parse_args()

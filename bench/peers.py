@@ -28,7 +28,7 @@ from common import say, table, write_json  # isort: skip  (puts src/ on the path
 import qmd
 from peer_sets import PEER_SETS, Corpus, PeerSet, Question
 from qmd.ranking import metrics
-from quality import indexed
+from quality import ask, indexed
 
 MODES = ("search", "vsearch", "query", "query-no-rerank")
 #: All measures are of the first ten hits.
@@ -119,14 +119,7 @@ def opened(corpus: Corpus, work: Path, modes: Sequence[str]) -> qmd.Index:
 
 def _ask(index: qmd.Index, mode: str, question: Question) -> Answered:
     try:
-        match mode:
-            case "search":
-                response = index.search(question.text, limit=LIMIT)
-            case "vsearch":
-                response = index.vsearch(question.text, limit=LIMIT, min_score=0.0, timeout=None)
-            case _:
-                rerank = mode == "query"
-                response = index.query(question.text, limit=LIMIT, rerank=rerank, timeout=None)
+        response = ask(index, mode, question.text, LIMIT, rerank=mode == "query")
     except qmd.QmdError as error:
         say(f"{mode} {question.text!r} failed: {error}")
         return Answered(mode, question, [], str(error))

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import shlex
+import shutil
+import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -25,6 +31,9 @@ wall = time.perf_counter() - began
 code = os.waitstatus_to_exitcode(status)
 print(json.dumps([wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss, code]))
 """
+HOST = "127.0.0.1"
+#: Seconds in which a server must listen.
+_PATIENCE = 120.0
 _KIB = 1 if sys.platform == "darwin" else 1024
 
 
@@ -92,6 +101,60 @@ class Program(Struct, frozen=True):
     def index_size(self) -> int:
         """Return the bytes of the index on disk."""
         return sum(path.stat().st_size for path in (self.state / "cache" / "qmd").glob("*.sqlite*"))
+
+
+@contextmanager
+def listening(program: Program, *arguments: str) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    """Run a command of the program that serves; yield its port and its process once it listens."""
+    with socket.socket() as free:
+        free.bind((HOST, 0))
+        port: int = free.getsockname()[1]
+    process = program.start(*arguments, "--port", str(port))
+    try:
+        due = time.monotonic() + _PATIENCE
+        while not _listens(port):
+            if process.poll() is not None or time.monotonic() > due:
+                raise SystemExit(f"{program.name}: does not serve")
+            time.sleep(0.05)
+        yield port, process
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((HOST, port)) == 0
+
+
+def comparison(description: str, work: str) -> argparse.ArgumentParser:
+    """Return the options of benchmarks of servers: the corpus, the programs, and where results go."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument(
+        "--vocabulary", type=Path, nargs="+", required=True, help="collections whose words are used"
+    )
+    parser.add_argument("--files", type=int, default=38_000, help="number of generated files (38000)")
+    parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--ours", default="", help="the command that runs qmd (this source tree)")
+    parser.add_argument("--node", type=Path, help="the Node that runs tobi/qmd")
+    parser.add_argument("--peer", type=Path, help="tobi/qmd's dist/cli/qmd.js")
+    parser.add_argument(
+        "--work", type=lambda path: Path(path).resolve(), default=Path("bench-work", work).resolve()
+    )
+    parser.add_argument("--json", type=Path)
+    return parser
+
+
+def compared(options: argparse.Namespace) -> list[Program]:
+    """Return the programs of `comparison`, each without an index: ours, and tobi/qmd if it is given."""
+    if bool(options.node) != bool(options.peer):
+        raise SystemExit("--node and --peer go together")
+    programs = [ours(options.work / "ours", tuple(shlex.split(options.ours)))]
+    if options.peer:
+        programs.append(peer(options.node, options.peer, options.work / "peer"))
+    for program in programs:
+        shutil.rmtree(program.state, ignore_errors=True)
+    return programs
 
 
 def ours(state: Path, command: tuple[str, ...] = ()) -> Program:

@@ -20,13 +20,14 @@ import time
 from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct, field, to_builtins
 
 import qmd
 from common import (
     EvalCollection,
+    digest_of,
     file_names,
     percentile,
     read_collection,
@@ -35,7 +36,6 @@ from common import (
     write_files,
     write_json,
 )
-from qmd.types import Ranking
 
 MODES = ("search", "vsearch", "query")
 LIMIT = 100
@@ -94,7 +94,7 @@ def prepared(collection: EvalCollection, work: Path, *, vectors: bool) -> qmd.In
     return index
 
 
-def indexed(work: Path, digest: str, write: Callable[[Path], None], *, vectors: bool) -> qmd.Index:
+def indexed(work: Path, digest: str, write: Callable[[Path], object], *, vectors: bool) -> qmd.Index:
     """Return the index of the files that `write` writes into a folder, created or updated.
 
     It is created again if the digest of the files has changed.
@@ -125,6 +125,11 @@ def indexed(work: Path, digest: str, write: Callable[[Path], None], *, vectors: 
     return index
 
 
+def indexed_copy(folder: Path, work: Path, *, vectors: bool) -> qmd.Index:
+    """Return the index of a copy of a folder, created or updated."""
+    return indexed(work, digest_of(folder), lambda files: shutil.copytree(folder, files), vectors=vectors)
+
+
 def measure(
     index: qmd.Index,
     collection: EvalCollection,
@@ -141,11 +146,16 @@ def measure(
     run: list[Any] = []
     times: list[float] = []
     result = Result(collection.name, mode, len(collection.documents), 0, {}, 0.0, 0.0)
+    asked_with = {
+        "ranking": options.ranking,
+        "rerank": options.rerank,
+        "candidate_limit": options.candidates,
+    }
     asked = dict(islice(collection.queries.items(), 0, None, options.every if mode == "query" else 1))
     for number, (query, text) in enumerate(asked.items()):
         started = time.perf_counter()
         try:
-            response = _ask(index, mode, text, options)
+            response = ask(index, mode, text, LIMIT, **asked_with)
         except qmd.QmdError as error:
             result.errors[query] = str(error)
             continue
@@ -177,21 +187,15 @@ def measure(
     return result
 
 
-def _ask(index: qmd.Index, mode: str, text: str, options: argparse.Namespace) -> qmd.SearchResponse:
+def ask(index: qmd.Index, mode: str, text: str, limit: int, **options: Any) -> qmd.SearchResponse:
+    """Search in a mode without limits on time and scores; `options` are those of `query`."""
     match mode:
         case "search":
-            return index.search(text, limit=LIMIT)
+            return index.search(text, limit=limit)
         case "vsearch":
-            return index.vsearch(text, limit=LIMIT, min_score=0.0, timeout=None)
+            return index.vsearch(text, limit=limit, min_score=0.0, timeout=None)
         case _:
-            return index.query(
-                text,
-                limit=LIMIT,
-                ranking=cast(Ranking | None, options.ranking),
-                rerank=options.rerank,
-                candidate_limit=options.candidates,
-                timeout=None,
-            )
+            return index.query(text, limit=limit, timeout=None, **options)
 
 
 def forget_answers(index: qmd.Index) -> None:

@@ -4,18 +4,19 @@
 
 `--check` writes nothing. It fails if a page or a plot is not that of the results, or if results about
 quality are of different states of the code, and lists results that are older than the code that they measure.
-`--release` also fails if there are such results.
+`--release` also fails if there are such results, or if there is none of a row of `all.py`.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import report_docs
 import report_readme
+from all import ROWS
 from common import table
 from report_docs import (
     faults,
@@ -32,10 +33,10 @@ from report_docs import (
 from report_limits import as_table
 from report_plots import PLOTS
 from report_quality import PEERS, peers, quality
-from report_state import dates, outdated, state, states, two_digits
-from report_state import load as _load
+from report_state import dates, load, outdated, state, states, two_digits
 
 _HERE = Path(__file__).resolve().parent
+Result = dict[str, Any]
 _DOCS = _HERE.parent / "docs"
 
 
@@ -59,30 +60,22 @@ def _check(*, release: bool) -> int:
     if stale:
         print(f"Not current: {', '.join(stale)}. Run python bench/report.py.")
     print(state())
+    expected = [name for row, each in ROWS.items() for name in (row, *each.also)]
+    missing = [name for name in expected if not load(f"{name}.json")]
     older = outdated()
     if older:
         print(f"Older than the code that they measure: {', '.join(older)}.")
-    return int(bool(stale) or len(states()) > 1 or (release and bool(older)))
+    if missing:
+        print(f"Not measured: {', '.join(missing)}.")
+    if missing or older:
+        print("Run python bench/all.py, whose --list says what it needs.")
+    return int(bool(stale) or len(states()) > 1 or (release and bool(older or missing)))
 
 
 def current() -> Iterator[tuple[Path, str]]:
     """Yield each page, and its text with the tables of the current results."""
-    sections = (
-        quality,
-        speed,
-        in_process,
-        serving,
-        load,
-        scale,
-        growth,
-        embedding,
-        similar,
-        install_size,
-        limits,
-        dates,
-    )
     parts = {
-        _HERE / "README.md": {"results": "\n\n".join(text for section in sections if (text := section()))},
+        _HERE / "README.md": {"results": "\n\n".join(_sections())},
         _HERE.parent / "README.md": {
             "figures": report_readme.figures(),
         },
@@ -107,6 +100,15 @@ def current() -> Iterator[tuple[Path, str]]:
         yield page, text
 
 
+def _sections() -> Iterator[str]:
+    """Yield the sections of this folder's README, of the results that there are."""
+    yield quality()
+    for name, section in SECTIONS.items():
+        if result := load(f"{name}.json"):
+            yield section(result)
+    yield dates()
+
+
 def _put(page: str, name: str, text: str) -> str:
     """Replace the text between the marks of this name. Raises `ValueError` if a mark is missing."""
     begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
@@ -114,10 +116,7 @@ def _put(page: str, name: str, text: str) -> str:
     return f"{page[:start]}\n{text}\n\n{page[stop:]}"
 
 
-def speed() -> str:
-    result = _load("speed.json")
-    if not result:
-        return ""
+def speed(result: Result) -> str:
     rows = []
     for each in result["processes"]:
         mine, theirs = each.get("qmd-python"), each.get("tobi/qmd")
@@ -141,18 +140,12 @@ def speed() -> str:
     return "### Compared with tobi/qmd 2.8.3, as processes\n\n" + table(heads, rows)
 
 
-def in_process() -> str:
-    result = _load("in-process.json")
-    if not result:
-        return ""
+def in_process(result: Result) -> str:
     rows = [[row["search"], f"{row['p50']:.1f}", f"{row['p95']:.1f}"] for row in result["in_process"]]
     return "### Warm, in process, 7,425 documents (milliseconds)\n\n" + table(["", "p50", "p95"], rows)
 
 
-def serving() -> str:
-    result = _load("mcp.json")
-    if not result:
-        return ""
+def serving(result: Result) -> str:
     title = f"### Over MCP, {result['documents']:,} documents\n\n"
     ways = [
         [name, *(f"{row[key]:.2f}" for key in ("p50", "p95", "over"))]
@@ -173,10 +166,7 @@ def serving() -> str:
     return title + table(heads, ways) + "\n\n" + table(load_heads, rows)
 
 
-def load() -> str:
-    result = _load("http.json")
-    if not result:
-        return ""
+def http(result: Result) -> str:
     connections, seconds = result["connections"], result["seconds"]
     title = (
         f"### Over HTTP, {result['documents']:,} documents, {connections} connections, {seconds} seconds\n\n"
@@ -196,10 +186,7 @@ def load() -> str:
     return f"{title}{table(heads, rows)}\n\n{said}"
 
 
-def scale() -> str:
-    result = _load("scale.json")
-    if not result:
-        return ""
+def scale(result: Result) -> str:
     files, growth = result["files"], result["growth"]
     facts = [
         ["files, documents", f"{files['files']:,}, {files['documents']:,}"],
@@ -240,10 +227,7 @@ def scale() -> str:
     )
 
 
-def growth() -> str:
-    result = _load("growth.json")
-    if not result:
-        return ""
+def growth(result: Result) -> str:
     sizes = result["sizes"]
     rows = [
         [name, *(row[measure] for row in sizes), result["exponents"][measure]]
@@ -258,10 +242,7 @@ def growth() -> str:
     )
 
 
-def similar() -> str:
-    result = _load("similar.json")
-    if not result:
-        return ""
+def similar(result: Result) -> str:
     vaults = result["vaults"]
     ways = [way for way in next(iter(vaults.values())) if way not in ("documents", "notes")]
     rows = [[way, *(vault[way]["ten"] for vault in vaults.values())] for way in ways]
@@ -282,29 +263,35 @@ def _figure(row: dict[str, Any], key: str) -> object:
     return f"{row[f'{key}_p50']}" + (f" / {p95}" if p95 is not None else "")
 
 
-def embedding() -> str:
-    result = _load("embedding.json")
-    if not result:
-        return ""
+def embedding(result: Result) -> str:
     share = f"{result['ours / raw']:.2f}"
     return f"### Embedding\n\nThroughput over that of onnxruntime alone on the same batches: {share}."
 
 
-def limits() -> str:
-    rows = _load("limits.json").get("rows")
-    if not rows:
-        return ""
-    return f"### Beside tobi/qmd and the least that the work costs\n\n{as_table(rows)}"
+def limits(result: Result) -> str:
+    return f"### Beside tobi/qmd and the least that the work costs\n\n{as_table(result['rows'])}"
 
 
-def install_size() -> str:
-    result = _load("install-size.json")
-    if not result:
-        return ""
+def install_size(result: Result) -> str:
     largest = [f"{name} {size:.0f}" for name, size in [*result["packages_mb"].items()][:4]]
     total = f"Without the default model: {result['total_mb']:.0f} MB, of which {', '.join(largest)}"
     model = f"The model takes {result['model_mb']:.0f} MB, and {result['cache_mb']:.0f} MB in the cache"
     return f"### Installation\n\n{total}. {model} after the first query. Bytecode counts."
+
+
+#: The sections of bench/README.md, by the results that they show.
+SECTIONS: dict[str, Callable[[Result], str]] = {
+    "speed": speed,
+    "in-process": in_process,
+    "mcp": serving,
+    "http": http,
+    "scale": scale,
+    "growth": growth,
+    "embedding": embedding,
+    "similar": similar,
+    "install-size": install_size,
+    "limits": limits,
+}
 
 
 if __name__ == "__main__":

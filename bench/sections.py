@@ -5,9 +5,8 @@
 
 Each FOLDER has `docs/` (long documents with numbered sections) and `questions.jsonl`: questions with their
 `kind` (number, heading, natural), `file` and `spans`, the [start, end) of the sections that answer. A passage
-is right if more than half of it is in such a section, or if its line is. Results in OUT of the same code
-are kept, so a run that was stopped goes on. With `--peer`, tobi/qmd's `search` is asked the same; it shows
-one snippet of a document, and its `vsearch` needs a model that it downloads.
+is right if more than half of it is in such a section, or if its line is. With `--peer`, tobi/qmd's `search`
+is asked the same; it shows one snippet of a document, and its `vsearch` needs a model that it downloads.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ import subprocess
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct, convert, to_builtins
 
-from common import code_state, measured_parts, percentile, say, table, write_json  # isort: skip  (src/ on the path)
+from common import percentile, table, write_json  # isort: skip  (puts src/ on the path)
 import qmd
 from processes import Program, peer
+from quality import indexed_copy
 
 MODES = ("search", "query")
 PEER = "tobi/qmd search"
@@ -59,42 +58,22 @@ class Result(Struct, frozen=True):
 
 def main() -> None:
     options = _options()
-    results = _earlier(options.json)
+    results: list[Result] = []
     for folder in options.folders:
-        wanted = [mode for mode in options.modes if (folder.name, mode) not in _measured(results)]
-        texts = {path.name: path.read_text(encoding="utf-8") for path in sorted((folder / "docs").iterdir())}
+        docs = folder / "docs"
+        texts = {path.name: path.read_text(encoding="utf-8") for path in sorted(docs.iterdir())}
         lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
         questions = [convert(json.loads(line), Question) for line in lines][:: options.every]
-        if wanted:
-            with prepared(folder, options.work / folder.name, vectors=wanted != ["search"]) as index:
-                for mode in wanted:
-                    results += measure(index, folder.name, mode, texts, questions)
-                    _write(options.json, results)
-        if options.peer and (folder.name, PEER) not in _measured(results):
+        with indexed_copy(docs, options.work / folder.name, vectors=options.modes != ["search"]) as index:
+            for mode in options.modes:
+                results += measure(index, folder.name, mode, texts, questions)
+        if options.peer:
             program = peer(options.node, options.peer, options.work / f"{folder.name}-peer")
+            shutil.rmtree(program.state, ignore_errors=True)
             results += measure_peer(program, folder, texts, questions)
-            _write(options.json, results)
     header = [*Result.__struct_fields__]
     print(table(header, [[getattr(result, name) for name in header] for result in results]))
-
-
-def _write(path: Path | None, results: Sequence[Result]) -> None:
-    if path:
-        write_json(path, {"sections": [to_builtins(result) for result in results]})
-
-
-def prepared(folder: Path, work: Path, *, vectors: bool) -> qmd.Index:
-    """Return the index of the documents, created or updated."""
-    if not work.exists():
-        work.mkdir(parents=True)
-        shutil.copytree(folder / "docs", work / "docs")
-    index = qmd.open_index(work / "index.sqlite", progress=say)
-    if not index.config.collections:
-        index.add_collection(str(work / "docs"), folder.name)
-    index.update()
-    if vectors:
-        index.embed()
-    return index
+    write_json(options.json, {"sections": [to_builtins(result) for result in results]})
 
 
 def measure(
@@ -185,20 +164,6 @@ def _mean(values: Iterable[bool]) -> float:
     return round(sum(values) / len(values), 3)
 
 
-def _measured(results: Iterable[Result]) -> set[tuple[str, str]]:
-    return {(result.collection, result.mode) for result in results}
-
-
-def _earlier(path: Path | None) -> list[Result]:
-    """Return the results that a run of the same code has written."""
-    if path is None or not path.exists():
-        return []
-    data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if data["machine"]["code"] != code_state(measured_parts(path.stem) or ("",)):
-        return []
-    return [convert(row, Result) for row in data["sections"]]
-
-
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
@@ -209,7 +174,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--every", type=int, default=1, help="use each Nth question (1)")
     parser.add_argument("--node", type=Path, help="the Node that runs tobi/qmd")
     parser.add_argument("--peer", type=Path, help="tobi/qmd's dist/cli/qmd.js")
-    parser.add_argument("--json", type=Path, help="write the results to this file, and keep those in it")
+    parser.add_argument("--json", type=Path, help="write the results to this file")
     return parser.parse_args()
 
 

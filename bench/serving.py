@@ -16,9 +16,7 @@ import itertools
 import json
 import os
 import random
-import shlex
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -30,10 +28,9 @@ from typing import Any
 from msgspec import Struct, field
 
 from common import median, percentile, say, table, write_json
-from processes import Program, alternating, ours, peer
+from processes import HOST, Program, alternating, compared, comparison, listening
 from speed import SEED, generate_small_files, neighbours
 
-HOST = "127.0.0.1"
 LIMIT = 10
 CLIENTS = 4
 MEASURES = ("p50", "p95", "calls_per_second", "cpu_ms_per_call")
@@ -44,7 +41,7 @@ _META = {
     "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-#: Seconds in which a server must listen.
+#: Seconds in which a server must answer.
 _PATIENCE = 60.0
 
 Ask = Callable[[str], float]
@@ -125,11 +122,8 @@ class Load(Struct):
 def main() -> None:
     options = _options()
     folder = options.work / "corpus"
-    sides = [(ours(options.work / "ours", tuple(shlex.split(options.ours))), OURS)]
-    if options.peer:
-        sides.append((peer(options.node, options.peer, options.work / "peer"), PEER))
-    for used in (folder, *(program.state for program, _ in sides)):
-        shutil.rmtree(used, ignore_errors=True)
+    sides = [*zip(compared(options), (OURS, PEER), strict=False)]
+    shutil.rmtree(folder, ignore_errors=True)
     say(f"making {options.files:,} files")
     generate_small_files(folder, options.files, options.vocabulary)
     files = sorted(folder.rglob("*.md"))
@@ -232,15 +226,7 @@ def rate(site: Site, queries: Sequence[str]) -> float:
 @contextmanager
 def serving(program: Program, caller: Caller) -> Iterator[Site]:
     """Run the HTTP server of a program."""
-    with socket.socket() as free:
-        free.bind((HOST, 0))
-        port: int = free.getsockname()[1]
-    with _started(program, "mcp", "--http", "--host", HOST, "--port", str(port)) as process:
-        due = time.monotonic() + _PATIENCE
-        while not _listens(port):
-            if process.poll() is not None or time.monotonic() > due:
-                raise SystemExit(f"{program.name}: does not serve")
-            time.sleep(0.05)
+    with listening(program, "mcp", "--http", "--host", HOST) as (port, process):
         yield Site(process, port, caller)
 
 
@@ -288,11 +274,6 @@ def _started(program: Program, *arguments: str) -> Iterator[subprocess.Popen[byt
         process.communicate()
 
 
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex((HOST, port)) == 0
-
-
 def _check(answer: bytes) -> None:
     message = json.loads(answer)
     if "result" not in message or message["result"].get("isError"):
@@ -323,23 +304,9 @@ def _load_rows(found: dict[str, Any]) -> list[list[object]]:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Costs of calls over MCP, compared with tobi/qmd.")
-    parser.add_argument(
-        "--vocabulary", type=Path, nargs="+", required=True, help="collections whose words are used"
-    )
-    parser.add_argument("--files", type=int, default=38_000, help="number of generated files (38000)")
-    parser.add_argument("--queries", type=int, default=200)
+    parser = comparison("Costs of calls over MCP, compared with tobi/qmd.", "serving")
     parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--ours", default="", help="the command that runs qmd (this source tree)")
-    parser.add_argument("--node", type=Path, help="the Node that runs tobi/qmd")
-    parser.add_argument("--peer", type=Path, help="tobi/qmd's dist/cli/qmd.js")
-    parser.add_argument("--work", type=Path, default=Path("bench-work") / "serving")
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    if bool(options.node) != bool(options.peer):
-        parser.error("--node and --peer go together")
-    options.work = options.work.resolve()
-    return options
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

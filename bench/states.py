@@ -27,6 +27,7 @@ from qmd.engine.retrieval import factors
 from qmd.ranking.metrics import ndcg
 from qmd.text import front_matter
 from qmd.text.outline import sections
+from quality import ask
 
 MODES = ("search", "vsearch", "query")
 LIMIT = 10
@@ -179,13 +180,7 @@ def _plain(text: str) -> str:
 
 
 def _ask(index: qmd.Index, mode: str, question: Question) -> tuple[Found, list[str]]:
-    match mode:
-        case "search":
-            response = index.search(question.text, limit=LIMIT)
-        case "vsearch":
-            response = index.vsearch(question.text, limit=LIMIT, min_score=0.0, timeout=None)
-        case _:
-            response = index.query(question.text, limit=LIMIT, timeout=None)
+    response = ask(index, mode, question.text, LIMIT)
     ranked = [hit.path for hit in response.hits]
     pair = [f"{version}/{question.page}" for version in ("new", "old")]
     new, old = (ranked.index(path) + 1 if path in ranked else None for path in pair)

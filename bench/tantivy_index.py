@@ -1,4 +1,4 @@
-"""The limit of lexical search: tantivy on the same documents, terms and queries (`pip install tantivy`).
+"""The limit of lexical search: tantivy on the same documents, terms and queries.
 
 It is measured only: its terms are those of `qmd.text.tokens`, with the weights of the fields, but it makes no
 snippets, and knows no names, required words or filters.
