@@ -6,10 +6,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 #: Starts Python, and ends.
 BARE = "pass"
@@ -85,41 +84,3 @@ def memory(pid: int) -> float:
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024 / 1e6
     raise SystemExit("no Pss")
-
-
-def tantivy_times(folder: Path, documents: Iterable[Any], queries: Sequence[str]) -> list[float]:
-    """Return the milliseconds of each query in tantivy, with our terms; none if it is not installed.
-
-    A text is indexed without positions, and the words of a query are joined by OR.
-    """
-    try:
-        import tantivy
-    except ImportError:
-        return []
-    from qmd.text.tokens import index_form, terms
-
-    schema = tantivy.SchemaBuilder()
-    schema.add_text_field("text", tokenizer_name="whitespace", index_option="freq")
-    built = schema.build()
-    if folder.exists():
-        index = tantivy.Index.open(str(folder))
-    else:
-        folder.mkdir()
-        index = tantivy.Index(built, str(folder))
-        writer = index.writer(200_000_000, 1)
-        for change in documents:
-            writer.add_document(tantivy.Document(text=index_form(change.source.text)))
-        writer.commit()
-        writer.wait_merging_threads()
-    index.reload()
-    searcher = index.searcher()
-    times = []
-    for query in queries:
-        began = time.perf_counter()
-        parts = [
-            (tantivy.Occur.Should, tantivy.Query.term_query(built, "text", term, "freq"))
-            for term in terms(query)
-        ]
-        searcher.search(tantivy.Query.boolean_query(parts), 10)
-        times.append(1000 * (time.perf_counter() - began))
-    return times[5:]

@@ -283,7 +283,7 @@ def words(kind: str, bench: Bench) -> Figures:
     """Measure keyword searches in 100,000 generated documents."""
     import qmd
     import synthetic
-    from limit_programs import tantivy_times
+    from tantivy_index import TantivyIndex
 
     english, cjk = bench.vocabularies
     location = bench.work / "synthetic.sqlite"
@@ -297,10 +297,9 @@ def words(kind: str, bench: Bench) -> Figures:
     with qmd.open_index(location) as index:
         row = synthetic.latencies(index, kind, queries, 10)
     found = {"qmd": Figure(row["p50"], row["cpu_p50"], row["p95"])}
-    documents = synthetic.generated(english, cjk, 100_000)
-    if times := tantivy_times(bench.work / "tantivy", documents, queries):
-        found["tantivy"] = Figure(median(times), None, percentile(times, 0.95))
-    return found
+    documents = partial(synthetic.generated, english, cjk, 100_000)
+    limit = TantivyIndex(bench.work / "tantivy", documents).latencies(kind, queries, 10)
+    return found | {"tantivy": Figure(limit["p50"], limit["cpu_p50"], limit["p95"])}
 
 
 def scan(count: int, bench: Bench) -> Figures:

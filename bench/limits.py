@@ -5,7 +5,7 @@
 `EVAL` is a folder of collections in BEIR layout, `WORK` has the indexes of `quality.py --work`, which are
 made if they are missing. Each row is a function of the table `ROWS`. What several rows need, such as an index
 of 38,000 files, is made once. If a row fails, the others are measured, and the exit status is 1. Rows and
-figures that need `--peer`, wrk, Chromium or tantivy are missing without them. Beside `OUT`, `speed.json` gets
+figures that need `--peer`, wrk or Chromium are missing without them. Beside `OUT`, `speed.json` gets
 the work of processes, with both corpora and the peer, and `in-process.json` the warm searches in 7,425
 documents. Run it on a machine without other work.
 """
@@ -62,8 +62,8 @@ ROWS: Mapping[str, Row] = {
     "words-questions": Row(
         "words in 100,000 documents, questions", "ms", "p95 4", partial(rows.words, "questions")
     ),
+    # `scale.py` has the same for a million.
     "vectors-100k": Row("vectors, 100,000", "ms", "1.4 of reading", partial(rows.scan, 100_000)),
-    "vectors-1m": Row("vectors, 1,000,000", "ms", "1.4 of reading", partial(rows.scan, 1_000_000)),
     "first-query": Row("first `query` in a cold process", "ms", "450", rows.first_query),
     **{
         f"reranked-{name}": Row(
