@@ -62,6 +62,7 @@ def _check(*, release: bool) -> int:
     print(state())
     expected = [name for row, each in ROWS.items() for name in (row, *each.also)]
     missing = [name for name in expected if not load(f"{name}.json")]
+    missing += [f"{row['row']} of limits" for row in load("limits.json").get("rows", ()) if "error" in row]
     older = outdated()
     if older:
         print(f"Older than the code that they measure: {', '.join(older)}.")
