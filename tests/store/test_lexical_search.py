@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import random
+from itertools import product
+
 import pytest
 
 from qmd.store.base import Store
+from qmd.store.sqlite.terms import COMMON_FROM
 from qmd.store.values import Scope
 from qmd.text.query import parse
 from tests.store.material import (
@@ -74,3 +78,20 @@ def test_existing_counts_the_documents_of_the_population_with_terms(store: Store
     assert everything_found.keys() == {"deploy", "backup", "数据"}
     assert store.lexical.existing(terms, Scope(("b",), population=("b",))) == {"deploy": 1}
     assert store.lexical.existing([], everything()) == {}
+
+
+def test_words_that_are_left_out_do_not_change_scores_in_large_indexes(oracle: Store) -> None:
+    # In an index this large, common words do not find candidates, but count for the scores.
+    chance = random.Random(7)
+    rare = [f"rare{number}" for number in range(6)]
+    words = [*("ant bee cat dog elk fox gnu hen".split() * 8), *rare]
+    fill(oracle, {f"{at}.md": " ".join(chance.choices(words, k=9)) for at in range(COMMON_FROM)})
+    for word, common in product(rare, ("ant", "bee", "cat")):
+        plain, without = (
+            oracle.lexical.search(parse(f'"{word} {common}" elk {left_out}'), everything(), 20).matches
+            for left_out in ("", "-dog")
+        )
+        scores = {match.document: match.score for match in plain}
+        again = {match.document: match.score for match in without if match.document in scores}
+        assert again
+        assert again.items() <= scores.items()

@@ -229,8 +229,9 @@ def _placed(
 ) -> LexicalMatches:
     """Return matches of which the first know what their best place lacks, as far as they have layouts."""
     total = sum(found.idf[term.tokens] for term in query.required)
-    first = [match for match in found.matches[:count] if match.document in places]
-    layouts = of_documents(db, [match.document for match in first]) if total else {}
+    # A single term has no place without the others.
+    several = [each.document for each in found.matches[:count] if len(places.get(each.document, ())) > 1]
+    layouts = of_documents(db, several) if total and several else {}
     scattered = {
         document: bm25.scattered(places[document], layout.first_terms()) / total
         for document, layout in layouts.items()
@@ -318,15 +319,13 @@ class _Search(Struct):
         """Return documents with every required term. If there are many, the best by the rarer terms."""
         rare = sorted(required, key=lambda entry: entry.documents)
         lead = [entry for entry in rare if entry.documents <= 4 * rare[0].documents][:4]
-        if len(lead) == len(rare) or self.documents.ids is not None:
-            return self._candidates(rare, pool, joined=_all)
         # Most often they are few, and need no ranking.
         has_all = self._candidates(rare, pool + 1, joined=_all, is_ranked=False)
-        if len(has_all) <= pool:
+        if len(has_all) <= pool or self.documents.ids is not None:
             return has_all
         # Rank documents that have all terms by the rare ones. Scoring the common ones would read their whole
         # posting lists.
-        return self._candidates(lead, pool, joined=_all, among=_all(rare))
+        return self._candidates(lead, pool, joined=_all, among=_all(rare) if lead != rare else None)
 
     def _candidates(
         self,
@@ -364,10 +363,11 @@ class _Search(Struct):
         if not candidates:
             return []
         entries = [*selective, *common]
-        match = _any(entries)
+        match = without(_any(entries), self.query.negative)
         if common:
-            # Only rows with a selective term are candidates.
-            match = f"({match}) AND ({_any(selective)})"
+            # Only rows with a selective term are candidates. What is left out stands inside: with NOT above
+            # an AND of quotations, FTS5 loses places of terms.
+            match = f"({_any(entries)}) AND ({without(_any(selective), self.query.negative)})"
         numbers = count()
         self.scorer.terms = [
             (entry.idf, [(next(numbers), covered_places(form)) for form in entry.term.forms])
@@ -377,7 +377,7 @@ class _Search(Struct):
             "SELECT rowid, qmd_bm25(documents_fts) FROM documents_fts WHERE documents_fts MATCH ? "
             f"AND rowid BETWEEN ? AND ? AND +rowid IN {LISTED}",
             (
-                without(match, self.query.negative),
+                match,
                 min(candidates),
                 max(candidates),
                 listed(candidates),
