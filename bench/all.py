@@ -14,6 +14,7 @@ has 58,000 Markdown files or more. Run it on a machine without other work.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 import shutil
@@ -167,10 +168,15 @@ def main() -> None:
         else:
             waiting.append(name)
     running: dict[Future[int], str] = {}
+    until = time.monotonic() + 60 * options.minutes
     with ThreadPoolExecutor(options.jobs) as pool:
         while waiting or running:
             while name := startable(waiting, [*running.values()], options.jobs):
                 waiting.remove(name)
+                if time.monotonic() + 60 * ROWS[name].minutes > until:
+                    say(f"{name}: left out, takes {ROWS[name].minutes:g} minutes")
+                    failed.append(name)
+                    continue
                 running[pool.submit(_measure, name, options)] = name
             for done in wait(running, return_when=FIRST_COMPLETED).done:
                 name = running.pop(done)
@@ -283,6 +289,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--peer", type=Path, help="folder where npm installed tobi/qmd")
     parser.add_argument("--only", type=lambda text: text.split(","), default=[*ROWS], help=", ".join(ROWS))
     parser.add_argument("--jobs", type=int, default=2, help="rows at a time, if they measure no time (2)")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="start only rows that end within so many minutes"
+    )
     parser.add_argument("--again", action="store_true", help="measure what is current too")
     parser.add_argument("--list", action="store_true", help="print the plan with its minutes")
     parser.add_argument("--work", type=Path, default=Path(), help="folder of bench-work with the indexes")

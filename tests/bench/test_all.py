@@ -52,6 +52,14 @@ def test_a_row_that_fails_says_why_and_leaves_its_result(tmp_path: Path) -> None
     assert result.read_bytes() == before
 
 
+def test_rows_that_do_not_end_in_time_are_named_and_left_out(tmp_path: Path) -> None:
+    command = [sys.executable, BENCH / "all.py", "--only", "mcp-faces", "--again", "--minutes", "0.1"]
+    done = subprocess.run([*command, "--work", tmp_path], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "mcp-faces: left out, takes 1 minutes" in done.stderr
+    assert "not measured: mcp-faces" in done.stderr
+
+
 def test_results_name_their_commit_and_changes_only_of_what_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
