@@ -23,6 +23,8 @@ _SAMPLE = 1_500
 #: The least share of letters of a script, and of stop words of a language among the words.
 _LEAST_SCRIPT, _LEAST_WORDS, _LEAST_FOUND = 0.1, 0.08, 3
 _WORDS = lazy(r"[^\W\d_]+")
+#: Keeps the letters of ASCII text, in lower case, so that `str.split` finds its words.
+_LETTERS = bytes(ord(chr(at).lower()) if chr(at).isalpha() and at < 128 else ord(" ") for at in range(256))
 
 
 def detect(text: str) -> str | None:
@@ -31,11 +33,12 @@ def detect(text: str) -> str | None:
     Args:
         text: The text, without front matter.
     """
-    sample = text[:_SAMPLE].lower()
-    words = _WORDS.findall(sample)
-    if not words:
-        return None
-    if not sample.isascii():
+    sample = text[:_SAMPLE]
+    if sample.isascii():
+        words = sample.encode().translate(_LETTERS).decode().split()
+    else:
+        sample = sample.lower()
+        words = _WORDS.findall(sample)
         letters = sum(map(len, words))
         for script, letter_range in _SCRIPTS:
             if len(re.findall(f"[{letter_range}]", sample)) > _LEAST_SCRIPT * letters:
@@ -50,8 +53,9 @@ def _most(words: Iterable[str]) -> tuple[str | None, int]:
 
 
 def _clear(found: Counter[str]) -> tuple[str | None, int]:
-    (language, count), (_, other) = [*found.most_common(2), ("", 0), ("", 0)][:2]
-    return (language, count) if count > other else (None, 0)
+    most = max(found.values(), default=0)
+    languages = [language for language, count in found.items() if count == most]
+    return (languages[0], most) if len(languages) == 1 else (None, 0)
 
 
 def language_of(

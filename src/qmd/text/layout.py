@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -18,10 +18,10 @@ from msgspec.structs import replace
 
 from qmd.text.blocks import front_matter_end
 from qmd.text.headings import Heading, headings
-from qmd.text.markup import as_seen, blanked, markup_spans, without_data
+from qmd.text.markup import blanked, markup_spans
 from qmd.text.outline import heading_text
 from qmd.text.regex import lazy
-from qmd.text.tokens import count_terms, is_unspaced
+from qmd.text.tokens import indexed_in_parts
 
 #: Characters of a window in scripts with spaces and without, about 55 tokens of the default tokenizer each.
 SPACED, _UNSPACED = 220, 90
@@ -141,31 +141,21 @@ def lay_out(text: str) -> Layout:
     )
 
 
-def lay_out_to_keep(text: str) -> bytes:
-    """Return the layout of a text with the numbers of its terms, as a store keeps it."""
+def indexed_with_layout(names: str, text: str, path: str) -> tuple[tuple[str, str, str], bytes]:
+    """Return the terms of a document, as `indexed` does, and the layout of its text as a store keeps it."""
     layout = lay_out.__wrapped__(text)
-    seen, _ = as_seen(without_data(text))
     edges = [0, *(start for start, _ in layout.windows()), len(text)]
-    counts = [
-        count - _divides_word(seen, start)
-        for start, count in zip(
-            edges, count_terms([seen[low:high] for low, high in pairwise(edges)]), strict=False
-        )
-    ]
-    return encode(replace(layout, terms=counts))
+    forms, counts = indexed_in_parts(names, text, path, edges)
+    return forms, encode(replace(layout, terms=counts))
 
 
 def _start_of(heading: Heading) -> int:
     return heading.start
 
 
-def _divides_word(text: str, at: int) -> bool:
-    return at > 0 and text[at - 1].isalnum() and text[at : at + 1].isalnum() and not is_unspaced(text[at])
-
-
 def _differences(numbers: Sequence[int]) -> list[int]:
     return [number - before for before, number in zip([0, *numbers], numbers, strict=False)]
 
 
-#: The layout that `lay_out_to_keep` has packed.
+#: The layout that `indexed_with_layout` has packed.
 unpack = Decoder(Layout).decode

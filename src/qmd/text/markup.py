@@ -247,6 +247,8 @@ def _inline(text: str) -> Iterator[re.Match[str]]:
 
 def _blanks(text: str) -> str:
     """Return blanks for a text, with its ends of lines."""
+    if "\n" not in text:
+        return " " * len(text)
     return "\n".join(" " * len(line) for line in text.split("\n"))
 
 

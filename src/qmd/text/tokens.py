@@ -22,6 +22,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
+from itertools import pairwise
 from operator import add
 
 import Stemmer
@@ -328,38 +329,71 @@ def index_form(text: str) -> str:
     return " ".join(map(_terms.__getitem__, found))
 
 
-def count_terms(parts: Sequence[str]) -> list[int]:
-    """Return the number of terms of each part of a text; much faster than making them."""
-    counts: list[int] = []
-    for part in parts:
-        if not part.isascii() and ("’" in part or has_foreign(part) or has_composed(part)):
-            counts.append(len(index_form(part).split()))
-            continue
-        found = part.encode("ascii", "replace").translate(_SPACES).decode().split()
-        count = len(found)
-        if "'" in part:
-            count += sum(len(_terms[word].split()) - 1 for word in found if "'" in word)
-        if not part.isascii():  # a run has as many terms as characters, and so have symbols
-            count += sum(map(len, compiled(_SINGLE_CHARS).findall(part)))
-        counts.append(count)
-    return counts
-
-
 def indexed(names: str, text: str, path: str) -> tuple[str, str, str]:
     """Return the terms of the names, the text and the path of a document, joined by spaces.
 
     Behind the terms of the text, as it is read, are those of its markup and of what that divides, and the
     second terms of all three, each once.
     """
+    return indexed_in_parts(names, text, path, (0, len(text)))[0]
+
+
+def indexed_in_parts(
+    names: str, text: str, path: str, edges: Sequence[int]
+) -> tuple[tuple[str, str, str], list[int]]:
+    """Return what `indexed` does, and the number of terms of each part of the text; see `_divided`."""
     from qmd.text.markup import as_seen, without_data  # queries need neither
 
     seen, rest = as_seen(without_data(text))
-    body = index_form(seen)
+    body, counts = _divided(seen, edges)
     if rest:
-        body = f"{body} {index_form(rest)}".strip()
+        body = f"{body} {index_form(' '.join(rest.split()))}".strip()  # it is mostly blanks
     if seconds := {second: None for each in (names, seen, rest, path) for second in _second_terms(each)}:
         body = f"{body} {' '.join(seconds)}"
-    return index_form(names), body, index_form(path)
+    return (index_form(names), body, index_form(path)), counts
+
+
+def _divided(text: str, edges: Sequence[int]) -> tuple[str, list[int]]:
+    """Return the index form of a text, and the number of terms of each part of it.
+
+    Args:
+        text: The text.
+        edges: The positions that divide it into parts, with 0 and its length. A word that is in two parts
+            counts in the first, and so do the terms of a run of an unspaced script that begin there.
+    """
+    forms, counts, low, inside = list[str](), list[int](), 0, [0]
+    for high in edges[1:]:
+        inside.append(high)
+        if low < high < len(text) and not (text[high - 1].isspace() or text[high].isspace()):
+            continue  # a word may go on, and is indexed whole
+        form = index_form(text[low:high])
+        if len(inside) == 2:
+            counts.append(len(form.split()))
+        else:
+            counts += [
+                _count_terms(text[start:end]) - (start > low and _divides_word(text, start))
+                for start, end in pairwise(inside)
+            ]
+        forms.append(form)
+        low, inside = high, [high]
+    return " ".join(filter(None, forms)), counts
+
+
+def _count_terms(part: str) -> int:
+    """Return the number of terms of a part of a text; faster than making them."""
+    if not part.isascii() and ("’" in part or has_foreign(part) or has_composed(part)):
+        return len(index_form(part).split())
+    found = part.encode("ascii", "replace").translate(_SPACES).decode().split()
+    count = len(found)
+    if "'" in part:
+        count += sum(len(_terms[word].split()) - 1 for word in found if "'" in word)
+    if not part.isascii():  # a run has as many terms as characters, and so have symbols
+        count += sum(map(len, compiled(_SINGLE_CHARS).findall(part)))
+    return count
+
+
+def _divides_word(text: str, at: int) -> bool:
+    return text[at - 1].isalnum() and text[at : at + 1].isalnum() and not is_unspaced(text[at])
 
 
 def _second_terms(text: str) -> Iterator[str]:

@@ -16,7 +16,6 @@ from qmd.store.sqlite.field_rows import FieldWriter, forget
 from qmd.store.sqlite.scope_filter import collection_id, ranges
 from qmd.store.sqlite.terms import COMMON_FROM, COMMON_SHARE
 from qmd.store.values import Applied, DocumentChange
-from qmd.text.tokens import indexed
 from qmd.types import Document, States
 
 if TYPE_CHECKING:
@@ -66,9 +65,10 @@ class Documents(Part, base.Documents):
         for item in changed:
             source = item.source
             names = searched_title(source.title, source.fields, item.path)
-            forms.append(indexed(names, source.text, item.path))
-            # Right after the terms, which are of the same view of the text.
-            laid_out |= layouts.packed([(source.hash, source.text)])
+            form, layout = layouts.indexed_document(names, source.text, item.path)
+            forms.append(form)
+            if layout is not None:
+                laid_out[source.hash] = layout
         left, self._left = self._left, None  # a batch that fails leaves nothing
         with self._database.transaction() as db:
             *place, number = point = self._database.point()

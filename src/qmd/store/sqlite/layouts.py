@@ -16,6 +16,7 @@ from msgspec import MsgspecError
 from qmd.store.sqlite.database import LISTED, Database, listed
 from qmd.store.sqlite.schema import WITH_LAYOUTS
 from qmd.store.sqlite.terms import phrase
+from qmd.text.tokens import indexed
 
 if TYPE_CHECKING:
     from qmd.text.layout import Layout, Placed
@@ -94,14 +95,13 @@ def of_documents(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Layout]:
     return found
 
 
-def packed(texts: Iterable[tuple[str, str]]) -> dict[str, bytes]:
-    """Return the layouts of those texts that are long, by hash, given (hash, text)."""
-    long = [each for each in texts if 4 * len(each[1]) > LONG and len(each[1].encode()) > LONG]
-    if not long:
-        return {}
-    from qmd.text.layout import lay_out_to_keep
+def indexed_document(names: str, text: str, path: str) -> tuple[tuple[str, str, str], bytes | None]:
+    """Return the terms of a document, as `tokens.indexed` does, and the layout of its text if it is long."""
+    if 4 * len(text) > LONG and len(text.encode()) > LONG:
+        from qmd.text.layout import indexed_with_layout  # an update of short texts starts without it
 
-    return {digest: lay_out_to_keep(text) for digest, text in long}
+        return indexed_with_layout(names, text, path)
+    return indexed(names, text, path), None
 
 
 def put(db: apsw.Connection, rows: Sequence[tuple[int, bytes]]) -> None:
@@ -150,7 +150,7 @@ def fill(database: Database) -> None:
         ids = [row[0] for row in database.rows(f"SELECT id {_MISSING} LIMIT {_BATCH}")]
         texts = database.rows(f"SELECT id, hash, text FROM contents WHERE id IN {LISTED}", (listed(ids),))
         known = {digest: (identity, text) for identity, digest, text in texts}
-        made = packed((digest, text) for digest, (_, text) in known.items())
+        made = {digest: indexed_document("", text, "")[1] for digest, (_, text) in known.items()}
         with database.transaction() as db:
             present = {
                 row[0] for row in db.execute(f"SELECT id FROM contents WHERE id IN {LISTED}", (listed(ids),))
@@ -158,7 +158,7 @@ def fill(database: Database) -> None:
             put(
                 db,
                 [
-                    (identity, made.get(digest, b""))
+                    (identity, made[digest] or b"")
                     for digest, (identity, _) in known.items()
                     if identity in present
                 ],
