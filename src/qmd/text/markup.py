@@ -44,10 +44,8 @@ _QUOTED = r"""['"][^'"\n]{1,300}['"]"""
 _NAMES = r"[^\n{}'\"]{0,300}+\{[^{}]{0,3000}+\}"
 #: Inline code is text, whatever stands in it; the mark of a comment is looked at below. Then tags of HTML,
 #: components, addresses of links, imports and exports of MDX; tags of Hugo and Jekyll, attributes of Kramdown
-#: and anchors; lines that begin and end a container, but for their title; a table of contents. The signs that
-#: all of it begins with come first: they are looked for in a fifth of the time.
+#: and anchors; lines that begin and end a container, but for their title; a table of contents.
 _MARKUP = lazy(
-    r"(?:(?=[`<{\[!])|(?m:^)(?=[ \t>:%ie]))(?:"
     r"(?P<code>(?<!`)(?P<ticks>`++)(?:[^\n]{0,500}?[^`\n])??(?P=ticks)(?!`))"
     r"|(?P<comment><!--|\{/\*|\{\{/\*|\{% comment %\}|(?m:^%%))"
     rf"|(?P<tags>(?:{_IN_WORDS}|{_SCRIPTS}){{1,10}}+)|{_TAG}|{_COMPONENT}|{_BADGE}"
@@ -57,7 +55,14 @@ _MARKUP = lazy(
     r"|\{\{[<%][^{}\n]{0,500}+\}\}|\{%[^{}\n%]{0,500}+%\}|\{:[^{}\n]{0,500}+\}"
     r"|\{\#[\w.:-]{1,100}+\}"
     r"|(?m:^[ \t>]*:{3,}+[ \t]*(?:\{[^{}\n]{0,500}+\}|[\w-]{0,80}+(?:\[|\{[^{}\n]{0,500}+\}[ \t]*$)?+))"
-    r"|(?m:^(?:\[\[_?(?i:toc)_?\]\]|\[(?i:toc)\])[ \t]*$))"
+    r"|(?m:^(?:\[\[_?(?i:toc)_?\]\]|\[(?i:toc)\])[ \t]*$)"
+)
+#: Where it can begin, or the end of the line before it, which are found in a fraction of the time; and inline
+#: code, also several in a line.
+_SIGN = lazy(
+    r"[`<{\[!\n](?:(?<=`)(?:(?<!``)"
+    r"(?P<code>[^`\n]{1,500}+`(?!`)(?:[^`<{\[!\n]*+`(?!`)[^`\n]{1,500}+`(?!`))*+))?"
+    r"|(?<=<)[/!A-Za-z]|(?<=\{)[{%:#/]|(?<=!)\[|(?<=\[)!|(?<=\n)(?:[ \t>]*+[:<\[]|%%|import|export))"
 )
 _MAY_HAVE = lazy(
     r"```|~~~|</?[A-Za-z]|<!--|\]:|!\[|\{[{%:/\#]|:::|%%|\[_?(?i:toc)_?\]|(?m:^(?:import|export)[ \t])"
@@ -118,7 +123,7 @@ def _spans(text: str, at: int, code: Sequence[tuple[int, int]]) -> Iterator[tupl
     """Yield the spans of markup outside code."""
     closings, unclosed = Closings(text), 0
     for start, after in [*code, (len(text), len(text))]:
-        while at < start and (match := _MARKUP.search(text, at, start)):
+        while at < start and (match := _next(text, at, start)):
             end = match.end()
             if (mark := match["comment"]) is not None:
                 closing = COMMENTS[mark]
@@ -134,6 +139,18 @@ def _spans(text: str, at: int, code: Sequence[tuple[int, int]]) -> Iterator[tupl
                 yield match.span()
             at = max(end, at + 1)
         at = max(at, after)
+
+
+def _next(text: str, at: int, end: int) -> re.Match[str] | None:
+    """Return the next markup or inline code in a part of a text."""
+    if (at == 0 or text[at - 1] == "\n") and (match := _MARKUP.match(text, at, end)):
+        return match
+    while sign := _SIGN.search(text, at, end):
+        start = sign.start()
+        at = sign.end() if sign["code"] else start + 1
+        if not sign["code"] and (match := _MARKUP.match(text, start + (text[start] == "\n"), end)):
+            return match
+    return None
 
 
 def _export_end(text: str, start: int, line_end: int) -> tuple[int, int]:
@@ -300,7 +317,7 @@ _DATA = lazy(
 @lru_cache(maxsize=8)
 def data_spans(text: str) -> tuple[tuple[int, int, str], ...]:
     """Return [start, end) of each address of a text, and its name: `(data:image/png 60 kB)`."""
-    if "data:" not in text.lower():
+    if not any(scheme in text for scheme in ("data:", "Data:", "DATA:")):
         return ()
     found = _DATA.finditer(text)
     return tuple((match.start(), match.end(), _name(*match.group(0, "type", "data"))) for match in found)

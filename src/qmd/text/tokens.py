@@ -272,7 +272,7 @@ class _Terms(dict[str, str]):
             if "'" in word and not _ASCII_WORD.fullmatch(word):
                 return " ".join(self[part] for part in _ASCII_WORD.findall(word))
             term = stem(word[:MAX_TERM].lower())
-        elif _is_unspaced(word[0]) and _compatible(word) == word:  # most runs
+        elif _is_unspaced(word[0]) and not has_composed(word):  # most runs
             return word.translate(_pairs)[2:]
         else:
             folded = fold(word)
