@@ -185,11 +185,15 @@ _INLINE = lazy(
     r"|\{\{[<%][^{}\n]{0,500}+\}\}|\{%[^{}\n%]{0,500}+%\}|\{(?::[ \t]?|[.\#])[^{}\s][^{}\n]{0,200}+\}"
     r"|(?<=[)\]`])\{[^{}\n]{1,200}+\})"
 )
-#: The first characters of it, which are found much faster.
-_STARTS = lazy(
-    r"[*~=<&(\[\]{-](?:(?<=[^\W\d_][*~=])|(?<=[^\W\d_]-)\n|(?<=<)[/!.A-Za-z]|(?<=&)[#A-Za-z]|(?<=\][(\[])"
-    r"|(?<=\[)[\[^]|(?<=\{)[{%:#.]|(?<=[)\]`]\{)|(?<=\w\])\]|(?<=[\w/\])#]\[)(?=[^\[\]^\n]))"
+#: The first characters of it, or the `]` before them, which are found much faster.
+_SIGNS_IN_LINES = (
+    r"[*~=<&\[\]{%s](?:(?<=[^\W\d_][*~=])(?=[*~=]{0,2}[^\W\d_])|(?<=<)[/!.A-Za-z]|(?<=&)[#A-Za-z]"
+    r"|(?<=\])[(\[]|(?<=\[)[\[^]|(?<=\{)(?:\{[<%%]|[%%:#.])|(?<=[)\]`]\{)|(?<=\w\])\]"
+    r"|(?<=[\w/\])#]\[)(?=[^\[\]^\n])%s)"
 )
+_STARTS = lazy(_SIGNS_IN_LINES % ("", ""))
+#: There are many hyphens, and few at the end of a line.
+_STARTS_AND_HYPHENS = lazy(_SIGNS_IN_LINES % ("-", r"|(?<=[^\W\d_]-)\n"))
 #: The address before the text of a link in AsciiDoc.
 _ADDRESS = lazy(r"(?:https?|mailto|link|xref|image):[^\s\[\]<>()]{1,1000}+(?=\[[^\[\]\n]{1,300}+\](?!\())")
 #: The most characters of a word, and between two marks of emphasis.
@@ -248,9 +252,11 @@ def as_seen(text: str) -> tuple[str, str]:
 
 def _inline(text: str) -> Iterator[re.Match[str]]:
     """Yield the markup in lines of a text."""
-    at = 0
-    while first := _STARTS.search(text, at):
+    at, starts = 0, _STARTS_AND_HYPHENS if "-\n" in text else _STARTS
+    while first := starts.search(text, at):
         start = first.start()
+        if first[0] in ("](", "]["):
+            start += 1
         at = start + 1
         match = _INLINE.match(text, start)
         if match is None and text[start] == "[":
