@@ -70,8 +70,9 @@ class GitDates:
         """Ask git for the times of files."""
         by_top: dict[str, list[str]] = {}
         for file in files:
-            if top := self._top(os.path.dirname(self._real(file))):
-                by_top.setdefault(top, []).append(os.path.relpath(self._real(file), top))
+            real = self._real(file)
+            if top := self._top(os.path.dirname(real)):
+                by_top.setdefault(top, []).append(os.path.relpath(real, top))
         for top, names in by_top.items():
             clone = self._clone(top)
             if clone is None or not self.heads[top]:
@@ -85,6 +86,8 @@ class GitDates:
 
     def of(self, file: SourceFile) -> int | None:
         """Return the seconds since the epoch of the last commit of a file that is as in that commit."""
+        if not self._seconds:
+            return None
         real = self._real(file)
         top = self._top(os.path.dirname(real))
         if top is None or top not in self._seconds:

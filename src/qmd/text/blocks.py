@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Literal
 
@@ -185,8 +185,12 @@ def fences(text: str, start: int = 0) -> list[tuple[int, int]]:
     marks = ("```", "~~~", " highlight ", "<highlight ")
     if not any(mark in text for mark in marks) and not _MAY_BE_VERBATIM.search(text, start):
         return []
-    found = _blocks(text, start, *_CODE_LINES)
-    return [(block.start, block.end) for block in found if block.kind != "comment"]
+    return code_of(_blocks(text, start, *_CODE_LINES))
+
+
+def code_of(found: Iterable[Block]) -> list[tuple[int, int]]:
+    """Return the spans of the code fences and verbatim HTML among the blocks of a text."""
+    return [(block.start, block.end) for block in found if block.kind in ("fence", "raw")]
 
 
 def fences_of_part(part: str) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from qmd.text.blocks import blocks, front_matter_end
+from qmd.text.blocks import Block, code_of
 from qmd.text.numbers import Number, first_number, numbered_lines
 from qmd.text.outline import MAX_TITLE
 
@@ -60,17 +60,15 @@ class Matched(NamedTuple):
         return self.weight / total + NUMBER * self.number
 
 
-def headings(text: str) -> list[Heading]:
+def headings(text: str, blocks: Sequence[Block]) -> list[Heading]:
     """Return the beginnings of all sections of a text, in order: headings, and paragraphs with a number."""
     found: list[Heading] = []
-    code: list[tuple[int, int]] = []
-    for block in blocks(text, front_matter_end(text)):
+    for block in blocks:
         if block.kind == "heading":
             words = block.content[:MAX_TITLE]
             low = text.find(words, block.start)
             found.append(Heading(block.start, block.level, low, low + len(words), first_number(words)))
-        elif block.kind in ("fence", "raw"):
-            code.append((block.start, block.end))
+    code = code_of(blocks)
     starts = {heading.start for heading in found}
     lines = [
         Heading(at, _LINES + number.value.count("."), at, at + len(words), number)

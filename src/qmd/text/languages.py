@@ -53,9 +53,8 @@ def _most(words: Iterable[str]) -> tuple[str | None, int]:
 
 
 def _clear(found: Counter[str]) -> tuple[str | None, int]:
-    most = max(found.values(), default=0)
-    languages = [language for language, count in found.items() if count == most]
-    return (languages[0], most) if len(languages) == 1 else (None, 0)
+    other, count = sorted((0, 0, *found.values()))[-2:]
+    return (max(found, key=found.__getitem__), count) if count > other else (None, 0)
 
 
 def language_of(

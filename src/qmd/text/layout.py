@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.msgpack import Decoder, encode
 from msgspec.structs import replace
 
-from qmd.text.blocks import front_matter_end
+from qmd.text.blocks import blocks, code_of, front_matter_end
 from qmd.text.headings import Heading, headings
 from qmd.text.markup import blanked, markup_spans
 from qmd.text.outline import heading_text
@@ -130,14 +130,15 @@ class Placed(NamedTuple):
 @lru_cache(maxsize=8)
 def lay_out(text: str) -> Layout:
     """Return the layout of a text, without the numbers of terms."""
-    spans = markup_spans(text)
     body = front_matter_end(text)
+    found = [*blocks(text, body)]
+    spans = markup_spans(text, code_of(found))
     windows = divide(blanked(text, spans), body if body < len(text) else 0, len(text))
     return Layout(
         _differences([edge for window in windows for edge in window]),
         [],
         _differences([edge for span in spans for edge in span]),
-        headings(text),
+        headings(text, found),
     )
 
 

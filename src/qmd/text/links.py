@@ -114,8 +114,8 @@ def find(text: str, start: int = 0) -> Inline:
             links.extend(_links(match, marked, line, definitions))
         if len(links) > MAX_LINKS or len(tags) > MAX_TAGS:
             break
-    if "{" in text or "=" in text:
-        links = sorted((*links, *_of_site(text, start, fenced)), key=_line)
+    if ("{" in text or "=" in text) and (of_site := [*_of_site(text, start, fenced)]):
+        links = sorted((*links, *of_site), key=_line)
     if len(links) > MAX_LINKS:
         omitted.append(f"links after the first {MAX_LINKS:,}")
     if len(tags) > MAX_TAGS:

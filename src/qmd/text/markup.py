@@ -93,14 +93,17 @@ def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
     return "".join([*parts, text[at:]]) if at else text
 
 
-def markup_spans(text: str) -> list[tuple[int, int]]:
-    """Return the spans of the markup and data of a text, in order and apart."""
+def markup_spans(text: str, code: Sequence[tuple[int, int]] | None = None) -> list[tuple[int, int]]:
+    """Return the spans of the markup and data of a text, in order and apart.
+
+    `code` are the spans of its fences and verbatim HTML, if they are known.
+    """
     data = [(start, end) for start, end, _ in data_spans(text)]
     text = blanked(text, data)
     if not _MAY_HAVE.search(text):
         return data
     body = front_matter_end(text)
-    code = fences(text, body)
+    code = fences(text, body) if code is None else code
     spans = [*data, *_spans(text, body, code)]
     for start, end in code:
         line = text.rfind("\n", 0, start) + 1
