@@ -75,9 +75,11 @@ _Entries = Sequence[tuple[str, tuple[Value, ...]]]
 
 def without_own_lines(text: str, start: int) -> str:
     """Return a text in which the lines are empty that Logseq writes for itself. Numbers of lines stay."""
-    if "::" not in text and ":LOGBOOK:" not in text:
-        return text
-    found = [*_OWN.finditer(text, start)]
+    if ":LOGBOOK:" in text:
+        found = [*_OWN.finditer(text, start)]
+    else:
+        lines = _lines_with_colons(text, start)
+        found = [match for low, high in lines if (match := _OWN.match(text, low, high))]
     if not found:
         return text
     code = fences(text, start)
@@ -89,6 +91,15 @@ def without_own_lines(text: str, start: int) -> str:
     return "".join((*parts, text[at:]))
 
 
+def _lines_with_colons(text: str, start: int) -> Iterator[tuple[int, int]]:
+    """Yield [start, end) of each line that has `::`, which few texts have."""
+    while (colons := text.find("::", start)) >= 0:
+        low = max(start, text.rfind("\n", start, colons) + 1)
+        feed = text.find("\n", colons)
+        start = feed if feed >= 0 else len(text)
+        yield low, start
+
+
 def add_properties(
     fields: dict[str, tuple[Value, ...]], text: str, start: int
 ) -> tuple[dict[str, tuple[Value, ...]], str]:
@@ -96,7 +107,7 @@ def add_properties(
 
     A field of the front matter stays as it is; tags, aliases and links of both count.
     """
-    listed = [*_properties(text, start)] if "::" in text else []
+    listed = [*_properties(text, start)]
     title = next((written for key, written, of_page in listed if key == "title" and of_page), "")
     entries = [(key, written) for key, written, _ in listed if key != "title"]
     entries += _head(text, start)
@@ -121,10 +132,13 @@ def add_properties(
 
 def _properties(text: str, start: int) -> Iterator[tuple[str, str, bool]]:
     """Yield key, value, and whether it is a property of the page, of `key:: value` outside code."""
-    matches = [*_LINE.finditer(text, start), *_INLINE.finditer(text, start)]
+    matches: list[re.Match[str]] = []
+    for low, high in _lines_with_colons(text, start):
+        whole = _LINE.match(text, low, high)
+        matches += [*([whole] if whole else []), *_INLINE.finditer(text, low, high)]
     code = fences(text, start) if matches else []
     page_end = start
-    for match in sorted(matches[:_MOST], key=re.Match.start):
+    for match in matches[:_MOST]:
         if _is_in(code, match.start()):
             continue
         key, written = " ".join(match["key"].split()), (match["value"] or "").strip()
