@@ -42,6 +42,8 @@ _WORDS = "|".join(
 #: The beginnings of words, one of which every number without a digit has before it or in it.
 _BEGINNINGS = tuple(word for words, _ in _KINDS.values() for word in words.split())
 _LETTERS = lazy(r"[a-z0-9]+")
+#: The first word of a heading, with a sign behind it.
+_WORD = lazy(r"[ \t*_\[(]{0,8}([A-Za-z0-9]+)([.)]?)")
 _UNITS = "".join(units for _, units in _KINDS.values())
 _HAN = {**{digit: value for value, digit in enumerate("零一二三四五六七八九")}, "〇": 0, "两": 2, "兩": 2}
 _HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
@@ -128,6 +130,10 @@ def numbers_in(query: str) -> list[Named]:
 
 def first_number(heading: str) -> Number | None:
     """Return the number that a heading begins with; None if it begins with none."""
+    if heading.isascii() and (word := _WORD.match(heading)):
+        # Most headings begin with another word, and the pattern takes longer to compile than they to read.
+        if word[1].isalpha() and not word[2] and not word[1].lower().startswith(_BEGINNINGS):
+            return None
     match = _FIRST.match(heading)
     return _number(match.groupdict()) if match else None
 

@@ -81,8 +81,8 @@ _JOINED = lazy(r"[-_./@:]+\Z")
 
 #: Patterns for `compiled`.
 _SINGLE_CHARS = f"[{UNSPACED}{SYMBOLS}]+"
-_UNSPACED_CHAR, _SYMBOL_CHAR, _MARK_CHAR, _COMPOSED_CHAR, _LOOK_CHAR, _UNSEEN_CHAR = (
-    f"[{characters}]" for characters in (UNSPACED, SYMBOLS, MARKS, COMPOSED, _LOOKS, UNSEEN)
+_SYMBOL_CHAR, _MARK_CHAR, _COMPOSED_CHAR, _LOOK_CHAR, _UNSEEN_CHAR = (
+    f"[{characters}]" for characters in (SYMBOLS, MARKS, COMPOSED, _LOOKS, UNSEEN)
 )
 _WORD = (
     rf"[{UNSPACED}]+(?:[{UNSEEN}]+[{UNSPACED}]+)*"
@@ -135,14 +135,26 @@ def is_symbols(word: str) -> bool:
     return not word.isascii() and _is_symbol(word[0])
 
 
+# One character does not need a pattern of so many, which takes milliseconds to compile.
 @lru_cache(maxsize=_CHARACTERS)
 def _is_unspaced(character: str) -> bool:
-    return compiled(_UNSPACED_CHAR).match(character) is not None
+    return _is_in(UNSPACED, character)
 
 
 @lru_cache(maxsize=_CHARACTERS)
 def _is_symbol(character: str) -> bool:
-    return compiled(_SYMBOL_CHAR).match(character) is not None
+    return _is_in(SYMBOLS, character)
+
+
+def _is_in(ranges: str, character: str) -> bool:
+    """Return whether a character is in the ranges of a class, such as `a-cx`."""
+    at = 0
+    while at < len(ranges):
+        is_range = ranges[at + 1 : at + 2] == "-"
+        if ranges[at] <= character <= ranges[at + 2 * is_range]:
+            return True
+        at += 3 if is_range else 1
+    return False
 
 
 def stands_alone(word: str) -> bool:
