@@ -40,6 +40,9 @@ _CACHE_BYTES = 1 << 30
 #: own takes as long as its scan; if one block changes, all of its group are read again.
 _GROUPED = 32
 
+#: The part of the first group whose best tell which others can be among the best, in times of these.
+_PART = 20
+
 #: (embedder, collection, group, identity of the index file). A restored file can have the same ids again.
 _Key: TypeAlias = tuple[str, int, int, object]
 #: (id, version) of each block of a group.
@@ -205,19 +208,23 @@ class Vectors(Part, base.Vectors):
         `filtered` limits the search to these chunks.
         """
         peak = float(np.abs(vector).max()) or 1.0
-        query = np.rint(vector / (peak / 127.0)).astype(np.int8)[None, :]
+        query = np.rint(vector / (peak / 127.0)).astype(np.int8)
         best_ids, best = np.zeros(0, np.int64), np.zeros(0)
         floor, scored = -np.inf, 0
         # The scales of a damaged block can be no numbers.
         with np.errstate(invalid="ignore", over="ignore"):
             for ids, scales, codes in self._groups(db, embedder, scope):
-                scores = np.asarray(simsimd.cdist(query, codes, metric="dot"))[0] * scales
+                scores = np.asarray(simsimd.dot(query, codes)) * scales
                 if filtered is not None:
                     passed = np.isin(ids, filtered)
                     ids, scores = ids[passed], scores[passed]
                 scored += len(ids)
                 # Few chunks are better than the best before, so hardly any are sorted. NaN never is.
+                if len(best) < count:
+                    floor = _reached(scores[: _PART * count], count)
                 better = np.flatnonzero(scores >= floor)
+                if not len(better):
+                    continue
                 best_ids = np.concatenate((best_ids, ids[better]))
                 best = np.concatenate((best, scores[better]))
                 if len(best) > count:
@@ -258,6 +265,12 @@ class Vectors(Part, base.Vectors):
             while self._cached_bytes > _CACHE_BYTES and len(self._decoded) > 1:
                 self._cached_bytes -= _size(self._decoded.popitem(last=False)[1][1])
         return group
+
+
+def _reached(scores: NDArray[np.floating], count: int) -> float:
+    """Return the best score that `count` of some scores reach; -inf if there are not so many numbers."""
+    numbers = scores[scores > -np.inf]
+    return float(np.partition(numbers, -count)[-count]) if len(numbers) >= count else -np.inf
 
 
 def _decoded(db: apsw.Connection, blocks: Sequence[int]) -> _Group:
