@@ -130,10 +130,10 @@ def numbers_in(query: str) -> list[Named]:
 
 def first_number(heading: str) -> Number | None:
     """Return the number that a heading begins with; None if it begins with none."""
-    if heading.isascii() and (word := _WORD.match(heading)):
-        # Most headings begin with another word, and the pattern takes longer to compile than they to read.
-        if word[1].isalpha() and not word[2] and not word[1].lower().startswith(_BEGINNINGS):
-            return None
+    word = _WORD.match(heading) if heading.isascii() else None
+    # Most headings begin with another word, and the pattern takes longer to compile than they to read.
+    if word and word[1].isalpha() and not word[2] and not word[1].lower().startswith(_BEGINNINGS):
+        return None
     match = _FIRST.match(heading)
     return _number(match.groupdict()) if match else None
 
