@@ -14,7 +14,7 @@ from textwrap import dedent, fill
 
 from qmd.cli.app import app
 from qmd.cli.command import Command, Group
-from qmd.cli.commands import COMMANDS, OLD
+from qmd.cli.commands import COMMANDS, OLDER
 from qmd.cli.help import paragraphs, record, usage
 from qmd.cli.parameters import GLOBAL, Parameter
 
@@ -47,7 +47,6 @@ NOT_RUN = {
     "mcp": "a server that runs until it is stopped; see tests/edge/mcp/test_daemon.py",
     "server": "a server that runs until it is stopped; see tests/edge/http/test_lifecycle.py",
 }
-_LISTED = {section: rows for section, rows in COMMANDS.items() if section != OLD}
 
 
 def page() -> str:
@@ -62,19 +61,23 @@ def page() -> str:
         "Each command names those that it takes.\n",
         _table(sorted(_shared(), key=lambda record: (record[0].lstrip("-").lower(), record))),
     ]
-    for section, rows in _LISTED.items():
+    for section, rows in COMMANDS.items():
         parts.append(f"## {section}\n")
         for name, _, _ in rows:
             parts += _described(app.find(name), name, "qmd", app)
-    old = ", ".join(f"`{name}`" for name, _, _ in COMMANDS[OLD])
-    parts += [f"## {OLD}\n", fill(f"These work as before, and no help lists them: {old}.", WIDTH) + "\n"]
+    older = "".join(f"| `{name}` | `{words}` |\n" for name, words in OLDER.items())
+    parts += [
+        "## Older names\n",
+        "These work as before, and no help lists them.\n",
+        f"| older name | stands for |\n|---|---|\n{older}",
+    ]
     return "\n".join(parts)
 
 
 def _contents() -> str:
     rows = [
         f"|{'' if at else f' {section}'} | [`{name}`](#qmd-{name}) | {what} |"
-        for section, commands in _LISTED.items()
+        for section, commands in COMMANDS.items()
         for at, (name, _, what) in enumerate(commands)
     ]
     return "\n".join(["| | command | |", "|---|---|---|", *rows]) + "\n"

@@ -17,7 +17,7 @@ import pytest
 from filelock import FileLock
 from msgspec import Struct
 
-from qmd.cli.commands import ALIASES, names
+from qmd.cli.commands import OLDER, names
 from tests.clients import Client
 from tests.judges.calls import ROOT, SCRIPT, Judges
 from tests.judges.cases import CASES, FILES, REQUESTS, Answer
@@ -122,7 +122,7 @@ def answers(duel: Duel) -> list[tuple[Answer, Answer]]:
 
 def spans(text: str) -> list[str]:
     """Return the commands that a text names, without placeholders."""
-    known = {*names(), *ALIASES, "skills"}
+    known = {*names(), *OLDER, "skills"}
     found = []
     for span in re.findall(r"`([^`\n]+)`", text):
         words = span.removeprefix("qmd ").split()

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import qmd
-from qmd.cli.app import app
+from qmd.cli.app import app, command_of
 from qmd.cli.command import Command, Group
-from qmd.cli.commands import COMMANDS, OLD
+from qmd.cli.commands import OLDER
 from qmd.http.api_docs import describe
 from qmd.mcp.tools import TOOLS
 from tests.edge.cli.schemas import PAGE
@@ -60,9 +60,9 @@ def _commands() -> Schema:
 
 
 def _hidden() -> Iterator[tuple[tuple[str, ...], Command]]:
-    """Yield the commands that no help lists, with those below them."""
-    for name, _, _ in COMMANDS[OLD]:
-        command = app.find(name)
+    """Yield the older names of commands, with those below them."""
+    for name in OLDER:
+        command, _, _ = command_of(app, "qmd", [name])
         yield (name,), command
         if isinstance(command, Group):
             yield from commands(command, (name,))

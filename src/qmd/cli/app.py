@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from qmd.cli.command import Command, Group, command
-from qmd.cli.commands import ALIASES, COMMANDS
+from qmd.cli.commands import COMMANDS, OLDER
 from qmd.cli.help import show_help
 from qmd.cli.options import argument, flag
 from qmd.cli.session import Session
@@ -22,7 +22,7 @@ def qmd(_: Session) -> None:
     """
 
 
-app = Group(qmd, aliases=ALIASES, table=COMMANDS, acts_alone=True, runs="qmd.cli.home:show")
+app = Group(qmd, aliases=OLDER, table=COMMANDS, acts_alone=True, runs="qmd.cli.home:show")
 
 
 @command("help")
@@ -38,9 +38,10 @@ def help_(session: Session, names: tuple[str, ...], everything: bool) -> None:
       qmd help collection add
     """
     found: Any = app
-    path = "qmd"
-    for name in names:
-        found, path = command_of(found, path, [name]), f"{path} {name}"
+    path, left = "qmd", [*names]
+    while left:
+        found, path, left = command_of(found, path, left)
+        left = [word for word in left if not word.startswith("-")]
     if isinstance(found, Command):
         show_help(found, path, everything=everything)
     else:
@@ -49,12 +50,16 @@ def help_(session: Session, names: tuple[str, ...], everything: bool) -> None:
         run_foreign(found, path, ["--help"], session)
 
 
-def command_of(group: Any, path: str, words: list[str]) -> Any:
-    """Return the command of a group that is the first of the words. Raises `MisuseError` if there is none."""
+def command_of(group: Any, path: str, words: list[str]) -> tuple[Any, str, list[str]]:
+    """Return the command of a group with which words begin, its path, and the words for it.
+
+    Raises `MisuseError` if there is none.
+    """
     if not isinstance(group, Group):
         raise MisuseError(f"'{path}' has no subcommands", path)
-    found = group.find(words[0])
+    name, left = group.divided(words)
+    found = group.find(name)
     if found is None:
         told = f"no such command '{words[0]}'"
         raise MisuseError(told, path, cause="command", words=words, names=[*group.names(), *group.aliases])
-    return found
+    return found, f"{path} {name}", left

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from qmd.cli.commands import LOADABLE, OLD, WITHIN, Table, names
+from qmd.cli.commands import LOADABLE, WITHIN, Table, names
 from qmd.cli.parameters import GLOBAL, HELP, Parameter
 from qmd.plugins import resolve
 
@@ -67,7 +67,7 @@ class Group(Command):
     Args:
         function: The function that acts if it stands alone.
         name: Its name.
-        aliases: Other names of its commands.
+        aliases: Other names of its commands, each with the words that it stands for.
         table: The commands of the program itself, by section of the help, each with its description.
         otherwise: The command that reads the words if the first is the name of none.
         acts_alone: Whether it does something without a command; otherwise it shows its help. Its function is
@@ -114,20 +114,28 @@ class Group(Command):
         within = [name.removeprefix(start) for name in WITHIN if start and name.startswith(start)]
         return [*dict.fromkeys((*names(self._table), *self.commands, *within))]
 
+    def divided(self, words: Sequence[str]) -> tuple[str, list[str]]:
+        """Return the name of the command with which words begin, and the words for it."""
+        first, *left = words
+        name, *more = self.aliases[first].split() if first in self.aliases else [first]
+        left = [*more, *left]
+        if self._table and left and f"{name} {left[0]}" in WITHIN:
+            name, *left = f"{name} {left[0]}", *left[1:]
+        return name, left
+
     def find(self, name: str) -> Any:
-        """Return the command with a name or an alias; None if there is none.
+        """Return the command with a name, as `divided` returns it; None if there is none.
 
         Raises:
             PluginError: If another package or a missing feature has the command, and it cannot be loaded.
         """
-        found = self.commands.get(self.aliases.get(name, name))
+        found = self.commands.get(name)
         return LOADABLE.load(f"{self._within}{name}") if found is None else found
 
     def sections(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         """Yield the commands as the help shows them: a title, and names with descriptions."""
         for title, rows in self._table.items():
-            if title != OLD:
-                yield title, [(name, text) for name, _, text in rows]
+            yield title, [(name, text) for name, _, text in rows]
         if not self._table:
             yield "Commands", [(name, summary(self.find(name))) for name in self.names()]
 

@@ -1,7 +1,7 @@
 """The table of commands. It imports none of them, so that a run loads only the command it needs.
 
 The commands of other packages are run like any other. The help lists only the built-in ones, because asking
-all packages takes time. Names of earlier versions work, and no help lists them.
+all packages takes time. Names of earlier versions work, and stand for others that the help lists.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from qmd import features, plugins
 #: By section of the help: (name, "module:object", short description), ...
 Table: TypeAlias = dict[str, tuple[tuple[str, str, str], ...]]
 
-#: The section of commands that the first help only names, and that of names which no help lists.
-MORE, OLD = "More", "Older names"
+#: The section of commands that the first help only names.
+MORE = "More"
 
 _CORE: Table = {
     "Search": (
@@ -62,16 +62,20 @@ _CORE: Table = {
         ("completion", "qmd.cli.completion:completion", "Print a completion script for the shell."),
         ("help", "qmd.cli.app:help_", "Show the help of a command."),
     ),
-    OLD: (
-        ("pin", "qmd.cli.marks:pin", ""),
-        ("unpin", "qmd.cli.marks:unpin", ""),
-        ("unmark", "qmd.cli.marks:unmark", ""),
-        ("marks", "qmd.cli.marks:marks", ""),
-        ("trust", "qmd.cli.projects:trust", ""),
-        ("backup", "qmd.cli.upkeep:backup", ""),
-        ("restore", "qmd.cli.upkeep:restore", ""),
-        ("keys", "qmd.cli.keys:keys", ""),
-    ),
+}
+#: Older names, each with the words that it stands for. They work, and no help lists them.
+OLDER = {
+    "vector-search": "vsearch",
+    "deep-search": "query",
+    "pin": "mark pin",
+    "unpin": "mark remove --pin",
+    "unmark": "mark remove --mark",
+    "marks": "mark list",
+    "trust": "project trust",
+    "backup": "store backup",
+    "restore": "store restore",
+    "keys": "server keys",
+    **features.OLDER_COMMANDS,
 }
 #: Commands within groups that are defined elsewhere. They run without loading the group.
 _WITHIN = {
@@ -107,9 +111,8 @@ def _with_trait(trait: str) -> Iterator[str]:
 
 
 COMMANDS = _with_features(_CORE)
-ALIASES = {"vector-search": "vsearch", "deep-search": "query"}
 #: Commands that use no index, or only the index of the current folder's project.
-WITHOUT_INDEX = frozenset({"completion", "help", "init", "trust", "project", *_with_trait("no-index")})
+WITHOUT_INDEX = frozenset({"completion", "help", "init", "project", *_with_trait("no-index")})
 #: Commands that work with `--index-file`: they read, or concern a server of the file.
 WITH_INDEX_FILE = frozenset(
     {
@@ -118,14 +121,14 @@ WITH_INDEX_FILE = frozenset(
         *("qmd", "help", "completion"),
         *("mcp", "mcp install", "mcp uninstall", "mcp stop", "open"),
         *("server", "server status", "server stop"),
-        *(f"{group} {name}" for group in ("keys", "server keys") for name in ("add", "list", "remove")),
+        *(f"server keys {name}" for name in ("add", "list", "remove")),
     }
 )
 #: Commands that print what documents say, and are for agents too: hints name them with `--agent`.
 FOR_AGENTS = frozenset(
     {
         *("search", "vsearch", "query", "similar", "get", "multi-get", "ls", "outline", "history"),
-        *("links", "fields", "tags", "marks", "mark list", "collection", "context", "status"),
+        *("links", "fields", "tags", "mark list", "collection", "context", "status"),
         *_with_trait("agents"),
     }
 )
@@ -133,14 +136,10 @@ FOR_AGENTS = frozenset(
 
 def names(table: Table = COMMANDS) -> list[str]:
     """Return the names of commands that a help lists."""
-    return [name for section, rows in table.items() if section != OLD for name, _, _ in rows]
+    return [name for rows in table.values() for name, _, _ in rows]
 
 
 _TARGETS = {name: target for rows in COMMANDS.values() for name, target, _ in rows} | _WITHIN
-LOADABLE = plugins.Table(
-    "qmd.commands",
-    _TARGETS | {alias: _TARGETS[name] for alias, name in ALIASES.items()},
-    "qmd.cli.foreign:KINDS",
-)
+LOADABLE = plugins.Table("qmd.commands", _TARGETS, "qmd.cli.foreign:KINDS")
 #: All commands that run without loading their group.
 WITHIN = tuple(name for name in LOADABLE.builtin if " " in name)

@@ -213,14 +213,15 @@ def _place(words: Sequence[str], session: Session) -> tuple[Command | None, Foun
         if not isinstance(command, Group) or not left:
             return command, found, left
         try:
-            below = command.find(left[0])
+            name, left_below = command.divided(left)
+            below = command.find(name)
         except QmdError:
             below = None
         if below is None:
             return command, found, left
         if not isinstance(below, Command):
-            return None, found, left
-        command, left = below, left[1:]
+            return None, found, left_below
+        command, left = below, left_below
 
 
 def _values(parameter: Parameter, given: Sequence[str], start: str, session: Session) -> list[Item]:

@@ -18,11 +18,6 @@ from qmd.text.synonyms import meant
 
 _MONTH_AGO = (datetime.now(UTC) - timedelta(days=30)).date()
 
-_KEYS = {
-    "new create *": "server keys add NAME",
-    "ls show": "server keys list",
-    "rm delete revoke": "server keys remove NAME",
-}
 #: The right words for an unknown command, by the group in which it is unknown; `|` divides commands.
 #: Words in capitals stand for the user's own, with `...` for all that are left. If there are none, those in
 #: brackets are left out, and `CLIENT=claude` is `claude`. `*` is for a word that is not like any command.
@@ -96,8 +91,11 @@ _COMMANDS: Mapping[str, Mapping[str, str]] = {
     },
     "context": {"ls show": "context list", "delete del": "context rm PATH", "set *": "context add PATH TEXT"},
     "cite": {"verify fix *": "cite check FILE"},
-    "keys": _KEYS,
-    "server keys": _KEYS,
+    "server keys": {
+        "new create *": "server keys add NAME",
+        "ls show": "server keys list",
+        "rm delete revoke": "server keys remove NAME",
+    },
     "agent": {"add *": "agent install AGENT=claude", "remove rm": "agent uninstall AGENT=claude"},
     "mcp": {
         "serve start run": "mcp",
@@ -251,10 +249,11 @@ def _found(line: Sequence[str]) -> tuple[Command, list[str]]:
     command: Command = app
     left = [*line]
     while isinstance(command, Group) and left and not _is_option(left[0]):
-        inner = command.find(left[0])
+        name, left_below = command.divided(left)
+        inner = command.find(name)
         if inner is None:
             break
-        command, left = inner, left[1:]
+        command, left = inner, left_below
     return command, left
 
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Literal
 
 from qmd.cli.command import command, group
-from qmd.cli.options import all_formats, argument
+from qmd.cli.options import all_formats, argument, flag
 from qmd.cli.render.rows import Column
 from qmd.cli.session import Session
 from qmd.cli.show import show_listing
@@ -41,22 +41,9 @@ def pin(session: Session, query: str, document: str) -> None:
 @command(if_unknown=_UNKNOWN)
 @_query
 @_any_document
-def unpin(session: Session, query: str, document: str | None) -> None:
-    """Remove the pin of a document, or all pins of a query.
-
-    Examples:
-      qmd unpin "how do I deploy" ops/deploy.md
-      qmd unpin holidays
-    """
-    session.uses |= {"marks"}
-    session.index.unpin(query, document)
-    say(f"Unpinned {clean_name(document) if document else 'everything'} from '{one_line(query)}'.")
-
-
-@command(if_unknown=_UNKNOWN)
-@_query
-@_any_document
-def remove(session: Session, query: str, document: str | None) -> None:
+@flag("--pin", help="Only the pin.")
+@flag("--mark", help="Only the mark as good or bad.")
+def remove(session: Session, query: str, document: str | None, pin: bool, mark: bool) -> None:
     """Remove the pin and the mark of a document, or all pins and marks of a query.
 
     Examples:
@@ -65,14 +52,17 @@ def remove(session: Session, query: str, document: str | None) -> None:
     """
     session.uses |= {"marks"}
     index, removed = session.index, False
-    for remove_one in (index.unpin, index.unmark):
-        with suppress(NotFoundError):
-            remove_one(query, document)
-            removed = True
+    both = pin == mark
+    for wanted, remove_one in ((pin or both, index.unpin), (mark or both, index.unmark)):
+        with suppress(*([NotFoundError] if both else [])):
+            if wanted:
+                remove_one(query, document)
+                removed = True
     if not removed:
         index.unmark(query, document)  # which says what there is
     subject = clean_name(document) if document else "everything"
-    say(f"Removed {subject} from the pins and marks of '{one_line(query)}'.")
+    kinds = "pins and marks" if both else "pins" if pin else "marks"
+    say(f"Removed {subject} from the {kinds} of '{one_line(query)}'.")
 
 
 @command(if_unknown=_UNKNOWN)
@@ -129,22 +119,6 @@ def _mark(session: Session, query: str, document: str, kind: Literal["good", "ba
     session.uses |= {"marks"}
     file = session.index.mark(query, document, kind)
     say(f"Marked {clean_name(file)} as {kind} for '{one_line(query)}'.")
-
-
-@command(if_unknown=_UNKNOWN)
-@_query
-@_any_document
-def unmark(session: Session, query: str, document: str | None) -> None:
-    """Remove the mark of a document, or all marks of a query.
-
-    Examples:
-      qmd unmark "how do I deploy" archive/2019.md
-      qmd unmark "how do I deploy"
-    """
-    session.uses |= {"marks"}
-    session.index.unmark(query, document)
-    subject = f"mark of {clean_name(document)}" if document else "marks"
-    say(f"Removed the {subject} for '{one_line(query)}'.")
 
 
 @command()

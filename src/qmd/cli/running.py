@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from qmd.cli.app import app, command_of
 from qmd.cli.command import Command, Group
-from qmd.cli.commands import WITH_INDEX_FILE, WITHIN
+from qmd.cli.commands import WITH_INDEX_FILE
 from qmd.cli.help import show_help
 from qmd.cli.reading import read
 from qmd.cli.session import Session
@@ -93,16 +93,13 @@ def understood(words: Sequence[str], session: Session, top: Group = app) -> Call
             return (
                 partial(found.run, session, **values) if found.acts_alone else partial(show_help, found, path)
             )
-        name, *left = left
-        if found is app and left and f"{name} {left[0]}" in WITHIN:
-            name, *left = f"{name} {left[0]}", *left[1:]
-        if found.otherwise is not None and found.find(name) is None:
+        if found.otherwise is not None and found.find(found.divided(left)[0]) is None:
             found, left = found.otherwise, given
             break
-        below = command_of(found, path, [name, *left])
+        below, path, left = command_of(found, path, left)
         if found.acts_alone and not found.runs:
             found.run(session, **values)
-        found, path = below, f"{path} {name}"
+        found = below
     if not isinstance(found, Command):
         from qmd.cli.foreign import run_foreign
 

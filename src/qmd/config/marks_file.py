@@ -52,7 +52,7 @@ def read(path: str) -> bytes:
     """Return the bytes of the file, b"" if it does not exist."""
     data = read_bytes(path, MAX_BYTES)
     if len(data) > MAX_BYTES:
-        raise ConfigError(f"{path}: larger than {MAX_BYTES // 1000} kB.", "Remove marks: 'qmd unmark QUERY'.")
+        raise ConfigError(f"{path}: larger than {MAX_BYTES // 1000} kB.", "Remove marks: 'qmd mark remove QUERY'.")
     return data
 
 

@@ -105,7 +105,7 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "qmd.formats": _suffixes(_FILES),
     },
     # The collections of tobi/qmd.
-    "migration": {"qmd.commands": {"migrate": "command:migrate", "store migrate": "command:migrate"}},
+    "migration": {"qmd.commands": {"store migrate": "command:migrate"}},
     # Faults of a wiki: orphans, broken links, stubs, twins, contradictions.
     "lint": {
         "qmd.commands": {"lint": "command:lint"},
@@ -132,9 +132,10 @@ COMMANDS: Mapping[str, tuple[str, str, str, str]] = {
     "archive": ("More", "history", "no-index agents", "Read and search an archive of authors' posts."),
     "agent": ("Serve", "mcp", "", "Let Claude Code, Codex and others use your notes."),
     "skill": ("More", "project", "no-index", "Print or install the skill for agents."),
-    "hook": ("Older names", "", "", ""),
-    "migrate": ("Older names", "", "", ""),
+    "hook": ("More", "skill", "", "Print or install the hooks that give agents passages."),
 }
+#: Older names of their commands, each with the words that it stands for.
+OLDER_COMMANDS: Mapping[str, str] = {"migrate": "store migrate"}
 #: The pages of docs/ that describe each feature.
 PAGES: Mapping[str, tuple[str, ...]] = {
     "archive": ("archive",),

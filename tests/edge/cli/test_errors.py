@@ -291,7 +291,7 @@ def test_deleted_current_folder_is_an_error(user: User) -> None:
     ("line", "hint"),
     [
         ("status --csv", "it prints text, or JSON with --json; see 'qmd status --help'"),
-        ("keys add bob --json", "it prints text only; see 'qmd keys add --help'"),
+        ("keys add bob --json", "it prints text only; see 'qmd server keys add --help'"),
     ],
 )
 def test_a_format_that_a_command_lacks_leads_to_those_that_it_has(user: User, line: str, hint: str) -> None:

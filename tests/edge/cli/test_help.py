@@ -11,7 +11,7 @@ import pytest
 from qmd import __version__
 from qmd.cli.app import app
 from qmd.cli.command import Command, Group
-from qmd.cli.commands import ALIASES, COMMANDS, MORE, OLD
+from qmd.cli.commands import COMMANDS, MORE, OLDER
 from tests.users import User
 
 
@@ -80,7 +80,7 @@ def test_whole_help_lists_every_command_once_and_no_old_name(user: User) -> None
     names = listed(user.ok("--help", "--all"))
     for (name, *_), _ in ALL:
         assert names.count(name) == 1
-    assert not {*ALIASES, *(name for name, _, _ in COMMANDS[OLD])} & set(names)
+    assert not {*OLDER} & set(names)
 
 
 def test_help_has_one_screen_and_names_the_rest(user: User) -> None:
@@ -103,9 +103,13 @@ def test_help_of_a_search_has_sections_and_all_says_everything(user: User) -> No
     assert "no such option '--all'" in user.invoke("get", "x", "--all").stderr
 
 
-@pytest.mark.parametrize("name", [name for name, _, _ in COMMANDS[OLD]])
-def test_old_name_of_a_command_still_works(user: User, name: str) -> None:
-    assert user.ok(name, "--help").startswith(f"Usage: qmd {name} ")
+@pytest.mark.parametrize(("name", "words"), OLDER.items())
+def test_older_name_of_a_command_shows_the_help_of_the_command_it_stands_for(
+    user: User, name: str, words: str
+) -> None:
+    text = user.ok(name, "--help")
+    assert text == user.ok(*words.split(), "--help") == user.ok("help", name)
+    assert text.startswith(f"Usage: qmd {words.partition(' --')[0]} ")
 
 
 @pytest.mark.parametrize("group", ["collection", "context"])

@@ -39,7 +39,7 @@ def test_pin_is_shown_in_every_format(writer: User) -> None:
     assert shown["files"].splitlines()[0].endswith("qmd://notes/deploy.md,[PINNED]")
     assert "pinned  to this query" in writer.ok("search", QUERY, "--explain")
     assert "pinned" not in writer.ok("search", QUERY, "--no-marks", "--csv")
-    assert writer.ok("unpin", QUERY) == "Unpinned everything from 'performance review'.\n"
+    assert writer.ok("unpin", QUERY) == "Removed everything from the pins of 'performance review'.\n"
 
 
 def test_search_fold_names_copies_in_every_format(writer: User) -> None:
