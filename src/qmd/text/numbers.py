@@ -131,7 +131,7 @@ def numbers_in(query: str) -> list[Named]:
 def first_number(heading: str) -> Number | None:
     """Return the number that a heading begins with; None if it begins with none."""
     word = _WORD.match(heading) if heading.isascii() else None
-    # Most headings begin with another word, and the pattern takes longer to compile than they to read.
+    # Most headings begin with another word, and the pattern takes longer to compile than they take to read.
     if word and word[1].isalpha() and not word[2] and not word[1].lower().startswith(_BEGINNINGS):
         return None
     match = _FIRST.match(heading)
