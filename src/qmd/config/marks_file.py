@@ -52,7 +52,8 @@ def read(path: str) -> bytes:
     """Return the bytes of the file, b"" if it does not exist."""
     data = read_bytes(path, MAX_BYTES)
     if len(data) > MAX_BYTES:
-        raise ConfigError(f"{path}: larger than {MAX_BYTES // 1000} kB.", "Remove marks: 'qmd mark remove QUERY'.")
+        told = f"{path}: larger than {MAX_BYTES // 1000} kB."
+        raise ConfigError(told, "Remove marks: 'qmd mark remove QUERY'.")
     return data
 
 

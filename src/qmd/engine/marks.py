@@ -115,7 +115,8 @@ def added(entries: Iterable[Entry], query: str, kind: MarkKind, file: str) -> tu
         result.append(entry)
     if not changed:
         if len(result) >= marks_file.MAX_QUERIES:
-            raise UsageError(f"there are {len(result):,} marked queries already", "remove some: 'qmd mark remove QUERY'")
+            told = f"there are {len(result):,} marked queries already"
+            raise UsageError(told, "remove some: 'qmd mark remove QUERY'")
         result.append(Entry(query, {kind: (file,)}))
     return tuple(result)
 
