@@ -16,7 +16,7 @@ from qmd.cli.show import FINDING, show_listing
 from qmd.cli.terminal import can_ask, say, write
 from qmd.cli.usage import fail
 from qmd.engine.doctor.finding import warning
-from qmd.features.agents import checks, hook_settings, mcp_settings, skill
+from qmd.features.agents import checks, hook_settings, mcp_settings, owned_file, skill
 from qmd.features.agents.agents import AGENTS, hooks_file, settings_file, skills_folder
 from qmd.processes import python
 
@@ -29,16 +29,6 @@ _DONE = {
 }
 
 
-def install_skill(session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool) -> None:
-    """Install the skill for agents."""
-    _change_skill(session, targets, in_project, dry_run, install=True)
-
-
-def uninstall_skill(session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool) -> None:
-    """Remove the skill from agents."""
-    _change_skill(session, targets, in_project, dry_run, install=False)
-
-
 def show_skill(_: Session) -> None:
     """Print the skill."""
     write(skill.text())
@@ -47,12 +37,20 @@ def show_skill(_: Session) -> None:
 def _change_skill(
     session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool, *, install: bool
 ) -> None:
-    act = skill.install if install else skill.uninstall
+    """Install the skill for agents, or remove it."""
     project = session.folder() if in_project else None
     for target in dict.fromkeys(targets):
-        folder = skills_folder(target, os.environ, project)
-        done = _DONE[act(folder, dry_run=dry_run)].format(skill.path_in(folder))
+        path = skill.path_in(skills_folder(target, os.environ, project))
+        if install:
+            what = owned_file.install(path, skill.text(), "<!-- {} -->", dry_run=dry_run)
+        else:
+            what = owned_file.remove(path, dry_run=dry_run)
+        done = _DONE[what].format(path)
         say(f"Dry run: {done}" if dry_run else done)
+
+
+install_skill = partial(_change_skill, install=True)
+uninstall_skill = partial(_change_skill, install=False)
 
 
 def install_hooks(
@@ -163,19 +161,10 @@ def uninstall_server(session: Session, client: str, name: str | None, **options:
         session.note(f"the old file was kept as {backup}")
 
 
-def install_agent(session: Session, name: str, yes: bool, in_project: bool, dry_run: bool) -> None:
-    """Install each part of an agent after asking."""
-    _change_agent(session, name, yes=yes, in_project=in_project, dry_run=dry_run, install=True)
-
-
-def uninstall_agent(session: Session, name: str, yes: bool, in_project: bool, dry_run: bool) -> None:
-    """Remove each part of an agent after asking."""
-    _change_agent(session, name, yes=yes, in_project=in_project, dry_run=dry_run, install=False)
-
-
 def _change_agent(
-    session: Session, name: str, *, yes: bool, in_project: bool, dry_run: bool, install: bool
+    session: Session, name: str, yes: bool, in_project: bool, dry_run: bool, *, install: bool
 ) -> None:
+    """Install each part of an agent, or remove it, after asking."""
     if not (yes or dry_run or can_ask()):
         fail("cannot ask without a terminal: add --yes, or --dry-run to see what would be done")
     project = session.folder() if in_project else None
@@ -197,6 +186,10 @@ def _change_agent(
         question = f"Write the {part} to {path}?" if install else f"Remove the {part} from {path}?"
         if yes or dry_run or confirm(question):
             act()
+
+
+install_agent = partial(_change_agent, install=True)
+uninstall_agent = partial(_change_agent, install=False)
 
 
 def _program(project: str | None) -> list[str]:
