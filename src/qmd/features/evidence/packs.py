@@ -14,7 +14,7 @@ from qmd.errors import NotFoundError, UsageError
 from qmd.features.evidence import markdown
 from qmd.features.evidence.given import GivenInMemory
 from qmd.features.evidence.markdown import read_pack
-from qmd.features.evidence.packer import Known, Packer, Renderer, Run
+from qmd.features.evidence.packer import Known, Packer
 from qmd.text.digest import passage_hash
 from qmd.text.regex import lazy
 from qmd.text.wording import escaped
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from qmd.engine.parts import Searches
     from qmd.features.evidence.given import Given
     from qmd.features.evidence.types import Pack
+    from qmd.types import SearchResponse
     from qmd.types.cancelling import Cancelled
 
 #: The most characters of the name of a session.
@@ -79,9 +80,9 @@ class PackMethods(Part):
         self,
         request: PackRequest,
         *,
-        run: Run | None = None,
+        run: Callable[[SearchRequest], SearchResponse] | None = None,
         given: Given | None = None,
-        render: Renderer = markdown.render,
+        render: Callable[[Pack], str] = markdown.render,
         cancelled: Cancelled | None = None,
     ) -> Pack:
         """Make a pack. Raises as `pack`, and `CancelledError` as soon as `cancelled` returns true.
