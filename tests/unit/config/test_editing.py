@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from qmd.config import editing
-from qmd.config.index_yml import digest, load
+from qmd.config.index_yml import load
 from qmd.errors import (
     CollectionNotFoundError,
     ConfigError,
@@ -16,6 +16,7 @@ from qmd.errors import (
     QmdError,
     UsageError,
 )
+from qmd.text.digest import sha256
 from qmd.types import Collection, Config
 
 EXAMPLE = Path(__file__).with_name("example-index.yml").read_text(encoding="utf-8")
@@ -386,7 +387,7 @@ def test_edit_keeps_a_configuration_that_is_a_link(tmp_path: Path) -> None:
 def test_edit_returns_the_configuration_of_the_file(path: str) -> None:
     config = editing.set_context(path, "diary", "", "New")
     assert config == load(path)
-    assert config.digest == digest(Path(path).read_bytes())
+    assert config.digest == sha256(Path(path).read_bytes())
 
 
 def test_edit_errors_are_one_line_with_a_hint(path: str) -> None:

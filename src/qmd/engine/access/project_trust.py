@@ -197,8 +197,7 @@ def _marks(config: Config) -> Permission | None:
 
 def _without(config: Config, refused: Iterable[Permission]) -> Config:
     collections = dict(config.collections)
-    models, store = config.models, config.store
-    described = {place for place, _ in contexts.list_contexts(config)}
+    models, store, hidden = config.models, config.store, set[str]()
     for permission in refused:
         match permission.kind:
             case "path":
@@ -210,8 +209,9 @@ def _without(config: Config, refused: Iterable[Permission]) -> Config:
             case "store":
                 store = None
             case "context":
-                described.discard(permission.name)
-    return contexts.only(replace(config, collections=collections, models=models, store=store), described)
+                hidden.add(permission.name)
+    left = replace(config, collections=collections, models=models, store=store)
+    return contexts.changed(left, lambda place, text: None if place in hidden else text)
 
 
 def _without_personal(config: Config) -> Config:
