@@ -68,7 +68,7 @@ _FORMATS = " ".join(
         "IDPF/epub3-samples/epubs",
         "jupyter/nbconvert",
         "chaoss/grimoirelab-perceval",
-        "sisimai/rb-sisimai",
+        "sisimai/rb-sisimai/set-of-emails/maildir/bsd",
     )
 )
 

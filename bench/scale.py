@@ -283,7 +283,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, default=Path("bench-work") / "scale")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--one-size", type=int, help=argparse.SUPPRESS)
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.work = options.work.resolve()
+    return options
 
 
 if __name__ == "__main__":
