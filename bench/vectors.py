@@ -133,12 +133,10 @@ def build(location: Path, vectors: Matrix) -> SqliteStore:
     store.collections.sync(parsed)
     split = len(vectors) - len(vectors) // 100
     for name, low, high in (("most", 0, split), ("few", split, len(vectors))):
-        after = 0
         for at in range(low, high, _BATCH):
             numbers = range(at, min(at + _BATCH, high))
             store.documents.apply(name, [_document(number) for number in numbers], [])
-            waiting = store.pending.texts(EMBEDDER, Scope((name,)), after, _BATCH)
-            after = waiting[-1].content
+            waiting = store.pending.texts(EMBEDDER, Scope((name,)), 0, _BATCH)
             chunk = Chunk(0, 0, 1, 1, 1)
             batch = [Embedded(item.content, [chunk], vectors[None, int(item.text)], [[]]) for item in waiting]
             store.vectors.add(VectorSet(EMBEDDER, EMBEDDER), batch)

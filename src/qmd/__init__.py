@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from qmd.engine.index import Index as Index, open_index as open_index
     from qmd.engine.portable import open_index_file as open_index_file
     from qmd.engine.indexing.scan import ScanReport as ScanReport
-    from qmd.engine.upkeep.models import ModelUse as ModelUse
+    from qmd.engine.models.usage import ModelUse as ModelUse
     from qmd.engine.requests import SearchRequest as SearchRequest
     from qmd.engine.upkeep.cleanup import CleanupReport as CleanupReport
     from qmd.engine.upkeep.portable import Portable as Portable
@@ -91,7 +91,7 @@ _EXPORTS = {
     "qmd.engine.explain.explainer": "Why",
     "qmd.engine.index": "Index open_index",
     "qmd.engine.indexing.scan": "ScanReport",
-    "qmd.engine.upkeep.models": "ModelUse",
+    "qmd.engine.models.usage": "ModelUse",
     "qmd.engine.portable": "open_index_file",
     "qmd.engine.requests": "SearchRequest",
     "qmd.engine.upkeep.cleanup": "CleanupReport",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from qmd.engine.documents.pages import Pages
     from qmd.engine.indexing.scan import OnProgress
     from qmd.engine.indexing.scan import ScanReport as ScanReport
-    from qmd.engine.upkeep.models import ModelUse as ModelUse
+    from qmd.engine.models.usage import ModelUse as ModelUse
     from qmd.engine.upkeep.status import CollectionStatus, Status
     from qmd.types import SearchResponse
 

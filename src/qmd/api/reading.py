@@ -294,20 +294,24 @@ def in_camel_case(request: type[R], names: Sequence[str] = (), **types: Any) -> 
     Only those in `names` if there are any. `types` are other types, such as with another description.
     """
     known = {item.name: item for item in fields_of(request)}
-    return _made(request, [_field(known[name], types.get(name)) for name in names or known])
+    fields = [
+        (name, types.get(name, item.type), *(() if item.required else (item.default,)))
+        for name, item in ((name, known[name]) for name in names or known)
+    ]
+
+    return _made(request, fields)
 
 
 def with_more(request: type[R], more: Mapping[str, tuple[Any, Any]], before: str = "") -> type[R]:
     """Return arguments in camelCase with more, types and defaults by name, before one or at the end."""
-    fields = [*map(_field, fields_of(request))]
-    at = next((at for at, field in enumerate(fields) if field[0] == before), len(fields))
-    fields[at:at] = [(name, *each) for name, each in more.items()]
+    fields: list[tuple[Any, ...]] = []
+    for item in fields_of(request):
+        if item.name == before:
+            fields += [(name, *each) for name, each in more.items()]
+        fields.append((item.name, item.type, *(() if item.required else (item.default,))))
+    if not before:
+        fields += [(name, *each) for name, each in more.items()]
     return _made(request, fields)
-
-
-def _field(item: FieldInfo, kind: Any = None) -> tuple[Any, ...]:
-    """Return a field for `defstruct`, perhaps of another type."""
-    return (item.name, kind or item.type, *(() if item.required else (item.default,)))
 
 
 def _made(request: type[R], fields: Sequence[Any]) -> type[R]:

@@ -16,7 +16,7 @@ from qmd.text.wording import human_size
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from qmd.engine.upkeep.models import ModelUse
+    from qmd.engine.models.usage import ModelUse
 
 _CONDITIONS = {
     "ready": "ready",

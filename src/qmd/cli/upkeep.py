@@ -38,18 +38,26 @@ _COLOURS = {"ok": GREEN, "warning": YELLOW, "problem": RED}
 
 
 @command()
-@json_option
+@all_formats
 def status(session: Session) -> None:
     """Show the size and age of the index, texts without vectors, and the models in use.
+
+    JSON has all of it; the other formats for programs list the collections.
 
     Examples:
       qmd status
       qmd status --json
+      qmd status --csv
     """
     status = session.index.status()
     if chosen_format() == "json":
         values = {name: getattr(status, name) for name in status.__struct_fields__}
         show_json(values | {"models": dict(status.models), "watching": status.watching})
+        return
+    if chosen_format() != "cli":
+        from qmd.engine.upkeep.status import CollectionStatus
+
+        show_listing("collections", "collection", CollectionStatus.__struct_fields__, status.collections)
         return
     notes = [("Note:", one_line(note)) for note in status.notes if note not in session.index.notes]
     for title, rows in {**_status_rows(status, embeds=session.is_embedding()), "Notes": notes}.items():

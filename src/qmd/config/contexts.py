@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -39,23 +39,28 @@ def list_contexts(config: Config) -> list[tuple[str, str]]:
     return rows
 
 
-def changed(config: Config, change: Callable[[str, str], str | None]) -> Config:
-    """Return a configuration with other contexts.
-
-    `change` gets the address of a context and its text, and returns the new text; None removes it.
-    """
+def only(config: Config, uris: Container[str]) -> Config:
+    """Return a configuration with the contexts of these addresses only."""
     collections = {
         name: replace(
             item,
             context={
-                prefix: new
-                for prefix, text in item.context.items()
-                if (new := change(context_uri(name, prefix), text)) is not None
+                prefix: text for prefix, text in item.context.items() if context_uri(name, prefix) in uris
             },
         )
         for name, item in config.collections.items()
     }
-    described = config.global_context and change(SCHEME, config.global_context)
+    described = config.global_context if SCHEME in uris else None
+    return replace(config, collections=collections, global_context=described)
+
+
+def mapped(config: Config, change: Callable[[str], str]) -> Config:
+    """Return a configuration with the texts of all contexts changed."""
+    collections = {
+        name: replace(item, context={prefix: change(text) for prefix, text in item.context.items()})
+        for name, item in config.collections.items()
+    }
+    described = config.global_context and change(config.global_context)
     return replace(config, collections=collections, global_context=described)
 
 

@@ -25,6 +25,7 @@ from qmd.config.atomic import locked, replace_file
 from qmd.config.contexts import context_uri, normalise_prefix
 from qmd.config.index_yml import decode, parse, read_bytes
 from qmd.config.paths import PROJECT_FOLDER, check_project, resolve_folder
+from qmd.config.settings import RECENCY, WEIGHT, as_weight
 from qmd.config.validate import (
     nfc,
     require_unicode,
@@ -34,10 +35,9 @@ from qmd.config.validate import (
 )
 from qmd.config.yaml_text import KeyPath, Value, YamlText
 from qmd.errors import CollectionNotFoundError, ConfigError, ConflictError, NotFoundError, UsageError
+from qmd.text import dates
 from qmd.types import Collection, Config
 
-#: The keys of fields that have another name in the file.
-_KEYS = {"include_by_default": "includeByDefault"}
 _NEW_PROJECT = """\
 # What qmd indexes in this project. Paths begin at the project's folder.
 # Keep this file in version control; the index beside it is made from it.
@@ -88,7 +88,7 @@ def merge(
         for context in contexts:
             _describe(edit, *context)
         for name, command in commands.items():
-            _assign(edit, name, "update", command)
+            _assign(edit, name, "update", "update", command)
     return edit.config
 
 
@@ -182,24 +182,66 @@ def remove_context(path: str, collection: str | None, prefix: str) -> Config:
     return edit.config
 
 
-def set_field(path: str, name: str, field: str, value: str | float | bool | None) -> Config:
-    """Set a field of a collection to a valid value, as `Collection` has it."""
+def set_include(path: str, name: str, include: bool) -> Config:
+    """Include a collection in searches that name no collection, or exclude it."""
+    return _set_field(path, name, "include_by_default", "includeByDefault", include)
+
+
+def set_gitignore(path: str, name: str, gitignore: bool) -> Config:
+    """Leave out the files of a collection that git ignores, or index them."""
+    return _set_field(path, name, "gitignore", "gitignore", gitignore or None, gitignore)
+
+
+def set_agents(path: str, name: str, agents: bool) -> Config:
+    """Let agents have the documents of a collection, or keep them away."""
+    return _set_field(path, name, "agents", "agents", None if agents else False, agents)
+
+
+def set_update_command(path: str, name: str, command: str | None) -> Config:
+    """Set the shell command that runs before a collection is scanned; None or "" removes it."""
+    return _set_field(path, name, "update", "update", command if command and command.strip() else None)
+
+
+def set_pattern(path: str, name: str, pattern: str) -> Config:
+    """Set the globs that files of a collection must match."""
+    if not pattern.strip():
+        raise UsageError("the pattern is empty", "for all Markdown files it is **/*.md")
+    return _set_field(path, name, "pattern", "pattern", pattern.strip())
+
+
+def set_weight(path: str, name: str, weight: float) -> Config:
+    """Set how much a collection counts in searches; 1 removes the weight. Raises `UsageError`."""
+    if as_weight(f"{weight:.10g}") is None:
+        raise UsageError(WEIGHT, "A collection that should not be searched can be excluded.")
+    return _set_field(path, name, "weight", "weight", None if weight == 1 else float(weight), weight)
+
+
+def set_recency(path: str, name: str, days: float | None) -> Config:
+    """Set the half-life of a collection's scores in days; 0 for none, None for that of the index."""
+    if days and not 0 < days <= dates.MAX_DAYS:
+        raise UsageError(RECENCY)
+    return _set_field(path, name, "recency", "recency", False if days == 0 else days and float(days), days)
+
+
+def _set_field(
+    path: str, name: str, field: str, key: str, value: str | bool | float | None, parsed: Any = None
+) -> Config:
+    """Write a value of a collection, None to remove it. `parsed` is its value in the configuration."""
     with _edit(path) as edit:
-        _assign(edit, name, field, value)
+        _assign(edit, name, field, key, value, parsed)
     return edit.config
 
 
-def _assign(edit: _Edit, name: str, field: str, value: str | float | bool | None) -> None:
+def _assign(
+    edit: _Edit, name: str, field: str, key: str, value: str | bool | float | None, parsed: Any = None
+) -> None:
+    value_read = value if parsed is None else parsed
+    changed: dict[str, Any] = {field: value_read}
     existing, keys = edit.collection(name)
-    if getattr(existing, field) != value:
-        changed: dict[str, Any] = {field: value}
-        collection = replace(existing, **changed)
-        key = _KEYS.get(field, field)
-        # Files of tobi/qmd state `includeByDefault: true`, which stays in its place.
-        written = entry_of(collection, "").get(key, True if field == "include_by_default" else None)
+    if getattr(existing, field) != value_read:
         keys = (*keys, key)
-        edited = edit.file.delete(keys) if written is None else edit.file.put(keys, written)
-        edit.change(edited, collection)
+        edited = edit.file.delete(keys) if value is None else edit.file.put(keys, value)
+        edit.change(edited, replace(existing, **changed))
 
 
 def _prepare(collection: Collection, path: str) -> tuple[Collection, Mapping[str, Value]]:
@@ -221,7 +263,7 @@ def _prepare(collection: Collection, path: str) -> tuple[Collection, Mapping[str
     written = _written_path(collection.path, path)
     context = {normalise_prefix(prefix): text for prefix, text in collection.context.items() if text.strip()}
     added = replace(collection, name=name, path=resolve_folder(written, path), context=context)
-    return added, entry_of(added, written)
+    return added, _entry_of(added, written)
 
 
 class _Edit:
@@ -325,8 +367,7 @@ def _written_path(folder: str, path: str) -> str:
     return absolute
 
 
-def entry_of(collection: Collection, written: str) -> dict[str, Value]:
-    """Return the YAML entry of a collection, without defaults; `written` is its folder."""
+def _entry_of(collection: Collection, written: str) -> Mapping[str, Value]:
     entry: dict[str, Value | None] = {
         "path": written,
         "pattern": collection.pattern or None,
@@ -337,10 +378,9 @@ def entry_of(collection: Collection, written: str) -> dict[str, Value]:
         "update": collection.update,
         "includeByDefault": None if collection.include_by_default else False,
         "agents": None if collection.agents else False,
-        "models": None if collection.remote else {"remote": "deny"},
         "encoding": collection.encoding,
         "language": collection.language,
         "weight": None if collection.weight == 1 else float(collection.weight),
-        "recency": False if collection.recency == 0 else collection.recency and float(collection.recency),
+        "recency": False if collection.recency == 0 else collection.recency,
     }
     return {key: value for key, value in entry.items() if value is not None}

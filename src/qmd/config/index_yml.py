@@ -51,6 +51,11 @@ def read_file(path: str, max_bytes: int = MAX_BYTES) -> bytes | None:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}.") from error
 
 
+def digest(data: bytes) -> str:
+    """Return the SHA-256 of the bytes, in hexadecimal."""
+    return sha256(data)
+
+
 def decode(data: bytes, path: str) -> str:
     """Return the text of the file, including a byte-order mark. Raises `ConfigError` if it is not UTF-8."""
     if len(data) > MAX_BYTES:
@@ -77,4 +82,4 @@ def parse(data: bytes, path: str) -> Config:
     from qmd.config.yaml_nodes import compose
 
     root = compose(decode(data, path).removeprefix("\ufeff"), path)
-    return read_config(root, path, sha256(data))
+    return read_config(root, path, digest(data))

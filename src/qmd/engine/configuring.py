@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from qmd.config import contexts, editing
 from qmd.config.paths import marks_path
-from qmd.config.settings import RECENCY, WEIGHT, as_weight
 from qmd.config.validate import nfc, require_unicode
 from qmd.engine.indexing import scan
 from qmd.engine.indexing.update import refuse_to_empty
@@ -17,11 +16,10 @@ from qmd.engine.marks import rename_collection
 from qmd.engine.parts import Part
 from qmd.engine.places import context_target
 from qmd.engine.requests import collections_of
-from qmd.errors import QmdError, SourceError, UsageError
+from qmd.errors import QmdError, SourceError
 from qmd.sources.clone import work_tree
 from qmd.sources.formats import registry
 from qmd.sources.left_out import left_out
-from qmd.text.dates import MAX_DAYS
 from qmd.text.wording import plural, visible
 from qmd.types import DEFAULT_PATTERN, Collection, Document
 
@@ -122,27 +120,23 @@ class ConfigurationMethods(Part):
 
     def include_collection(self, name: str, include: bool = True) -> None:
         """Let searches that name no collection cover this one, or not."""
-        self._set(name, "include_by_default", include)
+        self._workspace.edited(editing.set_include(self._workspace.locations.config, name, include))
 
     def set_gitignore(self, name: str, gitignore: bool) -> None:
         """Leave out the files of a collection that git ignores, or not; the next update applies it."""
-        self._set(name, "gitignore", gitignore)
+        self._workspace.edited(editing.set_gitignore(self._workspace.locations.config, name, gitignore))
 
     def set_agents(self, name: str, agents: bool) -> None:
         """Let agents have the documents of a collection, or keep them away."""
-        self._set(name, "agents", agents)
+        self._workspace.edited(editing.set_agents(self._workspace.locations.config, name, agents))
 
     def set_weight(self, name: str, weight: float) -> None:
         """Set how much the documents of a collection count in searches, relative to others: 0.01 to 100."""
-        if as_weight(f"{weight:.10g}") is None:
-            raise UsageError(WEIGHT, "A collection that should not be searched can be excluded.")
-        self._set(name, "weight", weight)
+        self._workspace.edited(editing.set_weight(self._workspace.locations.config, name, weight))
 
     def set_recency(self, name: str, days: float | None) -> None:
         """Set the half-life of a collection's scores in days; 0 for none, None for that of the index."""
-        if days and not 0 < days <= MAX_DAYS:
-            raise UsageError(RECENCY)
-        self._set(name, "recency", days)
+        self._workspace.edited(editing.set_recency(self._workspace.locations.config, name, days))
 
     def set_pattern(self, name: str, pattern: str) -> None:
         """Set the globs that files of a collection must match; the next update applies them.
@@ -152,17 +146,12 @@ class ConfigurationMethods(Part):
         config = self._workspace.config
         collections_of(config, [name])
         scan.check(replace(config.collections[name], pattern=pattern))
-        if not pattern.strip():
-            raise UsageError("the pattern is empty", "for all Markdown files it is **/*.md")
-        self._set(name, "pattern", pattern.strip())
+        self._workspace.edited(editing.set_pattern(self._workspace.locations.config, name, pattern))
 
     def set_update_command(self, name: str, command: str | None) -> None:
         """Set the shell command that `update` first runs in the folder of a collection; None removes it."""
-        self._set(name, "update", command if command and command.strip() else None)
+        self._workspace.edited(editing.set_update_command(self._workspace.locations.config, name, command))
         self._workspace.configuration.trust.approve_typed(nfc(name), "update")
-
-    def _set(self, name: str, field: str, value: str | float | bool | None) -> None:
-        self._workspace.edited(editing.set_field(self._workspace.locations.config, name, field, value))
 
     def add_context(self, target: str, text: str) -> str:
         """Describe everything (`/`), a collection, or a folder in one; return the place as a `qmd://` URI.

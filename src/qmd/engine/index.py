@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from qmd.engine.configuring import ConfigurationMethods
     from qmd.engine.doctor import DoctorMethods
     from qmd.engine.documents.fields import FieldMethods
-    from qmd.engine.documents.files import FileMethods
     from qmd.engine.documents.library import DocumentMethods
     from qmd.engine.documents.links import LinkMethods
     from qmd.engine.embedding.embed import EmbeddingMethods
@@ -53,7 +52,6 @@ if TYPE_CHECKING:
         CollectionMethods,
         ConfigurationMethods,
         DocumentMethods,
-        FileMethods,
         FieldMethods,
         LinkMethods,
         AbsenceMethods,
@@ -82,10 +80,9 @@ else:
                 set_weight
             """,
             "qmd.engine.documents.library.DocumentMethods": """
-                authors documents explain_no_documents get history multi_get outline recent refresh
-                titles_of
+                authors documents explain_no_documents file_on_disk get history multi_get outline recent
+                refresh titles_of viewable_file
             """,
-            "qmd.engine.documents.files.FileMethods": "file_on_disk viewable_file",
             "qmd.engine.documents.fields.FieldMethods": "field_values fields fields_of tags",
             "qmd.engine.documents.links.LinkMethods": "backlinks link_lists links orphans unresolved_links",
             "qmd.engine.explain.lookup.AbsenceMethods": "absence",

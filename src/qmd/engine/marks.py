@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from qmd.config import marks_file
 from qmd.config.approvals import Permission
+from qmd.config.index_yml import digest
 from qmd.config.marks_file import Entry, MarkKind
 from qmd.config.paths import marks_path
 from qmd.config.validate import require_unicode
@@ -20,7 +21,6 @@ from qmd.engine.retrieval.adjust import Guidance
 from qmd.engine.retrieval.factors import Mark
 from qmd.engine.workspace import Workspace
 from qmd.errors import ConfigError, ForbiddenError, NotFoundError, UsageError
-from qmd.text.digest import sha256
 from qmd.text.question import Question
 from qmd.types import Stage
 
@@ -196,7 +196,7 @@ class MarksOf:
     def digest(self) -> str:
         """Return the SHA-256 of the entries, in hexadecimal; "" if there are none. Raises as `entries`."""
         entries = self.entries()
-        return sha256(repr(entries).encode()) if entries else ""
+        return digest(repr(entries).encode()) if entries else ""
 
     def guidance(self, question: Question) -> tuple[Guidance, Stage | None]:
         """Return the pins and marks for a query, and a stage if any count, or if none could be read."""

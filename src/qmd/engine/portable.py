@@ -8,7 +8,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from qmd.config.index_yml import load, parse
+from qmd.config.index_yml import digest, load, parse
 from qmd.config.locations import Locations
 from qmd.config.paths import DEFAULT_INDEX, cache_dir, config_dir
 from qmd.config.settings import resolve
@@ -21,7 +21,6 @@ from qmd.engine.upkeep.portable import portable_part
 from qmd.engine.workspace import Configuration, Workspace
 from qmd.store.sqlite.encryption import Key, needs_passphrase, no_key
 from qmd.store.sqlite.portable import PortableStore
-from qmd.text.digest import sha256
 from qmd.text.uris import NO_EDITOR
 from qmd.types import Config
 
@@ -76,7 +75,7 @@ def open_index_file(
     stated = parse(data, locations.config)
     # The folders of its collections are below the file itself, so no path leads to a file on this machine.
     written = replace(
-        portable_part(stated, stated.collections, store.location), path=stated.path, digest=sha256(data)
+        portable_part(stated, stated.collections, store.location), path=stated.path, digest=digest(data)
     )
     own = load(os.path.join(config_dir(variables), f"{DEFAULT_INDEX}.yml"))
     settings = replace(resolve(replace(written, models=own.models), variables), editor_uri=NO_EDITOR)

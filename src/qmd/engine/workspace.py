@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from qmd.config.index_yml import parse, read_bytes
+from qmd.config.index_yml import digest, parse, read_bytes
 from qmd.config.locations import Locations
 from qmd.config.paths import cache_dir, check_project
 from qmd.config.settings import Settings, busy_timeout_ms, resolve
@@ -23,7 +23,6 @@ from qmd.engine.opening import beside_foreign, read_store_url, unknown_keys
 from qmd.store.base import Store
 from qmd.store.opening import open_store
 from qmd.system import lower_priority
-from qmd.text.digest import sha256
 from qmd.types import Config
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class Configuration:
             check_project(self._locations.project)
         data = read_bytes(self._locations.config)
         with self._lock:
-            if sha256(data) != self.written.digest:
+            if digest(data) != self.written.digest:
                 self.written = parse(data, self._locations.config)
             return self.written
 
@@ -134,7 +133,7 @@ def open_workspace(
     # Parsing the file takes longer than a search, so the index keeps a copy of the last parsed content.
     written = (
         written
-        or store.collections.config_copy(locations.config, sha256(data))
+        or store.collections.config_copy(locations.config, digest(data))
         or parse(data, locations.config)
     )
     notes += unknown_keys(written)

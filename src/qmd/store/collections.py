@@ -10,11 +10,10 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from qmd.config.index_yml import parse, read_bytes
+from qmd.config.index_yml import digest, parse, read_bytes
 from qmd.config.validate import require_unicode
 from qmd.errors import ConfigError, ConflictError
 from qmd.store import base
-from qmd.text.digest import sha256
 from qmd.types import Config
 from qmd.types.clock import now
 
@@ -68,7 +67,7 @@ class StoredCollections(base.Collections):
             return
         with self._writing():
             # Another process may have changed the file, and synced, while this one waited.
-            if (data := read_bytes(config.path)) and sha256(data) != config.digest:
+            if (data := read_bytes(config.path)) and digest(data) != config.digest:
                 config = parse(data, config.path)
             rows = self._rows(strong=True)
             new_names = _renamed(rows.values(), config)

@@ -362,7 +362,60 @@ def test_agent_install_asks_for_each_part_and_uninstall_removes_them(user: User)
     assert [Path(path).exists() for _, path in questions] == [True, False, False]
     user.ok("agent", "install", "claude", "--yes")
     assert all(Path(path).exists() for _, path in questions)
-    assert "Claude Code" in user.ok("agent", "status")
+    removing = user.on_terminal("n\nn\nn\n", "agent", "uninstall", "claude")
+    assert re.findall(r"Remove the (\w+) from (\S+)\?", removing) == questions
+    assert all(Path(path).exists() for _, path in questions)
     user.ok("agent", "uninstall", "claude", "--yes")
     assert not Path(questions[0][1]).exists()
     assert all("qmd" not in Path(path).read_text(encoding="utf-8") for _, path in questions[1:])
+
+
+def test_agent_uninstall_asks_only_for_installed_parts(user: User) -> None:
+    user.ok("skill", "install", "--target", "claude")
+    removing = user.on_terminal("y\n", "agent", "uninstall", "claude")
+    assert re.findall(r"Remove the (\w+) from", removing) == ["skill"]
+
+
+def _parts(user: User, agent: str) -> dict[tuple[str, str], dict[str, str]]:
+    rows = json.loads(user.ok("agent", "status", "--json"))
+    return {(row["place"], row["part"]): row for row in rows if row["agent"] == agent}
+
+
+def test_agent_status_shows_all_parts_of_each_agent(user: User) -> None:
+    rows = json.loads(user.ok("agent", "status", "--json"))
+    assert {row["agent"] for row in rows} == set(AGENTS)
+    assert {row["part"] for row in rows if row["agent"] == "codex"} == {"skill", "tools", "hooks"}
+    assert {row["state"] for row in rows} == {"not installed"}
+    assert "qmd agent install claude" in user.ok("agent", "status")
+    user.ok("agent", "install", "claude", "--yes")
+    user.ok("skill", "install", "--target", "codex", "--project")
+    assert {part: row["state"] for part, row in _parts(user, "claude").items()} == {
+        ("user", "skill"): "current",
+        ("user", "tools"): "current",
+        ("user", "hooks"): "current",
+    }
+    assert _parts(user, "codex")["project", "skill"]["state"] == "current"
+    assert ("project", "hooks") not in _parts(user, "codex")
+
+
+def test_agent_status_tells_outdated_broken_and_changed_parts(user: User) -> None:
+    user.ok("agent", "install", "claude", "--yes")
+    claude = _parts(user, "claude")
+    settings = Path(claude["user", "hooks"]["path"])
+    hooks = json.loads(settings.read_text(encoding="utf-8"))
+    del hooks["hooks"]["PreCompact"]
+    settings.write_text(json.dumps(hooks), encoding="utf-8")
+    servers = Path(claude["user", "tools"]["path"])
+    servers.write_text(
+        json.dumps({"mcpServers": {"qmd": {"command": "/gone/qmd", "args": ["mcp"]}}}), encoding="utf-8"
+    )
+    skill = Path(claude["user", "skill"]["path"])
+    skill.write_text("mine\n" + skill.read_text(encoding="utf-8"), encoding="utf-8")
+    after = _parts(user, "claude")
+    assert {part: row["state"] for (_, part), row in after.items()} == {
+        "skill": "unknown",
+        "tools": "broken",
+        "hooks": "outdated",
+    }
+    assert "qmd hook install --target claude" in after["user", "hooks"]["hint"]
+    assert "was not written by qmd" in user.ok("agent", "status")

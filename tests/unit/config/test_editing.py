@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from qmd.config import editing
-from qmd.config.index_yml import load
+from qmd.config.index_yml import digest, load
 from qmd.errors import (
     CollectionNotFoundError,
     ConfigError,
@@ -16,7 +16,6 @@ from qmd.errors import (
     QmdError,
     UsageError,
 )
-from qmd.text.digest import sha256
 from qmd.types import Collection, Config
 
 EXAMPLE = Path(__file__).with_name("example-index.yml").read_text(encoding="utf-8")
@@ -212,10 +211,7 @@ def test_rename_collection_refuses_taken_and_invalid_names(path: str) -> None:
 def test_collection_name_is_found_in_either_unicode_form(tmp_path: Path) -> None:
     file = str(tmp_path / "index.yml")
     Path(file).write_text("collections:\n  e\u0301te\u0301: {path: /x}\n", encoding="utf-8")
-    assert (
-        editing.set_field(file, "été", "include_by_default", False).collections["été"].include_by_default
-        is False
-    )
+    assert editing.set_include(file, "été", False).collections["été"].include_by_default is False
     assert editing.rename_collection(file, "e\u0301te\u0301", "hiver").collections.keys() == {"hiver"}
 
 
@@ -270,28 +266,24 @@ def test_set_context_refuses_a_blank_text(path: str) -> None:
         editing.set_context(path, "diary", "", " \n")
 
 
-def test_set_field_excludes_and_includes_a_collection(path: str) -> None:
-    assert (
-        editing.set_field(path, "library", "include_by_default", False)
-        .collections["library"]
-        .include_by_default
-        is False
-    )
+def test_set_include_excludes_and_includes_a_collection(path: str) -> None:
+    assert editing.set_include(path, "library", False).collections["library"].include_by_default is False
     comment = "    # true is the default; shown for clarity"
     assert changes(path) == [
         f"-     includeByDefault: true{comment}",
         f"+     includeByDefault: false{comment}",
     ]
-    editing.set_field(path, "library", "include_by_default", True)
+    editing.set_include(path, "library", True)
     assert text_of(path) == EXAMPLE
-    editing.set_field(path, "diary", "include_by_default", False)
+    editing.set_include(path, "diary", False)
     assert changes(path) == ["+     includeByDefault: false"]
 
 
-def test_set_field_sets_and_removes_an_update_command(path: str) -> None:
+@pytest.mark.parametrize("nothing", [None, "", "  "])
+def test_set_update_command_sets_and_removes_the_command(path: str, nothing: str | None) -> None:
     command = "git pull && echo 'done: #1'"
-    assert editing.set_field(path, "diary", "update", command).collections["diary"].update == command
-    assert editing.set_field(path, "diary", "update", None).collections["diary"].update is None
+    assert editing.set_update_command(path, "diary", command).collections["diary"].update == command
+    assert editing.set_update_command(path, "diary", nothing).collections["diary"].update is None
     assert text_of(path) == EXAMPLE
 
 
@@ -300,8 +292,8 @@ CHANGES: list[Callable[[str, str], Config]] = [
     lambda path, name: editing.rename_collection(path, name, "new"),
     lambda path, name: editing.set_context(path, name, "", "text"),
     lambda path, name: editing.remove_context(path, name, ""),
-    lambda path, name: editing.set_field(path, name, "include_by_default", True),
-    lambda path, name: editing.set_field(path, name, "update", None),
+    lambda path, name: editing.set_include(path, name, True),
+    lambda path, name: editing.set_update_command(path, name, None),
 ]
 
 
@@ -329,8 +321,8 @@ def test_edit_of_a_broken_file_is_an_error_and_writes_nothing(
 
 def test_edit_without_an_effect_does_not_touch_the_file(path: str) -> None:
     before = Path(path).stat()
-    editing.set_field(path, "library", "include_by_default", True)
-    editing.set_field(path, "diary", "update", None)
+    editing.set_include(path, "library", True)
+    editing.set_update_command(path, "diary", None)
     assert Path(path).stat() == before
 
 
@@ -387,7 +379,7 @@ def test_edit_keeps_a_configuration_that_is_a_link(tmp_path: Path) -> None:
 def test_edit_returns_the_configuration_of_the_file(path: str) -> None:
     config = editing.set_context(path, "diary", "", "New")
     assert config == load(path)
-    assert config.digest == sha256(Path(path).read_bytes())
+    assert config.digest == digest(Path(path).read_bytes())
 
 
 def test_edit_errors_are_one_line_with_a_hint(path: str) -> None:

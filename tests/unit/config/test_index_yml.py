@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from qmd.config.index_yml import load, parse, read_bytes
+from qmd.config.index_yml import digest, load, parse, read_bytes
 from qmd.errors import ConfigError
-from qmd.text.digest import sha256
 from qmd.types import Collection, Config, Models
 from tests.unit.config.index_yml import FILE, read, reason
 
@@ -103,7 +102,7 @@ def test_editor_uri_takes_precedence_over_editor_uri_template() -> None:
 
 @pytest.mark.parametrize("text", ["", "\n", "# only a comment\n", "---\n", "{}", "collections:\n", "~"])
 def test_file_without_content_is_an_empty_configuration(text: str) -> None:
-    assert parse(text.encode(), FILE) == Config(FILE, sha256(text.encode()))
+    assert parse(text.encode(), FILE) == Config(FILE, digest(text.encode()))
 
 
 def test_collections_are_in_the_order_of_the_file() -> None:
@@ -212,7 +211,7 @@ def test_yaml_alias_is_resolved() -> None:
 
 def test_missing_file_is_an_empty_configuration(tmp_path: Path) -> None:
     path = str(tmp_path / "no" / "index.yml")
-    assert load(path) == Config(path, sha256(b""))
+    assert load(path) == Config(path, digest(b""))
     assert read_bytes(path) == b""
 
 
@@ -220,7 +219,7 @@ def test_load_returns_the_configuration_with_its_digest(tmp_path: Path) -> None:
     path = tmp_path / "index.yml"
     path.write_text("collections: {a: {path: /a}}\n", encoding="utf-8")
     config = load(str(path))
-    assert config.digest == sha256(read_bytes(str(path))) == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert config.digest == digest(read_bytes(str(path))) == hashlib.sha256(path.read_bytes()).hexdigest()
     assert list(config.collections) == ["a"]
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from msgspec import Struct
 from msgspec.structs import replace
 
-from qmd.config.contexts import changed
+from qmd.config.contexts import mapped, only
 from qmd.engine.access.masks import masker_of
 from qmd.errors import ConfigError, ForbiddenError
 from qmd.types import Config
@@ -48,10 +48,9 @@ class Permissions(Struct, frozen=True):
     def visible(self, config: Config) -> Config:
         """Return a configuration without the collections and contexts that are not visible."""
         if not self.contexts:
-            config = changed(config, lambda *_: None)
+            config = only(config, ())
         elif self.agent:
-            mask = masker_of(config).mask
-            config = changed(config, lambda _, text: mask(text))
+            config = mapped(config, masker_of(config).mask)
         collections = {
             name: item
             for name, item in config.collections.items()

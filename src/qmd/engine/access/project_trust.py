@@ -16,12 +16,12 @@ from msgspec.structs import replace
 
 from qmd.config import approvals, contexts, marks_file
 from qmd.config.approvals import KINDS, Decision, Kind, Permission
+from qmd.config.index_yml import digest
 from qmd.config.paths import marks_path, trust_path
 from qmd.errors import ConfigError, NotFoundError
 from qmd.models.catalog import DEFAULTS, Role, find_card
 from qmd.sources.clone import work_tree
 from qmd.sources.paths import is_inside
-from qmd.text.digest import sha256
 from qmd.types import Config
 
 #: If this environment variable is 1, everything that the current project asks for is approved for this run.
@@ -180,7 +180,7 @@ def marks_permission(data: bytes, entries: Sequence[marks_file.Entry]) -> Permis
     """Return the permission to use the pins and marks in the bytes of a file."""
     pins = sum(len(entry.files.get("pin", ())) for entry in entries)
     others = sum(len(files) for entry in entries for files in entry.files.values()) - pins
-    value = f"{pins} pinned and {others} marked documents, SHA-256 {sha256(data)}"
+    value = f"{pins} pinned and {others} marked documents, SHA-256 {digest(data)}"
     return Permission("marks", value, name="pins and marks")
 
 
@@ -197,7 +197,8 @@ def _marks(config: Config) -> Permission | None:
 
 def _without(config: Config, refused: Iterable[Permission]) -> Config:
     collections = dict(config.collections)
-    models, store, hidden = config.models, config.store, set[str]()
+    models, store = config.models, config.store
+    described = {place for place, _ in contexts.list_contexts(config)}
     for permission in refused:
         match permission.kind:
             case "path":
@@ -209,9 +210,8 @@ def _without(config: Config, refused: Iterable[Permission]) -> Config:
             case "store":
                 store = None
             case "context":
-                hidden.add(permission.name)
-    left = replace(config, collections=collections, models=models, store=store)
-    return contexts.changed(left, lambda place, text: None if place in hidden else text)
+                described.discard(permission.name)
+    return contexts.only(replace(config, collections=collections, models=models, store=store), described)
 
 
 def _without_personal(config: Config) -> Config:

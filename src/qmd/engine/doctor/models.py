@@ -8,7 +8,7 @@ from qmd.config.settings import Settings
 from qmd.engine.doctor.finding import Finding, failed, ok, problem, warning
 from qmd.engine.embedding.active_vectors import by_priority, embeddable, embedded_share, percent
 from qmd.engine.models.provider import ModelProvider
-from qmd.engine.upkeep.models import ModelUse, models
+from qmd.engine.models.usage import ModelUse, models
 from qmd.errors import QmdError
 from qmd.store.base import Store
 from qmd.store.values import OnStep

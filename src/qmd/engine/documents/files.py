@@ -9,13 +9,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from qmd.engine.documents.links import Links
-from qmd.engine.parts import Part
 from qmd.errors import NotFoundError
 from qmd.sources.paths import absolute_path, entries_of, is_inside
 from qmd.sources.rules import Rules, exclusion
 from qmd.store.base import Store
 from qmd.text.wording import visible
-from qmd.types import Collection, Document
+from qmd.types import Collection, Config
 
 #: Types of files that are sent as they are. Others could be taken for pages.
 _TYPES: Mapping[str, str] = {
@@ -46,41 +45,34 @@ _MAX_LOOKED_AT = 20_000
 _LISTED_FOR = 60
 
 
-class FileMethods(Part):
-    """Find the files of documents, and the images and the like in them, that may be sent as they are."""
+def file_on_disk(store: Store, config: Config, reference: str) -> tuple[str, str]:
+    """Return the path and media type of a file of a collection that may be sent as it is.
 
-    def file_on_disk(self, reference: str) -> tuple[str, str]:
-        """Return the path on disk and the media type of a PDF that is indexed, or an image in a document.
+    `reference` is `collection/path`. The file must be inside the collection's folder with all links followed,
+    and belong to the collection or be shown in one of its documents.
 
-        `reference` is `collection/path`. The file must be inside the collection's folder with all links
-        followed. Raises `NotFoundError` for any other file.
-        """
-        missing = NotFoundError(f"There is no file {visible(reference)[:200]}")
-        name, _, path = reference.partition("/")
-        collection = self._workspace.config.collections.get(name)
-        media_type = _media_type_of(path)
-        parts = path.split("/")
-        if collection is None or media_type is None or "\0" in path:
-            raise missing
-        if any(part in ("", "..") or part.startswith(".") for part in parts):
-            raise missing
-        found = _inside(collection, path)
-        if found is None or os.path.getsize(found) > _MAX_SIZE:
-            raise missing
-        if not _may_be_sent(self._workspace.store, collection, path):
-            raise missing
-        return found, media_type
+    Raises:
+        NotFoundError: If there is no such file, or it may not be sent.
+    """
+    missing = NotFoundError(f"There is no file {visible(reference)[:200]}")
+    name, _, path = reference.partition("/")
+    collection = config.collections.get(name)
+    media_type = _media_type_of(path)
+    parts = path.split("/")
+    if collection is None or media_type is None or "\0" in path:
+        raise missing
+    if any(part in ("", "..") or part.startswith(".") for part in parts):
+        raise missing
+    found = _inside(collection, path)
+    if found is None or os.path.getsize(found) > _MAX_SIZE or not _may_be_sent(store, collection, path):
+        raise missing
+    return found, media_type
 
-    def viewable_file(self, document: Document, target: str | None = None) -> str | None:
-        """Return the reference of a document's file, or of one that it links to, for `file_on_disk`.
 
-        None if there is no such file, or it is refused there.
-        """
-        collection, source = self._workspace.config.collections[document.collection], document.path
-        path = _find(collection, source, target) if target is not None else _existing(collection, source)
-        if path is None or not _may_be_sent(self._workspace.store, collection, path):
-            return None
-        return f"{collection.name}/{path}"
+def viewable(store: Store, collection: Collection, source: str, target: str | None) -> str | None:
+    """Return the path of the file of the document at `source`, or of one that it names, if it may be sent."""
+    path = _find(collection, source, target) if target is not None else _existing(collection, source)
+    return path if path is not None and _may_be_sent(store, collection, path) else None
 
 
 def _media_type_of(path: str) -> str | None:

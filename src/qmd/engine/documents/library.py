@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from qmd.config.contexts import context_for
 from qmd.config.validate import nfc, require_unicode
 from qmd.engine.deadline import Deadline
+from qmd.engine.documents import files
 from qmd.engine.documents.fields import check_fields, explain_empty, filtered
 from qmd.engine.documents.fitting import Limit, as_json, fit_page, fit_pages, most_bytes
 from qmd.engine.documents.links import Links
@@ -273,6 +274,22 @@ class DocumentMethods(Part):
         library = self._library
         document = library.resolve(reference)
         return document, library.sections(document)
+
+    def file_on_disk(self, reference: str) -> tuple[str, str]:
+        """Return the path on disk and the media type of a PDF that is indexed, or an image in a document.
+
+        `reference` is `collection/path`. Raises `NotFoundError` for any other file.
+        """
+        return files.file_on_disk(self._workspace.store, self._workspace.config, reference)
+
+    def viewable_file(self, document: Document, target: str | None = None) -> str | None:
+        """Return the reference of a document's file, or of one that it links to, for `file_on_disk`.
+
+        None if there is no such file, or it is refused there.
+        """
+        collection = self._workspace.config.collections[document.collection]
+        path = files.viewable(self._workspace.store, collection, document.path, target)
+        return None if path is None else f"{collection.name}/{path}"
 
     def explain_no_documents(self, target: str | None = None, **filters: Unpack[FilterOptions]) -> str:
         """Say how many documents pass each filter, for filters with which `documents` returns nothing.

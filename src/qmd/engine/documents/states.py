@@ -108,7 +108,7 @@ def _read(store: Store, config: Config, now: str) -> States:
             if target is not None:
                 files[target.id], files[document.id] = target.file, document.file
                 yield target.id
-            elif "://" not in reference.target:
+            elif not _is_elsewhere(reference):
                 lost.append((document.id, reference))
 
     in_order = sorted(finder.documents.values(), key=lambda document: document.file)
@@ -181,6 +181,10 @@ class _Finder:
             self._titles[collection] = titles
         found = self._titles[collection].get(fold(title), [])
         return found[0] if len(found) == 1 else None
+
+
+def _is_elsewhere(reference: Reference) -> bool:
+    return "://" in reference.target
 
 
 def _cycles(following: Mapping[int, int]) -> list[tuple[int, ...]]:

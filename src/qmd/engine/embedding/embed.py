@@ -71,8 +71,7 @@ class EmbeddingMethods(Part):
         workspace = self._workspace
         collections_of(workspace.config, collections)
         egress.disclose(workspace.store, workspace.models, "embed")
-        tally, asked = batches.Tally((), on_progress), Asked(workspace.locations.index)
-        run = _Run(workspace, collections, workers, background, tally, cancelled, asked)
+        run = _Run(workspace, collections, workers, background, batches.Tally((), on_progress), cancelled)
         try:
             report = run.hold(force=force)
         except AlreadyRunningError as error:
@@ -133,22 +132,31 @@ class EmbeddingMethods(Part):
         return MissingVectors(len(sizes), seconds)
 
 
-class _Run(Struct):
+class _Run:
     """A call of `embed`, which takes the lock once or several times."""
 
-    workspace: Workspace
-    collections: Sequence[str]
-    workers: int
-    background: bool
-    tally: batches.Tally
-    cancelled: Cancelled | None
-    asked: Asked
-    lost: int = 0
-    replaced: tuple[str, ...] = ()
+    def __init__(
+        self,
+        workspace: Workspace,
+        collections: Sequence[str],
+        workers: int,
+        background: bool,
+        tally: batches.Tally,
+        cancelled: Cancelled | None,
+    ) -> None:
+        self._workspace = workspace
+        self._collections = collections
+        self._workers = workers
+        self._background = background
+        self._tally = tally
+        self._cancelled = cancelled
+        self._lost = 0
+        self._replaced: tuple[str, ...] = ()
+        self.asked = Asked(workspace.locations.index)
 
     def hold(self, *, force: bool = False) -> batches.EmbedReport:
         """Embed, with the lock, until nothing is missing. Raises as `embed`."""
-        workspace = self.workspace
+        workspace = self._workspace
         store, models = workspace.store, workspace.models
         with batches.embedding_lock(workspace.locations.index) as prefix:
             # Only this process embeds here now, so these leases belong to workers that have died.
@@ -158,27 +166,27 @@ class _Run(Struct):
             # The requests of others are forgotten before the last look.
             while self._round(self._scope(self.asked.read()), prefix) | self.asked.answered():
                 pass
-            report = self.tally.report(models.vector_set.name, self.lost)
-            if self.background:
+            report = self._tally.report(models.vector_set.name, self._lost)
+            if self._background:
                 # Earlier states of files that have changed are not needed any more.
                 store.documents.prune()
             # Older vectors stay until all collections have new ones, including those that are not visible.
             complete = workspace.configuration.permitted()
             report = active_vectors.activate(store, complete, workspace.config, models, report)
-        self.replaced += report.replaced
-        return replace(report, replaced=self.replaced)
+        self._replaced += report.replaced
+        return replace(report, replaced=self._replaced)
 
     def _scope(self, asked: Sequence[str]) -> Scope:
         """Return the collections to embed, as the configuration is now, with those that others asked for."""
-        visible = self.workspace.config  # reads the configuration again
-        complete = self.workspace.configuration.permitted()
-        names = dict.fromkeys([*(self.collections or visible.collections), *asked])
+        visible = self._workspace.config  # reads the configuration again
+        complete = self._workspace.configuration.permitted()
+        names = dict.fromkeys([*(self._collections or visible.collections), *asked])
         present = [name for name in names if name in complete.collections]
-        return active_vectors.embeddable(complete, self.workspace.models, present) if present else Scope(())
+        return active_vectors.embeddable(complete, self._workspace.models, present) if present else Scope(())
 
     def _round(self, scope: Scope, prefix: str) -> bool:
         """Make the missing vectors; return whether there were any."""
-        workspace, tally = self.workspace, self.tally
+        workspace, tally = self._workspace, self._tally
         store, models = workspace.store, workspace.models
         vectors = models.vector_set
         sizes = store.pending.sizes(vectors.fingerprint, scope)
@@ -186,19 +194,19 @@ class _Run(Struct):
             return False
         before = tally.chunks
         tally.begin(sizes)
-        if self.workers > 1 or (self.background and sum(sizes) > _FEW_BYTES):
-            self.lost += embed_in_processes(
+        if self._workers > 1 or (self._background and sum(sizes) > _FEW_BYTES):
+            self._lost += embed_in_processes(
                 workspace,
                 scope,
                 prefix,
-                self.workers,
+                self._workers,
                 tally,
-                background=self.background,
-                cancelled=self.cancelled,
+                background=self._background,
+                cancelled=self._cancelled,
             )
         else:
             worker, lease = batches.worker_name(prefix), workspace.settings.embed_lease_seconds
-            embedder, cancelled = models.embedder, self.cancelled
+            embedder, cancelled = models.embedder, self._cancelled
             for share in batches.shares(store, embedder, vectors, scope, worker, lease, cancelled):
                 tally.add(share)
         return tally.chunks > before

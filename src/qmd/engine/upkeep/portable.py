@@ -11,7 +11,6 @@ import yaml
 from msgspec import Struct
 
 from qmd.config.atomic import locked
-from qmd.config.editing import entry_of
 from qmd.engine.embedding.active_vectors import by_priority
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
@@ -193,7 +192,7 @@ def portable_part(config: Config, names: Iterable[str], folder: str = "") -> Con
 def _yaml(config: Config) -> str:
     """Return a `portable_part` as the text of an `index.yml`."""
     values: Mapping[str, Any] = {
-        "collections": {name: entry_of(item, name) for name, item in config.collections.items()},
+        "collections": {name: _entry(item) for name, item in config.collections.items()},
         "global_context": config.global_context,
         "ranking": config.ranking,
         "scores": config.scores,
@@ -201,5 +200,24 @@ def _yaml(config: Config) -> str:
         "fold": config.fold or None,
         "agents": {"mask": list(config.masks)} if config.masks else None,
     }
-    stated = {key: value for key, value in values.items() if value is not None}
-    return yaml.safe_dump(stated, allow_unicode=True, sort_keys=False)
+    return yaml.safe_dump(_stated(values), allow_unicode=True, sort_keys=False)
+
+
+def _entry(collection: Collection) -> dict[str, Any]:
+    return _stated(
+        {
+            "path": collection.name,
+            "pattern": collection.pattern or None,
+            "formats": list(collection.formats) or None,
+            "context": {f"/{prefix}": text for prefix, text in collection.context.items()} or None,
+            "includeByDefault": None if collection.include_by_default else False,
+            "agents": None if collection.agents else False,
+            "models": None if collection.remote else {"remote": "deny"},
+            "weight": None if collection.weight == 1 else float(collection.weight),
+            "recency": False if collection.recency == 0 else collection.recency,
+        }
+    )
+
+
+def _stated(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}

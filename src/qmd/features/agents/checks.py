@@ -1,17 +1,86 @@
-"""Checks of the programs that agents run: hooks, and MCP servers."""
+"""Checks of what qmd installs for agents: the skill, the tools, which are an MCP server, and the hooks."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
 
+from msgspec import Struct
+
+from qmd.agents import having
 from qmd.engine.doctor.finding import Finding, attempt, ok, problem, warning
-from qmd.errors import ConfigError
-from qmd.features.agents import hook_settings, mcp_settings
-from qmd.features.agents.agents import AGENTS, HOOKED, hooks_file, settings_file
+from qmd.errors import ConfigError, QmdError
+from qmd.features.agents import hook_settings, mcp_settings, skill
+from qmd.features.agents.agents import AGENTS, HOOKED, hooks_file, settings_file, skills_folder
 from qmd.features.agents.hook_settings import EVENTS
+
+#: The path of a part of an agent: the user's own, or that of a project.
+PathOf: TypeAlias = "Callable[[str, Mapping[str, str], str | None], str]"
+Check: TypeAlias = "Callable[[str, Mapping[str, str], str | None], Iterator[Finding]]"
+
+ABSENT = "not installed"
+_STATES = {"ok": "current", "warning": "outdated", "problem": "broken"}
+
+
+class Part(Struct, frozen=True):
+    """The state of a part of an agent: the skill, the tools or the hooks.
+
+    Attributes:
+        agent: The name of the agent.
+        part: "skill", "tools" or "hooks".
+        place: "user" or "project".
+        state: "current", "outdated", "broken", "not installed", or "unknown" if it cannot be read or somebody
+            else wrote it.
+        path: The file in which it is, or would be.
+        message: What the check found; None if it is not installed.
+        hint: How to mend it.
+    """
+
+    agent: str
+    part: str
+    place: str
+    state: str
+    path: str
+    message: str | None = None
+    hint: str | None = None
+
+
+def parts(environ: Mapping[str, str], folder: str) -> Iterator[Part]:
+    """Yield the parts of each agent: the user's, and those that are installed in the project in `folder`."""
+    for agent in AGENTS:
+        for part, (path_of, _) in parts_of(agent).items():
+            own = path_of(agent, environ, None)
+            yield from states(agent, part, environ, None)
+            if part != "tools" or AGENTS[agent].project_settings:
+                for each in states(agent, part, environ, folder):
+                    if each.state != ABSENT and os.path.realpath(each.path) != os.path.realpath(own):
+                        yield each
+
+
+def parts_of(agent: str) -> dict[str, tuple[PathOf, Check]]:
+    """Return the parts that there are for an agent, each with the function for its path and its check."""
+    return {
+        part: (path_of, check) for part, (trait, path_of, check) in _PARTS.items() if agent in having(trait)
+    }
+
+
+def states(agent: str, part: str, environ: Mapping[str, str], project: str | None) -> list[Part]:
+    """Return the state of a part of an agent; of the tools, that of each server that runs qmd."""
+    path_of, check = parts_of(agent)[part]
+    place, path = "user" if project is None else "project", ""
+    try:
+        path = path_of(agent, environ, project)
+        found = [*check(agent, environ, project)]
+    except QmdError as error:
+        return [Part(agent, part, place, "unknown", path, error.message, error.hint)]
+    start = f"{AGENTS[agent].title}: "
+    return [
+        Part(agent, part, place, _STATES[each.level], path, each.message.removeprefix(start), each.hint)
+        for each in found
+    ] or [Part(agent, part, place, ABSENT, path)]
 
 
 def checks(environ: Mapping[str, str], folder: str) -> Iterator[Finding]:
@@ -52,16 +121,31 @@ def _hooks(target: str, environ: Mapping[str, str], project: str | None) -> Iter
         yield ok("hooks", f"{title}: {path} runs {os.path.basename(program)} at {', '.join(EVENTS)}")
 
 
+def _skill_path(agent: str, environ: Mapping[str, str], project: str | None) -> str:
+    return skill.path_in(skills_folder(agent, environ, project))
+
+
+def _skill(agent: str, environ: Mapping[str, str], project: str | None) -> Iterator[Finding]:
+    done = skill.install(skills_folder(agent, environ, project), dry_run=True)
+    title, path = AGENTS[agent].title, _skill_path(agent, environ, project)
+    if done == "unchanged":
+        yield ok("skill", f"{title}: {path} is up to date")
+    elif done == "updated":
+        again = f"run 'qmd skill install --target {agent}{' --project' if project else ''}'"
+        yield warning("skill", f"{title}: {path} is from another version of qmd", again)
+
+
 def _servers(client: str, environ: Mapping[str, str], project: str | None) -> Iterator[Finding]:
-    agent = AGENTS[client]
     try:
-        path = settings_file(client, environ, project)
-        found = mcp_settings.installed(path, agent.section)
+        yield from _tools(client, environ, project)
     except ConfigError as error:
         # Settings may have comments, which their program understands.
-        yield ok("mcp", f"{agent.title}: the servers cannot be checked: {error.message}")
-        return
-    for name, words in found.items():
+        yield ok("mcp", f"{AGENTS[client].title}: the servers cannot be checked: {error.message}")
+
+
+def _tools(client: str, environ: Mapping[str, str], project: str | None) -> Iterator[Finding]:
+    agent, path = AGENTS[client], settings_file(client, environ, project)
+    for name, words in mcp_settings.installed(path, agent.section).items():
         program, options = words[0], words[words.index("mcp") + 1 :]
         if gone := _gone(program, environ):
             given = ["--client", client, "--name", name, "--replace", *(["--project"] if project else [])]
@@ -84,3 +168,10 @@ def _gone(program: str, environ: Mapping[str, str]) -> str:
     if runner and not os.path.exists(runner[0]):
         return f"{os.fsdecode(runner[0])} is not there any more"
     return ""
+
+
+_PARTS: Mapping[str, tuple[str, PathOf, Check]] = {
+    "skill": ("skills", _skill_path, _skill),
+    "tools": ("mcp", settings_file, _tools),
+    "hooks": ("hooks", hooks_file, _hooks),
+}

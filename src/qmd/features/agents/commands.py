@@ -237,11 +237,14 @@ def uninstall_agent() -> None:
     """
 
 
-@agent.command("status", runs=f"{_INSTALLING}:show_hooks")
+@agent.command("status", runs=f"{_INSTALLING}:show_agents")
 @all_formats
 def agent_status() -> None:
-    """Show which agents run the hooks, what is wrong with them, and what failed last.
+    """Show the skill, the tools and the hooks of each agent: installed or not, where, current or outdated.
 
-    Example:
+    'qmd hook status' shows more about the hooks.
+
+    Examples:
       qmd agent status
+      qmd agent status --json
     """

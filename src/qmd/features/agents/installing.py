@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import groupby
 from typing import Any
 
-from qmd.agents import having
 from qmd.cli.approval import confirm
 from qmd.cli.hook_limit import log_file
 from qmd.cli.session import Session
 from qmd.cli.show import FINDING, show_listing
-from qmd.cli.terminal import can_ask, say, write
+from qmd.cli.terminal import can_ask, columns, one_line, say, write
 from qmd.cli.usage import fail
-from qmd.engine.doctor.finding import warning
-from qmd.features.agents import checks, hook_settings, mcp_settings, owned_file, skill
-from qmd.features.agents.agents import AGENTS, hooks_file, settings_file, skills_folder
+from qmd.engine.doctor.finding import Finding, warning
+from qmd.features.agents import checks, hook_settings, mcp_settings, skill
+from qmd.features.agents.agents import AGENTS, settings_file, skills_folder
 from qmd.processes import python
 
 _DONE = {
@@ -29,6 +29,16 @@ _DONE = {
 }
 
 
+def install_skill(session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool) -> None:
+    """Install the skill for agents."""
+    _change_skill(session, targets, in_project, dry_run, install=True)
+
+
+def uninstall_skill(session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool) -> None:
+    """Remove the skill from agents."""
+    _change_skill(session, targets, in_project, dry_run, install=False)
+
+
 def show_skill(_: Session) -> None:
     """Print the skill."""
     write(skill.text())
@@ -37,20 +47,12 @@ def show_skill(_: Session) -> None:
 def _change_skill(
     session: Session, targets: tuple[str, ...], in_project: bool, dry_run: bool, *, install: bool
 ) -> None:
-    """Install the skill for agents, or remove it."""
+    act = skill.install if install else skill.uninstall
     project = session.folder() if in_project else None
     for target in dict.fromkeys(targets):
-        path = skill.path_in(skills_folder(target, os.environ, project))
-        if install:
-            what = owned_file.install(path, skill.text(), "<!-- {} -->", dry_run=dry_run)
-        else:
-            what = owned_file.remove(path, dry_run=dry_run)
-        done = _DONE[what].format(path)
+        folder = skills_folder(target, os.environ, project)
+        done = _DONE[act(folder, dry_run=dry_run)].format(skill.path_in(folder))
         say(f"Dry run: {done}" if dry_run else done)
-
-
-install_skill = partial(_change_skill, install=True)
-uninstall_skill = partial(_change_skill, install=False)
 
 
 def install_hooks(
@@ -87,7 +89,39 @@ def show_hooks(session: Session) -> None:
     """Show the state of the hooks, and their last failures."""
     findings = [*checks.hooks(os.environ, session.folder())]
     lines = [finding.message + (f"; {finding.hint}" if finding.hint else "") for finding in findings]
-    if not findings:
+    others, more = _limits_of_hooks(session, installed=bool(findings))
+    show_listing("findings", "finding", FINDING, [*findings, *others], lines=[*lines, *more])
+
+
+def show_agents(session: Session) -> None:
+    """Show the state of each part of each agent, and for people what limits the hooks."""
+    found = [*checks.parts(os.environ, session.folder())]
+    lines: list[str] = []
+    for agent, of_agent in groupby(found, lambda each: each.agent):
+        lines += [*([""] if lines else []), f"{AGENTS[agent].title} ({agent})", *_part_lines([*of_agent])]
+    if all(each.state == checks.ABSENT for each in found):
+        lines += ["", session.addressed("Install all parts for an agent: qmd agent install claude")]
+    elif any(each.part == "hooks" and each.state != checks.ABSENT for each in found):
+        _, more = _limits_of_hooks(session, installed=True)
+        lines += ["", *more] if more else []
+    show_listing("parts", "part", checks.Part.__struct_fields__, found, lines=lines)
+
+
+def _part_lines(parts: list[checks.Part]) -> Iterator[str]:
+    """Yield a line for each part of an agent, and one below it if something is wrong."""
+    rows = [
+        (each.part, each.state, each.path if each.state != checks.ABSENT else f"would be in {each.path}")
+        for each in parts
+    ]
+    for each, line in zip(parts, columns(rows), strict=True):
+        yield f"  {line}"
+        if each.state not in ("current", checks.ABSENT) and each.message:
+            yield f"    {one_line(each.message)}" + (f"; {one_line(each.hint)}" if each.hint else "")
+
+
+def _limits_of_hooks(session: Session, *, installed: bool) -> tuple[list[Finding], list[str]]:
+    """Return what keeps hooks from all they can do, and their last failures; and lines of both."""
+    if not installed:
         lack = warning("hooks", "No agent runs the hooks.", "Install them: qmd hook install --target claude")
     elif session.store is None and not os.path.exists(session.index_file()):
         lack = warning("index", "There is no index, so hooks say nothing.", "Make one: qmd add FOLDER")
@@ -96,14 +130,13 @@ def show_hooks(session: Session) -> None:
         lack = warning("server", message, "Start one: qmd server --daemon")
     else:
         lack = None
-    if lack is not None:
-        findings.append(lack)
-        lines.append(session.addressed(f"{lack.message} {lack.hint}"))
+    findings = [] if lack is None else [lack]
+    lines = [session.addressed(f"{each.message} {each.hint}") for each in findings]
     path = log_file(os.environ)
     failures = [*_last(path)]
     findings += (warning("failures", line, f"see {path}") for line in failures)
     lines += [f"Last failures ({path}):", *(f"  {line}" for line in failures)] if failures else []
-    show_listing("findings", "finding", FINDING, findings, lines=lines)
+    return findings, lines
 
 
 def _report_hooks(session: Session, target: str, done: hook_settings.Done, dry_run: bool) -> None:
@@ -161,10 +194,19 @@ def uninstall_server(session: Session, client: str, name: str | None, **options:
         session.note(f"the old file was kept as {backup}")
 
 
+def install_agent(session: Session, name: str, yes: bool, in_project: bool, dry_run: bool) -> None:
+    """Install each part of an agent after asking."""
+    _change_agent(session, name, yes=yes, in_project=in_project, dry_run=dry_run, install=True)
+
+
+def uninstall_agent(session: Session, name: str, yes: bool, in_project: bool, dry_run: bool) -> None:
+    """Remove each part of an agent after asking."""
+    _change_agent(session, name, yes=yes, in_project=in_project, dry_run=dry_run, install=False)
+
+
 def _change_agent(
-    session: Session, name: str, yes: bool, in_project: bool, dry_run: bool, *, install: bool
+    session: Session, name: str, *, yes: bool, in_project: bool, dry_run: bool, install: bool
 ) -> None:
-    """Install each part of an agent, or remove it, after asking."""
     if not (yes or dry_run or can_ask()):
         fail("cannot ask without a terminal: add --yes, or --dry-run to see what would be done")
     project = session.folder() if in_project else None
@@ -172,24 +214,18 @@ def _change_agent(
     place: dict[str, Any] = {"in_project": in_project, "dry_run": dry_run}
     added: dict[str, Any] = {"replace": False} if install else {}
     hooks = partial(install_hooks, starts_server=False) if install else uninstall_hooks
-    parts: list[tuple[str, str, Callable[[], None]]] = []
-    if name in having("skills"):
-        path = skill.path_in(skills_folder(name, os.environ, project))
-        parts.append(("skill", path, partial(_change_skill, session, (name,), **place, install=install)))
-    if name in having("mcp"):
-        path = settings_file(name, os.environ, project)
-        parts.append(("tools", path, partial(server, session, name, None, **place, **added)))
-    if name in having("hooks"):
-        path = hooks_file(name, os.environ, project)
-        parts.append(("hooks", path, partial(hooks, session, (name,), **place)))
-    for part, path, act in parts:
+    acts: dict[str, Callable[[], None]] = {
+        "skill": partial(_change_skill, session, (name,), **place, install=install),
+        "tools": partial(server, session, name, None, **place, **added),
+        "hooks": partial(hooks, session, (name,), **place),
+    }
+    for part, (path_of, _) in checks.parts_of(name).items():
+        path = path_of(name, os.environ, project)
         question = f"Write the {part} to {path}?" if install else f"Remove the {part} from {path}?"
-        if yes or dry_run or confirm(question):
-            act()
-
-
-install_agent = partial(_change_agent, install=True)
-uninstall_agent = partial(_change_agent, install=False)
+        # Removing a part that is not installed only says so.
+        asks = install or checks.states(name, part, os.environ, project)[0].state != checks.ABSENT
+        if yes or dry_run or not asks or confirm(question):
+            acts[part]()
 
 
 def _program(project: str | None) -> list[str]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from qmd.engine.marks import StoredMark
     from qmd.engine.parts import Searches
     from qmd.engine.upkeep.status import Status
+    from qmd.store.base import Store
     from qmd.types import Config, Document, Hit, SearchResponse
     from qmd.types.cancelling import Cancelled
 
@@ -105,64 +106,86 @@ class RecallMethods(Part):
         words_only: bool = False,
         cancelled: Cancelled | None = None,
     ) -> Recall:
-        """Return passages that may answer a prompt to an agent; none if the best score is too low.
+        """Return passages that may answer a prompt to an agent; none if nothing is about it.
 
-        Args:
-            prompt: The text that the user has typed.
-            threshold: The least calibrated score, 0..1; None for that of the configuration.
-            tokens: The most tokens of the text.
-            known: The hashes of passages that the session has been given already.
-            words_only: Whether to search without models.
-            cancelled: Called between steps; `CancelledError` is raised if it returns true.
-
-        Raises:
-            QmdError: The search failed.
+        `words_only` needs no models.
         """
-        store, config, index = self._workspace.store, self._workspace.config, cast("Searches", self)
+        index = cast("Searches", self)
         kind: SearchKind = "search" if words_only else "query"
-
-        def run(request: SearchRequest) -> SearchResponse:
-            return index.run(kind, request, cancelled=cancelled)
-
-        question = asked(prompt)
-        collections = hooked(config)
-        if not question or (config.collections and not collections):
-            return Recall()
-        request = SearchRequest(
-            question,
-            limit=_PASSAGES,
-            passages=_PASSAGES,
-            collections=collections,
-            scores="calibrated",
-            fold=True,
-            explain=True,
-            # It takes many times the time, and does not tell near misses any better (bench/hooks.py).
-            rerank=False,
+        return recall(
+            self._workspace.store,
+            self._workspace.config,
+            lambda request: index.run(kind, request, cancelled=cancelled),
+            prompt,
+            threshold=threshold,
+            tokens=tokens,
+            known=known,
         )
-        response = run(request)
-        least = config.hook.threshold if threshold is None else threshold
-        first = response.hits[0] if response.hits else None
-        ahead = 1.0
-        if first is not None and _by_meaning(first):
-            response = _confirmed(response, run, request)
-            least *= _CONFIRMED
-        elif first is not None and not first.pinned:
-            ahead = answers(_signals(first)) / _AHEAD
-        score = min(ahead, max((hit.score for hit in response.hits), default=0.0))
 
-        answering = replace(response, hits=_answering(response.hits, least) if score >= least else ())
-        packer = Packer(store, config, run, tokens, render=_render, most=_PASSAGES)
-        try:
-            packed = packer.fitted(_EMPTY, [answering])
-            if not packed.shown.keys().isdisjoint(known):
-                packed = replace(packer, known=_left_of(packed, known)).fitted(_EMPTY, [answering])
-        except TokensError:
-            return Recall(score=score)
-        if not packed.pack.passages:
-            return Recall(score=score)
-        addresses = {hash_: address for hash_, (address, _) in packed.shown.items()}
-        relevance = {hash_: round(part, 4) for hash_, (_, part) in packed.shown.items()}
-        return Recall(_render(packed.pack), score, addresses, relevance)
+
+def recall(
+    store: Store,
+    config: Config,
+    run: Callable[[SearchRequest], SearchResponse],
+    prompt: str,
+    *,
+    threshold: float | None = None,
+    tokens: int = PROMPT_TOKENS,
+    known: Collection[str] = (),
+) -> Recall:
+    """Return the passages that may answer a prompt; none if the best score is below the threshold.
+
+    Args:
+        store: The store of the documents.
+        config: The configuration, with the settings of hooks.
+        run: Runs the search.
+        prompt: The text that the user has typed.
+        threshold: The least calibrated score, 0..1; None for that of the configuration.
+        tokens: The most tokens of the text.
+        known: The hashes of passages that the session has been given already.
+
+    Raises:
+        QmdError: The search failed.
+    """
+    question = asked(prompt)
+    collections = hooked(config)
+    if not question or (config.collections and not collections):
+        return Recall()
+    request = SearchRequest(
+        question,
+        limit=_PASSAGES,
+        passages=_PASSAGES,
+        collections=collections,
+        scores="calibrated",
+        fold=True,
+        explain=True,
+        # It takes many times the time, and does not tell near misses any better (bench/hooks.py).
+        rerank=False,
+    )
+    response = run(request)
+    least = config.hook.threshold if threshold is None else threshold
+    first = response.hits[0] if response.hits else None
+    ahead = 1.0
+    if first is not None and _by_meaning(first):
+        response = _confirmed(response, run, request)
+        least *= _CONFIRMED
+    elif first is not None and not first.pinned:
+        ahead = answers(_signals(first)) / _AHEAD
+    score = min(ahead, max((hit.score for hit in response.hits), default=0.0))
+
+    answering = replace(response, hits=_answering(response.hits, least) if score >= least else ())
+    packer = Packer(store, config, run, tokens, render=_render, most=_PASSAGES)
+    try:
+        packed = packer.fitted(_EMPTY, [answering])
+        if not packed.shown.keys().isdisjoint(known):
+            packed = replace(packer, known=_left_of(packed, known)).fitted(_EMPTY, [answering])
+    except TokensError:
+        return Recall(score=score)
+    if not packed.pack.passages:
+        return Recall(score=score)
+    addresses = {hash_: address for hash_, (address, _) in packed.shown.items()}
+    relevance = {hash_: round(part, 4) for hash_, (_, part) in packed.shown.items()}
+    return Recall(_render(packed.pack), score, addresses, relevance)
 
 
 def _left_of(packed: Packed, known: Collection[str]) -> Known:

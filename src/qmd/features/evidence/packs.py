@@ -14,7 +14,7 @@ from qmd.errors import NotFoundError, UsageError
 from qmd.features.evidence import markdown
 from qmd.features.evidence.given import GivenInMemory
 from qmd.features.evidence.markdown import read_pack
-from qmd.features.evidence.packer import Known, Packer
+from qmd.features.evidence.packer import Known, Packer, Renderer, Run
 from qmd.text.digest import passage_hash
 from qmd.text.regex import lazy
 from qmd.text.wording import escaped
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from qmd.engine.parts import Searches
     from qmd.features.evidence.given import Given
     from qmd.features.evidence.types import Pack
-    from qmd.types import SearchResponse
+    from qmd.store.base import Store
+    from qmd.types import Config, SearchResponse
     from qmd.types.cancelling import Cancelled
 
 #: The most characters of the name of a session.
@@ -82,7 +83,7 @@ class PackMethods(Part):
         *,
         run: Callable[[SearchRequest], SearchResponse] | None = None,
         given: Given | None = None,
-        render: Callable[[Pack], str] = markdown.render,
+        render: Callable[[Pack], str] | None = None,
         cancelled: Cancelled | None = None,
     ) -> Pack:
         """Make a pack. Raises as `pack`, and `CancelledError` as soon as `cancelled` returns true.
@@ -94,25 +95,42 @@ class PackMethods(Part):
             render: Makes the text that must fit into the tokens; by default Markdown.
             cancelled: Whether the caller has left.
         """
-        index, search, session = cast("Searches", self), request.search, request.session
-        given = given or vars(self).setdefault("_given", GivenInMemory())
-        tokens = DEFAULT_TOKENS if search.tokens is None else search.tokens
-        if len(session or "") > MAX_SESSION:
-            raise UsageError(f"session is too long (more than {MAX_SESSION} characters)")
-        before = {} if session is None or request.again else given.of(_session(session))
-        packed = Packer(
+        index = cast("Searches", self)
+        remembered = vars(self).setdefault("_given", GivenInMemory())
+        return make_pack(
             self._workspace.store,
             self._workspace.config,
             run or (lambda search: index.run("query", search, cancelled=cancelled)),
-            tokens,
-            Known(before, _unchanged_since(request.since, given)),
-            render,
-        ).pack(search)
-        # A pack without passages is remembered by its name alone.
-        given.add(_pack(packed.pack.id), packed.paragraphs or {passage_hash(packed.pack.id): ""})
-        if session is not None:
-            given.add(_session(session), packed.paragraphs)
-        return packed.pack
+            request,
+            given or remembered,
+            render or markdown.render,
+        )
+
+
+def make_pack(
+    store: Store,
+    config: Config,
+    run: Run,
+    request: PackRequest,
+    given: Given,
+    render: Renderer = markdown.render,
+) -> Pack:
+    """Return the pack for a request, and remember its passages.
+
+    Raises `UsageError` for values out of range, `NotFoundError` if the id of an earlier pack is not known,
+    and as a hybrid search.
+    """
+    tokens = DEFAULT_TOKENS if request.search.tokens is None else request.search.tokens
+    if len(request.session or "") > MAX_SESSION:
+        raise UsageError(f"session is too long (more than {MAX_SESSION} characters)")
+    before = {} if request.session is None or request.again else given.of(_session(request.session))
+    known = Known(before, _unchanged_since(request.since, given))
+    packed = Packer(store, config, run, tokens, known, render).pack(request.search)
+    # A pack without passages is remembered by its name alone.
+    given.add(_pack(packed.pack.id), packed.paragraphs or {passage_hash(packed.pack.id): ""})
+    if request.session is not None:
+        given.add(_session(request.session), packed.paragraphs)
+    return packed.pack
 
 
 def _unchanged_since(since: str | None, given: Given) -> Callable[[str], bool]:

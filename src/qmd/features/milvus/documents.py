@@ -215,7 +215,7 @@ class Documents(Part, base.Documents):
                 identity, path, text = row["id"], row["path"], texts.get(row["content"], "")
                 fields = stored[identity]
                 markdown = MARKDOWN in fields.get("format", ())
-                titles[identity] = extract(text, path).title[:_PIECE] if markdown else row["title"]
+                titles[identity] = _truncate(extract(text, path).title) if markdown else row["title"]
                 weighted[identity] = weigh(searched_title(titles[identity], fields, path), text, path)
             self._put_terms([*weighted.values()])
             self._client.put(
@@ -307,12 +307,12 @@ def _row(collection: int, item: DocumentChange, weighted: Weighted) -> dict[str,
         "collection": collection,
         "live": True,
         "path": item.path,
-        "title": source.title[:_PIECE],
+        "title": _truncate(source.title),
         "content": content_id(source.hash),
         "hash": source.hash,
         "bytes": len(source.text.encode()),
         **item.fingerprint._asdict(),
-        "author": item.author[:_PIECE],
+        "author": _truncate(item.author),
         "author_folded": "",
         "date": item.date,
         **weighted.fields(),
@@ -339,3 +339,8 @@ def _chunk_fields(row: Row | None) -> tuple[Any, ...] | None:
 def _sum(totals: Iterable[Totals]) -> Totals:
     parts = list(totals)
     return Totals(sum(part.documents for part in parts), sum(part.length for part in parts))
+
+
+def _truncate(text: str) -> str:
+    """Cut a text to the length that Milvus stores in one field."""
+    return text if len(text) <= _PIECE else text[:_PIECE]
