@@ -139,7 +139,7 @@ ROWS: dict[str, Row] = {
         )
         for number in (7_425, 38_000)
     },
-    "embedding": Row("embedding.py --collection {eval}/claude_docs", 2, timed=True),
+    "embedding": Row("embedding.py --collection {eval}/claude_docs --chunks 300 --rounds 3", 3, timed=True),
     "formats": Row(f"formats.py {_FORMATS}", 6, timed=True),
     "leaks": Row(f"leaks.py {_CALIBRATED} --code {{root}}/src", 6, timed=True),
     "similar": Row(
