@@ -186,16 +186,13 @@ class Past:
             raise no_date("as_of", as_of)
         self._workspace = workspace
         self._moment, self._written = moment, as_of
-        self._found: dict[int, tuple[Commit, SourceText]] = {}
 
     def of(self, document: Document) -> tuple[Commit, SourceText]:
         """Return the last commit of a document up to that day, and its text. Raises as `Index.get`."""
-        if document.id not in self._found:
-            history = _history(self._workspace, document)
-            found, path = history.at(self._moment, self._written)
-            commit, source = _commit(found, path), history.source(found, path)
-            if self._workspace.permissions.agent:
-                masker = self._workspace.masker
-                (commit,), source = masker.commits([commit]), masker.source(source)
-            self._found[document.id] = commit, source
-        return self._found[document.id]
+        history = _history(self._workspace, document)
+        found, path = history.at(self._moment, self._written)
+        commit, source = _commit(found, path), history.source(found, path)
+        if self._workspace.permissions.agent:
+            masker = self._workspace.masker
+            (commit,), source = masker.commits([commit]), masker.source(source)
+        return commit, source

@@ -340,6 +340,7 @@ class Library(References):
     def __init__(self, store: Store, config: Config, version: Version | None = None) -> None:
         super().__init__(store, config)
         self._version = version
+        self._others: dict[int, tuple[Commit | None, SourceText | None]] = {}
         self._sections: dict[int, tuple[Section, ...]] = {}
 
     def place(self, reference: str) -> Location:
@@ -396,7 +397,11 @@ class Library(References):
         return None
 
     def _other(self, document: Document) -> tuple[Commit | None, SourceText | None]:
-        return (None, None) if self._version is None else self._version.of(document)
+        if self._version is None:
+            return None, None
+        if document.id not in self._others:
+            self._others[document.id] = self._version.of(document)
+        return self._others[document.id]
 
     def anchors(self, document: Document) -> Sequence[Anchor]:
         """Return the places in the source file of a document."""
