@@ -37,7 +37,7 @@ MEANT = {
     "list notes": "qmd ls notes",
     "show a.md": "qmd get a.md",
     "cat -n 5 a.md": "qmd get --max-lines 5 a.md",
-    "read": "qmd get FILE",
+    "read": "qmd get DOC",
     "rm notes": "qmd collection remove notes",
     "rename notes": "qmd collection rename notes NEW",
     "tag work": "qmd tags, or qmd search tag:work",
