@@ -288,12 +288,19 @@ def test_search_facets_are_printed_below_hits_and_beside_them_in_json(keeper: Us
     assert keeper.invoke("search", "herons", "--facets", "tag", "--csv").exit_code == 2
 
 
-def test_vsearch_and_query_facets_count_candidates(seer: User) -> None:
+def test_vsearch_and_query_facets_count_related_candidates(seer: User) -> None:
+    counted = {}
     for command in ("vsearch", "query"):
-        shown = seer.ok(command, "moving a database", "-n", "1", "--facets", "ext")
-        facets = shown.partition("\nFacets ")[2]
-        counted = r"\(counted among the (11) candidates, not all documents\):\n  ext: md \1\n"
-        assert re.fullmatch(counted, facets)
+        hits = printed(seer, command, "deploy", "-n", "100", "--min-score", "0")
+        related = sum(hit["score"] >= 0.3 for hit in hits)
+        assert related < len(hits)
+        shown = seer.ok(command, "deploy", "-n", "1", "--facets", "ext")
+        assert shown.partition("\nFacets ")[2].startswith(
+            f"(counted among the {related} related candidates, "
+        )
+        counted[command] = printed(seer, command, "deploy", "-n", "1", "--facets", "ext")["facets"]["ext"]
+        assert counted[command] == ([{"value": "md", "documents": related}] if related else [])
+    assert counted["query"]
 
 
 def test_hits_name_their_section_without_the_title(keeper: User) -> None:

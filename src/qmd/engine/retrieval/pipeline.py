@@ -26,7 +26,7 @@ from qmd.engine.retrieval.hits import make_hits
 from qmd.engine.retrieval.queries import read_query_document, without_searches
 from qmd.engine.retrieval.search import Plan, Search
 from qmd.ranking import fusion
-from qmd.ranking.calibration import FIELD, calibrate, doubts
+from qmd.ranking.calibration import FIELD, RELATED, calibrate, doubts
 from qmd.store.base import Store
 from qmd.store.records import longer_terms
 from qmd.text.filters import folder_counts
@@ -36,7 +36,7 @@ from qmd.text.question import Question
 from qmd.text.values import STEMMED
 from qmd.text.wording import plural
 from qmd.types import Config, Hit, Ranked, SearchResponse, Stage
-from qmd.types.traces import Listing
+from qmd.types.traces import Likelihood, Listing
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -312,15 +312,20 @@ PLANS: Mapping[str, Plan] = {
 def _facets(
     search: Search, found: Found, ranked: Sequence[Ranked], states: States | None
 ) -> dict[str, tuple[ValueCount, ...]]:
-    """Return the most frequent values of the fields that a request asks for, among the matches."""
+    """Return the most frequent values of the fields that a request asks for, among the matches.
+
+    By meaning every document matches, so those that score as unrelated are not counted.
+    """
     store, scope = search.store, search.scope
     if not found.text:
         documents = store.fields.newest(scope, ALL) if scope.where is not None else []
     elif search.plan.complete:
         documents = store.lexical.matching(found.query, scope)
     else:
-        documents = [item.document for item in ranked]
-        reason = f"counted among the {len(documents)} candidates, not all documents"
+        estimated = any(isinstance(trace, Likelihood) for item in ranked[:1] for trace in item.traces)
+        least = max(search.request.min_score, RELATED if estimated else 0.0)
+        documents = [item.document for item in ranked if item.score >= least]
+        reason = f"counted among the {len(documents)} related candidates, not all documents"
         search.stages.append(Stage("facets", "ran", reason))
     facets: dict[str, tuple[ValueCount, ...]] = {}
     for name in search.request.facets:

@@ -124,7 +124,7 @@ class Results(Struct, frozen=True):
     mode: Mode
     hits: tuple[Result, ...]
     less: tuple[Result, ...]
-    facets: tuple[Facet, ...]
+    facets: tuple[Facet, ...] | None  #: None if they were not asked for
     found_by: tuple[str, ...]
     notes: tuple[str, ...]
     more: bool
@@ -185,7 +185,9 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
         _mode(response, mode),
         results[:related],
         results[related:],
-        tuple(facet(name, counts, asked.query, typed) for name, counts in response.facets.items() if counts),
+        tuple(facet(name, counts, asked.query, typed) for name, counts in response.facets.items() if counts)
+        if facets
+        else None,
         tuple(_found_by(response, mode)),
         tuple(_notes(response, silent=() if facets else ("answer",))),
         response.more,

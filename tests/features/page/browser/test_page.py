@@ -126,6 +126,21 @@ def test_keyboard_finds_and_reads_a_note(open_page: OpenPage) -> None:
     expect(page).to_have_url(re.compile(r"\?q=backup$"))
 
 
+def test_keyboard_opens_the_section_of_a_result(open_page: OpenPage) -> None:
+    page = open_page("/?q=xylophone")
+    settle(page)
+    expect(page.locator("#hits .section").first).to_have_text("Restoring")
+    page.keyboard.press("/")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Shift+Enter")
+    expect(page).to_have_url(re.compile(r"/read/wiki/guide\.md\?q=xylophone#h-restoring$"))
+    page.go_back()
+    settle(page)
+    page.locator("#hits li > a").first.focus()
+    page.keyboard.press("Shift+Enter")
+    expect(page).to_have_url(re.compile(r"/read/wiki/guide\.md\?q=xylophone#h-restoring$"))
+
+
 def test_letters_are_no_shortcuts_while_typing(open_page: OpenPage) -> None:
     page = open_page("/")
     page.keyboard.type("n?/p")

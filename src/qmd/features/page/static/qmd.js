@@ -287,17 +287,24 @@ function choose(at) {
   all[active].scrollIntoView({ block: "nearest" });
 }
 
+// The address of the section that is shown above a passage.
+const sectionOf = (option) => $("[data-href]", option)?.dataset.href;
+
+function visit(event, address) {
+  leave();
+  event.preventDefault();
+  if (event.ctrlKey || event.metaKey) window.open(address, "_blank", "noopener");
+  else location.assign(address);
+}
+
 function keys(event) {
   if (event.isComposing) return;
   if (completionKeys(event)) { event.preventDefault(); return; }
   const all = options();
   if (event.key === "ArrowDown" && all.length) choose(active + 1);
   else if (event.key === "ArrowUp" && active >= 0) choose(active - 1);
-  else if (event.key === "Enter" && active >= 0) {
-    leave();
-    if (event.ctrlKey || event.metaKey) window.open(all[active].href, "_blank", "noopener");
-    else location.assign(all[active].href);
-  } else if (event.key === "Escape" && (active >= 0 || box.value)) {
+  else if (event.key === "Enter" && active >= 0) visit(event, (event.shiftKey && sectionOf(all[active])) || all[active].href);
+  else if (event.key === "Escape" && (active >= 0 || box.value)) {
     if (active >= 0) choose(-1);
     else { box.value = ""; if (live) type(); }
   } else return;
@@ -572,12 +579,11 @@ document.addEventListener("click", async (event) => {
     event.preventDefault();
     more(event.target.closest("#more"));
   } else if (event.target.closest("#hits a")) {
-    leave();
-    const section = event.target.closest("[data-href]");
-    if (!section) return;
-    event.preventDefault();
-    if (event.ctrlKey || event.metaKey) window.open(section.dataset.href, "_blank", "noopener");
-    else location.assign(section.dataset.href);
+    // A click that comes from a key has no place.
+    const part = event.shiftKey && !event.detail ? event.target : event.target.closest("[data-href]");
+    const section = part && (part.dataset.href ?? sectionOf(part));
+    if (section) visit(event, section);
+    else leave();
   }
 });
 
