@@ -13,6 +13,7 @@ import pytest
 from qmd.cli.console import Console, use
 from qmd.cli.running import understood
 from qmd.cli.session import Session
+from qmd.cli.usage import MisuseError
 from tests.edge.cli.schemas import PAGE
 from tests.edge.cli.test_help import ALL
 
@@ -26,6 +27,21 @@ EXAMPLES = sorted(
         for _, command in ALL
         for line in command.help.split("\n")
         if line.strip().startswith("qmd ")
+    }
+)
+
+#: Commands of the packages that pages show how to make.
+ELSEWHERE = ("qmd greet", "qmd reading-time")
+#: The commands that pages name in their text: `qmd get FILE`. Patterns of commands
+#: (`|`, `...`, `[OPTIONS]`) are left out.
+NAMED = sorted(
+    {
+        command
+        for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES)
+        for text in [re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)]
+        for command in (" ".join(each.split()) for each in re.findall(r"`(qmd [^`]+)`", text))
+        if not re.search(r"\||\.\.\.|…|OPTIONS|--help|--version| (N|DATE)$", command)
+        and not command.startswith(ELSEWHERE)
     }
 )
 
@@ -46,6 +62,16 @@ def test_python_reference_matches_the_docstrings() -> None:
 def test_examples_of_the_help_can_be_parsed(line: str) -> None:
     use(Console())
     understood(shlex.split(line)[1:], Session())
+
+
+@pytest.mark.parametrize("line", NAMED)
+def test_commands_named_in_the_text_of_pages_can_be_parsed(line: str) -> None:
+    use(Console())
+    try:
+        understood(shlex.split(line)[1:], Session())
+    except MisuseError as error:
+        # The text may name a command without its arguments.
+        assert error.cause == "missing", error
 
 
 def test_package_and_readme_name_the_system_on_which_it_was_run() -> None:
