@@ -51,6 +51,7 @@ def take(browser: Browser, url: str, name: str) -> None:
     if typed:
         page.locator("#q").press_sequentially(typed)
         page.locator("#facets[data-filled]").wait_for(state="attached")
+    page.locator("#related[data-from]").wait_for(state="detached")
     picture = base64.b64encode(page.screenshot()).decode()
     context.close()
     # The browser is also what makes the picture small.

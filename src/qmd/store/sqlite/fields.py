@@ -12,7 +12,14 @@ from qmd.store.records import ANCHOR, LinkRow, anchors_of, links_of
 from qmd.store.sqlite.conditions import COLUMNS, register, value_numbers
 from qmd.store.sqlite.database import LISTED, Part, listed
 from qmd.store.sqlite.field_rows import FIELD_SHIFT, TYPE_SHIFT
-from qmd.store.sqlite.scope_filter import DocumentFilter, collection_ids, condition, within
+from qmd.store.sqlite.scope_filter import (
+    DocumentFilter,
+    collection_ids,
+    condition,
+    filter_of,
+    select,
+    within,
+)
 from qmd.store.values import Scope
 from qmd.text.link_targets import NAME_FIELDS
 from qmd.text.predicates import Comparison
@@ -27,7 +34,10 @@ class Fields(Part, base.Fields):
 
     def count(self, scope: Scope) -> int:
         with self._database.snapshot() as db:
-            clause, values = within(self._database, scope)
+            documents = filter_of(self._database, scope)
+            if documents.where is not None:
+                return int(db.execute(*select(documents, "count(*)")).get)
+            clause, values = condition(documents, "d")
             return int(db.execute(f"SELECT count(*) FROM documents d WHERE 1 {clause}", values).get)
 
     def newest(self, scope: Scope, limit: int) -> list[int]:
