@@ -211,7 +211,7 @@ def _response(session: Session, kind: str, request: SearchRequest, mode: str) ->
     """Run the search. Raises `QmdError` if `mode` is `server` and no server runs this command."""
     if mode == "server" and session.refusal is not None:
         if not session.refusal:
-            raise NotFoundError("no server runs for this index", "start one: qmd server --daemon")
+            raise NotFoundError("no server runs for this index", "start one: 'qmd server --daemon'")
         raise QmdError(session.refusal)
     if session.began is not None and session.refusal and request.timeout is not None:
         from msgspec.structs import replace

@@ -37,7 +37,7 @@ def locked(path: str, timeout: float = LOCK_TIMEOUT_S) -> Iterator[str]:
         lock.acquire(timeout=timeout)
     except Timeout as error:
         raise BusyError(
-            f"{path} is being changed by another process.", "Try again after the other command has finished."
+            f"{path} is being changed by another process.", "try again after the other command has finished"
         ) from error
     except (OSError, NotImplementedError) as error:
         raise cannot_write(path, error) from error
@@ -113,4 +113,4 @@ def sync_to_disk(path: str) -> None:
 def cannot_write(path: str, error: Exception) -> ConfigError:
     """Return the error for a file that cannot be replaced."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return ConfigError(f"{path}: cannot be written: {reason}.", "The file was not changed.")
+    return ConfigError(f"{path}: cannot be written: {reason}.", "the file was not changed")

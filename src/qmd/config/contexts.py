@@ -82,7 +82,7 @@ def parse_context_target(text: str) -> tuple[str | None, str]:
         return None, ""
     if not text.startswith(SCHEME):
         raise UsageError(
-            f"Not a context path: {text!r}.", "Use / for all collections, or qmd://collection/folder."
+            f"Not a context path: {text!r}.", "use / for all collections, or qmd://collection/folder"
         )
     path = text.removeprefix(SCHEME)
     if "%" in path:

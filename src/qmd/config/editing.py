@@ -54,7 +54,9 @@ def create_project(path: str, collection: Collection) -> Config:
     added, entry = _prepare(collection, path)
     with _edit(path) as edit:
         if os.path.lexists(path):
-            raise ConflictError(f"{path} already exists.", "Add folders to it with: qmd collection add PATH")
+            raise ConflictError(
+                f"{path} already exists.", "add folders to it with: 'qmd collection add PATH'"
+            )
         edit.change(YamlText(_NEW_PROJECT, path).put(("collections", added.name), entry), added)
     return edit.config
 
@@ -97,13 +99,13 @@ def _append(edit: _Edit, collection: Collection, path: str) -> None:
     if added.name in edit.collections:
         raise ConflictError(
             f"Collection {added.name!r} already exists.",
-            "Choose another name, or remove the existing collection first.",
+            "choose another name, or remove the existing collection first",
         )
     for other in edit.collections.values():
         if _folder_and_pattern(other) == _folder_and_pattern(added):
             raise ConflictError(
                 f"Collection {other.name!r} already indexes {added.path} with {added.selection}.",
-                f"Rename collection {other.name!r}, or choose another pattern.",
+                f"rename collection {other.name!r}, or choose another pattern",
             )
     edit.change(edit.file.put(("collections", added.name), entry), added)
 
@@ -127,7 +129,7 @@ def rename_collection(path: str, old: str, new: str) -> Config:
     with _edit(path) as edit:
         existing, keys = edit.collection(old)
         if new in edit.collections:
-            raise ConflictError(f"Collection {new!r} already exists.", "Choose another name.")
+            raise ConflictError(f"Collection {new!r} already exists.", "choose another name")
         renamed = replace(existing, name=new)
         others = [renamed if item is existing else item for item in edit.collections.values()]
         edit.change(edit.file.rename(keys, new))
@@ -145,7 +147,7 @@ def set_context(path: str, collection: str | None, prefix: str, text: str) -> Co
 
 def _describe(edit: _Edit, collection: str | None, prefix: str, text: str) -> None:
     if not text.strip():
-        raise UsageError("The context is empty.", "Describe the documents in one sentence.")
+        raise UsageError("The context is empty.", "describe the documents in one sentence")
     if collection is None:
         edit.change(edit.file.put(("global_context",), text))
         edit.global_context = text
@@ -212,7 +214,7 @@ def set_pattern(path: str, name: str, pattern: str) -> Config:
 def set_weight(path: str, name: str, weight: float) -> Config:
     """Set how much a collection counts in searches; 1 removes the weight. Raises `UsageError`."""
     if as_weight(f"{weight:.10g}") is None:
-        raise UsageError(WEIGHT, "A collection that should not be searched can be excluded.")
+        raise UsageError(WEIGHT, "a collection that should not be searched can be excluded")
     return _set_field(path, name, "weight", "weight", None if weight == 1 else float(weight), weight)
 
 
@@ -258,7 +260,7 @@ def _prepare(collection: Collection, path: str) -> tuple[Collection, Mapping[str
         or not (collection.pattern.strip() or collection.formats)
     ):
         raise UsageError(
-            "A collection needs a folder and a pattern.", "For example: qmd collection add ~/notes"
+            "A collection needs a folder and a pattern.", "for example: 'qmd collection add ~/notes'"
         )
     written = _written_path(collection.path, path)
     context = {normalise_prefix(prefix): text for prefix, text in collection.context.items() if text.strip()}
@@ -316,7 +318,7 @@ def _edit(path: str) -> Iterator[_Edit]:
         try:
             edited = edit.text.encode()
         except UnicodeEncodeError as error:
-            raise UsageError("The configuration would not be valid UTF-8.", "Use UTF-8 names.") from error
+            raise UsageError("The configuration would not be valid UTF-8.", "use UTF-8 names") from error
         expected = replace(edit.config, collections=edit.collections, global_context=edit.global_context)
         edit.config = _read_back(edited, path, expected)
         if edited != data:
@@ -336,14 +338,14 @@ def _read_back(data: bytes, path: str, expected: Config) -> Config:
     ):
         raise ConfigError(
             f"{path}: qmd cannot make this change because of the layout of the file.",
-            "The file was not changed. Edit it by hand.",
+            "the file was not changed; edit it by hand",
         )
     return after
 
 
 def _no_context(collection: str | None, prefix: str) -> NotFoundError:
     return NotFoundError(
-        f"No context for {context_uri(collection, prefix)}", "List the contexts with: qmd context list"
+        f"No context for {context_uri(collection, prefix)}", "list the contexts with: 'qmd context list'"
     )
 
 

@@ -39,12 +39,12 @@ def read_file(path: str, max_bytes: int = MAX_BYTES) -> bytes | None:
         # Non-blocking, because opening a pipe would wait for a writer.
         with open(os.open(path, _OPEN), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ConfigError(f"{path}: not a regular file.", "Replace it with a file.")
+                raise ConfigError(f"{path}: not a regular file.", "replace it with a file")
             return file.read(max_bytes + 1)
     except FileNotFoundError as error:
         if os.path.islink(path):
             raise ConfigError(
-                f"{path}: the file it links to is missing.", "Correct or remove the link."
+                f"{path}: the file it links to is missing.", "correct or remove the link"
             ) from error
         return None
     except OSError as error:
@@ -60,7 +60,7 @@ def decode(data: bytes, path: str) -> str:
     """Return the text of the file, including a byte-order mark. Raises `ConfigError` if it is not UTF-8."""
     if len(data) > MAX_BYTES:
         raise ConfigError(
-            f"{path}: larger than {MAX_BYTES // 1_000_000} MB.", "Check that this is the right file."
+            f"{path}: larger than {MAX_BYTES // 1_000_000} MB.", "check that this is the right file"
         )
     try:
         return data.decode("utf-8")

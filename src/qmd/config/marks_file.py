@@ -53,7 +53,7 @@ def read(path: str) -> bytes:
     data = read_bytes(path, MAX_BYTES)
     if len(data) > MAX_BYTES:
         told = f"{path}: larger than {MAX_BYTES // 1000} kB."
-        raise ConfigError(told, "Remove marks: 'qmd mark remove QUERY'.")
+        raise ConfigError(told, "remove marks: 'qmd mark remove QUERY'")
     return data
 
 
@@ -171,4 +171,4 @@ def _require_unicode(*texts: str, path: str) -> None:
 
 
 def _broken(path: str, reason: str) -> ConfigError:
-    return ConfigError(f"{path}: {reason}.", "Correct or remove the file; no pin or mark counts meanwhile.")
+    return ConfigError(f"{path}: {reason}.", "correct or remove the file; no pin or mark counts meanwhile")

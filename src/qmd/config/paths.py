@@ -127,7 +127,7 @@ def check_project(project: str) -> None:
             continue
         raise ConfigError(
             f"{path} {reason}, so qmd does not use it.",
-            "Remove it, or use your own index with --index NAME.",
+            "remove it, or use your own index with --index NAME",
         )
 
 
@@ -157,7 +157,7 @@ def _xdg(environ: Mapping[str, str], variable: str, default: str) -> str:
 def _home(environ: Mapping[str, str]) -> str:
     home = environ.get("HOME") or os.path.expanduser("~")
     if not os.path.isabs(home):
-        raise ConfigError("There is no home folder.", "Set HOME, or XDG_CONFIG_HOME and XDG_CACHE_HOME.")
+        raise ConfigError("There is no home folder.", "set HOME, or XDG_CONFIG_HOME and XDG_CACHE_HOME")
     return home
 
 

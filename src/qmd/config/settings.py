@@ -128,7 +128,7 @@ def _choice(environ: Mapping[str, str], variable: str, key: str) -> Any:
     value = _text(environ, variable)
     if value is not None and value not in CHOICES[key]:
         choices = " or ".join(CHOICES[key])
-        raise ConfigError(f"{variable} must be {choices}, not {value!r}.", f"Correct or unset {variable}.")
+        raise ConfigError(f"{variable} must be {choices}, not {value!r}.", f"correct or unset {variable}")
     return value
 
 
@@ -152,6 +152,6 @@ def _whole_number(environ: Mapping[str, str], name: str, lowest: int, highest: i
     if value is not None and number is None:
         raise ConfigError(
             f"{name} must be a whole number from {lowest} to {highest}, not {value!r}.",
-            f"Correct or unset {name}.",
+            f"correct or unset {name}",
         )
     return number

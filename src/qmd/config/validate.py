@@ -19,14 +19,14 @@ _NOT_PRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
 def validate_index_name(name: str) -> None:
     """Raise `UsageError` unless `name` is a valid index name, which becomes part of two file names."""
     if not name:
-        raise UsageError("The index name is empty.", "Give a name, for example: --index work")
+        raise UsageError("The index name is empty.", "give a name, for example: --index work")
     if name.startswith(".") or not all(char.isalnum() or char in "-_." for char in name):
         raise UsageError(
             f"Not an index name: {name!r}.",
-            "Use letters, digits, '-', '_' and '.'. The first character must not be a dot.",
+            "use letters, digits, '-', '_' and '.'; the first character must not be a dot",
         )
     if len(name.encode()) > MAX_INDEX_NAME_BYTES:
-        raise UsageError("The index name is too long.", f"Use at most {MAX_INDEX_NAME_BYTES} bytes.")
+        raise UsageError("The index name is too long.", f"use at most {MAX_INDEX_NAME_BYTES} bytes")
 
 
 def validate_collection_name(name: str) -> None:
@@ -43,14 +43,14 @@ def validate_collection_name(name: str) -> None:
     if reason is not None:
         raise UsageError(
             f"Not a collection name: {name!r} {reason}.",
-            f"Use at most {MAX_COLLECTION_NAME} characters, no slash, and no dot at the beginning.",
+            f"use at most {MAX_COLLECTION_NAME} characters, no slash, and no dot at the beginning",
         )
 
 
 def validate_language(code: str) -> None:
     """Raise `UsageError` unless `code` is a language as in ISO 639-1."""
     if code not in LANGUAGES:
-        raise UsageError(f"Unknown language: {code!r}.", "Use a code such as de, fr or ja.")
+        raise UsageError(f"Unknown language: {code!r}.", "use a code such as de, fr or ja")
 
 
 def validate_encoding(name: str) -> None:
@@ -61,7 +61,7 @@ def validate_encoding(name: str) -> None:
     except (LookupError, ValueError) as error:
         raise UsageError(
             f"Unknown charset: {name!r}.",
-            "Use a charset such as big5, gb18030 or shift_jis.",
+            "use a charset such as big5, gb18030 or shift_jis",
         ) from error
 
 

@@ -104,7 +104,7 @@ def compose(text: str, path: str) -> Node | None:
 
 def broken(path: str, line: int, reason: str) -> ConfigError:
     """Return the error for a line of the file."""
-    return ConfigError(f"{path}:{line}: {reason}", "Correct the file, then run the command again.")
+    return ConfigError(f"{path}:{line}: {reason}", "correct the file, then run the command again")
 
 
 class _Composer:

@@ -44,7 +44,7 @@ def parse_address(spec: str) -> Address:
         # The text may contain a password: the message does not repeat it.
         raise ModelError(
             "The address of a model on a server has the form openai:MODEL@https://host/v1",
-            "For example openai:nomic-embed-text@http://localhost:11434/v1",
+            "for example openai:nomic-embed-text@http://localhost:11434/v1",
         )
     base = match["base"].rstrip("/")
     try:
@@ -55,7 +55,7 @@ def parse_address(spec: str) -> Address:
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise ModelError(
             f"The server address of '{match['model']}' may only contain a host, a port and a path",
-            "Set the key in QMD_OPENAI_API_KEY, or in the file that models.openai_api_key_file names.",
+            "set the key in QMD_OPENAI_API_KEY, or in the file that models.openai_api_key_file names",
         )
     if not host:
         raise ModelError(f"The server address of '{match['model']}' has no host")

@@ -45,7 +45,7 @@ def parse_source(source: str) -> tuple[str, str, str]:
     match = _SOURCE.fullmatch(source)
     if match is None or any(part in ("", ".", "..") for part in source.removeprefix("hf:").split("/")):
         raise ModelError(
-            f"'{source}' is not a model file on Hugging Face", "Write hf:owner/repository/file.gguf"
+            f"'{source}' is not a model file on Hugging Face", "write hf:owner/repository/file.gguf"
         )
     return match["owner"], match["repo"], match["file"]
 
@@ -59,7 +59,7 @@ def locate(card: ModelCard, cache_dir: Path) -> Path:
     """Return the path of a downloaded model. Raises `ModelError` if it was not downloaded."""
     path = cached_path(card.source, cache_dir)
     if not path.is_file():
-        raise ModelError(f"Model '{card.name}' is not downloaded", f"Run 'qmd pull {card.source}'.")
+        raise ModelError(f"Model '{card.name}' is not downloaded", f"run 'qmd pull {card.source}'")
     return path
 
 
@@ -72,7 +72,7 @@ def check_space(folder: Path, needed: int) -> None:
         raise ModelError(
             f"Not enough space on the disk of {folder}: "
             f"{needed // 1_000_000:,} MB are needed, {free // 1_000_000:,} MB are free",
-            "Free some space on it.",
+            "free some space on it",
         )
 
 
@@ -133,7 +133,7 @@ class _Transfer:
         if self._sha256 is not None and sha256(self._partial) != self._sha256:
             self._partial.unlink(missing_ok=True)
             raise ModelError(
-                f"{self._source}: the downloaded file does not match its checksum", "Run the command again."
+                f"{self._source}: the downloaded file does not match its checksum", "run the command again"
             )
         with self._partial.open("rb+") as file:
             os.fsync(file.fileno())

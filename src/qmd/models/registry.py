@@ -68,7 +68,7 @@ def resolve(spec: str | None, role: Role) -> ModelCard | None:
         card = backend.card(spec, role)
     if card is None:
         names = ", ".join(card.name for card in CARDS if card.role == role)
-        raise ModelError(f"Unknown model '{spec}' for the role '{role}'", f"Known models: {names}.")
+        raise ModelError(f"Unknown model '{spec}' for the role '{role}'", f"known models: {names}")
     return card
 
 
@@ -148,7 +148,7 @@ def load(
 def _backend(name: str) -> Backend:
     backend: Backend | None = _load_backend(name)
     if backend is None:
-        raise ModelError(f"There is no backend '{name}'", f"Known backends: {', '.join(BACKENDS.names())}.")
+        raise ModelError(f"There is no backend '{name}'", f"known backends: {', '.join(BACKENDS.names())}")
     return backend
 
 

@@ -141,8 +141,8 @@ class RemoteEmbedder:
             if vectors.shape[1] != self._dimension:
                 raise ModelError(
                     f"'{self.name}' returned vectors of {vectors.shape[1]} numbers, not {self._dimension}",
-                    "The server now runs another model under this name: "
-                    "configure that model's own name, or run 'qmd embed --force'.",
+                    "the server now runs another model under this name: "
+                    "configure that model's own name, or run 'qmd embed --force'",
                 )
         return vectors
 

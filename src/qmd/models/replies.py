@@ -88,4 +88,4 @@ def _is_number(value: Any) -> bool:
 
 
 def _unexpected(name: str, reason: str) -> ModelError:
-    return ModelError(f"'{name}' sent an unexpected reply: {reason}", "Check that the model fits its role.")
+    return ModelError(f"'{name}' sent an unexpected reply: {reason}", "check that the model fits its role")

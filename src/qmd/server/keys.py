@@ -164,7 +164,7 @@ class Keys:
         raise self._invalid(f"the entry of the key '{name}' is not valid")
 
     def _invalid(self, reason: str) -> ConfigError:
-        return ConfigError(f"{self._path}: {reason}.", "Repair the file. Until then all keys are refused.")
+        return ConfigError(f"{self._path}: {reason}.", "repair the file; until then all keys are refused")
 
 
 def key_of(scope: Mapping[str, Any]) -> Key | None:

@@ -117,7 +117,7 @@ def decode(path: str, data: bytes, encoding: str | None, declared: str = "") -> 
     except UnicodeError as error:
         raise SourceError(
             f"cannot read {path}: its encoding is unknown",
-            "Set the collection's 'encoding', or convert the file to UTF-8.",
+            "set the collection's 'encoding', or convert the file to UTF-8",
         ) from error
     controls = len(encoded) - len(encoded.translate(None, _CONTROLS))
     # One control character is allowed in any text, however short.
@@ -230,7 +230,7 @@ def _decode(path: str, data: bytes, encoding: str | None, declared: str) -> tupl
         except (LookupError, ValueError) as error:
             raise SourceError(
                 f"cannot read {path}: the encoding '{encoding}' is unknown",
-                "Set the collection's 'encoding' to a charset such as shift_jis, gb18030 or windows-1252.",
+                "set the collection's 'encoding' to a charset such as shift_jis, gb18030 or windows-1252",
             ) from error
         if codecs.lookup(encoding).name != "utf-8" and _is_whole(text):
             return text, encoding, False
@@ -354,4 +354,4 @@ def _east_asian(data: bytes) -> str:
 
 
 def _not_text(path: str) -> SourceError:
-    return SourceError(f"cannot read {path}: not text", "Exclude it with an ignore glob.")
+    return SourceError(f"cannot read {path}: not text", "exclude it with an ignore glob")

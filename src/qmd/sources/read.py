@@ -47,7 +47,7 @@ class Outcome(Struct, frozen=True):
 
 def failed(file: SourceFile, error: Unreadable) -> Outcome:
     """Return the outcome for a file that its format cannot read."""
-    problem = SourceError(f"cannot read {file.path}: {error}", "Exclude it with an ignore glob.")
+    problem = SourceError(f"cannot read {file.path}: {error}", "exclude it with an ignore glob")
     return Outcome(file, error=problem, failure=error)
 
 
@@ -143,7 +143,7 @@ def _read(path: str, absolute: str, max_bytes: int, root: Root | None) -> tuple[
         if not room:
             raise SourceError(
                 f"cannot read {path}: larger than {max_bytes / 1024 / 1024:.3g} MB",
-                "Split the file, or exclude it with an ignore glob.",
+                "split the file, or exclude it with an ignore glob",
             )
     finally:
         os.close(descriptor)

@@ -60,7 +60,7 @@ class Root:
             reason = f"cannot be listed: {in_words(error)}"
         raise SourceError(
             f"collection '{collection.name}': {collection.path} {reason}",
-            "Nothing was changed. Restore the folder, or correct the collection's path.",
+            "nothing was changed; restore the folder, or correct the collection's path",
         )
 
     def check(self) -> None:
@@ -68,7 +68,7 @@ class Root:
         if Root(self._collection).identity != self.identity:
             raise SourceError(
                 f"collection '{self._collection.name}': {self._collection.path} was replaced during the scan",
-                "Nothing was changed. Run the command again.",
+                "nothing was changed; run the command again",
             )
 
     def follow(self, path: str) -> str | None:

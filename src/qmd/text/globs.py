@@ -44,7 +44,7 @@ def compile_globs(globs: Sequence[str]) -> Matcher:
     expanded = [one for glob in globs for one in _expand(glob)]
     if sum(map(len, expanded)) > _MAX_SIZE:
         raise UsageError(
-            f"the pattern {_excerpt(', '.join(globs))} stands for too many globs", "Write a shorter one."
+            f"the pattern {_excerpt(', '.join(globs))} stands for too many globs", "write a shorter one"
         )
     fullmatch = re.compile("|".join(map(_expression, expanded)) or r"(?!)", re.DOTALL).fullmatch
     return lambda path: fullmatch(path) is not None
@@ -64,7 +64,7 @@ def _expand(glob: str) -> Sequence[str]:
     except (bracex.ExpansionLimitException, RecursionError) as error:
         raise UsageError(
             f"the pattern {_excerpt(glob)} stands for too many globs",
-            f"Use braces that stand for at most {MAX_ALTERNATIVES:,}.",
+            f"use braces that stand for at most {MAX_ALTERNATIVES:,}",
         ) from error
 
 

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import nlargest
 from itertools import chain, islice
+from math import fsum
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -165,7 +166,8 @@ class _Terms(NamedTuple):
 
 def _part(weights: Mapping[str, float], terms: Iterable[str]) -> float:
     """Return the weight of some terms."""
-    return sum([weights.get(term, 0.0) for term in terms])
+    # Exactly, whatever the order of the terms.
+    return fsum([weights.get(term, 0.0) for term in terms])
 
 
 def _most_promising(

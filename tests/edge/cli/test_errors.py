@@ -290,7 +290,7 @@ def test_deleted_current_folder_is_an_error(user: User) -> None:
 @pytest.mark.parametrize(
     ("line", "hint"),
     [
-        ("status --csv", "it prints text, or JSON with --json; see 'qmd status --help'"),
+        ("embed --csv", "it prints text, or JSON with --json; see 'qmd embed --help'"),
         ("keys add bob --json", "it prints text only; see 'qmd server keys add --help'"),
     ],
 )

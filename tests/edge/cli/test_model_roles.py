@@ -74,5 +74,5 @@ def test_models_explains_missing_and_unknown_models(user: User) -> None:
     assert found["embed"]["license"] == "Gemma"
     assert (found["rerank"]["condition"], found["rerank"]["name"]) == ("unknown", "word2vec")
     text = user.invoke("models", **environ).stdout
-    assert "embed: Model 'embeddinggemma-300M-Q8_0' is not downloaded (Run 'qmd pull hf:ggml-org/" in text
-    assert "rerank: Unknown model 'word2vec' for the role 'rerank' (Known models: late-interaction" in text
+    assert "embed: Model 'embeddinggemma-300M-Q8_0' is not downloaded (run 'qmd pull hf:ggml-org/" in text
+    assert "rerank: Unknown model 'word2vec' for the role 'rerank' (known models: late-interaction" in text

@@ -161,7 +161,7 @@ def test_auto_mode_works_without_a_server(make_user: MakeUser) -> None:
     assert user.run("search", "performance").returncode == 0
     found = user.run("search", "performance", "--mode", "server")
     assert (found.returncode, found.stdout) == (1, "")
-    assert found.stderr == "Error: no server runs for this index\nHint: start one: qmd server --daemon\n"
+    assert found.stderr == "Error: no server runs for this index\nHint: start one: 'qmd server --daemon'\n"
 
 
 def test_auto_mode_works_after_the_server_has_stopped(make_user: MakeUser) -> None:

@@ -381,7 +381,8 @@ def _parts(user: User, agent: str) -> dict[tuple[str, str], dict[str, str]]:
     return {(row["place"], row["part"]): row for row in rows if row["agent"] == agent}
 
 
-def test_agent_status_shows_all_parts_of_each_agent(user: User) -> None:
+def test_agent_status_shows_all_parts_of_each_agent(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(user.home)  # which has no project
     rows = json.loads(user.ok("agent", "status", "--json"))
     assert {row["agent"] for row in rows} == set(AGENTS)
     assert {row["part"] for row in rows if row["agent"] == "codex"} == {"skill", "tools", "hooks"}
@@ -398,7 +399,10 @@ def test_agent_status_shows_all_parts_of_each_agent(user: User) -> None:
     assert ("project", "hooks") not in _parts(user, "codex")
 
 
-def test_agent_status_tells_outdated_broken_and_changed_parts(user: User) -> None:
+def test_agent_status_tells_outdated_broken_and_changed_parts(
+    user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     user.ok("agent", "install", "claude", "--yes")
     claude = _parts(user, "claude")
     settings = Path(claude["user", "hooks"]["path"])

@@ -119,7 +119,7 @@ def test_broken_approvals_file_is_an_error_and_stays(path: str, text: str) -> No
         with pytest.raises(ConfigError, match=r"trusted\.json") as caught:
             attempt(path)
         assert caught.value.hint is not None
-        assert "Nothing is approved" in caught.value.hint
+        assert "nothing is approved" in caught.value.hint
     assert Path(path).read_text(encoding="latin-1") == text
 
 

@@ -39,11 +39,11 @@ def collections(config: Config, on_step: OnStep) -> Iterator[Finding]:
         same = by_files.setdefault((os.path.realpath(collection.path), collection.pattern), name)
         if same != name:
             message = f"'{name}' and '{same}' contain the same files of {collection.path}"
-            yield warning("collection", message, f"remove one: qmd collection remove {name}")
+            yield warning("collection", message, f"remove one: 'qmd collection remove {name}'")
         similar = by_name.setdefault(name.casefold(), name)
         if similar != name:
             message = f"the names '{name}' and '{similar}' differ only in case"
-            yield warning("collection", message, "rename one: qmd collection rename OLD NEW")
+            yield warning("collection", message, "rename one: 'qmd collection rename OLD NEW'")
 
 
 def contexts(config: Config) -> Iterator[Finding]:
@@ -51,7 +51,7 @@ def contexts(config: Config) -> Iterator[Finding]:
     names = [collection.name for collection in config.collections.values() if not collection.context]
     if names and config.global_context is None:
         message = f"collections without a context: {', '.join(names)}"
-        yield ok("context", message, "describe their contents: qmd context add")
+        yield ok("context", message, "describe their contents: 'qmd context add'")
 
 
 def _folder(collection: Collection) -> Finding:

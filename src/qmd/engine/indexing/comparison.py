@@ -199,7 +199,7 @@ class Comparison:
             return
         raise SourceError(
             f"collection '{collection.name}': {collection.path} {reason}; nothing was removed",
-            "check that its drive is mounted; if the documents are really deleted: qmd update --allow-empty",
+            "check that its drive is mounted; if the documents are deleted: 'qmd update --allow-empty'",
         )
 
     def to_read(self) -> Iterator[SourceFile]:

@@ -95,7 +95,7 @@ class ModelProvider:
             if self._foreign_index and all(vectors.source != card.name for card in CARDS):
                 raise ModelError(
                     f"the project's index names the model '{vectors.name}', which your settings do not name",
-                    "Run 'qmd embed'.",
+                    "run 'qmd embed'",
                 )
             embedder: Embedder = self._load("embed", vectors.source, self._without_key_for(vectors.source))
             # Compare the model alone if possible: how texts are chunked does not matter for queries.
@@ -106,7 +106,7 @@ class ModelProvider:
             if not same:
                 raise ModelError(
                     f"the model '{vectors.name}' has changed since it embedded your documents",
-                    "Run 'qmd embed'.",
+                    "run 'qmd embed'",
                 )
             self._earlier = (vectors, embedder)
             return embedder

@@ -101,4 +101,4 @@ def _named(name: str) -> ModelCard:
     if name.startswith("hf:"):
         return ModelCard(name.rpartition("/")[2], "embed", "llama", name)
     known = ", ".join(card.name for card in CARDS if card.source.startswith("hf:"))
-    raise ModelError(f"Unknown model '{name}'", f"Known: {known}; or write hf:owner/repository/file.gguf")
+    raise ModelError(f"Unknown model '{name}'", f"known: {known}; or write hf:owner/repository/file.gguf")

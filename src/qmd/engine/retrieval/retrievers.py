@@ -131,7 +131,7 @@ def _select(search: Search) -> ActiveVectors:
             raise
         if egress.local_only(search.config, search.models, "embed").issuperset(collections):
             message = f"No vectors of {egress.explain_local(collections)}"
-            raise ModelError(message, "Search it by words.") from None
+            raise ModelError(message, "search it by words") from None
         raise
 
 

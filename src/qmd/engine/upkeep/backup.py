@@ -209,7 +209,7 @@ def _require_index_file(locations: Locations, environ: Mapping[str, str]) -> Non
     if url is not None:
         raise StoreError(
             f"the index in use is at {url}, so a backup file cannot replace it",
-            f"copy the backup's contents there: qmd store copy FILE {url}",
+            f"copy the backup's contents there: 'qmd store copy FILE {url}'",
         )
 
 

@@ -282,14 +282,14 @@ def _inside(project: str, path: str) -> str:
     """Return a path in a project, whose files may come from someone else."""
     root, joined = os.path.realpath(project), os.path.join(project, path)
     if not os.path.realpath(joined).startswith(os.path.join(root, "")):
-        raise ConfigError(f"{joined} leads out of the project", "Remove the link, or leave --project out.")
+        raise ConfigError(f"{joined} leads out of the project", "remove the link, or leave --project out")
     return joined
 
 
 def _bases(environ: Mapping[str, str]) -> dict[str, str]:
     home = environ.get("HOME") or os.path.expanduser("~")
     if not os.path.isabs(home):
-        raise ConfigError("There is no home folder.", "Set HOME.")
+        raise ConfigError("There is no home folder.", "set HOME")
 
     def base(variable: str, default: str) -> str:
         given = environ.get(variable, "")

@@ -171,14 +171,14 @@ def installed(target: str, environ: Mapping[str, str], project: str | None = Non
 def _events(path: str, settings: Entry) -> dict[str, Any]:
     events = settings.get(_SECTION, {})
     if not isinstance(events, dict):
-        raise ConfigError(f"{path}: '{_SECTION}' is not a table of events", "The file was not changed.")
+        raise ConfigError(f"{path}: '{_SECTION}' is not a table of events", "the file was not changed")
     return events
 
 
 def _groups(path: str, events: Mapping[str, Any], name: str) -> list[Any]:
     groups = events[name]
     if not isinstance(groups, list):
-        raise ConfigError(f"{path}: '{_SECTION}.{name}' is not a list", "The file was not changed.")
+        raise ConfigError(f"{path}: '{_SECTION}.{name}' is not a list", "the file was not changed")
     return groups
 
 

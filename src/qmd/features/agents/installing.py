@@ -122,16 +122,16 @@ def _part_lines(parts: list[checks.Part]) -> Iterator[str]:
 def _limits_of_hooks(session: Session, *, installed: bool) -> tuple[list[Finding], list[str]]:
     """Return what keeps hooks from all they can do, and their last failures; and lines of both."""
     if not installed:
-        lack = warning("hooks", "No agent runs the hooks.", "Install them: qmd hook install --target claude")
+        lack = warning("hooks", "No agent runs the hooks", "install them: 'qmd hook install --target claude'")
     elif session.store is None and not os.path.exists(session.index_file()):
-        lack = warning("index", "There is no index, so hooks say nothing.", "Make one: qmd add FOLDER")
+        lack = warning("index", "There is no index, so hooks say nothing", "make one: 'qmd add FOLDER'")
     elif session.server() is None:
-        message = "No server runs, so hooks search by words alone, and not across languages."
-        lack = warning("server", message, "Start one: qmd server --daemon")
+        message = "No server runs, so hooks search by words alone, and not across languages"
+        lack = warning("server", message, "start one: 'qmd server --daemon'")
     else:
         lack = None
     findings = [] if lack is None else [lack]
-    lines = [session.addressed(f"{each.message} {each.hint}") for each in findings]
+    lines = [session.addressed(f"{each.message}; {each.hint}") for each in findings]
     path = log_file(os.environ)
     failures = [*_last(path)]
     findings += (warning("failures", line, f"see {path}") for line in failures)

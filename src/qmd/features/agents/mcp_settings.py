@@ -105,7 +105,7 @@ def _own_words(entry: Any) -> list[str]:
 def _servers(path: str, settings: Entry, section: str) -> Entry:
     servers = settings.get(section, {})
     if not isinstance(servers, dict):
-        raise ConfigError(f"{path}: '{section}' is not a table of servers", "The file was not changed.")
+        raise ConfigError(f"{path}: '{section}' is not a table of servers", "the file was not changed")
     return servers
 
 
@@ -133,7 +133,7 @@ def _as_toml(path: str, old: str, wanted: Entry, section: str, name: str) -> byt
             return text.encode("utf-8")
     raise ConfigError(
         f"{path}: the servers are written in a way that qmd cannot change",
-        "Change it by hand: --dry-run shows the entry. The file was not changed.",
+        "change it by hand: --dry-run shows the entry; the file was not changed",
     )
 
 

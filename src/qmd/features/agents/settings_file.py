@@ -65,7 +65,7 @@ def load(path: str) -> tuple[bytes | None, Entry]:
         settings = tomllib.loads(text) if is_toml(path) else _parsed(text)
     except RecursionError as error:
         raise ConfigError(
-            f"{path} cannot be read: it is nested too deeply", "Add the entry by hand."
+            f"{path} cannot be read: it is nested too deeply", "add the entry by hand"
         ) from error
     except ValueError as error:  # of JSON, TOML and UTF-8
         hint = "Correct it, or add the entry by hand: --dry-run shows it."
@@ -73,7 +73,7 @@ def load(path: str) -> tuple[bytes | None, Entry]:
             hint = "It has comments, which would be lost. Add the entry by hand: --dry-run shows it."
         raise ConfigError(f"{path} cannot be read: {error}", hint) from error
     if not isinstance(settings, dict):
-        raise ConfigError(f"{path} does not hold a table of settings", "The file was not changed.")
+        raise ConfigError(f"{path} does not hold a table of settings", "the file was not changed")
     return data, settings
 
 

@@ -108,7 +108,7 @@ def _evaluate_own(
     if not files:
         subject = f"collection '{names[0]}' has" if len(names) == 1 else "there are"
         raise NotFoundError(
-            f"{subject} no documents to search", "index some: qmd collection add, or qmd update"
+            f"{subject} no documents to search", "index some: 'qmd collection add', or 'qmd update'"
         )
     indexed_paths = {ending for file in files for ending in endings(file)}
     setting = replace(benchmark.setting, collections=names)

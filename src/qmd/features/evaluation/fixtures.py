@@ -110,7 +110,9 @@ def of_marks(entries: Sequence[Entry]) -> Fixture:
         grades |= dict.fromkeys((*entry.files.get("pin", ()), *entry.files.get("good", ())), 1)
         questions.append(Question(str(number), entry.query, grades))
     if not questions:
-        raise NotFoundError("there are no pins or marks to replay", "make some: qmd mark QUERY DOCUMENT good")
+        raise NotFoundError(
+            "there are no pins or marks to replay", "make some: 'qmd mark QUERY DOCUMENT good'"
+        )
     return Fixture("pins and marks", tuple(questions))
 
 

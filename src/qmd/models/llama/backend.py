@@ -72,7 +72,7 @@ def _locate(card: ModelCard, cache_dir: Path) -> Path:
         return downloads.locate(card, cache_dir)
     path = Path(card.source)
     if not path.is_file():
-        raise ModelError(f"{path}: no such file", "Correct the model's path.")
+        raise ModelError(f"{path}: no such file", "correct the model's path")
     return path
 
 
@@ -90,7 +90,7 @@ def check_role(path: Path, header: Header, role: Role) -> None:
             reason = "cannot answer prompts: it is not an instruction model"
         case _:
             return
-    raise ModelError(f"{path.name} {reason}", "Use a model that was made for this role.")
+    raise ModelError(f"{path.name} {reason}", "use a model that was made for this role")
 
 
 def with_header(card: ModelCard, header: Header) -> ModelCard:

@@ -61,7 +61,7 @@ def read_header(path: Path) -> Header:
         with path.open("rb") as file:
             return _header(file, path, size)
     except (struct.error, ValueError, OverflowError) as error:
-        raise ModelError(f"{path}: the GGUF file is truncated or damaged", "Download it again.") from error
+        raise ModelError(f"{path}: the GGUF file is truncated or damaged", "download it again") from error
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -69,11 +69,11 @@ def read_header(path: Path) -> Header:
 def _header(file: BinaryIO, path: Path, size: int) -> Header:
     """Read the header. Raises `ValueError` or `struct.error` if it is incomplete or invalid."""
     if file.read(4) != b"GGUF":
-        raise ModelError(f"{path}: not a GGUF file", "Choose a file that ends in .gguf.")
+        raise ModelError(f"{path}: not a GGUF file", "choose a file that ends in .gguf")
     version = _number(file, "I")
     if version not in (2, 3):
         raise ModelError(
-            f"{path}: GGUF version {version} is not supported", "Download a newer version of the model."
+            f"{path}: GGUF version {version} is not supported", "download a newer version of the model"
         )
     tensors, entries = _number(file, "Q"), _number(file, "Q")
     if max(tensors, entries) > _MAX_ENTRIES:

@@ -119,7 +119,7 @@ class LlamaService:
             return xllamacpp.Server(params)
         except RuntimeError as error:
             raise ModelError(
-                f"{self._path}: llama.cpp cannot load this file", "Download it again, or upgrade xllamacpp."
+                f"{self._path}: llama.cpp cannot load this file", "download it again, or upgrade xllamacpp"
             ) from error
 
     @property
@@ -138,7 +138,7 @@ def _reserve_memory(model: LlamaService, max_ram_mb: int | None) -> None:
         raise ModelError(
             f"The model needs about {needed // 1_000_000:,} MB of memory; "
             f"the limit is {limit // 1_000_000:,} MB",
-            "Raise models.max_ram_mb, or use a smaller model.",
+            "raise models.max_ram_mb, or use a smaller model",
         )
     with _memory_lock:
         others = [other for ref in _models if (other := ref()) is not None and other is not model]
@@ -148,7 +148,7 @@ def _reserve_memory(model: LlamaService, max_ram_mb: int | None) -> None:
                 taken -= other.bytes_needed
         if taken + needed > limit:
             raise ModelError(
-                "Not enough memory for the model while other models are in use", "Try again in a moment."
+                "Not enough memory for the model while other models are in use", "try again in a moment"
             )
         _models[:] = [weakref.ref(other) for other in (*others, model)]
 

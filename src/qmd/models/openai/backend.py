@@ -45,16 +45,16 @@ def _api_key(settings: Settings) -> str | None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8"
         raise ModelError(
-            f"{path}: cannot be read: {reason}", "models.openai_api_key_file names this file."
+            f"{path}: cannot be read: {reason}", "models.openai_api_key_file names this file"
         ) from error
     key = _checked(text.strip(), path)
     if key is None:
-        raise ModelError(f"{path}: contains no API key", "Write the key into it, on one line.")
+        raise ModelError(f"{path}: contains no API key", "write the key into it, on one line")
     return key
 
 
 def _checked(key: str | None, origin: str) -> str | None:
     """Return the key if it is a valid header value. The error message does not contain it."""
     if key and not (key.isascii() and key.isprintable() and " " not in key):
-        raise ModelError(f"{origin}: not a valid API key", "A key is one word of ASCII characters.")
+        raise ModelError(f"{origin}: not a valid API key", "a key is one word of ASCII characters")
     return key or None
