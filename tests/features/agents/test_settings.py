@@ -400,9 +400,11 @@ def test_agent_status_shows_all_parts_of_each_agent(user: User, monkeypatch: pyt
 
 
 def test_agent_status_tells_outdated_broken_and_changed_parts(
-    user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    project = user.home / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
     user.ok("agent", "install", "claude", "--yes")
     claude = _parts(user, "claude")
     settings = Path(claude["user", "hooks"]["path"])
