@@ -24,7 +24,7 @@ def fill_disk(user: User, result: Result, options: Options) -> None:
             before = user.held()
             for number in range(12):
                 user.write(f"big {number}.md", words=60_000)
-            user.refused("update")
+            user.refused("update", "--no-embed")
             result.rounds += 1
             held = user.held()
             result.lost += sum(held.get(path) != digest for path, digest in before.items())
@@ -47,7 +47,7 @@ def fill_disk(user: User, result: Result, options: Options) -> None:
             ballast.unlink()
             for path in user.notes.glob("big *.md"):
                 path.unlink()
-            user.ok("update")
+            user.ok("update", "--no-embed")
             user.ok("cleanup")
             result.lost += user.lost()
             say(f"full disk: {turn + 1}: {result.lost} lost")
@@ -77,11 +77,16 @@ def make_read_only(user: User, result: Result, options: Options) -> None:
             assert {path.name: path.read_bytes() for path in disk.iterdir()} == before
             subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
             result.lost += missing(user, files[1:])
-        user.ok("update")
+        user.ok("update", "--no-embed")
         result.lost += user.lost()
 
 
-_WRITING = (("update",), ("embed", "--force"), ("collection", "add", "other"), ("restore", "copy.sqlite"))
+_WRITING = (
+    ("update", "--no-embed"),
+    ("embed", "--force"),
+    ("collection", "add", "other"),
+    ("restore", "copy.sqlite"),
+)
 
 
 def _leave_log(user: User) -> None:

@@ -96,7 +96,7 @@ def _copied(user: User) -> None:
 
 _WORKS: dict[str, tuple[Callable[[User], None], Callable[[User], tuple[str, ...]]]] = {
     "index": (_change, lambda user: ("index", "-q")),
-    "update": (_move, lambda user: ("update", "-q")),
+    "update": (_move, lambda user: ("update", "-q", "--no-embed")),
     "embed": (_change_and_index, lambda user: ("embed", "-q")),
     "rename": (_with_other, _renaming),
     "remove": (_with_other, _removing),
@@ -112,7 +112,7 @@ def _finish(user: User, kind: str, arguments: tuple[str, ...]) -> None:
         user.ok(*arguments)
     for path in user.index.parent.glob("*-replaced-*"):
         path.unlink()
-    said = user.ok("update")
+    said = user.ok("update", "--no-embed")
     # A renamed collection must not be read again.
     assert kind != "rename" or " new" not in said, said
     user.ok("embed", "-q")
@@ -199,6 +199,6 @@ def run_concurrently(user: User, result: Result, options: Options) -> None:
             result.count("searches" if number < 8 else "updates", int(out))
     result.rounds = 1
     user.sound()
-    user.ok("update", "-q")
+    user.ok("update", "-q", "--no-embed")
     user.ok("embed", "-q")
     result.lost += user.lost(vectors=True)

@@ -51,6 +51,8 @@ class Program(Struct, frozen=True):
     name: str
     command: tuple[str, ...]
     state: Path
+    #: The command that reads what has changed, and makes no vectors.
+    update: str = "index"
 
     @property
     def environ(self) -> Mapping[str, str]:
@@ -164,7 +166,7 @@ def ours(state: Path, command: tuple[str, ...] = ()) -> Program:
 
 def peer(node: Path, script: Path, state: Path) -> Program:
     """Return tobi/qmd, with its `dist/cli/qmd.js` and Node."""
-    return Program("tobi/qmd", (str(node), str(script)), state)
+    return Program("tobi/qmd", (str(node), str(script)), state, "update")
 
 
 def alternating(programs: Sequence[Program], rounds: int) -> list[Program]:

@@ -79,7 +79,7 @@ def files(options: argparse.Namespace, queries: dict[str, list[str]]) -> dict[st
         program.run("collection", "add", str(most), "--name", MOST),
         program.run("collection", "add", str(few), "--name", FEW),
     ]
-    again = program.run("update")
+    again = program.run(program.update)
     location = index_of(program)
     found: dict[str, Any] = {
         "files": sum(1 for _ in _markdown(most)) + sum(1 for _ in _markdown(few)),

@@ -68,14 +68,14 @@ def compare(
         shutil.rmtree(program.state, ignore_errors=True)
         measured["cold index"].add(program, program.run("collection", "add", str(folder), "--name", "bench"))
     for program in alternating(programs, rounds + 2):
-        measured["no-change update"].add(program, program.run("update"))
+        measured["no-change update"].add(program, program.run(program.update))
     chance = random.Random(SEED)
     for number in range(rounds):
         for file in chance.sample(files, max(1, len(files) // 100)):
             with file.open("a", encoding="utf-8") as text:
                 text.write(f"\nedited, round {number}\n")
         for program in programs if number % 2 == 0 else programs[::-1]:
-            measured["1% edited"].add(program, program.run("update"))
+            measured["1% edited"].add(program, program.run(program.update))
     for query in neighbours(files, chance, queries):
         for program in alternating(programs, 2):
             measured["search"].add(program, program.run("search", query, "--json"))

@@ -108,12 +108,12 @@ def third_party(modules: set[str]) -> set[str]:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home folder with an index of one file."""
+    """A home folder with an index of one file, and its vectors."""
     home = tmp_path_factory.mktemp("home")
     notes = home / "notes"
     notes.mkdir()
     (notes / "a.md").write_text("# A\n\nwords to find\n", encoding="utf-8")
-    imported_by(home, "collection", "add", str(notes))
+    imported_by(home, "add", str(notes))
     return home
 
 

@@ -84,12 +84,17 @@ def test_tally_estimate_ends_at_the_actual_number_of_chunks(texts: list[tuple[in
     """Each text is (number of chunks, bytes in a chunk); `batch` chunks are embedded at a time."""
     texts.sort(key=lambda text: text[0] * text[1])
     tally = Tally([chunks * size for chunks, size in texts])
+    share = 0.0
     for chunks, size in texts:
         for at in range(0, chunks, batch):
             part = min(batch, chunks - at)
             tally.add(Share(int(at + part == chunks), part, part * size))
             progress = tally.progress()
             assert progress.chunks_total - progress.chunks_done >= len(texts) - progress.texts_done
+            # What people see: a total that stays as it is, and a bar that only grows.
+            assert (progress.texts_total, share < progress.share) == (len(texts), True)
+            share = progress.share
+    assert share == (1.0 if texts else 0.0)
     last = tally.progress()
     assert (last.chunks_total, last.texts_done) == (sum(chunks for chunks, _ in texts), len(texts))
 

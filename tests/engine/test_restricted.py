@@ -54,6 +54,7 @@ SEEN = {
     "link_lists",
     "links",
     "lint",
+    "lacking_vectors",
     "missing_vectors",
     "multi_get",
     "orphans",

@@ -28,7 +28,7 @@ def test_formats_are_read_after_their_extra_is_installed(user_of: UserOf) -> Non
     user = user_of("formats")
     install(add(user), "formats")
     assert "qmd update" in user.run("status").stdout
-    done = user.run("update")
+    done = user.run("update", "--no-embed")
     assert done.returncode == 0, done
     assert "waits for" in done.stderr  # the code
     assert "[formats]" not in done.stderr
@@ -39,7 +39,7 @@ def test_formats_are_read_after_their_extra_is_installed(user_of: UserOf) -> Non
 def test_code_is_read_after_its_extra_is_installed(user_of: UserOf) -> None:
     user = user_of("code")
     install(add(user), "code")
-    assert "[code]" not in user.run("update").stderr
+    assert "[code]" not in user.run("update", "--no-embed").stderr
     assert "c.py" in user.run("search", "stork").stdout
     assert user.run("get", "notes/a.pdf").returncode == 1
 

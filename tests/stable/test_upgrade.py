@@ -207,7 +207,7 @@ def test_commands_answer_while_a_released_server_runs(versions: Versions, versio
             assert str(ours.pid) in versions.ours("server", "status").stdout
             # The index could not be brought up to date while the other server held it.
             versions.write("later.md", "# Later\n\nzymurgy\n")
-            assert versions.ours("update").returncode == 0
+            assert versions.ours("update", "--no-embed").returncode == 0
     assert versions.format == VERSION
     assert versions.is_intact()
 
@@ -217,7 +217,7 @@ def test_format_stays_while_a_released_watcher_runs(versions: Versions, version:
     before = versions.format
     with versions.watcher() as watcher:
         assert "deploy.md" in versions.ours("search", "rollback").stdout
-        refused = versions.ours("update")
+        refused = versions.ours("update", "--no-embed")
         assert refused.returncode == 1
         assert (
             f"qmd watch (process {watcher.pid})" in refused.stderr and "stop that process" in refused.stderr
@@ -229,7 +229,7 @@ def test_format_stays_while_a_released_watcher_runs(versions: Versions, version:
         until(lambda: "otters" in versions.old.run("search", "otterly").stdout)
         watcher.send_signal(signal.SIGTERM)
         watcher.wait(PATIENCE)
-    assert versions.ours("update").returncode == 0
+    assert versions.ours("update", "--no-embed").returncode == 0
     assert versions.format == VERSION
     assert versions.is_intact()
     assert "Manage otters" in versions.ours("search", "manage").stdout
@@ -239,7 +239,7 @@ def test_format_stays_while_a_released_watcher_runs(versions: Versions, version:
 def test_released_process_cannot_write_after_the_upgrade(versions: Versions, version: str) -> None:
     with versions.holder() as update:
         assert update() == "done"
-        assert versions.ours("update").returncode == 0
+        assert versions.ours("update", "--no-embed").returncode == 0
         assert versions.format == VERSION
         versions.write("Manage otters.md", "otterly words\n\n# Settings\n")
         assert "restart_qmd_because_a_newer_version" in update()
@@ -248,7 +248,7 @@ def test_released_process_cannot_write_after_the_upgrade(versions: Versions, ver
         (versions.user.notes / "Manage otters.md").unlink()
         assert "restart_qmd_because_a_newer_version" in update()
         assert "deploy.md" in versions.ours("search", "rollback").stdout
-    assert versions.ours("update").returncode == 0
+    assert versions.ours("update", "--no-embed").returncode == 0
     assert versions.is_intact()
 
 
@@ -262,14 +262,14 @@ def test_update_renews_what_a_released_process_wrote_after_another_upgrade(
         assert versions.format == 12
         versions.write("Manage otters.md", "otterly words\n\n# Settings\n")
         assert update() == "done"
-    assert versions.ours("update").returncode == 0
+    assert versions.ours("update", "--no-embed").returncode == 0
     assert versions.is_intact()
     assert "Manage otters" in versions.ours("search", "manage").stdout
 
 
 @VERSIONS
 def test_released_commands_refuse_an_index_of_this_version(versions: Versions, version: str) -> None:
-    assert versions.ours("update").returncode == 0
+    assert versions.ours("update", "--no-embed").returncode == 0
     with versions.server(versions.user):
         # Released versions with the same number let the server answer.
         for command in ("search rollback", "update"):
@@ -282,7 +282,7 @@ def test_released_commands_refuse_an_index_of_this_version(versions: Versions, v
 @pytest.mark.parametrize("version", ["1.1.0"])
 def test_process_refuses_to_write_a_newer_format(versions: Versions, version: str) -> None:
     """This version as the older one: it ends with a clear error in place of writing on."""
-    assert versions.ours("update").returncode == 0
+    assert versions.ours("update", "--no-embed").returncode == 0
     with (
         versions.holder(versions.user) as update,
         versions.running("-m", "qmd", "watch", user=versions.user) as watcher,

@@ -35,7 +35,7 @@ _CORE: Table = {
     ),
     "Index": (
         ("add", "qmd.cli.watch:add", "Add a folder: index it and make its vectors."),
-        ("update", "qmd.cli.indexing:update", "Run update commands, then scan for changes."),
+        ("update", "qmd.cli.indexing:update", "Scan for changes, and make vectors."),
         ("watch", "qmd.cli.watch:watch", "Keep the index as the files are."),
         ("collection", "qmd.cli.collections:collection", "Add, list, show and change collections."),
         ("context", "qmd.cli.contexts:context", "Describe collections and folders."),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from typing import TYPE_CHECKING
 
 from qmd.cli.command import command
@@ -23,12 +22,12 @@ from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.show import show_json, show_listing
 from qmd.cli.terminal import clean_name, is_terminal, one_line, say, shell_words, write
 from qmd.cli.usage import Exit
-from qmd.errors import AlreadyRunningError, CollectionNotFoundError, QmdError
+from qmd.errors import AlreadyRunningError, CollectionNotFoundError, ModelError, QmdError
 from qmd.sources.paths import is_inside
-from qmd.text.wording import duration, plural, time_left
+from qmd.text.wording import duration, plural
 
 if TYPE_CHECKING:
-    from qmd.engine.embedding.batches import EmbedProgress, EmbedReport
+    from qmd.engine.embedding.batches import EmbedReport
     from qmd.engine.indexing.scan import ScanReport
 
 #: The most problems shown for a collection without `--failed`; the rest is only counted.
@@ -38,7 +37,7 @@ _PROBLEMS = 10
 #: The result of a scan in the formats for programs.
 _REPORT = (
     *("collection", "added", "updated", "unchanged", "removed", "not_read", "error", "notices"),
-    *("problems", "waiting"),
+    *("problems", "waiting", "seconds"),
 )
 
 
@@ -61,6 +60,7 @@ def index(session: Session, names: tuple[str, ...], collections: tuple[str, ...]
 @flag("--pull", help="First run 'git pull --ff-only' in folders under git.")
 @flag("--allow-empty", help="Remove documents even if a mistake may explain it.")
 @flag("--failed", help="Read files again that could not be read, and list all of them, not only ten.")
+@flag("--no-embed", help="Do not make vectors.")
 @collection_option("Update only this collection (may be repeated).")
 @all_formats
 def update(
@@ -69,9 +69,14 @@ def update(
     pull: bool,
     allow_empty: bool,
     failed: bool,
+    no_embed: bool,
     collections: tuple[str, ...],
 ) -> None:
-    """Run the collections' update commands, then scan for new, changed and deleted files.
+    """Run the collections' update commands, scan for new, changed and deleted files, and make vectors.
+
+    Vectors are made for all texts without them, except in collections with 'embed: manual' in index.yml, or
+    whose texts would be sent to another machine unless it says 'embed: auto'. You can interrupt that. If no
+    model can make them, the rest is done nevertheless.
 
     Documents are not removed if a folder is suddenly empty or was replaced by another one (a drive that is
     not mounted), or if index.yml names no collections or belongs to another index. To remove them
@@ -85,9 +90,10 @@ def update(
       qmd update --pull
       qmd update notes --allow-empty
       qmd update --failed
+      qmd update --no-embed
       qmd update --json
     """
-    options = {"failed": failed, "pull": pull, "allow_empty": allow_empty}
+    options = {"failed": failed, "pull": pull, "allow_empty": allow_empty, "embed": not no_embed}
     scan(session, (*names, *collections), commands=True, **options)
 
 
@@ -114,26 +120,33 @@ def embed(
 
 
 def make_vectors(
-    session: Session, collections: tuple[str, ...], *, force: bool = False, workers: int = 1
+    session: Session,
+    collections: tuple[str, ...],
+    *,
+    force: bool = False,
+    workers: int = 1,
+    asked: bool = True,
 ) -> None:
-    """Embed collections with a progress bar, and show the result."""
+    """Embed collections with a progress bar, and show the result.
+
+    If it was not `asked` for by itself, nothing is said if there was nothing to do.
+    """
     index = session.index  # it may ask for approval: open it before the bar is drawn
     collections = _existing(session, collections)
     interrupted = "Interrupted. Finished vectors are saved; run 'qmd embed' to continue."
     try:
         with Bar("Embedding", session, interrupted) as bar:
             bar.update(0, None)
-
-            def on_progress(progress: EmbedProgress) -> None:
-                bar.update(progress.chunks_done, progress.chunks_total, time_left(progress.seconds_left))
-
-            report = index.embed(collections, force=force, workers=workers, on_progress=on_progress)
+            report = index.embed(collections, force=force, workers=workers, on_progress=bar.texts)
     except AlreadyRunningError as error:
-        if force or chosen_format() == "json":
+        if force or (asked and chosen_format() == "json"):
             raise
         session.note(error.in_one_line())  # not a failure, because the other process was asked
     else:
-        if chosen_format() == "json":
+        if not asked:
+            if chosen_format() == "cli" and (report.texts or report.replaced):
+                _report_vectors(session, report, True)
+        elif chosen_format() == "json":
             show_json(report)
         else:
             _report_vectors(session, report, bool(collections))
@@ -162,10 +175,10 @@ def _report_vectors(session: Session, report: EmbedReport, partly: bool) -> None
         say(f"Searches still use vectors by {clean_name(report.still)}: {pending} have no new vectors yet.")
 
 
-def show_report(report: ScanReport, most: int | None = _PROBLEMS, seconds: float | None = None) -> None:
+def show_report(report: ScanReport, most: int | None = _PROBLEMS) -> None:
     """Show the result of a scan: its notices, the numbers of files, and up to `most` problems on stderr.
 
-    A terminal also shows the `seconds` that it took.
+    A terminal also shows how long it took.
     """
     name = clean_name(report.collection)
     numbers = {
@@ -178,7 +191,7 @@ def show_report(report: ScanReport, most: int | None = _PROBLEMS, seconds: float
     counts = [f"{number:,} {word}" for word, number in numbers.items() if number]
     say(*(f"{name}: {one_line(notice)}" for notice in report.notices))
     if counts or not report.error:
-        took = f" in {duration(seconds)}" if seconds is not None and is_terminal(sys.stdout) else ""
+        took = f" in {duration(report.seconds)}" if is_terminal(sys.stdout) else ""
         say(f"{name}: {', '.join(counts) or 'no files'}{took}")
     for line in report.waits():
         write(f"{name}: {line}\n", sys.stderr)
@@ -196,22 +209,28 @@ def problem_line(problem: tuple[str, str], place: str = "") -> str:
 
 
 def scan(
-    session: Session, collections: tuple[str, ...], *, failed: bool = False, **options: bool
+    session: Session,
+    collections: tuple[str, ...],
+    *,
+    failed: bool = False,
+    embed: bool = False,
+    **options: bool,
 ) -> list[ScanReport]:
-    """Update collections with these options of the index; show all problems if `failed` is set."""
+    """Update collections with these options of the index, and `embed` them.
+
+    All problems are shown if `failed` is set.
+    """
     session.uses |= {"update"} if options["commands"] else set()
     session.uses |= {"pull"} if options.get("pull") else set()
     index = session.index  # it may ask for approval: open it before the bar is drawn
     collections, people = _existing(session, collections), chosen_format() == "cli"
-    began = time.monotonic()
+    names = [name for name in index.config.collections if not collections or name in collections]
     with Bar("Scanning", session) as bar:
 
         def on_report(report: ScanReport) -> None:
-            nonlocal began
             bar.close()
-            began, before = time.monotonic(), began
             if people:
-                show_report(report, None if failed else _PROBLEMS, began - before)
+                show_report(report, None if failed else _PROBLEMS)
             if session.debug:
                 write("".join(report.traces.values()), sys.stderr)
             if report.error is not None:
@@ -220,16 +239,28 @@ def scan(
                 show_error(report.error, session)
 
         reports = index.update(
-            collections, failed=failed, on_progress=bar.files, on_report=on_report, **options
+            collections, failed=failed, on_progress=bar.files_of(names), on_report=on_report, **options
         )
     if not reports or not people:
         rows = [*map(_row, reports)]
         show_listing("updates", "update", _REPORT, rows, session.addressed(NO_COLLECTIONS))
-    if any(report.added or report.updated for report in reports):
+    if embed:
+        _make_missing(session, collections)
+    elif any(report.added or report.updated for report in reports):
         _hint_to_embed(session)
     if any(report.error is not None for report in reports):
         raise Exit(1)
     return reports
+
+
+def _make_missing(session: Session, collections: tuple[str, ...]) -> None:
+    """Make the vectors that collections lack; only say so if no model can."""
+    try:
+        if lacking := session.index.lacking_vectors(collections):
+            make_vectors(session, lacking, asked=False)
+    except ModelError as error:
+        told = error.in_one_line().rstrip(".")
+        session.note(f"no vectors were made: {told}; 'qmd update --no-embed' does not try")
 
 
 def _row(report: ScanReport) -> dict[str, object]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from qmd.cli.session import Session
 from qmd.cli.terminal import DIM, GREEN, cut, one_line, painted, takes_escapes, width_of, write
 from qmd.cli.usage import Interrupted
-from qmd.text.wording import human_size
+from qmd.text.wording import human_size, time_left
+
+if TYPE_CHECKING:
+    from qmd.engine.embedding.batches import EmbedProgress
 
 #: Seconds between two lines if stderr is not a terminal, and between two drawings of the bar.
 _LINE_INTERVAL, _INTERVAL = 10.0, 0.1
@@ -54,6 +58,17 @@ class Bar:
         if done < total:
             self.update(done, total, label=collection)
 
+    def files_of(self, collections: Sequence[str]) -> Callable[[str, int, int], None]:
+        """Return `files` for these collections; of several, it also says the how many-th it is."""
+        count = len(collections)
+        labels = {name: f"{place}/{count} {name}" for place, name in enumerate(collections, 1) if count > 1}
+        return lambda name, done, total: self.files(labels.get(name, name), done, total)
+
+    def texts(self, progress: EmbedProgress) -> None:
+        """Show the texts embedded; the bar shows how much of all text that is."""
+        left = ", ".join(filter(None, ("texts", time_left(progress.seconds_left))))
+        self.update(progress.texts_done, progress.texts_total, left, share=progress.share)
+
     def bytes(self, done: int, total: int | None) -> None:
         text = f"{human_size(done)}{f' of {human_size(total)}' if total else ''}"
         self.update(done, total, text, counted=False)
@@ -71,10 +86,12 @@ class Bar:
         label: str | None = None,
         *,
         counted: bool = True,
+        share: float | None = None,
     ) -> None:
         """Show that `done` of `total` is finished; `total` may be unknown.
 
-        The terminal shows no numbers if `counted` is false, because `detail` has them.
+        There are no numbers if `counted` is false, because `detail` has them. The bar shows the
+        `share`, 0..1, or else that of the numbers.
         """
         title = one_line(label or self._label)
         new = self._terminal and title != self._shown
@@ -85,10 +102,13 @@ class Bar:
         if self._terminal:
             self._shown = title
             count = f"{done:,}/{total:,}" if total is not None and counted else ""
-            self._draw(title, done / total if total else None, f"{count} {detail}".strip())
+            if share is None and total:
+                share = done / total
+            self._draw(title, share, f"{count} {detail}".strip())
         else:
             of = f"{done:,} of {total:,}" if total is not None else f"{done:,}" if done else ""
-            told = ", ".join(filter(None, (of, detail)))
+            of = of if counted else ""
+            told = " ".join(filter(None, (of, detail)))
             write(f"{title}{f': {told}' if told else ' ...'}\n", sys.stderr)
 
     def close(self) -> None:

@@ -50,8 +50,7 @@ def init(session: Session) -> None:
     say(f"Created .qmd/index.yml: collection '{name}' is {path} ({collection.selection})")
     show_steps(
         session,
-        ("qmd update", "index it"),
-        ("qmd embed", "make vectors, so that vsearch and query work"),
+        ("qmd update", "index it and make its vectors"),
         ("qmd collection add PATH", "add another folder"),
     )
 

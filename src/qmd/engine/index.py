@@ -87,7 +87,7 @@ else:
             "qmd.engine.documents.links.LinkMethods": "backlinks link_lists links orphans unresolved_links",
             "qmd.engine.explain.lookup.AbsenceMethods": "absence",
             "qmd.engine.marking.MarkMethods": "mark marks marks_digest pin unmark unpin",
-            "qmd.engine.indexing.update.UpdateMethods": "rescan update",
+            "qmd.engine.indexing.update.UpdateMethods": "lacking_vectors rescan update",
             "qmd.engine.embedding.embed.EmbeddingMethods": "embed embed_texts missing_vectors",
             "qmd.engine.upkeep.status.StatusMethods": "collection_statuses indexed_at status",
             "qmd.engine.upkeep.models.ModelMethods": "model_loaded models pull pullable release_models",

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from qmd.engine.embedding.unasked import embeds_unasked
 from qmd.engine.index import Index
 from qmd.engine.indexing.scan import OnChange, ScanReport
 from qmd.types import Collection
@@ -41,10 +42,7 @@ class IndexWork:
         return self._index.config.collections
 
     def embeds(self, collection: Collection) -> bool:
-        if collection.embed is not None:
-            return collection.embed == "auto"
-        # Texts are not sent to another machine unasked.
-        return self._index.model_provider.server("embed") is None
+        return embeds_unasked(collection, self._index.model_provider)
 
     def scan(self, collection: str, within: Sequence[str], on_change: OnChange, *, burst: bool) -> ScanReport:
         return self._index.rescan(collection, within, on_change=on_change, cancelled=self._cancelled)

@@ -122,7 +122,7 @@ def test_cleanup_keeps_vectors_until_the_configured_model_has_embedded(embedded:
 def test_cleanup_merges_a_fragmented_full_text_index(owner: User) -> None:
     for turn in range(7):
         (owner.notes / "deploy.md").write_text(f"# Deploy\n\nturn{turn}\n", encoding="utf-8")
-        owner.ok("update")
+        owner.ok("update", "--no-embed")
     assert kinds(cleaned(owner))["segments"] > 4
     assert "segments" not in kinds(cleaned(owner, "--dry-run"))
     assert "notes/deploy.md" in owner.ok("search", "turn6")
@@ -132,9 +132,9 @@ def test_cleanup_merges_a_fragmented_full_text_index(owner: User) -> None:
 def test_cleanup_returns_unused_space_to_the_disk(owner: User) -> None:
     big = owner.notes / "big.md"
     big.write_text("\n".join(f"word{n} and more" for n in range(40_000)), encoding="utf-8")
-    owner.ok("update")
+    owner.ok("update", "--no-embed")
     big.unlink()
-    owner.ok("update")
+    owner.ok("update", "--no-embed")
     before = index_of(owner).stat().st_size
     report = cleaned(owner)
     after = index_of(owner).stat().st_size
@@ -198,7 +198,7 @@ def test_killed_cleanup_leaves_a_good_index(embedded: User) -> None:
             (embedded.notes / name).write_text(
                 f"# Turn {turn}\n\n" + f"{name} {turn}\n" * 3000, encoding="utf-8"
             )
-        embedded.ok("update", "-c", "notes")
+        embedded.ok("update", "--no-embed", "-c", "notes")
         process = subprocess.Popen(
             [sys.executable, "-m", "qmd", "cleanup", "-q"],
             env=embedded.environ,

@@ -113,7 +113,7 @@ def test_collection_add_names_up_to_ten_unreadable_files(user: User) -> None:
     assert named[0] == "bad: cannot read 00.md: not text"
     assert rest == "bad: ... and 3 more that could not be read: 'qmd update --failed' lists all"
     (bad / "good.md").write_bytes(b"\x00\x01\x02\x03")
-    found = user.call("update", "--failed", "-c", "bad")
+    found = user.call("update", "--no-embed", "--failed", "-c", "bad")
     kept, counts = found.stdout.splitlines()
     assert kept.startswith("bad: 1 file stays as it was: could not be read since ")
     assert counts == "bad: 14 not read"
@@ -241,7 +241,7 @@ def test_collection_update_cmd_sets_and_clears_the_command(owner: User, command:
     assert "Update:    echo '# Made'" in owner.ok("collection", "show", "notes")
     owner.ok("collection", command, "notes")
     assert config(owner) == before
-    assert owner.ok("update") == f"notes: {len(FILES) + 1} unchanged\n"
+    assert owner.ok("update", "--no-embed") == f"notes: {len(FILES) + 1} unchanged\n"
 
 
 def test_collection_update_cmd_quotes_each_word(owner: User) -> None:

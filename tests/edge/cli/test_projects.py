@@ -85,7 +85,7 @@ def test_init_indexes_the_project_folder_into_its_own_index(user: User, folder: 
     assert made.stdout.startswith(f"Created .qmd/index.yml: collection 'site' is {folder} (**/*.md)\n")
     assert "\n  qmd update " in made.stdout
     assert not (folder / ".qmd" / "index.sqlite").exists()
-    assert user.call("update", cwd=folder / "sub").stdout == "site: 1 new\n"
+    assert user.call("update", "--no-embed", cwd=folder / "sub").stdout == "site: 1 new\n"
     assert "site/sub/a.md" in user.call("search", "herring", cwd=folder).stdout
     assert user.call("ls", cwd=user.home).stdout.startswith("No collections yet.")
 
@@ -152,7 +152,7 @@ def test_project_replaces_a_forged_index(user: User, folder: Path, added: str) -
     assert index.read_bytes() == before
     for file in folder.glob(".qmd/index.sqlite*"):
         file.unlink()
-    assert user.call("update", cwd=folder).stdout == "site: 2 new\n"
+    assert user.call("update", "--no-embed", cwd=folder).stdout == "site: 2 new\n"
 
 
 def test_project_index_of_every_earlier_version_is_migrated(user: User, folder: Path) -> None:
@@ -164,7 +164,7 @@ def test_project_index_of_every_earlier_version_is_migrated(user: User, folder: 
             db.execute(f"PRAGMA application_id={APPLICATION_ID}")
             migrate_to(db, version)
         db.close()
-        assert user.call("update", cwd=folder).stdout == "site: 1 new\n", version
+        assert user.call("update", "--no-embed", cwd=folder).stdout == "site: 1 new\n", version
         assert "a.md" in user.call("search", "herring", cwd=folder).stdout
 
 
@@ -186,7 +186,7 @@ def test_init_refuses_the_home_folder_and_an_index_name(user: User, folder: Path
 
 
 def test_unapproved_permissions_are_skipped_with_one_note(checkout: Checkout) -> None:
-    found = checkout.run("update")
+    found = checkout.run("update", "--no-embed")
     assert found.returncode == 0
     assert found.stdout == "docs: 1 new\n"
     assert found.stderr == (
@@ -219,10 +219,10 @@ def test_trust_without_a_terminal_requires_yes(checkout: Checkout) -> None:
         "  embed:  use the model some-model\n"
         "  hooks:  give agents passages of its documents by 'qmd hook'\n"
     )
-    assert len(checkout.run("update").stderr.splitlines()) == 1
+    assert len(checkout.run("update", "--no-embed").stderr.splitlines()) == 1
     approved = checkout.ok("trust", "--yes")
     assert approved.startswith(asked.stdout)
-    found = checkout.run("update")
+    found = checkout.run("update", "--no-embed")
     assert (found.stdout, found.stderr) == ("docs: made\ndocs: 1 new, 1 unchanged\nother: 1 new\n", "")
     again = checkout.ok("trust")
     assert again.startswith(f"{checkout.folder} asks for nothing that is not approved.\n  docs: ")
@@ -258,14 +258,16 @@ def test_trust_outside_a_project_is_an_error(user: User) -> None:
 
 def test_first_command_in_a_project_asks_and_remembers_yes(checkout: Checkout) -> None:
     seen = checkout.on_terminal("y\n", "update")
-    assert re.sub(r" in \d[^\n]*", "", seen) == (
+    seen, known, told = re.sub(r" in \d[^\n]*|\r.*\x1b\[K", "", seen).partition("(Known models: ")
+    assert seen + known == (
         f"{checkout.folder}/.qmd asks to\n"
         f"  docs:   run at 'qmd update', in {checkout.folder}: echo '# Made' > made.md && echo made\n"
         f"  other:  read the documents in {checkout.other}\n"
         "  embed:  use the model some-model\n"
         "Approve this? [y/N] docs: made\ndocs: 2 new\nother: 1 new\n"
-        "note: 3 texts without vectors, not found by vsearch yet: run 'qmd embed'\n"
+        "note: no vectors were made: Unknown model 'some-model' for the role 'embed' (Known models: "
     )
+    assert told.endswith("); 'qmd update --no-embed' does not try\n")
     assert checkout.run("search", "outside").stderr == ""
     assert "Approve" not in checkout.on_terminal("y\n", "search", "outside")
 

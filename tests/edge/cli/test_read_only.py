@@ -121,7 +121,7 @@ def test_read_only_folder_can_be_searched(locked: User) -> None:
 
 def test_update_in_a_read_only_folder_is_a_one_line_error(locked: User) -> None:
     (locked.notes / "new.md").write_text("fresh herring\n", encoding="utf-8")
-    found = run_without_privilege(locked, "update")
+    found = run_without_privilege(locked, "update", "--no-embed")
     assert found.returncode == 1
     error, hint = found.stderr.splitlines()
     assert error.startswith(f"Error: cannot use {locked.environ['QMD_INDEX_PATH']}")
@@ -161,7 +161,7 @@ def test_unprivileged_reader_sees_later_changes(locked: User) -> None:
     assert reader.stdout.readline() == "0\n"
     shelf.chmod(0o755)
     (locked.notes / "new.md").write_text("fresh herring\n", encoding="utf-8")
-    locked.ok("update")
+    locked.ok("update", "--no-embed")
     shelf.chmod(0o555)
     rest, _ = reader.communicate("go on\n")
     assert rest == "1\n"

@@ -242,7 +242,7 @@ def test_search_without_documents_says_why(user: User) -> None:
     for command in ("search", "query"):
         assert "never scanned: notes: run 'qmd update'" in user.invoke(command, "anything").stderr
     assert "never scanned: notes: run 'qmd update'" in user.invoke("vsearch", "anything").stderr
-    user.ok("update")
+    user.ok("update", "--no-embed")
     for command in ("search", "query", "vsearch"):
         told = user.invoke(command, "anything").stderr
         assert "no documents in notes: 'qmd collection list' shows which files they take" in told

@@ -95,7 +95,7 @@ def test_store_copy_moves_an_index_to_milvus_and_back(user: User) -> None:
         user.ok("vsearch", QUERIES[0], "--files").splitlines()
     )
     assert user.ok("--store", milvus, "embed", "-q").startswith("Nothing to embed")
-    assert user.ok("--store", milvus, "update").strip().endswith("unchanged")
+    assert user.ok("--store", milvus, "update", "--no-embed").strip().endswith("unchanged")
     back = user.home / "back.sqlite"
     user.ok("store", "copy", milvus, str(back))
     user.environ["QMD_INDEX_PATH"] = str(back)
@@ -121,7 +121,7 @@ def test_three_machines_share_embedding_and_finish_work_of_a_dead_one(
         user.environ |= {"QMD_STORE": served, "QMD_EMBED_LEASE": "15"}
         file = Path(user.environ["XDG_CONFIG_HOME"]) / "qmd" / "index.yml"
         editing.add_collection(str(file), Collection("many", str(folder)))
-    machines[0].ok("update")
+    machines[0].ok("update", "--no-embed")
 
     with closing(open_store("", served, {})) as store:
         # The second machine has stored a batch and leased the next one when it is killed.

@@ -138,7 +138,13 @@ def test_no_color_disables_colours(reader: User) -> None:
 
 
 def test_dumb_terminal_gets_plain_text(reader: User) -> None:
-    for args in (["search", "rollback"], ["get", "deploy.md"], ["ls", "notes"], ["update"], ["get", "nope"]):
+    for args in (
+        ["search", "rollback"],
+        ["get", "deploy.md"],
+        ["ls", "notes"],
+        ["update", "--no-embed"],
+        ["get", "nope"],
+    ):
         assert "\x1b" not in on_terminal(reader, *args, TERM="dumb")
 
 
@@ -253,12 +259,13 @@ def test_configuration_cannot_control_the_terminal(reader: User) -> None:
     assert links(seen)[0].startswith("zed://\\u001b]0;title\\u0007\\u000a/")
 
 
-def test_update_hints_at_embed_only_on_a_terminal(user: User) -> None:
+def test_update_without_vectors_hints_at_embed_only_on_a_terminal(user: User) -> None:
     user.ok("collection", "add", str(user.notes))
     (user.notes / "new.md").write_text("new\n", encoding="utf-8")
-    assert "run 'qmd embed'" in on_terminal(user, "update")
+    assert "run 'qmd embed'" in on_terminal(user, "update", "--no-embed")
     (user.notes / "newer.md").write_text("newer\n", encoding="utf-8")
-    assert user.run("update").stderr == ""
+    assert user.run("update", "--no-embed").stderr == ""
+    assert "run 'qmd embed'" not in on_terminal(user, "update")
 
 
 def test_width_of_counts_wide_and_combining_characters() -> None:
@@ -367,6 +374,18 @@ def test_progress_stays_in_one_line_and_disappears(user: User, width: int, bar: 
     assert line.endswith(f"{bar} 4.8 MB of 9.5 MB")
     assert width_of(line) < width
     assert rest == "done\n"
+
+
+def test_progress_of_several_collections_says_which_one_it_is(user: User) -> None:
+    program = (
+        "from qmd.cli.progress import Bar\n"
+        "from qmd.cli.session import Session\n"
+        "bar = Bar('Scanning', Session())\n"
+        "show = bar.files_of(['diary', 'notes'])\n"
+        "show('notes', 3, 6)\n"
+    )
+    shown = plain(on_terminal(user, "-c", program, program=(), width=80))
+    assert shown.startswith(f"\r2/2 notes {'#' * 15}{'-' * 15} 3/6")
 
 
 def test_progress_is_not_drawn_without_a_terminal(user: User) -> None:

@@ -148,7 +148,7 @@ def test_why_says_that_a_new_document_has_no_vectors(user: User) -> None:
     user.ok("collection", "add", str(user.notes), "--name", "notes")
     user.ok("embed", "-q")
     (user.notes / "late.md").write_text("# Late\n\nherons\n", encoding="utf-8")
-    user.ok("update")
+    user.ok("update", "--no-embed")
     found = why(user, "late.md", "wading birds", "--search", "vsearch")
     assert (found["reason"], found["hint"]) == ("it has no vectors yet", "run 'qmd embed'")
     both = why(user, "late.md", "wading birds")

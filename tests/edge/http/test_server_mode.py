@@ -204,7 +204,7 @@ def test_server_refuses_searches_of_a_replaced_index(make_user: MakeUser) -> Non
         shutil.rmtree(user.notes)
         user.notes.mkdir()
         (user.notes / "new.md").write_text("# New\n\nNothing but zebras.\n", encoding="utf-8")
-        user.ok("update")
+        user.ok("update", "--no-embed")
         assert "new.md" in user.run("search", "zebras").stdout
         assert user.run("search", "zebras", "--mode", "server").returncode == 1
 
@@ -214,7 +214,7 @@ def test_documents_indexed_after_the_server_start_are_found(make_user: MakeUser)
     with server_of(user):
         assert "No results" in user.run("search", "zebras", "--mode", "server").stdout
         (user.notes / "new.md").write_text("# New\n\nNothing but zebras.\n", encoding="utf-8")
-        user.ok("update")
+        user.ok("update", "--no-embed")
         user.ok("context", "add", "/", "Other words")
         found = user.run("search", "zebras", "--mode", "server").stdout
         assert "new.md" in found and "Other words" in found
@@ -251,7 +251,7 @@ def test_milvus_lite_of_a_server_is_shared_with_the_command_line(make_user: Make
         assert user.ok("search", "performance", "--json", "--mode", "server") == local
         assert user.ok("search", "performance", "--json", "--mode", "local") == local
         (user.notes / "later.md").write_text("# Later\n\nzymurgy", encoding="utf-8")
-        user.ok("update")
+        user.ok("update", "--no-embed")
         assert "later.md" in server.ask("POST", "/search", {"query": "zymurgy"}).text
     assert "later.md" in user.ok("search", "zymurgy")
 

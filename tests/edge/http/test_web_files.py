@@ -107,7 +107,7 @@ def test_only_indexed_files_and_images_of_documents_are_sent(make_user: MakeUser
         shown = page(server, "/read/notes/doc.md", cookie=cookie)
         assert set(re.findall('"/file/notes/([^"]*)"', shown)) <= files
         (notes / "doc.md").write_text("# Doc\n", encoding="utf-8")
-        user.ok("update")
+        user.ok("update", "--no-embed")
         assert not sent("notes/pics/map.svg")
 
 

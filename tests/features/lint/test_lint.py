@@ -126,12 +126,12 @@ def test_lint_command_exits_with_1_if_anything_is_wrong(user: User, tmp_path: Pa
     assert shown.stdout.splitlines()[0] == "wiki/index.md"
     assert shown.stdout.splitlines()[-1] == "1 fault: 1 broken."
     (folder / "index.md").write_text(f"# Wiki\n\n[[page]] {_LONG}{' [[lost]]' * 5}\n")
-    user.ok("update")
+    user.ok("update", "--no-embed")
     shown = user.call("lint")
     assert shown.stdout.count("[[lost]] leads to no document") == 4
     assert "     2 more  broken: [[lost]] leads to no document" in shown.stdout
     (folder / "lost.md").write_text(f"# Lost\n\n{_SHIPS}\n")
-    user.ok("update")
+    user.ok("update", "--no-embed")
     assert user.ok("lint", "--json") == "[]\n"
     assert user.call("lint", "--only", "spelling").returncode == 2
 

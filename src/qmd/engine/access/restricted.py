@@ -22,8 +22,8 @@ _MEMBERS = {
     # Reading needs no check, because the configuration that it goes by lists the visible collections only.
     _READ: """
         authors backlinks collection collection_statuses config contexts documents explain_no_documents
-        field_values fields fields_of file_on_disk get history indexed_at link_lists links locations
-        missing_vectors multi_get notes orphans outline query recent run search similar
+        field_values fields fields_of file_on_disk get history indexed_at lacking_vectors link_lists links
+        locations missing_vectors multi_get notes orphans outline query recent run search similar
         stale tags titles_of undescribed unresolved_links viewable_file vsearch
         close embed_texts limited model_loaded model_provider models pullable release_models settings trust
     """,

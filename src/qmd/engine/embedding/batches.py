@@ -45,8 +45,8 @@ _CHUNK_BYTES = 1_800
 class EmbedProgress(Struct, frozen=True):
     """The progress of an `embed`.
 
-    `chunks_total` is an estimate from the sizes of the texts. `seconds_left` is an estimate from the time so
-    far; None before the first chunk.
+    The texts were counted before the first one; `chunks_total` is an estimate from their sizes.
+    `seconds_left` is an estimate from the time so far; None before the first chunk.
     """
 
     texts_done: int
@@ -54,6 +54,7 @@ class EmbedProgress(Struct, frozen=True):
     chunks_done: int
     chunks_total: int
     seconds_left: float | None
+    share: float = 0.0  #: The part of the bytes of text that is done, 0..1
 
 
 class EmbedReport(Struct, frozen=True):
@@ -117,7 +118,8 @@ class Tally:
         """Return the progress so far."""
         left = self._chunks_left(max(0, self.total - self.texts))
         seconds = (time.monotonic() - self._started) / self.chunks * left if self.chunks else None
-        return EmbedProgress(self.texts, self.total, self.chunks, self.chunks + left, seconds)
+        share = min(1.0, self._bytes / self._bytes_in[-1]) if self._bytes_in[-1] else 0.0
+        return EmbedProgress(self.texts, self.total, self.chunks, self.chunks + left, seconds, share)
 
     def _announce(self) -> None:
         if self._on_progress is not None:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from qmd.engine.embedding import active_vectors, batches
 from qmd.engine.embedding.asked import Asked
+from qmd.engine.embedding.unasked import record_embedder
 from qmd.engine.embedding.workers import embed_in_processes
 from qmd.engine.models import egress
 from qmd.engine.parts import Part
@@ -173,6 +174,7 @@ class _Run:
             # Older vectors stay until all collections have new ones, including those that are not visible.
             complete = workspace.configuration.permitted()
             report = active_vectors.activate(store, complete, workspace.config, models, report)
+            record_embedder(store, models)
         self._replaced += report.replaced
         return replace(report, replaced=self._replaced)
 

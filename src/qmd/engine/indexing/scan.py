@@ -57,6 +57,7 @@ class ScanReport(Struct):
     error: QmdError | None = None  #: The error that stopped the scan or a step before it
     #: Numbers of files that wait for an extra, by extra and suffix.
     waiting: dict[str, dict[str, int]] = field(default_factory=dict)
+    seconds: float = 0.0  #: The time it took, with the steps before it
     #: Tracebacks of faults of readers, by path
     traces: dict[str, str] = field(default_factory=dict)
 
@@ -100,6 +101,7 @@ def scan(
     Raises `SourceError` if the folder is missing or cannot be listed. Unless `allow_empty`, also if it has no
     documents any more, or was replaced by another folder without most of them; then nothing is removed.
     """
+    began = time.monotonic()
     comparison = Comparison(store, collection, owner, within, anew=anew)
     if not allow_empty:
         comparison.check_removal()
@@ -158,6 +160,7 @@ def scan(
             f"{plural(count, 'file')} whose encoding is a guess: {example}. If letters are wrong, set the "
             "collection's 'encoding'"
         )
+    report.seconds = time.monotonic() - began
     return report
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from qmd.config.locations import Locations
+from qmd.engine.embedding.unasked import lacking_vectors
 from qmd.engine.indexing import scan
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
@@ -74,7 +76,7 @@ class UpdateMethods(Part):
             notices = [unpulled[collection.name]] if collection.name in unpulled else []
             if pull and not notices:
                 steps.append(clone.pull)
-            step_error = None
+            step_error, began = None, time.monotonic()
             try:
                 for step in steps:
                     notices += filter(None, [step(collection)])
@@ -88,6 +90,7 @@ class UpdateMethods(Part):
                 # CollectionNotFoundError: another process has removed or renamed the collection meanwhile.
                 report = scan.ScanReport(collection.name, error=error)
             report.error = report.error or step_error
+            report.seconds = time.monotonic() - began
             report.notices = [*notices, *report.notices]
             if workspace.permissions.agent:
                 mask = workspace.masker.mask
@@ -101,6 +104,19 @@ class UpdateMethods(Part):
             store.documents.prune()
         store.documents.refresh_statistics()
         return reports
+
+    def lacking_vectors(self, collections: Sequence[str] = ()) -> tuple[str, ...]:
+        """Return the collections, of these or of all, with texts without vectors. It loads no model.
+
+        Collections are left out whose vectors are made on request only: by `embed` in index.yml, or because
+        their texts would be sent to another machine.
+        """
+        workspace = self._workspace
+        config = workspace.config
+        collections_of(config, collections)
+        return lacking_vectors(
+            workspace.store, config, workspace.models, tuple(collections or config.collections)
+        )
 
     def rescan(
         self,

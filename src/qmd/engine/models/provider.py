@@ -145,6 +145,8 @@ class ModelProvider:
 
     def server(self, role: Role) -> str | None:
         """Return the server that a role's texts are sent to, or None if its model runs on this machine."""
+        if self.setting(role) is None:
+            return None
         from qmd.models.registry import remote_host
 
         return remote_host(self.setting(role))

@@ -77,8 +77,7 @@ def migrate(
         say("There are no collections.")
     say("", *(one_line(session.addressed(note)) for note in done.notes), _outcome(done, dry_run))
     if not dry_run and (done.changed or done.shared):
-        vectors = ("qmd embed", "make vectors, for vsearch and query")
-        show_steps(session, ("qmd update", "index the collections"), vectors)
+        show_steps(session, ("qmd update", "index the collections and make their vectors"))
 
 
 def _require_agreement(plan: Migration) -> None:

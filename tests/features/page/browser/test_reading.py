@@ -72,7 +72,7 @@ def test_embedded_notes_media_formulas_and_html_are_displayed(browser: Browser, 
         expect(page.get_by_text("Folded text").first).to_be_visible()
         # A change of the inner note is shown although the outer one has not changed.
         (folder / "inner.md").write_text(INNER.replace("second part", "changed part"), encoding="utf-8")
-        user.ok("update")
+        user.ok("update", "--no-embed")
         page.reload()
         expect(embeds.first).to_contain_text("The changed part")
         page.locator("main").get_by_role("link", name="inner › ^named").first.click()
