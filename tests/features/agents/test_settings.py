@@ -382,7 +382,7 @@ def _parts(user: User, agent: str) -> dict[tuple[str, str], dict[str, str]]:
 
 
 def test_agent_status_shows_all_parts_of_each_agent(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(user.home)  # which has no project
+    monkeypatch.chdir(user.notes)  # a project, apart from the user's own folders
     rows = json.loads(user.ok("agent", "status", "--json"))
     assert {row["agent"] for row in rows} == set(AGENTS)
     assert {row["part"] for row in rows if row["agent"] == "codex"} == {"skill", "tools", "hooks"}
