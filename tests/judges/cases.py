@@ -64,7 +64,7 @@ CASES = [
     same("context add / Everything"),
     same("context list", 0, "All talks"),
     same("context rm qmd://notes", 1),
-    same("update", 0, "notes"),
+    same("update --no-embed", 0, "notes"),
     same("ls", 0, r"notes[\s\S]*talks"),
     same("ls notes/journal", 0, "notes/journal/a.md"),
     same("ls nowhere", 1),
