@@ -84,6 +84,27 @@ def only_text(text: str) -> str:
     return blanked(text, markup_spans(text))
 
 
+#: What only the generator of a site reads: imports, components, containers, tags of templates, attributes.
+_OF_SITES = lazy(r"(?:import|export)\b|</?[A-Z]\w*[a-z]|[ \t>]*+:::|\{[%:#/{]")
+
+
+def without_site_markup(text: str) -> str:
+    """Return a text without what only the generator of a site reads, such as `<Tabs>` and `:::note`.
+
+    The numbers of lines stay; the title of a container is a paragraph.
+    """
+    parts, at = list[str](), 0
+    for start, end in markup_spans(text):
+        if _OF_SITES.match(text, start):
+            parts += [text[at:start], "\n" * text.count("\n", start, end)]
+            at = end
+            if text[end - 1] == "[":  # of a container: its title ends with the line
+                line_end = text.find("]\n", end)
+                parts.append(text[end:line_end] if line_end >= 0 else text[end:])
+                at = line_end + 1 if line_end >= 0 else len(text)
+    return "".join([*parts, text[at:]])
+
+
 def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
     """Return a text with blanks in place of some spans of it, which are in order and apart."""
     parts, at = list[str](), 0

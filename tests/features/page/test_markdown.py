@@ -306,3 +306,16 @@ def test_code_is_coloured_a_piece_at_a_time(language: str) -> None:
     html = rendered(f"```{language}\n{lines}```").html()
     assert re.sub(r"<[^>]*>", "", html).replace(language, "", 1).strip() == lines.strip()
     assert "<span class=" in html.partition("<code>")[2]
+
+
+def test_what_only_a_generator_of_sites_reads_is_not_shown() -> None:
+    text = (
+        "# Tabs\n\nimport Tabs from '~/Tabs.astro';\n\n:::note[Mind this]\n`import x from \"y\"`\n:::\n\n"
+        '<Steps>\n1. First <Badge text="new" />\n\n   ```\n   :::code\n   ```\n</Steps>\n\n{/* no */}\n\n'
+        '{{< figure src="a.png" >}} end\n'
+    )
+    html = shown(text)
+    for hidden in ("Tabs.astro", ":::note", "Steps", "Badge", "/*", "figure"):
+        assert hidden not in html
+    for kept in ("Mind this", "import x from", ":::code", "end</p>"):
+        assert kept in html

@@ -31,6 +31,7 @@ from qmd.features.page.budget import CODE, FORMULA, PER_TEX, SECONDS, Budget
 from qmd.features.page.embeds import media, sized
 from qmd.features.page.rendered import LINES, Heading, Rendered
 from qmd.features.page.syntax import INLINE_IMAGE, SCHEME, block_anchor, is_safe, parser
+from qmd.text.markup import without_site_markup
 
 #: Characters of code that are coloured in a document. The rest is shown as it is.
 _MAX_COLOURED = 30_000
@@ -96,7 +97,7 @@ class Embedded(Struct, frozen=True):
 
 def render(text: str, context: Context) -> Rendered:
     """Return a Markdown text as HTML; the rest when the budget is spent is plain text in it."""
-    html = _clean(_render(text, context))
+    html = _clean(_render(without_site_markup(text), context))
     return Rendered.of(html, context.headings, context.blocked, short=context.budget.short)
 
 
