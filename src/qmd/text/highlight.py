@@ -86,6 +86,8 @@ class Highlighter:
         self._in_word: dict[str, tuple[Match, ...]] = {}
         self._pairs = _pairs(unspaced) if unspaced else None
         self._glance_forms: list[tuple[str, tuple[str, ...]]] | None = None
+        #: The part of a text that was searched last, and its matches.
+        self._last: tuple[str, int, int, list[Match]] = ("", 0, 0, [])
 
     def find(self, text: str) -> list[Match]:
         """Return the matches in a text as it is read and in its markup, in order."""
@@ -116,6 +118,20 @@ class Highlighter:
             found.append([match for match in matches if match[2] not in self._loose])
             found.append([(start, end, self.main(name), weight) for start, end, name, weight in phrases])
         return _merged(found)
+
+    def find_in(self, text: str, start: int, end: int) -> list[Match]:
+        """Return the matches of `find_all` that are in a part of a text, by their places in the whole text.
+
+        What lies in the part that was searched last is not searched again.
+        """
+        known, low, high, matches = self._last
+        if known is not text or not low <= start <= end <= high:
+            found = self.find_all(text[start:end])
+            matches = [(start + first, start + last, term, weight) for first, last, term, weight in found]
+            self._last = text, start, end, matches
+        elif (low, high) != (start, end):
+            matches = [match for match in matches if start <= match[0] and match[1] <= end]
+        return matches
 
     @property
     def placeable(self) -> Sequence[str]:

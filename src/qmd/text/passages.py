@@ -61,7 +61,7 @@ def find_windows(
         found, count = placed, len(divided)
         frequencies = Counter(chain.from_iterable(matched.terms for matched in found))
     elif end - start <= _WHOLE or highlighter.is_cheap(text[start:end]):
-        found, count = _matched(divided, start, highlighter.find_all(text[start:end])), len(divided)
+        found, count = _matched(divided, highlighter.find_in(text, start, end)), len(divided)
         frequencies = Counter(chain.from_iterable(matched.terms for matched in found))
     else:
         blocks = _glance(text, highlighter, start, end)
@@ -145,9 +145,9 @@ def best_place(text: str, window: Window, highlighter: Highlighter) -> int:
     if window.is_named or text.find("\n", window.start, window.end) < 0:
         return window.start
     lines: dict[int, tuple[int, dict[str, float]]] = {}
-    for low, _, term, weight in highlighter.find_all(text[window.start : window.end]):
-        line = text.rfind("\n", window.start, window.start + low)
-        lines.setdefault(line, (window.start + low, {}))[1][term] = weight
+    for low, _, term, weight in highlighter.find_in(text, window.start, window.end):
+        line = text.rfind("\n", window.start, low)
+        lines.setdefault(line, (low, {}))[1][term] = weight
     best = max(
         lines.values(),
         key=lambda line: (len(highlighter.quoted & line[1].keys()), sum(line[1].values())),
@@ -227,24 +227,21 @@ def _search_blocks(
         windows = [(start, end) for start, end in divided if low < end and start < high and start >= done]
         if windows:
             start, done = windows[0][0], windows[-1][1]
-            found += _matched(windows, start, highlighter.find_all(text[start:done]))
+            found += _matched(windows, highlighter.find_in(text, start, done))
     return found
 
 
 def _matched(
-    windows: Sequence[tuple[int, int]], offset: int, matches: Iterable[tuple[int, int, str, float]]
+    windows: Sequence[tuple[int, int]], matches: Iterable[tuple[int, int, str, float]]
 ) -> list[_Terms]:
-    """Return the windows with matches, in order, each with the whole of a phrase that starts in it.
-
-    The positions of the matches count from `offset`.
-    """
+    """Return the windows with matches, in order, each with the whole of a phrase that starts in it."""
     starts = [low for low, _ in windows]
     found: dict[int, _Terms] = {}
     for low, high, term, weight in matches:
-        at = max(0, bisect_right(starts, offset + low) - 1)
+        at = max(0, bisect_right(starts, low) - 1)
         start, end, terms = found.get(at) or (*windows[at], {})
         terms[term] = weight
-        found[at] = _Terms(start, max(end, min(offset + high, windows[at][1] + SPACED)), terms)
+        found[at] = _Terms(start, max(end, min(high, windows[at][1] + SPACED)), terms)
     return list(found.values())
 
 
