@@ -61,7 +61,11 @@ class Peer:
         if self._client is None or self._server is None:  # it has ended
             return False
         if sys.platform == "linux":
-            own = _user_on_linux(self._client, self._server) in (os.geteuid(), 0)
+            user = _user_on_linux(self._client, self._server)
+            if user is None:
+                logger.info("refused a connection that its program has closed: %s port %d", *self._client)
+                return False
+            own = user in (os.geteuid(), 0)
         elif sys.platform == "darwin":
             own = _is_listed(self._client, self._server)
         else:

@@ -86,7 +86,7 @@ class Highlighter:
         self._in_word: dict[str, tuple[Match, ...]] = {}
         self._pairs = _pairs(unspaced) if unspaced else None
         self._glance_forms: list[tuple[str, tuple[str, ...]]] | None = None
-        #: The part of a text that was searched last, and its matches.
+        #: The part of a text that `find_in` searched last, and its matches.
         self._last: tuple[str, int, int, list[Match]] = ("", 0, 0, [])
 
     def find(self, text: str) -> list[Match]:
