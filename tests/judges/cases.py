@@ -125,7 +125,7 @@ CASES = [
     differs(
         "quoted where they hold", "multi-get 'notes/a*.md' --files", Answer(0, ",a,b"), Answer(0, '"qmd:')
     ),
-    differs("`update --pull` does", "update --pull", Answer(0), Answer(0)),
+    differs("`update --pull` does", "update --pull --no-embed", Answer(0), Answer(0)),
     differs(
         "all words must be", "search performance nothinglikeit --json", Answer(0, r"^\[\]"), Answer(0, "t.md")
     ),

@@ -180,7 +180,7 @@ def test_missing_known_model_has_a_hint_to_pull_it(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="is not downloaded") as caught:
         load("embeddinggemma-300M-Q8_0", "embed", cache_dir=tmp_path)
     assert caught.value.hint == (
-        "Run 'qmd pull hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf'."
+        "run 'qmd pull hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf'"
     )
 
 

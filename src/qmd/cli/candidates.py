@@ -196,8 +196,9 @@ def commands(_: Session, given: Sequence[str], start: str) -> list[Item]:
     """Return commands, inside the groups named before."""
     found: object = app
     try:
-        for name in given:
-            found = command_of(found, "", [name])
+        left = [*given]
+        while left:
+            found, _, left = command_of(found, "", left)
     except (MisuseError, QmdError):
         return []
     return _items(_starting(found.names(), start), "plain") if isinstance(found, Group) else []

@@ -258,14 +258,14 @@ def test_trust_outside_a_project_is_an_error(user: User) -> None:
 
 def test_first_command_in_a_project_asks_and_remembers_yes(checkout: Checkout) -> None:
     seen = checkout.on_terminal("y\n", "update")
-    seen, known, told = re.sub(r" in \d[^\n]*|\r.*\x1b\[K", "", seen).partition("(Known models: ")
+    seen, known, told = re.sub(r" in \d[^\n]*|\r.*\x1b\[K", "", seen).partition("(known models: ")
     assert seen + known == (
         f"{checkout.folder}/.qmd asks to\n"
         f"  docs:   run at 'qmd update', in {checkout.folder}: echo '# Made' > made.md && echo made\n"
         f"  other:  read the documents in {checkout.other}\n"
         "  embed:  use the model some-model\n"
         "Approve this? [y/N] docs: made\ndocs: 2 new\nother: 1 new\n"
-        "note: no vectors were made: Unknown model 'some-model' for the role 'embed' (Known models: "
+        "note: no vectors were made: Unknown model 'some-model' for the role 'embed' (known models: "
     )
     assert told.endswith("); 'qmd update --no-embed' does not try\n")
     assert checkout.run("search", "outside").stderr == ""

@@ -209,13 +209,13 @@ def test_why_names_the_rule_that_keeps_a_file_out(keeper: User, path: str, reaso
 
 def test_why_and_update_report_nul_bytes_of_an_indexed_file(keeper: User) -> None:
     (keeper.notes / "zero.md").write_bytes(b"# Zero\n\nherons\0nest in the old oaks\n")
-    updated = keeper.ok("update")
+    updated = keeper.ok("update", "--no-embed")
     assert "notes: 1 file with NUL bytes, indexed as spaces: zero.md" in updated
     assert "1 new" in updated
     assert [hit["file"] for hit in hits(keeper, "search", '"herons nest"')] == ["qmd://notes/zero.md"]
     found = why(keeper, "zero.md", "herons", "--search", "search")
     assert found["notes"] == ["the file has 1 NUL byte, indexed as spaces"]
-    assert "NUL" not in keeper.ok("update")
+    assert "NUL" not in keeper.ok("update", "--no-embed")
 
 
 def test_why_says_that_a_new_file_waits_for_update(keeper: User) -> None:
@@ -226,7 +226,7 @@ def test_why_says_that_a_new_file_waits_for_update(keeper: User) -> None:
         "it is new since the last update",
         "run 'qmd update -c notes'",
     )
-    keeper.ok("update", "-c", "notes")
+    keeper.ok("update", "--no-embed", "-c", "notes")
     assert why(keeper, str(path), "herons")["verdict"] == "shown"
 
 
