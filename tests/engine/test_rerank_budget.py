@@ -65,7 +65,7 @@ def test_no_more_is_read_than_the_shown_results_need(index: qmd.Index, notes: No
     index.embed()
 
     def cached() -> int:
-        """Return the number of answers of models that are cached, of which each score of a candidate is one."""
+        """Return the number of cached answers of models; the score of a candidate is one."""
         with apsw.Connection(index.locations.index) as db:
             return int(db.execute("SELECT count(*) FROM llm_cache").get)
 
