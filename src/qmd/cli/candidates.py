@@ -198,7 +198,7 @@ def commands(_: Session, given: Sequence[str], start: str) -> list[Item]:
     try:
         left = [*given]
         while left:
-            found, _, left = command_of(found, "", left)
+            found, _path, left = command_of(found, "", left)
     except (MisuseError, QmdError):
         return []
     return _items(_starting(found.names(), start), "plain") if isinstance(found, Group) else []
