@@ -199,9 +199,9 @@ def test_text_that_looks_like_an_option_of_other_programs_stays_text(user: User)
 
 
 def test_collection_is_named_by_a_word_or_its_folder(reader: User) -> None:
-    for command in ("update", "index"):
+    for command in (["update", "--no-embed"], ["index"]):
         for words in (["notes"], ["-c", "notes"], [str(reader.notes)]):
-            assert reader.ok(command, *words).startswith("notes: "), words
+            assert reader.ok(*command, *words).startswith("notes: "), words
 
 
 def test_folder_that_is_no_collection_leads_to_add(reader: User) -> None:
