@@ -77,6 +77,8 @@ _ASCII_WORD = re.compile(rf"[A-Za-z0-9]+{_ENDING}")
 #: Keeps the letters, digits and apostrophes of ASCII text, so that `str.split` finds its words.
 _SPACES = bytes(at if at < 128 and (chr(at).isalnum() or at == ord("'")) else ord(" ") for at in range(256))
 _JOINED = lazy(r"[-_./@:]+\Z")
+#: Signs at the end of a sentence in scripts without spaces.
+_ENDS = "。！？｡；"
 
 
 #: Patterns for `compiled`.
@@ -376,32 +378,20 @@ def _divided(text: str, edges: Sequence[int]) -> tuple[str, list[int]]:
     forms, counts, low, inside = list[str](), list[int](), 0, [0]
     for high in edges[1:]:
         inside.append(high)
-        if low < high < len(text) and not (text[high - 1].isspace() or text[high].isspace()):
+        ends = high in (low, len(text)) or text[high].isspace() or text[high - 1] in _ENDS
+        if not (ends or text[high - 1].isspace()):
             continue  # a word may go on, and is indexed whole
         form = index_form(text[low:high])
         if len(inside) == 2:
             counts.append(len(form.split()))
         else:
             counts += [
-                _count_terms(text[start:end]) - (start > low and _divides_word(text, start))
+                len(index_form(text[start:end]).split()) - (start > low and _divides_word(text, start))
                 for start, end in pairwise(inside)
             ]
         forms.append(form)
         low, inside = high, [high]
     return " ".join(filter(None, forms)), counts
-
-
-def _count_terms(part: str) -> int:
-    """Return the number of terms of a part of a text; faster than making them."""
-    if not part.isascii() and ("’" in part or has_foreign(part) or has_composed(part)):
-        return len(index_form(part).split())
-    found = part.encode("ascii", "replace").translate(_SPACES).decode().split()
-    count = len(found)
-    if "'" in part:
-        count += sum(len(_terms[word].split()) - 1 for word in found if "'" in word)
-    if not part.isascii():  # a run has as many terms as characters, and so have symbols
-        count += sum(map(len, compiled(_SINGLE_CHARS).findall(part)))
-    return count
 
 
 def _divides_word(text: str, at: int) -> bool:
