@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from qmd.cli.command import Command, Group, command
@@ -37,17 +38,23 @@ def help_(session: Session, names: tuple[str, ...], everything: bool) -> None:
       qmd help --all
       qmd help collection add
     """
-    found: Any = app
-    path, left = "qmd", [*names]
-    while left:
-        found, path, left = command_of(found, path, left)
-        left = [word for word in left if not word.startswith("-")]
+    found, path = named(names)
     if isinstance(found, Command):
         show_help(found, path, everything=everything)
     else:
         from qmd.cli.foreign import run_foreign
 
         run_foreign(found, path, ["--help"], session)
+
+
+def named(words: Sequence[str]) -> tuple[Any, str]:
+    """Return the command that words name, and its path. Raises `MisuseError` if there is none."""
+    found: Any = app
+    path, left = "qmd", [*words]
+    while left:
+        found, path, left = command_of(found, path, left)
+        left = [word for word in left if not word.startswith("-")]  # those of an older name
+    return found, path
 
 
 def command_of(group: Any, path: str, words: list[str]) -> tuple[Any, str, list[str]]:

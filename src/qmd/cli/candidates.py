@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from qmd.cli.app import app, command_of
+from qmd.cli.app import named
 from qmd.cli.command import Group
 from qmd.cli.session import Session
 from qmd.cli.usage import MisuseError
@@ -194,11 +194,8 @@ def indexes(_: Session, __: Sequence[str], start: str) -> list[Item]:
 
 def commands(_: Session, given: Sequence[str], start: str) -> list[Item]:
     """Return commands, inside the groups named before."""
-    found: object = app
     try:
-        left = [*given]
-        while left:
-            found, _path, left = command_of(found, "", left)
+        found, _path = named(given)
     except (MisuseError, QmdError):
         return []
     return _items(_starting(found.names(), start), "plain") if isinstance(found, Group) else []

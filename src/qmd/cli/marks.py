@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Literal
 
 from qmd.cli.command import command, group
@@ -51,18 +50,19 @@ def remove(session: Session, query: str, document: str | None, pin: bool, mark: 
       qmd mark remove holidays
     """
     session.uses |= {"marks"}
-    index, removed = session.index, False
     both = pin == mark
-    for wanted, remove_one in ((pin or both, index.unpin), (mark or both, index.unmark)):
-        with suppress(*([NotFoundError] if both else [])):
-            if wanted:
-                remove_one(query, document)
-                removed = True
-    if not removed:
-        index.unmark(query, document)  # which says what there is
+    kinds = {"pins": (session.index.unpin, pin), "marks": (session.index.unmark, mark)}
+    removers = {kind: remove_one for kind, (remove_one, wanted) in kinds.items() if wanted or both}
+    errors: list[NotFoundError] = []
+    for remove_one in removers.values():
+        try:
+            remove_one(query, document)
+        except NotFoundError as error:  # there may be one of them
+            errors.append(error)
+    if len(errors) == len(removers):
+        raise errors[-1]
     subject = clean_name(document) if document else "everything"
-    kinds = "pins and marks" if both else "pins" if pin else "marks"
-    say(f"Removed {subject} from the {kinds} of '{one_line(query)}'.")
+    say(f"Removed {subject} from the {' and '.join(removers)} of '{one_line(query)}'.")
 
 
 @command(if_unknown=_UNKNOWN)
