@@ -17,7 +17,8 @@ _KEYWORDS = {"hint", "if_unknown", "if_missing"}
 _OTHER = {"MisuseError", "OSError", "MessageError", "MCPError", "_RefusedError"}
 _FULL_STOP = re.compile(r"(?<!\.)\.$|[a-z)']\. [A-Z]")
 _CAPITAL = re.compile(r"[A-Z][a-z]+ ")
-_BARE_COMMAND = re.compile(r"(?<!['`])\bqmd (?:[a-z-]+)\b(?! is\b)")
+#: One with words of the user, which have quotes of their own, stands bare at the end, to be copied.
+_BARE_COMMAND = re.compile(r"(?<!['`])\bqmd [a-z-]+\b(?! is\b)(?!.*(?:\{\}|''))")
 
 
 def _text(node: ast.expr) -> str | None:
@@ -29,20 +30,27 @@ def _text(node: ast.expr) -> str | None:
     return None
 
 
-def _hints(call: ast.Call) -> Iterator[ast.expr]:
-    name = getattr(call.func, "id", getattr(call.func, "attr", ""))
-    yield from (each.value for each in call.keywords if each.arg in _KEYWORDS)
-    place = 1 if name.endswith("Error") and name not in _OTHER else _FUNCTIONS.get(name)
-    if place is not None:
-        yield from call.args[place : place + 1]
+def _hints(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield the hints that a call has, or that something named `hint` is set to."""
+    if isinstance(node, ast.Assign):
+        if any(getattr(each, "id", getattr(each, "attr", "")) == "hint" for each in node.targets):
+            yield node.value
+    elif isinstance(node, ast.Call):
+        name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+        yield from (each.value for each in node.keywords if each.arg in _KEYWORDS)
+        place = 1 if name.endswith("Error") and name not in _OTHER else _FUNCTIONS.get(name)
+        if place is not None:
+            yield from node.args[place : place + 1]
 
 
 def _found() -> Iterator[tuple[str, str]]:
     for path in sorted((ROOT / "src" / "qmd").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            for hint in _hints(node) if isinstance(node, ast.Call) else ():
+            for hint in _hints(node):
                 for each in (hint.body, hint.orelse) if isinstance(hint, ast.IfExp) else (hint,):
-                    if text := _text(each):
+                    if (
+                        text := _text(each)
+                    ) and "to retrieve." not in text:  # a sentence of tobi/qmd for agents
                         yield f"{path.relative_to(ROOT)}:{each.lineno}", text
 
 

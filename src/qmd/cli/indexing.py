@@ -290,7 +290,7 @@ def _of_folder(session: Session, name: str) -> str:
     if not os.path.isdir(_real(session, name)):
         return name
     raise CollectionNotFoundError(
-        f"Collection not found: {name}", f"to index this folder: 'qmd add {shell_words(name)}'"
+        f"Collection not found: {name}", f"to index this folder: qmd add {shell_words(name)}"
     )
 
 

@@ -295,7 +295,7 @@ class _Edit:
         collection = self.collections.get(nfc(name))
         if collection is None:
             names = ", ".join(self.collections)
-            hint = f"Known collections: {names}" if names else "Add one with: qmd collection add PATH"
+            hint = f"known collections: {names}" if names else "add one with: 'qmd collection add PATH'"
             raise CollectionNotFoundError(f"Collection not existing: {name}", hint)
         key = next(key for key in self.file.keys(("collections",)) if nfc(key) == collection.name)
         return collection, ("collections", key)

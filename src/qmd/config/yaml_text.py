@@ -154,7 +154,7 @@ class YamlText:
 
     def _layout_error(self, entry: Entry) -> ConfigError:
         error = broken(self._path, entry.key.line, "qmd cannot edit this layout")
-        error.hint = "Edit the file by hand."
+        error.hint = "edit the file by hand"
         return error
 
 

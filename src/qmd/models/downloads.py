@@ -190,9 +190,9 @@ class _Transfer:
             raise self._transient("the connection was closed")
 
     def _transient(self, reason: str) -> TransientError:
-        hint = "Check the network connection, and HF_ENDPOINT if it is set."
+        hint = "check the network connection, and HF_ENDPOINT if it is set"
         if self._size():
-            hint = "The partial download is kept: run the command again to resume it."
+            hint = "the partial download is kept: run the command again to resume it"
         return TransientError(ModelError(f"{self._source}: {reason or 'the connection was closed'}", hint))
 
     def _size(self) -> int:

@@ -208,7 +208,7 @@ def test_folder_that_is_no_collection_leads_to_add(reader: User) -> None:
     for command in ("update", "index", "embed"):
         result = reader.invoke(command, str(reader.home))
         assert result.exit_code == 1
-        assert f"Hint: to index this folder: 'qmd add {reader.home}" in result.stderr
+        assert f"Hint: to index this folder: qmd add {reader.home}" in result.stderr
 
 
 def test_field_that_is_a_collection_leads_to_the_fields_of_it(reader: User) -> None:

@@ -304,7 +304,7 @@ def test_edit_of_an_unknown_collection_names_the_known_ones(
     with pytest.raises(CollectionNotFoundError, match="nowhere") as caught:
         change(path, "nowhere")
     assert caught.value.hint == (
-        "Known collections: minutes, diary, handbook, engine-docs, suppliers, library"
+        "known collections: minutes, diary, handbook, engine-docs, suppliers, library"
     )
     assert text_of(path) == EXAMPLE
 

@@ -285,5 +285,5 @@ def _no_place(document: Document, anchors: Sequence[Anchor], reference: str) -> 
     first, last = anchors[0], anchors[-1]
     return UsageError(
         f"{document.file} has no '{place}': it has {first.kind} {first.value:,} to {last.value:,}",
-        f"for example: 'qmd get {document.file}:{first.address}'",
+        f"for example: qmd get '{document.file}:{first.address}'",
     )

@@ -68,9 +68,9 @@ def load(path: str) -> tuple[bytes | None, Entry]:
             f"{path} cannot be read: it is nested too deeply", "add the entry by hand"
         ) from error
     except ValueError as error:  # of JSON, TOML and UTF-8
-        hint = "Correct it, or add the entry by hand: --dry-run shows it."
+        hint = "correct it, or add the entry by hand: --dry-run shows it"
         if not is_toml(path) and re.search(rb"^\s*(//|/\*)", data, re.MULTILINE):
-            hint = "It has comments, which would be lost. Add the entry by hand: --dry-run shows it."
+            hint = "it has comments, which would be lost; add the entry by hand: --dry-run shows it"
         raise ConfigError(f"{path} cannot be read: {error}", hint) from error
     if not isinstance(settings, dict):
         raise ConfigError(f"{path} does not hold a table of settings", "the file was not changed")

@@ -56,7 +56,7 @@ def inspect(card: ModelCard, cache_dir: Path, *, thorough: bool) -> Installation
             condition, reason = "unprepared", f"the first use creates {target} (90 MB, a few seconds)"
     elif thorough and not convert.is_intact(cache_dir):
         condition, reason = "damaged", f"the files in {target} do not match their checksums"
-        hint = "Delete the folder; it is created again at the next use."
+        hint = "delete the folder; it is created again at the next use"
     return Installation(condition, files, size, reason, hint)
 
 
