@@ -4,9 +4,9 @@
 
 Load: wrk with 16 connections for 60 seconds sends `POST /search` to our server and `POST /query` (a typed
 lexical search, not reranked) to theirs, with an index of 38,000 small generated files and queries of one to
-three words from these, each program in turns. Meanwhile: how long a client waits for `/search` while 10,000
-more files are indexed, and while the server is idle. Warm: `qmd query` as a process, answered by the running
-server and by itself.
+three words from these, each program in turns. Neither watches its folders or makes vectors. Meanwhile: how
+long a client waits for `/search` while 10,000 more files are indexed, and while the server is idle. Warm:
+`qmd query` as a process, answered by the running server and by itself.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ class Side(Struct, frozen=True):
 def main() -> None:
     options = _options()
     folder, more = options.work / "corpus", options.work / "more"
-    forms = ((("server", "--transport", "http"), "/search"), (("mcp", "--http"), "/query"))
+    serve = ("server", "--transport", "http", "--no-watch")
+    forms = ((serve, "/search"), (("mcp", "--http"), "/query"))
     sides = [Side(program, *form) for program, form in zip(compared(options), forms, strict=False)]
     for used in (folder, more):
         shutil.rmtree(used, ignore_errors=True)

@@ -48,10 +48,11 @@ Ask = Callable[[str], float]
 
 
 class Caller(Struct, frozen=True):
-    """How to call a program's lexical search: the tool, and its arguments for a query."""
+    """How to call a program's lexical search: the tool, its arguments for a query, and options to serve."""
 
     tool: str
     arguments: Callable[[str], dict[str, Any]]
+    options: tuple[str, ...] = ()
 
     def message(self, query: str, meta: dict[str, Any] | None = None) -> bytes:
         """Return a request as a line."""
@@ -60,7 +61,7 @@ class Caller(Struct, frozen=True):
         return json.dumps(request).encode() + b"\n"
 
 
-OURS = Caller("search", lambda query: {"query": query, "limit": LIMIT})
+OURS = Caller("search", lambda query: {"query": query, "limit": LIMIT}, ("--no-watch",))
 #: Typed and without reranking, so that neither program needs a model.
 PEER = Caller(
     "query", lambda query: {"searches": [{"type": "lex", "query": query}], "limit": LIMIT, "rerank": False}
@@ -226,14 +227,14 @@ def rate(site: Site, queries: Sequence[str]) -> float:
 @contextmanager
 def serving(program: Program, caller: Caller) -> Iterator[Site]:
     """Run the HTTP server of a program."""
-    with listening(program, "mcp", "--http", "--host", HOST) as (port, process):
+    with listening(program, "mcp", "--http", "--host", HOST, *caller.options) as (port, process):
         yield Site(process, port, caller)
 
 
 @contextmanager
 def stdio(program: Program) -> Iterator[Ask]:
     """Run our program over stdio; yield a client after the handshake."""
-    with _started(program, "mcp") as process:
+    with _started(program, "mcp", *OURS.options) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         send, receive = process.stdin, process.stdout

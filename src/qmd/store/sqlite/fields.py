@@ -10,7 +10,7 @@ import apsw
 from qmd.store import base
 from qmd.store.records import ANCHOR, LinkRow, anchors_of, links_of
 from qmd.store.sqlite.conditions import COLUMNS, register, value_numbers
-from qmd.store.sqlite.database import LISTED, Part, listed
+from qmd.store.sqlite.database import LISTED, Cache, Database, Part, listed
 from qmd.store.sqlite.field_rows import FIELD_SHIFT, TYPE_SHIFT
 from qmd.store.sqlite.scope_filter import (
     DocumentFilter,
@@ -32,13 +32,23 @@ _FACET_COLUMNS = {**COLUMNS, "year": "substr({d}.date, 1, 4)"}
 class Fields(Part, base.Fields):
     """Fields and links, read. Every method sees only the documents of its scope or its ids."""
 
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._counts = Cache()
+
     def count(self, scope: Scope) -> int:
         with self._database.snapshot() as db:
             documents = filter_of(self._database, scope)
-            if documents.where is not None:
-                return int(db.execute(*select(documents, "count(*)")).get)
-            clause, values = condition(documents, "d")
-            return int(db.execute(f"SELECT count(*) FROM documents d WHERE 1 {clause}", values).get)
+            # Searches ask for it, and SQLite counts by reading every row.
+            counts: dict[DocumentFilter, int] = self._counts.of(db)
+            if documents not in counts:
+                if documents.where is not None:
+                    query, values = select(documents, "count(*)")
+                else:
+                    clause, values = condition(documents, "d")
+                    query = f"SELECT count(*) FROM documents d WHERE 1 {clause}"
+                counts[documents] = int(db.execute(query, values).get)
+            return counts[documents]
 
     def newest(self, scope: Scope, limit: int) -> list[int]:
         with self._database.snapshot() as db:
