@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 _MAX_BYTES = 10 * 1024
 #: Signs of a glob or of a list, in a name that no document has.
 _SEVERAL = frozenset("*?[{,")
-_IF_MISSING = "put a docid in quotes, '#abc123', or omit the #"
+_IF_MISSING = "put a docid in quotes, '#a1b2c3', or omit the #"
 
 
 @command("get", if_missing=_IF_MISSING)
-@options.argument("reference", "DOC[:FROM[:COUNT]|#HEADING]...", "paths")
+@options.argument("reference", "DOC...", "paths")
 @options.max_lines_option
 @options.option("--from N", options.whole(1), "Start at line N.", to="from_line")
 @options.tokens_option
@@ -62,13 +62,13 @@ def get(
 ) -> None:
     """Print a document, some of its lines, or one of its sections; or several documents.
 
-    DOC is a path from search results, the end of a path, a file on disk, a qmd:// address, or a docid. Append
-    :FROM, :FROM:COUNT or :FROM-TO to print only these lines, or #HEADING to print only this section, as
-    --outline shows it. If the output is a pipe, only the text is printed.
+    DOC names a document in all commands: by a path from search results or its end (notes/ops.md, ops.md), its
+    title, a docid (#a1b2c3), a qmd:// address, or a file on disk. At the end of DOC, :120 means from line 120
+    on, :120:20 twenty lines from there, :120-139 these lines, and #HEADING the section that --outline shows.
 
-    Of several, and of globs, each document is printed below its name. Those that are not found are reported
-    on stderr, the others are printed, and the exit code is 1. A single - reads names from stdin, one per
-    line.
+    Several names, and globs such as 'notes/*.md', print each document below its name. Those that are not
+    found are reported on stderr, the others are printed, and the exit code is 1. A single - reads names from
+    stdin, one per line. If the output is a pipe, only the text is printed.
 
     Examples:
       qmd get notes/meeting.md
@@ -192,9 +192,9 @@ def multi_get(
 ) -> None:
     """Print the documents that match a glob, or the documents of a list separated by commas.
 
-    A glob must match the whole path, with or without the name of the collection. A list may contain anything
-    that get accepts. A single - reads names from stdin, one per line. Documents that are not found are
-    reported on stderr, and documents that do not pass the filters are left out.
+    A glob must match the whole path, with or without the name of the collection. A list may contain all
+    names of documents that 'qmd get --help' lists. A single - reads names from stdin, one per line. Documents
+    that are not found are reported on stderr, and documents that do not pass the filters are left out.
 
     Examples:
       qmd multi-get 'journals/2026-05*.md'

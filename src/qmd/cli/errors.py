@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from qmd.cli.command import Group
+import re
+
+from qmd.cli.command import Command, Group
 from qmd.cli.console import current
 from qmd.cli.session import AGENT, Session
 from qmd.cli.terminal import BOLD, DIM, RED, clean, clean_name, is_terminal, one_line, painted, write
@@ -69,7 +71,7 @@ def show_misuse(error: MisuseError, session: Session) -> None:
             # -notes is read as -n otes: the message quotes the value.
             hint = session.intended_as_text("".join(error.words)) if error.words[0] else None
         case "missing":
-            hint = None if session.command is None else session.command.if_missing
+            hint = None if session.command is None else _what_to_give(session.command)
         case "surplus":
             from qmd.cli.guesses import without_words
 
@@ -79,6 +81,12 @@ def show_misuse(error: MisuseError, session: Session) -> None:
     if error.cause != "value":  # which begins with the name of an argument
         message = _sentence(message)
     _print(message, f"{hint}; {see}" if hint else see)
+
+
+def _what_to_give(command: Command) -> str | None:
+    """Return the first example of a command's help, if it can stand in quotes, and its hint."""
+    example = re.search(r"^ +(qmd [^'\n]+)$", command.help, re.MULTILINE)
+    return "; ".join(filter(None, (example and f"for example '{example[1]}'", command.if_missing))) or None
 
 
 def _see(path: str) -> str:

@@ -191,7 +191,7 @@ def links(
 ) -> None:
     """List the links of a document with their lines and the documents that they lead to.
 
-    DOC is anything that get accepts. Links are wikilinks, embedded files and Markdown links. They are
+    'qmd get --help' says how to name DOC. Links are wikilinks, embedded files and Markdown links. They are
     resolved as Obsidian does, each time you ask.
 
     Examples:
@@ -281,8 +281,9 @@ def _link_lines(found: Sequence[ResolvedLink], *, with_targets: bool) -> Iterato
 def history(session: Session, document: str, limit: int | None, offset: int | None) -> None:
     """List the commits of a document, newest first, with the lines that each added and removed.
 
-    DOC is anything that get accepts. Its file must be in a clone of git. Commits from before it was renamed
-    are listed too, as far as it was in the collection. Print an older text with 'qmd get DOC --as-of DATE'.
+    'qmd get --help' says how to name DOC. Its file must be in a clone of git. Commits from before it was
+    renamed are listed too, as far as it was in the collection. Print an older text with
+    'qmd get DOC --as-of DATE'.
 
     Examples:
       qmd history notes/ops.md
@@ -326,7 +327,7 @@ def _commit_lines(found: Sequence[Commit]) -> Iterator[str]:
 def outline(session: Session, document: str) -> None:
     """Show the headings of a document as a tree, with their lines.
 
-    DOC is anything that get accepts. Print a section with 'qmd get DOC#HEADING'.
+    'qmd get --help' says how to name DOC. Print a section with 'qmd get DOC#HEADING'.
 
     Examples:
       qmd outline notes/ops.md

@@ -26,7 +26,7 @@ def pin(session: Session, query: str, document: str) -> None:
 
     The query is one argument: put it in quotes. Case, the order of words, their endings and words such as
     'how' or 'the' do not matter. Pins and marks are kept in index.marks.yaml beside index.yml, and nothing
-    else is recorded. DOC is anything that get accepts.
+    else is recorded. 'qmd get --help' says how to name DOC.
 
     Examples:
       qmd mark pin "how do I deploy" ops/deploy.md

@@ -16,7 +16,7 @@ from qmd.cli.render.rows import count_entry
 from qmd.cli.session import Session
 from qmd.cli.show import note_missing, view_for
 from qmd.cli.terminal import can_ask, write
-from qmd.cli.usage import fail
+from qmd.cli.usage import MisuseError, fail
 from qmd.errors import CollectionNotFoundError, NotFoundError, QmdError, VectorIndexMissingError
 from qmd.text.wording import about, plural
 
@@ -140,7 +140,7 @@ def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[st
         if given and format_name not in _WITH_DETAILS:
             fail(f"--{name} needs the format {' or '.join(_WITH_DETAILS)}, not {format_name}")
     if not words and not options.filters_of(arguments):
-        fail("missing QUERY...")
+        raise MisuseError("missing QUERY...", cause="missing")
     limit = arguments["limit"] or (_LONG_LIMIT if format_name in ("json", "files") else _LIMIT)
     text = options.query_text(words)
     no_timeout = {"timeout": None} if kind == "search" else {}
@@ -292,10 +292,10 @@ def _printed(
 def similar(session: Session, document: str, **arguments: Any) -> None:
     """Find documents that are similar to one, by the vectors that exist and by words. No model is loaded.
 
-    DOC is anything that get accepts; lines (notes/plan.md:10:20) or a section (plan.md#Costs) are compared
-    alone. Each document is shown with the passage that is nearest, and the passage of DOC that it is similar
-    to. Copies of DOC are left out. With --unlinked, the documents are those that DOC may want to link. A
-    score is about 0 for documents about something else, and 1 for the same text.
+    'qmd get --help' says how to name DOC; lines (notes/plan.md:10:20) or a section (plan.md#Costs) are
+    compared alone. Each document is shown with the passage that is nearest, and the passage of DOC that it is
+    similar to. Copies of DOC are left out. With --unlinked, the documents are those that DOC may want to
+    link. A score is about 0 for documents about something else, and 1 for the same text.
 
     Without vectors of DOC, documents with its most telling words are found. Run 'qmd embed'.
 

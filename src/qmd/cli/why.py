@@ -72,7 +72,7 @@ _VERDICTS = {"shown": ("Shown", GREEN), "not_indexed": ("Not indexed", YELLOW)}
 def why(session: Session, /, reference: str, text: tuple[str, ...], **arguments: Any) -> None:
     """Explain why a document is in the results of a search, or why not.
 
-    DOC is anything that get accepts, or a file on disk: if it is not indexed, the answer names the rule that
+    'qmd get --help' says how to name DOC. If it is a file that is not indexed, the answer names the rule that
     excludes it. Otherwise the search is run with the options given here, and the answer shows which words the
     document contains, its fields, the filter that leaves it out, its rank in every list, and how to make it a
     result. DOC may stand first, too: the word that exists as a document is DOC.

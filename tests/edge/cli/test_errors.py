@@ -29,7 +29,7 @@ USAGE = {
     "--bogus": "no such option '--bogus'",
     "-n 5 search x": "no such option '-n'",
     "search": "missing QUERY...",
-    "get": "missing DOC[:FROM[:COUNT]|#HEADING]",
+    "get": "missing DOC...",
     "search --json --csv x": "two formats at once: json and csv",
     "search --format json --md x": "two formats at once: json and md",
     "search --format yaml x": "--format must be one of cli, json, csv, md, xml, files, not 'yaml'",
@@ -151,6 +151,19 @@ def test_misspelt_collection_gets_a_suggestion(reader: User) -> None:
             "Error: Collection not found: ntoes\nHint: did you mean 'notes'? known collections: notes\n"
         )
     assert "did you mean" not in reader.invoke("ls", "zebra").stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "example"),
+    [
+        ("get", "qmd get notes/meeting.md"),
+        ("outline", "qmd outline notes/ops.md"),
+        ("pin holidays", 'qmd mark pin "how do I deploy" ops/deploy.md'),
+        ("search", "qmd search deploy kubernetes"),
+    ],
+)
+def test_missing_argument_is_shown_by_an_example(user: User, line: str, example: str) -> None:
+    assert f"\nHint: for example '{example}'; " in user.invoke(*line.split()).stderr
 
 
 def test_get_explains_how_to_quote_a_docid(user: User) -> None:

@@ -114,13 +114,13 @@ def test_hooks_are_installed_once_and_removed_without_a_trace(user: User, target
     assert not file.exists()
     assert user.ok("hook", "install", "--target", target).startswith("Installed the hooks of ")
     before = file.read_bytes()
-    assert "up to date" in user.ok("hook", "install", "--target", target)
+    assert "Up to date: the hooks" in user.ok("hook", "install", "--target", target)
     assert file.read_bytes() == before
     assert user.ok("hook", "install", "--target", target, "--server").startswith("Updated")
     assert b"--server" in file.read_bytes()
     assert user.ok("hook", "uninstall", "--target", target).startswith("Removed")
     assert not file.exists() if target == "opencode" else json.loads(file.read_text()) == {}
-    assert "not installed" in user.ok("hook", "uninstall", "--target", target)
+    assert "Not installed: the hooks" in user.ok("hook", "uninstall", "--target", target)
 
 
 @pytest.mark.parametrize("target", LISTED)

@@ -129,13 +129,13 @@ def test_skill_install_is_idempotent_and_uninstall_removes_it(user: User, target
     assert user.ok("skill", "install", "--target", target) == f"Installed {file}\n"
     assert file.read_text(encoding="utf-8").startswith(SKILL)
     before = file.stat()
-    assert user.ok("skill", "install", "--target", target) == f"{file} is up to date\n"
+    assert user.ok("skill", "install", "--target", target) == f"Up to date: {file}\n"
     assert file.stat().st_mtime_ns == before.st_mtime_ns
     assert user.ok("skill", "uninstall", "--target", target, "--dry-run") == f"Dry run: Removed {file}\n"
     assert file.exists()
     assert user.ok("skill", "uninstall", "--target", target) == f"Removed {file}\n"
     assert not file.parent.exists()
-    assert user.ok("skill", "uninstall", "--target", target) == f"{file} is not installed\n"
+    assert user.ok("skill", "uninstall", "--target", target) == f"Not installed: {file}\n"
 
 
 def test_skill_install_replaces_an_older_version(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,7 +245,7 @@ def test_mcp_install_adds_one_server_and_uninstall_removes_it(user: User, client
     assert read(path) == before
     if path.suffix == ".toml":
         assert path.read_text(encoding="utf-8").rstrip() == OTHERS[".toml"].rstrip()
-    assert "has no server 'qmd'" in user.ok("mcp", "uninstall", "--client", client)
+    assert "Not installed: the server 'qmd' in" in user.ok("mcp", "uninstall", "--client", client)
 
 
 @pytest.mark.parametrize("client", ["cursor", "codex"])

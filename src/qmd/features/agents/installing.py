@@ -23,9 +23,9 @@ from qmd.processes import python
 _DONE = {
     "installed": "Installed {}",
     "updated": "Updated {}",
-    "unchanged": "{} is up to date",
+    "unchanged": "Up to date: {}",
     "removed": "Removed {}",
-    "absent": "{} is not installed",
+    "absent": "Not installed: {}",
 }
 
 
@@ -51,8 +51,7 @@ def _change_skill(
     project = session.folder() if in_project else None
     for target in dict.fromkeys(targets):
         folder = skills_folder(target, os.environ, project)
-        done = _DONE[act(folder, dry_run=dry_run)].format(skill.path_in(folder))
-        say(f"Dry run: {done}" if dry_run else done)
+        _say(_DONE[act(folder, dry_run=dry_run)].format(skill.path_in(folder)), dry_run)
 
 
 def install_hooks(
@@ -140,10 +139,13 @@ def _limits_of_hooks(session: Session, *, installed: bool) -> tuple[list[Finding
 
 
 def _report_hooks(session: Session, target: str, done: hook_settings.Done, dry_run: bool) -> None:
-    said = _DONE[done.what].format(f"the hooks of {AGENTS[target].title} in {done.path}")
-    say(f"Dry run: {said}" if dry_run else said)
+    _say(_DONE[done.what].format(f"the hooks of {AGENTS[target].title} in {done.path}"), dry_run)
     if done.backup:
         session.note(f"the old file was kept as {done.backup}")
+
+
+def _say(done: str, dry_run: bool) -> None:
+    say(f"Dry run: {done}" if dry_run else done)
 
 
 def _last(path: str) -> list[str]:
@@ -181,15 +183,11 @@ def uninstall_server(session: Session, client: str, name: str | None, **options:
     project = session.folder() if options["in_project"] else None
     path, server = settings_file(client, os.environ, project), _server_name(session, name)
     change = mcp_settings.remove(path, AGENTS[client].section, server)
-    if not change:
-        say(f"{path} has no server '{server}'")
-        return
-    done = f"Removed the server '{server}' from {path}"
-    if options["dry_run"]:
-        say(f"Dry run: {done}")
-        return
-    backup = change.write()
-    say(done)
+    backup = change.write() if change and not options["dry_run"] else None
+    _say(
+        _DONE["removed" if change else "absent"].format(f"the server '{server}' in {path}"),
+        options["dry_run"],
+    )
     if backup:
         session.note(f"the old file was kept as {backup}")
 
