@@ -168,6 +168,14 @@ def test_facets_and_chips_become_typed_filters(open_page: OpenPage) -> None:
     expect(page.get_by_text("Did you mean [status:draft]?")).to_be_visible()
 
 
+def test_facet_of_languages_names_them_in_the_language_of_the_page(open_page: OpenPage) -> None:
+    page = open_page("/?q=backup 数据库&mode=words", locale="zh-CN")
+    expect(page.locator("[data-facet=lang]").get_by_role("link", name="中文")).to_be_visible()
+    page = open_page("/?q=backup 数据库&mode=words")
+    page.locator("[data-facet=lang]").get_by_role("link", name="Chinese").click()
+    expect(page.locator("#q")).to_have_value("backup 数据库 lang:zh")
+
+
 def test_filters_are_completed_by_keyboard(open_page: OpenPage) -> None:
     page = open_page("/")
     box, offered = page.locator("#q"), page.locator("#completions li")
