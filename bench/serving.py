@@ -21,7 +21,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -288,12 +288,14 @@ def _timed(work: Callable[[], object]) -> float:
 
 
 def processor_seconds(process: subprocess.Popen[bytes]) -> float:
-    """Return the processor seconds of all threads of a process, or 0 if the system has no /proc."""
-    path = Path(f"/proc/{process.pid}/stat")
-    if not path.exists():
-        return 0.0
-    user, system = path.read_text(encoding="utf-8").rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    """Return the processor seconds of a process and those that it has started, or 0 without /proc."""
+    ticks = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # a process that has ended meanwhile
+            fields = path.read_text(encoding="utf-8").rpartition(")")[2].split()
+            if str(process.pid) in (path.parent.name, fields[1]):
+                ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _overhead_rows(found: dict[str, Any]) -> list[list[object]]:
