@@ -376,6 +376,15 @@ def test_agent_uninstall_asks_only_for_installed_parts(user: User) -> None:
     assert re.findall(r"Remove the (\w+) from", removing) == ["skill"]
 
 
+def test_agent_uninstall_dry_run_says_for_each_part_that_nothing_was_done(user: User) -> None:
+    for state, word in (("absent", "Not installed: "), ("present", "Removed ")):
+        if state == "present":
+            user.ok("agent", "install", "claude", "--yes")
+        said = user.ok("agent", "uninstall", "claude", "--dry-run").splitlines()
+        assert [line.startswith(f"Dry run: {word}") for line in said] == [True] * 3, said
+    assert all(row["state"] == "current" for row in _parts(user, "claude").values())
+
+
 def _parts(user: User, agent: str) -> dict[tuple[str, str], dict[str, str]]:
     rows = json.loads(user.ok("agent", "status", "--json"))
     return {(row["place"], row["part"]): row for row in rows if row["agent"] == agent}
