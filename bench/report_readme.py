@@ -15,7 +15,7 @@ _COLLECTIONS = {
     "tidb_docs_zh": "Chinese documentation",
     "tldr_zh2en": "Chinese questions, English pages",
 }
-_LARGE = "generated, 38,000 files"
+_LARGE = "38,000 files"
 #: The results that the table is made of.
 _RESULTS = (
     "peers-locomo",
@@ -24,7 +24,6 @@ _RESULTS = (
     "hooks",
     "speed",
     "http",
-    "in-process",
     "install-size",
 )
 
@@ -97,7 +96,6 @@ def _costs() -> list[list[object]]:
     cold = [works["cold index"][name]["memory_mb"] for name in ("qmd-python", "tobi/qmd")]
     served, requests = load("http.json"), load("http.json")["load"]
     rates = [requests[name]["per_second"] for name in ("qmd-python", "tobi/qmd")]
-    (warm,) = [row for row in load("in-process.json")["in_process"] if row["search"] == "query, 30 reranked"]
     size: dict[str, Any] = load("install-size.json")
     return [
         time("time of a first index, 38,000 files", "cold index"),
@@ -109,13 +107,6 @@ def _costs() -> list[list[object]]:
             "higher",
             *(f"{rate:,.0f}" for rate in rates),
             f"{served['seconds']} seconds",
-        ],
-        [
-            "ms of a warm `query`, 30 reranked, 7,425 documents",
-            "lower",
-            f"{warm['p50']:.0f}",
-            "",
-            f"{warm['queries']} questions",
         ],
         [
             "MB on disk after the first query, without the model",
