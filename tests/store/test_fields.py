@@ -240,6 +240,16 @@ def test_values_dropped_by_another_opened_store_are_added_again(store: Store, op
         assert store.fields.values(Scope(("a",)), "status", 9) == []
 
 
+def test_count_follows_changes_by_this_store_and_by_another(store: Store, opens: Opens) -> None:
+    store.collections.sync(config("a"))
+    scope, counted = Scope(("a",)), [store.fields.count(Scope(("a",)))]
+    for writer, path in ((store, "1.md"), (opens(), "2.md")):
+        writer.documents.apply("a", [changed(path, "A pelican.")], [])
+        counted.append(store.fields.count(scope))
+    store.documents.apply("a", [], ["1.md", "2.md"])
+    assert [*counted, store.fields.count(scope)] == [0, 1, 2, 0]
+
+
 def test_values_of_a_failed_batch_are_added_with_the_next(store: Store) -> None:
     store.collections.sync(config("a"))
     draft = changed("1.md", "---\nstatus: draft\n---\n\nA pelican.")
