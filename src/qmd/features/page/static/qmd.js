@@ -8,7 +8,6 @@ const MAX_RECENT = 10;
 const box = document.getElementById("q");
 const status = document.getElementById("status");
 const live = document.body.classList.contains("live");
-const languages = new Intl.DisplayNames(document.documentElement.lang, { type: "language" });
 const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
@@ -99,8 +98,8 @@ function decorate() {
     box?.removeAttribute("aria-activedescendant");
   }
   if (wide.matches) $$(".fold").forEach((fold) => { fold.open = true; });
-  for (const each of $$("[data-facet=lang] bdi")) {
-    if (/^[a-z]{2}$/.test(each.textContent)) each.textContent = languages.of(each.textContent);
+  for (const code of $$("[data-facet=lang] bdi").filter((each) => /^[a-z]{2}$/.test(each.textContent))) {
+    code.textContent = new Intl.DisplayNames(document.documentElement.lang, { type: "language" }).of(code.textContent);
   }
   if (!list) return;
   for (const each of $$(".hits", list)) {
