@@ -6,7 +6,7 @@ from qmd.cli.show import show_json
 from qmd.cli.terminal import write
 
 
-@command("reading-time")
+@command("reading-time", agents=True)
 @argument("document", "DOC")
 @json_option
 def reading_time(session, document):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import IO, TYPE_CHECKING
 
 from qmd.cli.console import current
@@ -10,6 +10,7 @@ from qmd.cli.terminal import BOLD, can_ask, clean_name, columns, painted, write
 from qmd.text.wording import exact
 
 if TYPE_CHECKING:
+    from qmd.cli.session import Session
     from qmd.config.approvals import Kind, Permission
     from qmd.engine.access.project_trust import Trust
 
@@ -25,16 +26,17 @@ _REQUESTS: dict[Kind, str] = {
 }
 
 
-def review(trust: Trust, uses: Collection[Kind], note: Callable[[str], None]) -> bool:
+def review(trust: Trust, uses: Collection[Kind], session: Session) -> bool:
     """Ask a person to approve what this command would use of a project, or note what it does without.
 
-    A person is asked once per permission. The result says whether anything was approved.
+    A person is asked once per permission, and an agent is never told how to approve it. The result says
+    whether anything was approved.
     """
     unapproved = trust.unapproved(uses)
     if not unapproved:
         return False
     undecided = [permission for permission, approved in trust.asked() if approved is None]
-    if can_ask() and not set(unapproved).isdisjoint(undecided):
+    if can_ask() and not session.for_agent and not set(unapproved).isdisjoint(undecided):
         show(trust, undecided, current().stderr)
         if ask(trust, undecided):
             return True
@@ -43,7 +45,7 @@ def review(trust: Trust, uses: Collection[Kind], note: Callable[[str], None]) ->
     if skipped:
         from qmd.engine.access import project_trust
 
-        note(project_trust.skipped(skipped))
+        session.note(project_trust.skipped(skipped, told=not session.for_agent))
     return False
 
 

@@ -164,7 +164,7 @@ def index_sessions(
     return reports
 
 
-@collection.command("list")
+@collection.command("list", agents=True)
 @all_formats
 def list_(session: Session) -> None:
     """List the collections with their folders and numbers of files.
@@ -183,7 +183,7 @@ def list_(session: Session) -> None:
     _show(found, lines, session.addressed(NO_COLLECTIONS))
 
 
-@collection.command()
+@collection.command(agents=True)
 @argument("name", "NAME", "collections")
 @all_formats
 def show(session: Session, name: str) -> None:

@@ -23,6 +23,7 @@ class Command:
         if_unknown: A hint for an unknown option.
         if_missing: A hint for a missing argument.
         between: Whether options may stand between words and after them.
+        agents: Whether agents may run it. It then reads, and changes and starts nothing.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Command:
         if_unknown: str | None = None,
         if_missing: str | None = None,
         between: bool = True,
+        agents: bool = False,
     ) -> None:
         self._function = function
         self.runs = runs
@@ -43,6 +45,7 @@ class Command:
         self.if_unknown = if_unknown
         self.if_missing = if_missing
         self.between = between
+        self.agents = agents
 
     @property
     def function(self) -> Function:
@@ -73,6 +76,7 @@ class Group(Command):
         acts_alone: Whether it does something without a command; otherwise it shows its help. Its function is
             called with the name of the command in `subcommand`, if there is one, before that command is read.
         runs: The function that does it alone, as for a command. It gets no `subcommand`.
+        agents: Whether agents may run it alone. It says nothing about the commands below it.
     """
 
     def __init__(
@@ -85,8 +89,9 @@ class Group(Command):
         otherwise: Command | None = None,
         acts_alone: bool = False,
         runs: str = "",
+        agents: bool = False,
     ) -> None:
-        super().__init__(function, name, runs=runs, between=False)
+        super().__init__(function, name, runs=runs, between=False, agents=agents)
         self.commands: dict[str, Command] = {}
         self.aliases = aliases or {}
         self._table = table or {}

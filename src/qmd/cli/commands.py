@@ -6,7 +6,6 @@ all packages takes time. Names of earlier versions work, and stand for others th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TypeAlias
 
 from qmd import features, plugins
@@ -98,21 +97,16 @@ _WITHIN = {
 def _with_features(table: Table) -> Table:
     """Return the table with the commands of features, each after the command that its row names."""
     sections = {section: [*rows] for section, rows in table.items()}
-    for name, target, section, before, _, description in features.commands():
+    for name, target, section, before, description in features.commands():
         rows = sections[section]
         at = next((at for at, row in enumerate(rows, 1) if row[0] == before), len(rows))
         rows.insert(at, (name, target, description))
     return {section: tuple(rows) for section, rows in sections.items()}
 
 
-def _with_trait(trait: str) -> Iterator[str]:
-    """Yield the commands of features that have a trait: `no-index` or `agents`."""
-    return (name for name, _, _, _, traits, _ in features.commands() if trait in traits.split())
-
-
 COMMANDS = _with_features(_CORE)
 #: Commands that use no index, or only the index of the current folder's project.
-WITHOUT_INDEX = frozenset({"completion", "help", "init", "project", *_with_trait("no-index")})
+WITHOUT_INDEX = frozenset({"completion", "help", "init", "project", *features.WITHOUT_INDEX})
 #: Commands that work with `--index-file`: they read, or concern a server of the file.
 WITH_INDEX_FILE = frozenset(
     {
@@ -122,14 +116,6 @@ WITH_INDEX_FILE = frozenset(
         *("mcp", "mcp install", "mcp uninstall", "mcp stop", "open"),
         *("server", "server status", "server stop"),
         *(f"server keys {name}" for name in ("add", "list", "remove")),
-    }
-)
-#: Commands that print what documents say, and are for agents too: hints name them with `--agent`.
-FOR_AGENTS = frozenset(
-    {
-        *("search", "vsearch", "query", "similar", "get", "multi-get", "ls", "outline", "history"),
-        *("links", "fields", "tags", "mark list", "collection", "context", "status"),
-        *_with_trait("agents"),
     }
 )
 

@@ -44,7 +44,7 @@ def add(session: Session, arguments: tuple[str, ...]) -> None:
     say(f"Added context for {_display(session.index.add_context(path, text))}")
 
 
-@context.command("list")
+@context.command("list", agents=True)
 @all_formats
 def list_(session: Session) -> None:
     """List the contexts and the paths they describe.

@@ -31,7 +31,7 @@ _SEVERAL = frozenset("*?[{,")
 _IF_MISSING = "put a docid in quotes, '#a1b2c3', or omit the #"
 
 
-@command("get", if_missing=_IF_MISSING)
+@command("get", agents=True, if_missing=_IF_MISSING)
 @options.argument("reference", "DOC...", "paths")
 @options.max_lines_option
 @options.option("--from N", options.whole(1), "Start at line N.", to="from_line")
@@ -168,7 +168,7 @@ def _printed(format_name: str, page: Page, view: View) -> str:
     return heading + view.shown(view.page(page)) + end
 
 
-@command("multi-get", if_missing=_IF_MISSING)
+@command("multi-get", agents=True, if_missing=_IF_MISSING)
 @options.argument("patterns", "PATTERN...", "paths")
 @options.max_lines_option
 @options.tokens_option
@@ -249,7 +249,7 @@ def _print_several(
     return bool(pages.errors)
 
 
-@command("ls")
+@command("ls", agents=True)
 @options.argument("target", "[COLLECTION[/PATH]]", "paths")
 @options.flag("--authors", help="List the authors in all collections, or in one.")
 @options.flag("--full-path", help="Show paths on disk.")

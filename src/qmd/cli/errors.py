@@ -6,7 +6,7 @@ import re
 
 from qmd.cli.command import Command, Group
 from qmd.cli.console import current
-from qmd.cli.session import AGENT, Session
+from qmd.cli.session import Session
 from qmd.cli.terminal import BOLD, DIM, RED, clean, clean_name, is_terminal, one_line, painted, write
 from qmd.cli.usage import MisuseError
 from qmd.errors import DocumentNotFoundError, ForbiddenError, QmdError
@@ -50,8 +50,8 @@ def show(error: BaseException, session: Session) -> int:
 def show_error(error: QmdError, session: Session) -> None:
     suggestions = error.suggestions if isinstance(error, DocumentNotFoundError) else ()
     hint = session.addressed(error.hint) if error.hint else None
-    if isinstance(error, ForbiddenError) and session.for_agent and hint is None:
-        hint = f"it is for people, without --agent and {AGENT}"
+    if isinstance(error, ForbiddenError) and session.for_agent:
+        hint = "it is for people: ask the user"  # that of the error may say how to permit it
     _print(session.addressed(error.message), hint, suggestions)
 
 

@@ -51,7 +51,7 @@ _RIGHT = frozenset({2, 3})
 _COLLECTIONS = "Only documents in this collection (may be repeated)."
 
 
-@command()
+@command(agents=True)
 @argument("field", "[FIELD]", "fields")
 @collection_option(_COLLECTIONS)
 @limit_option(f"Show at most N values of FIELD.  [default: {_LIMIT}]")
@@ -150,7 +150,7 @@ def _list_values(session: Session, field: str, collections: tuple[str, ...], lim
         session.note(f"{len(rows):,} of {values}: -n shows more, --offset {offset + len(rows)} the next")
 
 
-@command()
+@command(agents=True)
 @collection_option(_COLLECTIONS)
 @all_formats
 def tags(session: Session, collections: tuple[str, ...]) -> None:
@@ -174,7 +174,7 @@ def tags(session: Session, collections: tuple[str, ...]) -> None:
     show_listing("tags", "tag", ("tag", "documents"), rows, "No tags.", right=("documents",), lines=lines)
 
 
-@command()
+@command(agents=True)
 @argument("document", "[DOC]", "paths")
 @flag("--backlinks", help="List the links of other documents to DOC.")
 @flag("--unresolved", help="List only links that lead to no document, of DOC or of all documents.")
@@ -273,7 +273,7 @@ def _link_lines(found: Sequence[ResolvedLink], *, with_targets: bool) -> Iterato
             yield from [label + text] if link.kind == "url" else labelled(label, text, view)
 
 
-@command()
+@command(agents=True)
 @argument("document", "DOC", "paths")
 @limit_option(f"Show at most N commits.  [default: {_COMMITS}]")
 @offset_option
@@ -321,7 +321,7 @@ def _commit_lines(found: Sequence[Commit]) -> Iterator[str]:
         yield line
 
 
-@command()
+@command(agents=True)
 @argument("document", "DOC", "paths")
 @all_formats
 def outline(session: Session, document: str) -> None:

@@ -121,7 +121,7 @@ def _mark(session: Session, query: str, document: str, kind: Literal["good", "ba
     say(f"Marked {clean_name(file)} as {kind} for '{one_line(query)}'.")
 
 
-@command()
+@command(agents=True)
 @all_formats
 def marks(session: Session) -> None:
     """List the pinned and marked documents, by query.

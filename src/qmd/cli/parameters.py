@@ -27,6 +27,7 @@ class Parameter:
             is an `answer` instead of the command.
         complete: The name of the function of `candidates` that completes it.
         section: The title below which a long help shows it.
+        agents: Whether agents may give it.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Parameter:
         goes: str = "argument",
         complete: str | None = None,
         section: str = "",
+        agents: bool = True,
     ) -> None:
         self.names = tuple(names)
         self.off = tuple(off)
@@ -62,6 +64,7 @@ class Parameter:
         self.goes = goes
         self.complete = complete
         self.section = section
+        self.agents = agents
 
     def __call__(self, decorated: Decorated) -> Decorated:
         """Add the parameter to the function of a command. Decorators are applied from below."""

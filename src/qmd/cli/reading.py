@@ -64,6 +64,8 @@ def read(
             elif each.required:
                 raise MisuseError(f"missing {each.shown}", cause="missing")
     given_options = {option for option, _ in found}
+    if session.for_agent and (refused := next((each for each in given_options if not each.agents), None)):
+        raise MisuseError(f"{refused.shown} is for people: ask the user", path="")
     for each in command.parameters:
         if each.required and each.names and each not in given_options:
             raise MisuseError(f"missing {each.shown}", cause="missing")

@@ -86,7 +86,7 @@ def understood(words: Sequence[str], session: Session, top: Group = app) -> Call
         given = left
         values, left = read(found, path, left, session)
         if found.acts_alone and (found is not top or not left):
-            _require_reading(path, session)
+            _require_permitted(found, path, session)
         if found.acts_alone and not found.runs:
             values["subcommand"] = left[0] if left else None
         if not left:
@@ -104,17 +104,20 @@ def understood(words: Sequence[str], session: Session, top: Group = app) -> Call
         from qmd.cli.foreign import run_foreign
 
         session.path = path
+        _require_permitted(found, path, session)
         return partial(run_foreign, found, path, left, session)
     values, left = read(found, path, left, session)
     if left:
         told = f"got unexpected extra argument{'s' * (len(left) > 1)} ({' '.join(left)})"
         raise MisuseError(told, cause="surplus")
-    _require_reading(path, session)
+    _require_permitted(found, path, session)
     return partial(found.run, session, **values)
 
 
-def _require_reading(path: str, session: Session) -> None:
-    """Raise `MisuseError` if a command cannot be used with the index file that is named."""
+def _require_permitted(found: Any, path: str, session: Session) -> None:
+    """Raise `MisuseError` if a command is not for agents, or not for the index file that is named."""
+    if session.for_agent and not getattr(found, "agents", False):
+        raise MisuseError("agents may not run this command: ask the user", path="")
     if session.portable_file is None:
         return
     if session.index_name is not None or session.store is not None:

@@ -67,7 +67,7 @@ timeout_option = options.option(
 )
 
 
-@command("search", if_unknown=_IF_UNKNOWN)
+@command("search", agents=True, if_unknown=_IF_UNKNOWN)
 @search_options
 @options.min_score_option
 def search(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
@@ -93,7 +93,7 @@ def search(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     _run(session, "search", text, arguments)
 
 
-@command("vsearch", if_unknown=_IF_UNKNOWN)
+@command("vsearch", agents=True, if_unknown=_IF_UNKNOWN)
 @search_options
 @options.min_score_option
 @options.model_options
@@ -110,7 +110,7 @@ def vsearch(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     _run(session, "vsearch", text, arguments)
 
 
-@command("query", if_unknown=_IF_UNKNOWN)
+@command("query", agents=True, if_unknown=_IF_UNKNOWN)
 @search_options
 @options.min_score_option
 @options.model_options
@@ -272,7 +272,7 @@ def _printed(
     return "\n".join(parts)
 
 
-@command("similar")
+@command("similar", agents=True)
 @options.argument("document", "DOC", "paths")
 @options.limit_option(f"Show at most N documents.  [default: {_SIMILAR}]")
 @options.offset_option

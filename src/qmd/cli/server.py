@@ -11,7 +11,7 @@ from qmd.cli.options import Decorated, argument, combined, flag, json_option, op
 PORT, MCP_PORT = 18765, 8181
 LOOPBACK = "127.0.0.1"
 
-http_option = flag("--http", help="Serve over HTTP instead of stdin and stdout.")
+http_option = flag("--http", help="Serve over HTTP instead of stdin and stdout.", agents=False)
 no_watch_option = flag(
     "--no-watch", help="Do not watch the folders: the index changes only by update and embed."
 )
@@ -116,7 +116,7 @@ def open_() -> None:
     """
 
 
-@group("mcp", acts_alone=True, runs=f"{_LISTENING}:serve_agents")
+@group("mcp", acts_alone=True, runs=f"{_LISTENING}:serve_agents", agents=True)
 @http_option
 @listen_options(MCP_PORT)
 @daemon_option("mcp")

@@ -82,7 +82,7 @@ class Session:
             if self._index.locations.project is not None and not self.quiet:
                 from qmd.cli import approval
 
-                if approval.review(self._index.trust, self.uses, self.note):
+                if approval.review(self._index.trust, self.uses, self):
                     # The approved configuration may name other models: open the index with those.
                     self._index.close()
                     self._index = self._open()
@@ -227,10 +227,12 @@ class Session:
         """Return a message whose commands name the index and the store that this command was given.
 
         `run 'qmd embed'` becomes `run 'qmd --index work embed'`. The engine, which writes most messages, does
-        not know how it was called. For an agent, commands that read have `--agent`, and secrets are masked.
+        not know how it was called. For an agent, those that it may run have `--agent`, and secrets are masked.
         """
         if self.for_agent:
-            message = _with_options(self.masked(message), "--agent", commands.FOR_AGENTS)
+            from qmd.cli.app import addressed_to_agents
+
+            message = addressed_to_agents(self.masked(message))
         if self.index_name is None and self.store is None and self.portable_file is None:
             return message
         options = shell_words(*self.options(absolute=False))

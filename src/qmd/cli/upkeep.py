@@ -37,7 +37,7 @@ _ROLES = {"embed": "Embedding", "rerank": "Reranking", "expand": "Expansion"}
 _COLOURS = {"ok": GREEN, "warning": YELLOW, "problem": RED}
 
 
-@command()
+@command(agents=True)
 @all_formats
 def status(session: Session) -> None:
     """Show the size and age of the index, texts without vectors, and the models in use.

@@ -156,8 +156,6 @@ def _watch(session: Session) -> None:
 
         failed = noted
 
-    if session.for_agent:
-        fail("watch is for people, because it names all files that change: leave --agent and QMD_AGENT out")
     index = session.index
     if not index.config.collections:
         session.note(session.addressed(NO_COLLECTIONS))

@@ -144,5 +144,5 @@ def _decisions(content: dict[str, Any], path: str) -> list[Decision]:
 def _broken(path: str, reason: str) -> ConfigError:
     return ConfigError(
         f"{path}: {reason}.",
-        "nothing is approved while the file is broken; correct or remove it, then run: 'qmd project trust'",
+        "nothing is approved while the file is broken: correct or remove it",
     )

@@ -122,18 +122,20 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     # The store for several machines.
     "milvus": {"qmd.stores": dict.fromkeys(("milvus", "milvus+tls"), "store:MilvusStore")},
 }
-#: The commands of features: section of the help, the command that stands before it there, its traits as
-#: `qmd.cli.commands` has them, and its description. Commands of groups describe themselves.
-COMMANDS: Mapping[str, tuple[str, str, str, str]] = {
-    "pack": ("Search", "similar", "agents", "Collect the passages for a goal, for a language model."),
-    "cite": ("Read", "tags", "agents", "Check what a text cites and quotes."),
-    "lint": ("Read", "links", "agents", "Report orphans, broken links, stubs, twins and contradictions."),
-    "bench": ("More", "models", "", "Measure search quality on questions with known answers."),
-    "archive": ("More", "history", "no-index agents", "Read and search an archive of authors' posts."),
-    "agent": ("Serve", "mcp", "", "Let Claude Code, Codex and others use your notes."),
-    "skill": ("More", "project", "no-index", "Print or install the skill for agents."),
-    "hook": ("More", "skill", "", "Print or install the hooks that give agents passages."),
+#: The commands of features: section of the help, the command that stands before it there, and its
+#: description. Commands of groups describe themselves.
+COMMANDS: Mapping[str, tuple[str, str, str]] = {
+    "pack": ("Search", "similar", "Collect the passages for a goal, for a language model."),
+    "cite": ("Read", "tags", "Check what a text cites and quotes."),
+    "lint": ("Read", "links", "Report orphans, broken links, stubs, twins and contradictions."),
+    "bench": ("More", "models", "Measure search quality on questions with known answers."),
+    "archive": ("More", "history", "Read and search an archive of authors' posts."),
+    "agent": ("Serve", "mcp", "Let Claude Code, Codex and others use your notes."),
+    "skill": ("More", "project", "Print or install the skill for agents."),
+    "hook": ("More", "skill", "Print or install the hooks that give agents passages."),
 }
+#: Those that use no index, or only that of the current folder's project.
+WITHOUT_INDEX = ("archive", "skill")
 #: Older names of their commands, each with the words that it stands for.
 OLDER_COMMANDS: Mapping[str, str] = {"migrate": "store migrate"}
 #: The pages of docs/ that describe each feature.
@@ -166,8 +168,8 @@ def rows(group: str) -> Iterator[tuple[str, str, str]]:
             yield feature, name, f"{__name__}.{feature}.{target}".rstrip(".")
 
 
-def commands() -> Iterator[tuple[str, str, str, str, str, str]]:
-    """Yield the commands of features: name, target, section, the command before, traits, and description."""
+def commands() -> Iterator[tuple[str, str, str, str, str]]:
+    """Yield the commands of features: name, target, section, the command before, and description."""
     for feature, name, target in rows("qmd.commands"):
         if is_here(feature) and name in COMMANDS:
             yield name, target, *COMMANDS[name]

@@ -208,6 +208,34 @@ def test_unapproved_update_command_is_noted_only_by_update(checkout: Checkout) -
     assert "the update command of 'docs'" in checkout.run("update").stderr
 
 
+def test_agents_approve_nothing_and_are_not_told_how(checkout: Checkout) -> None:
+    checkout.ok("index")
+    checkout.write(f"{ASKING.format(other=checkout.other)}\ncontext: {{docs: all of it}}\n")
+    (checkout.folder / ".qmd" / "index.marks.yaml").write_text(
+        "- query: herring\n  pin: [docs/sub/a.md]\n", encoding="utf-8"
+    )
+    reading = [("search", "herring"), ("query", "herring"), ("get", "docs/sub/a.md"), ("mark", "list")]
+    reading += [
+        ("status",),
+        ("context", "list"),
+        ("collection", "list"),
+        ("pack", "herring"),
+        ("why", "herring"),
+    ]
+    refused = [("project", "trust", "--yes"), ("trust", "--yes"), ("update",), ("update", "--pull")]
+    told = checkout.run("search", "herring").stderr
+    assert "qmd project trust" in told
+    for command in [*reading, *refused]:
+        for output in (checkout.run("--agent", *command), checkout.run(*command, QMD_AGENT="1")):
+            assert "trust" not in output.stdout + output.stderr, (command, output)
+            assert (output.returncode != 0) == (command in refused or command[0] in ("why", "mark")), command
+    said = checkout.run("--agent", "search", "herring").stderr
+    assert "not approved, so skipped: 'other', which is outside the project" in said
+    assert "Approve" not in checkout.on_terminal("y\n", "--agent", "search", "herring")
+    assert checkout.ok("trust", "list") == "Nothing was approved yet.\n"
+    assert not (checkout.folder / "made.md").exists()
+
+
 def test_trust_without_a_terminal_requires_yes(checkout: Checkout) -> None:
     asked = checkout.run("trust")
     assert asked.returncode == 2

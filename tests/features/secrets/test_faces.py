@@ -13,6 +13,8 @@ from msgspec import Struct
 
 from qmd.api.table import TABLE
 from qmd.cli import commands
+from qmd.cli.app import app, named
+from qmd.cli.command import Command, Group
 from tests.agents import INITIALIZE, agents
 from tests.clients import Server, server_of
 from tests.repositories import Repository, needs_git
@@ -256,6 +258,7 @@ OTHERS = {"archive", "completion", "help", "init", "mcp", "migrate", "open", "pu
 OTHERS |= {"skill", "trust", "project", "agent", "vector-search", "deep-search"}
 #: Commands that agents may not call.
 REFUSED = {"why", "bench", "watch", "cleanup", "backup", "store", "pin", "unpin", "mark", "unmark", "add"}
+REFUSED |= {"update", "index", "embed", "models", "doctor", "keys", "hook"}
 
 
 @pytest.mark.parametrize("by", ["server", "itself"])
@@ -276,7 +279,7 @@ def test_command_for_agents_gives_no_secret(command: str, by: str, planted: Plan
             assert not planted.leaks(shown, " ".join(given)), (given, shown)
             assert "internal error" not in shown, shown
             assert not (command in REFUSED and done.returncode == 0), shown
-            if command not in REFUSED and by == "itself" and command not in ("update", "index", "embed"):
+            if command not in REFUSED and by == "itself":
                 people.append(planted.user.call(command, *given, stdin=stdin, **environ).stdout)
     if command in ("search", "get", "multi-get", "ls", "fields", "query", "similar", "links"):
         assert by == "server" or any(planted.leaks(shown) for shown in people)
@@ -286,13 +289,79 @@ def test_every_command_is_called_above_for_an_agent() -> None:
     assert {*READ, *OTHERS} == {name for name in commands.LOADABLE.builtin if " " not in name} | {
         *commands.OLDER
     }
-    assert {*READ, "mark list"} >= commands.FOR_AGENTS - {"archive"}
+    others = FOR_AGENTS - {"qmd", "help", "mcp", "hook run", "skill show", "mark list"}
+    assert {*READ} >= {name.split()[0] for name in others} - {"archive"}
 
 
-def test_pack_for_agents_shows_no_secrets_to_people(planted: Planted) -> None:
-    done = planted.user.call("--agent", "pack", "backup server", "--secrets")
-    assert done.returncode == 2
-    assert "--secrets is for people" in done.stderr
+#: All that agents may run: it reads, or speaks with the agent on stdin and stdout.
+FOR_AGENTS = {
+    *("qmd", "help", "search", "vsearch", "query", "similar", "pack", "get", "multi-get", "ls", "outline"),
+    *("links", "fields", "tags", "history", "lint", "cite check", "mark list", "status", "mcp", "hook run"),
+    *("collection list", "collection show", "context list", "skill show"),
+    *(f"archive {name}" for name in ("authors", "posts", "read", "search", "mcp")),
+}
+#: Options of these that are for people.
+FOR_PEOPLE = {"pack --secrets", "cite check --fix", "mcp --http", "archive mcp --http"}
+
+
+def _commands(group: Group = app, path: str = "") -> Iterator[tuple[str, Command]]:
+    """Yield all commands with their paths, but groups that only show their help."""
+    if group.acts_alone:
+        yield path.strip() or "qmd", group
+    if group.otherwise is not None:
+        yield path.strip(), group.otherwise
+    for name in [*group.names(), *(group.aliases if group is app else ())]:
+        found = named([name])[0] if name in group.aliases else group.find(name)
+        if isinstance(found, Group):
+            yield from _commands(found, f"{path} {name}")
+        else:
+            yield f"{path} {name}".strip(), found
+
+
+def _words(command: Command) -> list[str]:
+    """Return words for what a command needs."""
+    needed = [each for each in command.parameters if each.required]
+    values = [each.kind[0] if isinstance(each.kind, tuple) else "1" for each in needed]
+    return [word for each, value in zip(needed, values, strict=True) for word in (*each.names[:1], value)]
+
+
+def _files(user: User) -> dict[Path, bytes]:
+    """Return the files of a user, but those of the watcher and of SQLite, which change by themselves."""
+    return {
+        path: path.read_bytes()
+        for path in user.home.rglob("*")
+        if path.is_file() and path.suffix in (".yml", ".yaml", ".json", ".md", ".toml", ".service", ".pid")
+    }
+
+
+def test_agents_may_run_what_the_table_says_and_no_more(planted: Planted) -> None:
+    found = dict(_commands())
+    assert len(found) > 70
+    agents = {name for name, each in found.items() if each.agents}
+    assert agents - {*commands.OLDER} == FOR_AGENTS
+    options = {
+        f"{name} {option.shown}"
+        for name, each in found.items()
+        if each.agents
+        for option in each.parameters
+        if not option.agents
+    }
+    assert options == FOR_PEOPLE
+    before = _files(planted.user)
+    for name, each in found.items():
+        if not each.agents:
+            for options, environ in ((["--agent"], {}), ([], {"QMD_AGENT": "1"})):
+                done = planted.user.call(*options, *name.split(), *_words(each), **environ)
+                assert (done.returncode, done.stdout) == (2, ""), (name, done)
+                assert "agents may not run this command" in done.stderr, (name, done)
+            if all("--agent" not in option.names for option in each.parameters):
+                last = planted.user.call(*name.split(), *_words(each), "--agent")
+                assert last.returncode == 2, (name, last)
+    for name in FOR_PEOPLE:
+        done = planted.user.call("--agent", *name.split(), "draft.md")
+        assert (done.returncode, done.stdout) == (2, ""), done
+        assert "is for people" in done.stderr
+    assert _files(planted.user) == before
 
 
 def test_hints_for_agents_name_commands_for_agents(planted: Planted) -> None:

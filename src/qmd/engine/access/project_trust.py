@@ -138,16 +138,14 @@ class Trust:
         return project, sum(decision.approved for decision in removed)
 
 
-def skipped(permissions: Sequence[Permission]) -> str:
-    """Return a message that names unapproved permissions, and the command that approves them."""
+def skipped(permissions: Sequence[Permission], *, told: bool = True) -> str:
+    """Return a message that names unapproved permissions, and, if it is `told`, what approves them."""
     named = ", ".join(
         _DESCRIPTIONS[permission.kind].format(name=permission.name, value=permission.value)
         for permission in permissions
     )
-    return (
-        f"not approved, so skipped: {named}; "
-        "'qmd project trust' approves it, without a terminal 'qmd project trust --yes'"
-    )
+    how = "'qmd project trust' approves it, without a terminal 'qmd project trust --yes'"
+    return f"not approved, so skipped: {named}" + (f"; {how}" if told else "")
 
 
 def _requested_by(config: Config, project: str, kinds: Collection[Kind]) -> Iterator[Permission]:

@@ -78,7 +78,7 @@ def uninstall_skill() -> None:
     """
 
 
-@skill.command("show", runs=f"{_INSTALLING}:show_skill")
+@skill.command("show", runs=f"{_INSTALLING}:show_skill", agents=True)
 def show_skill() -> None:
     """Print the skill, for an agent that is not listed.
 
@@ -173,7 +173,7 @@ def show_hooks() -> None:
     """
 
 
-@hook.command("run", runs=f"{_EVENT}:run")
+@hook.command("run", runs=f"{_EVENT}:run", agents=True)
 @argument("event", "EVENT")
 @option("--target T", None, "The agent that calls.  [default: claude]", default="claude")
 @flag("--server", "starts_server", help="Start a server in the background if none runs.")

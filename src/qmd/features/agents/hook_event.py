@@ -37,6 +37,7 @@ _STARTED = passage_hash("the start of a session")
 def run(session: Session, event: str, target: str, starts_server: bool, timeout: float | None) -> None:
     """Answer an event of an agent, whose JSON is on stdin. `hook_limit` keeps the timeout."""
     data = current().read(_MAX_INPUT + 1)
+    starts_server &= not session.agent  # which starts nothing
     session.quiet = session.agent = True
     try:
         text = _answer(session, event, target, data, starts_server=starts_server)

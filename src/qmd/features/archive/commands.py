@@ -27,7 +27,7 @@ def archive() -> None:
     """
 
 
-@archive.command("authors", runs=f"{_ANSWERS}:authors")
+@archive.command("authors", runs=f"{_ANSWERS}:authors", agents=True)
 @data_option
 @all_formats
 def authors() -> None:
@@ -39,7 +39,7 @@ def authors() -> None:
     """
 
 
-@archive.command("posts", runs=f"{_ANSWERS}:posts")
+@archive.command("posts", runs=f"{_ANSWERS}:posts", agents=True)
 @argument("author", "AUTHOR")
 @data_option
 @all_formats
@@ -52,7 +52,7 @@ def posts() -> None:
     """
 
 
-@archive.command("read", runs=f"{_ANSWERS}:read")
+@archive.command("read", runs=f"{_ANSWERS}:read", agents=True)
 @argument("path", "[PATH]")
 @option("--author A", None, "Read a post by this author; needs --title.")
 @option("--title T", None, "Words of the post's title; several matches are listed.")
@@ -67,7 +67,7 @@ def read() -> None:
     """
 
 
-@archive.command("search", runs=f"{_ANSWERS}:search")
+@archive.command("search", runs=f"{_ANSWERS}:search", agents=True)
 @query_argument
 @option("--author A", None, "Search only the posts by this author.")
 @data_option
@@ -83,7 +83,7 @@ def search() -> None:
     """
 
 
-@archive.command("mcp", runs=f"{_ANSWERS}:mcp")
+@archive.command("mcp", runs=f"{_ANSWERS}:mcp", agents=True)
 @http_option
 @listen_options(MCP_PORT)
 @insecure_option

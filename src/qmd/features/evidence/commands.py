@@ -10,7 +10,10 @@ _TOKENS = 4_000
 
 
 @command(
-    "pack", if_unknown="text that begins with '-' goes after '--'", runs="qmd.features.evidence.pack:pack"
+    "pack",
+    if_unknown="text that begins with '-' goes after '--'",
+    runs="qmd.features.evidence.pack:pack",
+    agents=True,
 )
 @options.argument("text", "GOAL... | verify FILE", "typed")
 @options.option(
@@ -30,7 +33,7 @@ _TOKENS = 4_000
 @options.rerank_options
 @options.recency_options
 @options.flag("--no-marks", help="Search without your pins and marks.")
-@options.flag("--secrets", help="For people: show secrets, and what is kept from agents.")
+@options.flag("--secrets", help="For people: show secrets, and what is kept from agents.", agents=False)
 @options.mode_option
 @options.json_option
 def pack() -> None:
@@ -61,9 +64,11 @@ def cite() -> None:
     """
 
 
-@cite.command("check", runs="qmd.features.evidence.cite:check")
+@cite.command("check", runs="qmd.features.evidence.cite:check", agents=True)
 @options.argument("draft", "DRAFT", "files")
-@options.flag("--fix", help="Rewrite citations whose passage has moved; nothing else in DRAFT changes.")
+@options.flag(
+    "--fix", help="Rewrite citations whose passage has moved; nothing else in DRAFT changes.", agents=False
+)
 @options.all_formats
 def check() -> None:
     """Check that what DRAFT, a file or - for stdin, cites and quotes stands where it says.

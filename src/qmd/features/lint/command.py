@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _REPEATED, _LISTED = 3, 10
 
 
-@command("lint")
+@command("lint", agents=True)
 @options.collection_option("Only check documents in this collection (may be repeated).")
 @options.option("--only KINDS", None, "Only report these kinds, such as broken,ambiguous.  [default: all]")
 @options.all_formats
