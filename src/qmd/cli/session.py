@@ -227,7 +227,7 @@ class Session:
         """Return a message whose commands name the index and the store that this command was given.
 
         `run 'qmd embed'` becomes `run 'qmd --index work embed'`. The engine, which writes most messages, does
-        not know how it was called. For an agent, those that it may run have `--agent`, and secrets are masked.
+        not know how it was called. Those for an agent have `--agent`, and secrets are masked.
         """
         if self.for_agent:
             from qmd.cli.app import addressed_to_agents

@@ -166,6 +166,11 @@ class Index(_Methods):
         return self._workspace.config
 
     @property
+    def permissions(self) -> Permissions:
+        """What the caller may see and change. Methods ask for it themselves."""
+        return self._workspace.permissions
+
+    @property
     def trust(self) -> Trust:
         """The requests of a project's configuration, and those that the user has approved."""
         return self._workspace.configuration.trust

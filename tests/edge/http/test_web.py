@@ -9,7 +9,11 @@ from urllib.parse import quote
 
 import pytest
 
+from qmd import open_index
+from qmd.features.page.app import Web
+from qmd.features.page.upkeep import CHANGES
 from qmd.installation import install_command
+from qmd.server.index_host import IndexHost
 from tests.clients import Client, Server, server_of
 from tests.edge.http.pages import page, post
 from tests.library import embed_library
@@ -36,6 +40,9 @@ def keyed(make_user: MakeUser) -> Iterator[tuple[User, Server, dict[str, str]]]:
         "all": user.ok("keys", "add", "all").strip(),
         "limited": user.ok("keys", "add", "limited", "--collection", "open").strip(),
         "reader": user.ok("keys", "add", "reader", "--read-only").strip(),
+        "agent": user.ok("keys", "add", "agent", "--agent").strip(),
+        "limited agent": user.ok("keys", "add", "limited-agent", "--agent", "-c", "open").strip(),
+        "reading agent": user.ok("keys", "add", "reading-agent", "--agent", "--read-only").strip(),
     }
     with server_of(user) as server:
         yield user, server, keys
@@ -111,6 +118,86 @@ def test_read_only_key_is_not_offered_or_allowed_changes(keyed: tuple[User, Serv
     assert re.findall('action="/upkeep[^"]*"', shown) == []
     for action in ("scan", "embed", "stop", "describe", "add-key"):
         assert post(server, f"/upkeep/{action}", cookie=cookie, name="open").status == 403, action
+
+
+#: What each kind of key needs for the endpoints of the page, to which it is otherwise refused (403), or which
+#: are not there for it (404): a form, or None for a GET, and the operation of the API that does the same.
+_FORM = {"name": "none", "new_name": "x", "path": "/none", "pattern": "*", "text": "x"}
+ENDPOINTS: dict[str, tuple[dict[str, str] | None, str, str]] = {
+    "/": (None, "", ""),
+    "/?q=kestrel": (None, "", "POST /search"),
+    "/complete?q=kes": (None, "", ""),
+    "/read/open/open.md": (None, "", "POST /get"),
+    "/similar/open/open.md": (None, "", "GET /documents/open/open.md/similar"),
+    "/file/open/picture.png": (None, "no agent", ""),
+    "/why?q=kestrel&doc=open/open.md": (None, "everything", ""),
+    "/help": (None, "", ""),
+    "/upkeep": (None, "", "GET /status"),
+    "/upkeep/job": (None, "", ""),
+    "/upkeep/doctor": (None, "everything", ""),
+    "/upkeep/stop": ({}, "write", ""),
+    "/upkeep/scan": ({}, "write", "POST /index"),
+    "/upkeep/embed": ({}, "write", ""),
+    "/upkeep/add": (_FORM, "write everything", "POST /collections/add"),
+    "/upkeep/rename": (_FORM | {"name": "open"}, "write everything", "PUT /collections/open"),
+    "/upkeep/remove": (_FORM | {"name": "open"}, "write everything", "DELETE /collections/open"),
+    "/upkeep/pattern": (_FORM | {"name": "open"}, "write everything", ""),
+    "/upkeep/describe": ({"place": "qmd://open", "text": "x"}, "write", "POST /contexts/add"),
+    "/upkeep/undescribe": ({"place": "qmd://open"}, "write", "DELETE /contexts/open"),
+    "/upkeep/add-key": ({"name": "new"}, "write everything", ""),
+    "/upkeep/remove-key": ({"name": "all"}, "write everything", ""),
+}
+#: What the keys have.
+KINDS = {
+    "limited": {"write", "no agent"},
+    "reader": {"everything", "no agent"},
+    "agent": {"write"},
+    "limited agent": {"write"},
+    "reading agent": set[str](),
+}
+_BODIES = {
+    "POST /search": {"query": "kestrel"},
+    "POST /get": {"file": "open/open.md"},
+    "POST /collections/add": {"name": "none", "path": "/none"},
+    "PUT /collections/open": {"new_name": "x"},
+    "POST /contexts/add": {"path": "qmd://open", "text": "x"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_page_asks_for_what_the_api_asks_for(kind: str, keyed: tuple[User, Server, dict[str, str]]) -> None:
+    user, server, keys = keyed
+    cookie = sign_in(server, keys[kind])
+    before = user.ok("keys", "list"), (user.home / "config" / "qmd" / "index.yml").read_text()
+    for path, (form, needed, operation) in ENDPOINTS.items():
+        if form is None:
+            status = server.ask("GET", path, cookie=cookie).status
+        else:
+            status = post(server, path, cookie=cookie, **form).status
+        granted = KINDS[kind].issuperset(needed.split())
+        assert (status not in (403, 404)) == granted, (path, status)
+        assert not granted or status < 500
+        if operation:
+            method, _, address = operation.partition(" ")
+            body = _BODIES.get(operation, {} if method == "POST" else None)
+            asked = server.ask(method, address, body, key=keys[kind]).status
+            assert (asked == 403) == (status == 403), (path, status, asked)
+    until(lambda: "data-active" not in page(server, "/upkeep/job", cookie=cookie))
+    shown = page(server, "/upkeep", cookie=cookie)
+    offered = {path.removeprefix("/upkeep/") for path in re.findall('action="(/upkeep/[^"]*)"', shown)}
+    assert not offered - {"scan", "embed", "describe", "undescribe"}
+    assert "remove-key" not in shown
+    after = user.ok("keys", "list"), (user.home / "config" / "qmd" / "index.yml").read_text()
+    assert after == before
+
+
+def test_every_endpoint_of_the_page_is_sent_above() -> None:
+    routes = Web(IndexHost(open_index), None).routes
+    sent = {path.partition("?")[0] for path in ENDPOINTS}
+    for route in routes:
+        public = route.path in ("/sign-in", "/sign-out") or route.path.startswith("/assets/")
+        assert public or any(route.path_regex.match(path) for path in sent), route.path
+    assert {f"/upkeep/{action}" for action in CHANGES} <= sent
 
 
 @pytest.mark.parametrize(

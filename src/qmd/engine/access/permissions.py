@@ -29,6 +29,21 @@ class Permissions(Struct, frozen=True):
     contexts: bool = True
     agent: bool = False
 
+    @property
+    def write(self) -> bool:
+        """Whether the caller may change the index."""
+        return not self.read_only
+
+    @property
+    def everything(self) -> bool:
+        """Whether nothing is hidden from the caller."""
+        return self.collections is None and not self.agent
+
+    @property
+    def manage(self) -> bool:
+        """Whether the caller may also do what concerns everyone."""
+        return self.write and self.everything
+
     def narrowed(
         self,
         collections: Collection[str] | None,

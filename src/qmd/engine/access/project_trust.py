@@ -93,9 +93,9 @@ class Trust:
         """True if everything is approved for this run, or because the configuration is the user's own."""
         return self.project is None or self._environ.get(VARIABLE, "").strip() == "1"
 
-    def unpulled(self) -> dict[str, str]:
-        """Return the collections that may not be pulled, with a message for each."""
-        return {permission.name: skipped([permission]) for permission in self.unapproved({"pull"})}
+    def unpulled(self, *, told: bool) -> dict[str, str]:
+        """Return the collections that may not be pulled, with a message for each, as of `skipped`."""
+        return {each.name: skipped([each], told=told) for each in self.unapproved({"pull"})}
 
     def notes(self) -> list[str]:
         """Return a message about the parts that are left out of the configuration, if there are any."""

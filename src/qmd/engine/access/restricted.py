@@ -25,7 +25,8 @@ _MEMBERS = {
         field_values fields fields_of file_on_disk get history indexed_at lacking_vectors link_lists links
         locations missing_vectors multi_get notes orphans outline query recent run search similar
         stale tags titles_of undescribed unresolved_links viewable_file vsearch
-        close embed_texts limited model_loaded model_provider models pullable release_models settings trust
+        close embed_texts limited model_loaded model_provider models permissions pullable release_models
+        settings trust
     """,
     Rule(changes=True, collections="collections"): "embed update",
     Rule(changes=True, collections="collection"): "rescan",

@@ -64,10 +64,11 @@ class UpdateMethods(Part):
         """
         workspace = self._workspace
         config, store, owner = workspace.config, workspace.store, workspace.locations.config
+        agent = workspace.permissions.agent
         collections_of(config, collections)
         refuse_to_empty(workspace, allow_empty)
         workspace.sync(drop=allow_empty)
-        unpulled = workspace.configuration.trust.unpulled() if pull else {}
+        unpulled = workspace.configuration.trust.unpulled(told=not agent) if pull else {}
         reports = []
         for collection in config.collections.values():
             if collections and collection.name not in collections:
@@ -92,7 +93,7 @@ class UpdateMethods(Part):
             report.error = report.error or step_error
             report.seconds = time.monotonic() - began
             report.notices = [*notices, *report.notices]
-            if workspace.permissions.agent:
+            if agent:
                 mask = workspace.masker.mask
                 report.problems = [(mask(path), mask(reason)) for path, reason in report.problems]
                 report.notices = [*map(mask, report.notices)]

@@ -16,6 +16,7 @@ from starlette.routing import Route
 from qmd.api import operations
 from qmd.api.operations import Deadline
 from qmd.api.shown import browse
+from qmd.engine.access.permissions import Permissions
 from qmd.engine.index import Index
 from qmd.engine.requests import SearchRequest
 from qmd.errors import (
@@ -140,7 +141,7 @@ class Web:
         """Return a page; see `pages.page` for the arguments that are no values of the template."""
         key = key_of(request.scope)
         common: dict[str, Any] = {
-            "may": upkeep.Permissions.of(key, self._host.index),
+            "may": self._permissions(request),
             "signed_in": key is not None,
             "query": "",
         }
@@ -277,8 +278,7 @@ class Web:
         return self._page(request, "help.html")
 
     async def _upkeep(self, request: Request, busy: BusyError | None = None, secret: str = "") -> Response:
-        permissions = upkeep.Permissions.of(key_of(request.scope), self._host.index)
-        view = await self._call(request, lambda index, _: upkeep.view(index, permissions, self._keys))
+        view = await self._call(request, lambda index, _: upkeep.view(index, self._keys))
         return self._page(
             request,
             "upkeep.html",
@@ -300,19 +300,20 @@ class Web:
 
     async def _change(self, request: Request) -> Response:
         action, form = request.path_params["action"], await read_form(request)
-        permissions = upkeep.Permissions.of(key_of(request.scope), self._host.index)
-        upkeep.require(permissions.write, "change the index")
+        permissions = self._permissions(request)
+        permissions.require_write()
         if action in ("scan", "embed", "add"):
             try:
-                self._start(request, action, form, permissions)
+                self._start(request, action, form)
             except BusyError as error:
                 return await self._upkeep(request, busy=error)
         elif action == "stop":
             if self._visible_job(request) is not None:
                 self.jobs.stop()
         elif action in ("add-key", "remove-key"):
-            upkeep.require(permissions.manage and self._keys is not None, "manage keys")
-            assert self._keys is not None
+            permissions.require_all("manage keys")
+            if self._keys is None:
+                raise UsageError("this server takes no keys")
             if action == "add-key":
                 return await self._add_key(request, self._keys, form)
             self._keys.remove(one(form, "name"))
@@ -338,28 +339,36 @@ class Web:
             self._sign_in.start(request, secret, response)
         return response
 
-    def _start(self, request: Request, action: str, form: Form, permissions: upkeep.Permissions) -> None:
+    def _start(self, request: Request, action: str, form: Form) -> None:
         key = key_of(request.scope)
+
+        def seen(index: Index) -> Index:
+            return index_of(request.scope, index)
+
         job = Job("embed" if action == "embed" else "scan", None if key is None else key.name)
         if action == "add":
-            upkeep.require(permissions.manage, "add a collection")
+            self._permissions(request).require_all("add a collection")
             path = one(form, "path")
             operations.require_absolute(path)
             name, pattern = (one(form, each, required=False) for each in ("name", "pattern"))
             formats = [each for each in form.get("format", []) if each]
-            self.jobs.start(job, lambda index, job: upkeep.add(index, job, path, name, pattern, formats))
+            self.jobs.start(
+                job, lambda index, job: upkeep.add(seen(index), job, path, name, pattern, formats)
+            )
         elif action == "scan":
             named = tuple(name for name in form.get("name", []) if name)
-            self.jobs.start(job, lambda index, job: upkeep.scan(index_of(request.scope, index), job, named))
+            self.jobs.start(job, lambda index, job: upkeep.scan(seen(index), job, named))
         else:
-            self.jobs.start(
-                job, lambda index, job: upkeep.embed(index_of(request.scope, index), job), models=True
-            )
+            self.jobs.start(job, lambda index, job: upkeep.embed(seen(index), job), models=True)
+
+    def _permissions(self, request: Request) -> Permissions:
+        """Return what the sender of a request may see and change, as everywhere."""
+        return index_of(request.scope, self._host.index).permissions
 
     def _visible_job(self, request: Request) -> Job | None:
         """Return the current job if the sender of a request may know of it."""
         job, key = self.jobs.current, key_of(request.scope)
-        if job is None or key is None or key.collections is None or job.owner == key.name:
+        if self._permissions(request).everything or (job and key and job.owner == key.name):
             return job
         return None
 

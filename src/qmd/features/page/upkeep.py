@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
 from qmd.api import operations
 from qmd.api.shown import installed_formats
 from qmd.engine.index import Index
-from qmd.errors import AlreadyRunningError, ForbiddenError, UsageError
+from qmd.errors import AlreadyRunningError, UsageError
 from qmd.features.page.forms import Form, one
 from qmd.features.page.jobs import Job
 from qmd.types import DEFAULT_PATTERN
 
 if TYPE_CHECKING:
     from qmd.api.operations import ScanReport
-    from qmd.server.keys import Key, Keys
+    from qmd.server.keys import Keys
 
 
 #: Why texts have no vectors yet, by the state of the process that watches.
@@ -29,26 +27,7 @@ _MAKING = {
 }
 
 
-class Permissions(Struct, frozen=True):
-    """The changes that the page offers to the holder of a key. Only permitted ones are shown."""
-
-    write: bool
-    everything: bool
-
-    @classmethod
-    def of(cls, key: Key | None, index: Index) -> Permissions:
-        """Return the permissions of a key; without keys everything that can be done with the index."""
-        write = not index.locations.portable
-        if key is None:
-            return cls(write, True)
-        return cls(write and not key.read_only, key.collections is None)
-
-    @property
-    def manage(self) -> bool:
-        return self.write and self.everything
-
-
-def view(index: Index, permissions: Permissions, keys: Keys | None) -> dict[str, Any]:
+def view(index: Index, keys: Keys | None) -> dict[str, Any]:
     """Return the state of the index as a caller may see it, for the template."""
     return {
         "state": operations.state_of(index),
@@ -56,7 +35,7 @@ def view(index: Index, permissions: Permissions, keys: Keys | None) -> dict[str,
         "models": index.models(),
         "waiting": _waiting(index),
         "formats": installed_formats(),
-        "keys": keys.all() if keys is not None and permissions.manage else (),
+        "keys": keys.all() if keys is not None and index.permissions.manage else (),
     }
 
 
@@ -73,7 +52,7 @@ def _waiting(index: Index) -> tuple[tuple[str, Mapping[str, str]], ...]:
 
 def change(index: Index, action: str, form: Form) -> None:
     """Make a change that takes no time. Raises `UsageError` for an unknown one, and as the index."""
-    make = _CHANGES.get(action)
+    make = CHANGES.get(action)
     if make is None:
         raise UsageError(f"unknown change: {action[:40]}")
     make(index, form)
@@ -126,13 +105,7 @@ def add(index: Index, job: Job, path: str, name: str, pattern: str, formats: Seq
     _record(job, [report])
 
 
-def require(permitted: bool, action: str) -> None:
-    """Raise `ForbiddenError` unless an action is permitted."""
-    if not permitted:
-        raise ForbiddenError(f"this key may not {action}")
-
-
-_CHANGES: Mapping[str, Callable[[Index, Form], object]] = {
+CHANGES: Mapping[str, Callable[[Index, Form], object]] = {
     "rename": lambda index, form: index.rename_collection(one(form, "name"), one(form, "new_name")),
     "remove": lambda index, form: index.remove_collection(one(form, "name")),
     "pattern": lambda index, form: index.set_pattern(one(form, "name"), one(form, "pattern")),
