@@ -6,12 +6,15 @@ Git runs in it without executing programs that files in the clone name.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from itertools import chain, product
 
 from qmd.errors import SourceError
 from qmd.processes import read, run
 from qmd.sources.paths import in_words, is_inside
+from qmd.text.regex import lazy
+from qmd.text.wording import exact
 from qmd.types import Collection
 
 # A clone may contain a folder that looks like a bare repository, with a `config` that names programs. git
@@ -20,10 +23,28 @@ _SAFE = (
     "safe.bareRepository=explicit",
     "core.fsmonitor=",
     f"core.hooksPath={os.devnull}",
-    "protocol.ext.allow=never",
+    "submodule.recurse=false",
     # An index of packs names files of objects.
     "core.multiPackIndex=false",
 )
+#: The settings that a clone may make if it is pulled. All others may name programs, such as those that
+#: connect, ask for passwords or filter files, or other files with settings.
+_HARMLESS = lazy(
+    r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks"
+    r"|autocrlf|eol|safecrlf|quotepath|compression|longpaths|sparsecheckout|sparsecheckoutcone|commitgraph"
+    r"|worktree|untrackedcache|abbrev|whitespace)"
+    r"|remote\..+\.(url|pushurl|fetch|push|tagopt|prune|prunetags|mirror|promisor|partialclonefilter|gh-resolved)"
+    r"|branch\..+\.(remote|pushremote|merge|rebase|description|vscode-merge-base)"
+    r"|submodule\.(active|.+\.(url|active|branch|path))"
+    r"|(user|author|committer)\.(name|email)|user\.signingkey|(commit|tag)\.gpgsign"
+    r"|pull\.(ff|rebase)|push\.(default|autosetupremote|followtags)|fetch\.(prune|prunetags|parallel)"
+    r"|http\.(.+\.)?(extraheader|sslverify|postbuffer|version|lowspeedlimit|lowspeedtime)"
+    r"|credential\.(.+\.)?(username|usehttppath)|lfs\.(repositoryformatversion|.+\.(access|locksverify))"
+    r"|(extensions|color|advice|status|feature)\..+|gc\.auto|maintenance\.(auto|strategy)|merge\.(ff|conflictstyle)",
+    re.DOTALL,
+)
+#: The ways by which git may connect. Others are programs of their own.
+_PROTOCOLS = "file:git:http:https:ssh"
 #: Variables of git that name another repository, or change what a commit is. git sets some of them for
 #: programs that it starts, such as a hook that runs `qmd`.
 _INHERITED = {
@@ -37,6 +58,8 @@ _READ = ("HEAD", "packed-refs", "refs", "reftable", "objects", "shallow")
 _ALTERNATES = ("alternates", "http-alternates")
 #: The bytes of a file with a path that are read, and the seconds that git has for a setting.
 _MAX_PATH, _TIMEOUT = 4096, 30
+#: The bytes of settings that are read.
+_MAX_SETTINGS = 1_000_000
 #: The time limit of a `git pull`, in seconds.
 PULL_TIMEOUT = 300
 
@@ -79,7 +102,7 @@ class Clone:
                 raise _refused("its .git is no folder and names none")
             folder = os.path.realpath(os.path.join(self.top, written.removeprefix("gitdir: ")))
         common = self._common(folder)
-        own = {folder, common}
+        self._folders = own = {folder, common}
         for link in chain.from_iterable(_links(os.path.join(*path)) for path in product(own, _READ)):
             if not any(is_inside(os.path.realpath(link), place) for place in own):
                 raise _refused("a link in its .git leads to files that do not belong to it")
@@ -87,6 +110,15 @@ class Clone:
             raise _refused(
                 "it borrows objects of another repository",
                 "'git repack -a -d' copies them, then remove .git/objects/info/alternates",
+            )
+
+    def require_harmless(self) -> None:
+        """Raise `SourceError` if a setting of the clone may name a program that git runs when it pulls."""
+        names = {name for folder in self._folders for name in _settings(folder, "--name-only", "--list")}
+        if harmful := sorted(name for name in names if not _HARMLESS.fullmatch(name)):
+            raise SourceError(
+                f"its .git/config sets {exact(', '.join(harmful))}, which may run a program",
+                f"if you want that, set it in your own configuration of git, or run 'git pull' in {self.top}",
             )
 
     def _common(self, folder: str) -> str:
@@ -158,13 +190,22 @@ def _borrows(objects: str) -> bool:
 
 def _work_trees(folder: str) -> list[str]:
     """Return the folder of files that the settings of a submodule name, if any."""
+    return _settings(folder, "--get", "core.worktree")
+
+
+def _settings(folder: str, *asked: str) -> list[str]:
+    """Return what the files of settings in a folder of git say. Raises `SourceError` if that fails."""
     environ = {**_environment(), "GIT_DIR": os.path.join(os.devnull, "none")}  # not the working folder's
     found = list[str]()
-    for name in ("config.worktree", "config"):
-        file = f"--file={os.path.join(folder, name)}"
-        words = ["git", "config", "-z", "--no-includes", file, "--get", "core.worktree"]
-        done = read(words, environ=environ, timeout=_TIMEOUT, most=_MAX_PATH)
-        found += [os.fsdecode(done.written.removesuffix(b"\0"))] if done.written else []
+    for file in (os.path.join(folder, name) for name in ("config.worktree", "config")):
+        words = ["git", "config", "-z", "--no-includes", f"--file={file}", *asked]
+        try:
+            done = read(words, environ=environ, timeout=_TIMEOUT, most=_MAX_SETTINGS)
+        except OSError as error:
+            raise SourceError(f"git cannot be run: {error.strerror}") from error
+        if len(done.written) > _MAX_SETTINGS or (done.code not in (0, 1) and os.path.lexists(file)):
+            raise _refused(f"'{os.path.basename(file)}' cannot be read")
+        found += [os.fsdecode(each) for each in done.written.split(b"\0") if each]
     return found
 
 
@@ -198,7 +239,14 @@ def pull(collection: Collection) -> str | None:
     top = work_tree(collection.path)
     if top is None:
         return None
-    output, failure = _git(Clone(top), "pull", "--ff-only")
+    try:
+        clone = Clone(top)
+        clone.require_harmless()
+    except SourceError as error:
+        raise SourceError(
+            f"collection '{collection.name}': git pull failed: {error.message}", error.hint
+        ) from None
+    output, failure = _git(clone, "pull", "--ff-only", "--no-recurse-submodules")
     if failure is not None:
         raise SourceError(
             f"collection '{collection.name}': git pull failed: {failure}",
@@ -212,6 +260,7 @@ def _git(clone: Clone, *arguments: str) -> tuple[str, str | None]:
     from subprocess import TimeoutExpired  # few updates pull
 
     words, environ = clone.command(*arguments)
+    environ |= {"GIT_ALLOW_PROTOCOL": _PROTOCOLS}
     try:
         done = run(words, environ=environ, timeout=PULL_TIMEOUT)
     except OSError as error:

@@ -8,10 +8,15 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from tests.files import NOTEBOOK
+from tests.repositories import Repository, needs_git
 from tests.users import User
 from tests.waiting import until
 
@@ -90,6 +95,125 @@ def clone(user: User) -> Iterator[Clone]:
 def indexed(clone: Clone) -> Clone:
     clone.run("collection", "add", ".", "--name", "notes")
     return clone
+
+
+def _ways(folder: Path, program: str, port: int) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
+    """Return ways to have `git pull` run a program: settings of the clone, and files in its `.git`."""
+    ext, http = f"ext::{program}", f"http://127.0.0.1:{port}/origin"
+    attributes = {"info/attributes": "* filter=x\n"}
+    upload = {"remote.origin.uploadpack": program}
+    included = {"evil": f'[remote "origin"]\n\tuploadpack = {program}\n'}
+    hook = f"#!/bin/sh\nexec {program}\n"
+    return {
+        "uploadpack": (upload, {}),
+        "smudge": ({"filter.x.smudge": program}, attributes),
+        "clean": ({"filter.x.clean": program}, attributes),
+        "process": ({"filter.x.process": program, "filter.x.required": "true"}, attributes),
+        "sshCommand": ({"core.sshCommand": program, "remote.origin.url": "ssh://a@example.org/b"}, {}),
+        "gitProxy": ({"core.gitProxy": program, "remote.origin.url": "git://example.org/b"}, {}),
+        "helper": ({"credential.helper": f"!{program}", "remote.origin.url": http}, {}),
+        "helper of a host": (
+            {f"credential.http://127.0.0.1:{port}.helper": f"!{program}", "remote.origin.url": http},
+            {},
+        ),
+        "askPass": ({"core.askPass": program, "remote.origin.url": http}, {}),
+        "include": ({"include.path": "evil"}, included),
+        "includeIf": ({f"includeIf.gitdir:{folder}/.path": "evil"}, included),
+        "worktree": (
+            {"extensions.worktreeConfig": "true"},
+            {"config.worktree": f'[remote "origin"]\n\tuploadpack = {program}\n'},
+        ),
+        "ext": ({"remote.origin.url": ext, "protocol.ext.allow": "always"}, {}),
+        "vcs": (
+            {"remote.origin.vcs": "ext", "remote.origin.url": program, "protocol.ext.allow": "always"},
+            {},
+        ),
+        "branch": ({"branch.main.remote": ext, "protocol.ext.allow": "always"}, {}),
+        "insteadOf": ({f"url.{ext} .insteadOf": str(folder.parent), "protocol.ext.allow": "always"}, {}),
+        "fsmonitor": ({"core.fsmonitor": program}, {}),
+        "gpg": ({"gpg.program": program, "merge.verifySignatures": "true"}, {}),
+        "hooksPath": ({"core.hooksPath": str(folder / ".git" / "h")}, {"h/post-merge": hook}),
+        "hook": ({}, {"hooks/post-merge": hook}),
+        "transaction": ({}, {"hooks/reference-transaction": hook}),
+        "lfs": ({"filter.lfs.process": program}, {"info/attributes": "* filter=lfs\n"}),
+        "alternates": ({"core.alternateRefsCommand": program}, {}),
+        "submodule": ({"submodule.a.update": f"!{program}", "submodule.recurse": "true"}, {}),
+        "remotes": ({"branch.main.remote": "evil"}, {"remotes/evil": f"URL: {ext}\nPull: main\n"}),
+    }
+
+
+@contextmanager
+def closing_server(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+    """Run a server on a free port of the loopback, and yield the port."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+class _Asking(BaseHTTPRequestHandler):
+    """Asks for a password, so that git asks the programs that have them."""
+
+    def do_GET(self) -> None:
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", 'Basic realm="x"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@needs_git
+def test_git_pull_runs_no_program_that_a_clone_names(user: User) -> None:
+    origin = Repository(user.home / "origin")
+    origin.commit("2024-01-01T10:00:00Z", "One", {"one.md": "# One\n"})
+    marker, program = user.home / "ran", user.home / "program"
+    program.write_text(f"#!/bin/sh\ntouch {marker}\nexit 1\n", encoding="utf-8")
+    program.chmod(0o755)
+    with closing_server(_Asking) as port:
+        ways = _ways(user.home / "clone", str(program), port)
+        for number, name in enumerate(ways):
+            clone = user.home / f"clone{number}"
+            origin.git("clone", "-q", str(origin.folder), str(clone))
+            for setting, value in _ways(clone, str(program), port)[name][0].items():
+                origin.git("-C", str(clone), "config", setting, value)
+            for path, text in ways[name][1].items():
+                (clone / ".git" / path).parent.mkdir(exist_ok=True)
+                (clone / ".git" / path).write_text(text, encoding="utf-8")
+                (clone / ".git" / path).chmod(0o755)
+            user.ok("collection", "add", str(clone), "--name", name)
+        origin.commit("2024-01-02T10:00:00Z", "Two", {"two.md": "# Two\n", "one.md": "# One, changed\n"})
+        refused, pulled = [], []
+        for name in ways:
+            done = user.call("update", name, "--no-embed", "--pull")
+            assert not marker.exists(), (name, done)
+            (pulled if done.returncode == 0 else refused).append(name)
+            assert done.returncode == 0 or "git pull failed" in done.stderr
+        assert {"hook", "transaction"} <= set(pulled)  # they are not run
+        real = []
+        for number, name in enumerate(ways):
+            command = ["git", "-C", str(user.home / f"clone{number}"), "pull", "--ff-only"]
+            subprocess.run(command, env=user.environ, capture_output=True, check=False, timeout=60)
+            real += [name] * marker.exists()
+            marker.unlink(missing_ok=True)
+    assert len({*real} & {*refused}) > 12, real
+
+
+@needs_git
+def test_git_pull_refuses_with_the_name_of_the_setting(user: User) -> None:
+    origin = Repository(user.home / "origin")
+    origin.commit("2024-01-01T10:00:00Z", "One", {"one.md": "# One\n"})
+    origin.git("clone", "-q", str(origin.folder), str(user.home / "clone"))
+    user.ok("collection", "add", str(user.home / "clone"))
+    origin.git("-C", str(user.home / "clone"), "config", "core.sshCommand", "ssh -i key")
+    done = user.call("update", "--no-embed", "--pull")
+    assert (done.returncode, done.stdout) == (1, "clone: 1 unchanged\n")
+    assert "its .git/config sets core.sshcommand, which may run a program" in done.stderr
+    origin.git("-C", str(user.home / "clone"), "config", "--unset", "core.sshCommand")
+    assert user.call("update", "--no-embed", "--pull").returncode == 0
 
 
 def test_reading_formats_runs_no_module_of_the_clone(clone: Clone) -> None:
