@@ -68,6 +68,41 @@ def test_index_host_opens_the_index_at_the_first_call(opened: qmd.Index) -> None
     assert times == [1]
 
 
+def test_work_on_the_whole_index_is_done_one_at_a_time_and_ends_with_its_client(opened: qmd.Index) -> None:
+    begun, ended, running = threading.Event(), threading.Event(), list[int]()
+
+    def first(index: qmd.Index, cancelled: Cancelled) -> None:
+        running.append(1)
+        begun.set()
+        until(cancelled)
+        ended.wait(PATIENCE)
+        running.remove(1)
+
+    def second(index: qmd.Index, cancelled: Cancelled) -> list[int]:
+        return [*running]
+
+    async def talk() -> None:
+        host = IndexHost(lambda: opened)
+        async with anyio.create_task_group() as leaving:
+            leaving.start_soon(partial(host.call, first, whole=True))
+            await anyio.to_thread.run_sync(begun.wait)
+            leaving.cancel_scope.cancel()
+        # The client of the first has left, and its thread has not ended yet.
+        async with anyio.create_task_group() as tasks:
+            answers = list[list[int]]()
+
+            async def ask() -> None:
+                answers.append(await host.call(second, whole=True))
+
+            tasks.start_soon(ask)
+            assert await host.call(count) == 1  # others go on
+            assert not answers
+            ended.set()
+        assert answers == [[]]
+
+    anyio.run(talk)
+
+
 def test_index_host_retries_a_failed_opening(opened: qmd.Index) -> None:
     failures = [StoreError("not yet")]
 

@@ -51,6 +51,7 @@ class Operation(Struct, frozen=True):
         models: Whether it may use models.
         slow: Whether it reads whole documents.
         apart: Whether it takes so much time that it has threads that searches do not need.
+        whole: Whether it reads all of the index, so that one runs at a time.
         of_process: Whether it tells of the process that answers.
         everything: Whether it is refused to keys that are limited to some collections.
         query: The arguments that may have its query, which only servers with `--log-queries` log.
@@ -72,6 +73,7 @@ class Operation(Struct, frozen=True):
     models: bool = False
     slow: bool = False
     apart: bool = False
+    whole: bool = False
     of_process: bool = False
     everything: bool = False
     query: tuple[str, ...] = ()
@@ -119,7 +121,7 @@ class Operation(Struct, frozen=True):
     @property
     def quick(self) -> bool:
         """True if it only reads, and soon ends."""
-        return not (self.writes or self.queued or self.models or self.slow or self.apart)
+        return not (self.writes or self.queued or self.models or self.slow or self.apart or self.whole)
 
     @property
     def takes_body(self) -> bool:

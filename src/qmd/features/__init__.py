@@ -110,7 +110,7 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "lint": {
         "qmd.commands": {"lint": "command:lint"},
         "qmd.parts": {"lint": "linting:LintMethods"},
-        "qmd.operations": {"GET /lint": "operations:LINT"},
+        "qmd.operations": {"POST /lint": "operations:LINT"},
     },
     # Masks for agents in place of secrets.
     "secrets": {

@@ -24,6 +24,8 @@ from qmd.server.peers import PEER, REFUSAL, Peer
 
 #: Needs no key, because it only says that the server is running.
 HEALTH = "/health"
+#: Says how to ask.
+DOCS = "/docs"
 #: The path of MCP.
 MCP = "/mcp"
 #: The key of a request with the secret of the advertisement, which only the user can read.
@@ -65,7 +67,9 @@ class Gate(Struct, frozen=True):
         if allowed.origins:
             # Without credentials: pages of other origins send a key, and get no cookies.
             checked = CORSMiddleware(checked, allowed.origins, _METHODS, ["*"], allow_private_network=True)
-        checked = HostCheck(checked, allowed)
+        checked = HostCheck(
+            checked, allowed, lambda path: path == DOCS or (pages is not None and pages.may_be_linked(path))
+        )
         if self.metrics is not None:
             checked = self.metrics.wrap(checked)
         if self.audit is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Self
 
 from msgspec import Struct
@@ -17,6 +17,9 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s\[\]:/?#@,]+)(?::[0-9]{1,5})?")
 
 #: Maximum number of bytes of a refused request's body that are read before the connection is closed.
 MAX_DISCARDED = 100_000_000
+
+#: What browsers say about the page that a request comes from.
+_SITE = "sec-fetch-site"
 
 logger = client_logger(__name__)
 
@@ -46,9 +49,13 @@ class Allowed(Struct, frozen=True):
             return True
         return self.any_address and _address(name) is not None
 
+    def names_origin(self, value: str | None) -> bool:
+        """Return whether an `Origin` header is one of the environment."""
+        return value is not None and value.lower().rstrip("/") in self.origins
+
     def allows_origin(self, value: str, host: str | None = None) -> bool:
         """Return whether an `Origin` header is allowed. An origin on the request's own `host` is."""
-        if value.lower().rstrip("/") in self.origins:
+        if self.names_origin(value):
             return True
         scheme, _, address = value.partition("://")
         same_host = address.lower() == host.lower() if host else False
@@ -56,11 +63,18 @@ class Allowed(Struct, frozen=True):
 
 
 class HostCheck:
-    """Refuses requests with a foreign Host or Origin."""
+    """Refuses requests with a foreign Host or Origin, and those that pages of other sites send.
 
-    def __init__(self, app: ASGIApp, allowed: Allowed) -> None:
+    Browsers name no origin if such a page shows an image or leads somewhere, but they say that it is of
+    another site. It may lead to what `is_linkable` accepts.
+    """
+
+    def __init__(
+        self, app: ASGIApp, allowed: Allowed, is_linkable: Callable[[str], bool] = lambda _: False
+    ) -> None:
         self._app = app
         self._allowed = allowed
+        self._is_linkable = is_linkable
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -74,6 +88,13 @@ class HostCheck:
         if origin is not None and not self._allowed.allows_origin(origin, host):
             await self._forbid(scope, receive, send, "Origin", origin, "QMD_ALLOWED_ORIGINS")
             return
+        if (
+            is_foreign(headers)
+            and not self._allowed.names_origin(origin)
+            and not (_leads_here(scope, headers) and self._is_linkable(scope["path"]))
+        ):
+            await self._forbid(scope, receive, send, "Origin", headers[_SITE], "QMD_ALLOWED_ORIGINS")
+            return
         await self._app(scope, receive, send)
 
     async def _forbid(
@@ -82,6 +103,17 @@ class HostCheck:
         logger.warning("refused a request with %s: %.200r", header, value)
         detail = f"{header} is not allowed; add it to the environment variable {variable} of the server"
         await refuse(scope, receive, send, 403, detail)
+
+
+def is_foreign(headers: Mapping[str, str]) -> bool:
+    """Return whether a browser says that a page of another site sends a request, or leads to it."""
+    return headers.get(_SITE) in ("cross-site", "same-site")
+
+
+def _leads_here(scope: Scope, headers: Mapping[str, str]) -> bool:
+    """Return whether a browser shows the answer as a page of its own."""
+    shown = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
+    return scope["method"] in ("GET", "HEAD") and shown == ("navigate", "document")
 
 
 async def refuse(

@@ -24,15 +24,21 @@ Answer = TypeVar("Answer")
 Work = Callable[[Index, Cancelled], Answer]
 
 #: Maximum number of calls at the same time that use models or whole documents, of those that render or check
-#: one, and of quick ones. Each thread has its own connection to the index.
+#: one, of those that read everything, and of quick ones. Each thread has its own connection to the index.
 SLOW_WORKERS = 4
 PAGE_WORKERS = 2
+WHOLE_WORKERS = 1
 QUICK_WORKERS = 4
 #: Quick calls follow each other, because threads that wait for the interpreter cost as much processor time as
 #: the calls themselves. If one takes longer than these seconds, another may begin beside it.
 _HELD_UP = 0.05
 #: Models that are unused for this many seconds are freed.
 _IDLE_SECONDS = 300.0
+
+
+def _pool(name: str, workers: int) -> tuple[ThreadPoolExecutor, anyio.CapacityLimiter]:
+    """Return threads, and what lets as many calls have one."""
+    return ThreadPoolExecutor(workers, thread_name_prefix=f"qmd-{name}"), anyio.CapacityLimiter(workers)
 
 
 class IndexHost:
@@ -52,10 +58,9 @@ class IndexHost:
     ) -> None:
         self._open_index = open_index
         self.readers = readers
-        self._slow = ThreadPoolExecutor(SLOW_WORKERS, thread_name_prefix="qmd-slow")
-        self._slow_calls = anyio.CapacityLimiter(SLOW_WORKERS)
-        self._pages = ThreadPoolExecutor(PAGE_WORKERS, thread_name_prefix="qmd-page")
-        self._page_calls = anyio.CapacityLimiter(PAGE_WORKERS)
+        self._slow = _pool("slow", SLOW_WORKERS)
+        self._pages = _pool("page", PAGE_WORKERS)
+        self._whole = _pool("whole", WHOLE_WORKERS)
         self._quick = ThreadPoolExecutor(QUICK_WORKERS, thread_name_prefix="qmd-quick")
         self._quick_calls = anyio.CapacityLimiter(1)
         self._idle = idle
@@ -96,12 +101,19 @@ class IndexHost:
         return "polling" if state.polled else "events"
 
     async def call(
-        self, work: Work[Answer], *, models: bool = False, slow: bool = False, page: bool = False
+        self,
+        work: Work[Answer],
+        *,
+        models: bool = False,
+        slow: bool = False,
+        page: bool = False,
+        whole: bool = False,
     ) -> Answer:
         """Run `work` in a thread and return its result.
 
-        `models` is whether it may use models, `slow` whether it reads whole documents, and `page` whether it
-        renders one, or compares one with a text. Such work never takes the threads of other work.
+        `models` is whether it may use models, `slow` whether it reads whole documents, `page` whether it
+        renders one, or compares one with a text, and `whole` whether it reads all of the index: then it is
+        run one at a time. Such work never takes the threads of other work.
         """
         cancelled = threading.Event()
 
@@ -110,11 +122,11 @@ class IndexHost:
                 return work(self.index, cancelled.is_set)
 
         try:
-            if not (models or slow or page):
+            if not (models or slow or page or whole):
                 async with self._quick_calls:
                     with self._another_if_held_up():
                         return await asyncio.get_running_loop().run_in_executor(self._quick, run)
-            threads, calls = (self._pages, self._page_calls) if page else (self._slow, self._slow_calls)
+            threads, calls = self._whole if whole else self._pages if page else self._slow
             # A thread that is ready does not begin before the last answer has been taken from it.
             async with calls:
                 return await asyncio.get_running_loop().run_in_executor(threads, run)
@@ -171,15 +183,17 @@ class IndexHost:
 
     def finish(self) -> None:
         """Refuse new calls, and wait until all calls have ended."""
-        for threads in (self._slow, self._pages, self._quick):
-            threads.shutdown(wait=True, cancel_futures=True)
+        self._refuse(wait=True)
 
     def close(self) -> bool:
         """Refuse new calls. Return whether all calls have ended, so that the index may be closed."""
-        for threads in (self._slow, self._pages, self._quick):
-            threads.shutdown(wait=False, cancel_futures=True)
+        self._refuse(wait=False)
         with self._lock:
             return self._calls == 0
+
+    def _refuse(self, *, wait: bool) -> None:
+        for threads in (self._slow[0], self._pages[0], self._whole[0], self._quick):
+            threads.shutdown(wait=wait, cancel_futures=True)
 
     @contextmanager
     def _another_if_held_up(self) -> Iterator[None]:

@@ -30,6 +30,9 @@ class Pages(Protocol):
     def owns(self, path: str) -> bool:
         """Return whether a path is that of a page."""
 
+    def may_be_linked(self, path: str) -> bool:
+        """Return whether pages of other sites may lead to a path."""
+
     def is_public(self, path: str) -> bool:
         """Return whether a page needs no key, such as the one to sign in."""
 

@@ -71,11 +71,53 @@ def test_loopback_origins_are_allowed(client: Client, origin: str) -> None:
     assert client.ask("GET", "/status", origin=origin).status == 200
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_pages_of_other_sites_only_lead_to_pages(client: Client, site: str) -> None:
+    image = {"sec_fetch_site": site, "sec_fetch_mode": "no-cors", "sec_fetch_dest": "image"}
+    frame = image | {"sec_fetch_mode": "navigate", "sec_fetch_dest": "iframe"}
+    link = image | {"sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
+    pages = ["/", "/?q=x&mode=both", "/read/n/a.md", "/help", "/upkeep", "/docs"]
+    others = [
+        "/status",
+        "/fields",
+        "/documents/n/a.md/similar",
+        "/similar/n/a.md",
+        "/why?q=x&doc=n/a.md&mode=both",
+    ]
+    others += ["/complete?q=x", "/file/n/a.md", "/upkeep/doctor", "/openapi.json", "/metrics", "/health"]
+    for path in [*pages, *others]:
+        for headers in (image, frame):
+            assert "Origin is not allowed" in client.ask("GET", path, **headers).detail(403), path
+    for path in others:
+        assert client.ask("GET", path, **link).status == 403, path
+    for path in ("/lint", "/search", "/upkeep/scan", "/sign-in", "/"):
+        assert client.ask("POST", path, {}, **link).status == 403, path
+    for path in pages:
+        assert client.ask("GET", path, **link).status in (200, 404), path
+    for other in ("same-origin", "none"):
+        assert client.ask("GET", "/status", **(link | {"sec_fetch_site": other})).status == 200
+
+
+def test_link_of_another_site_searches_by_words_alone(client: Client) -> None:
+    link = {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
+    path = "/?q=kestrel&mode={}&scores=1"
+    words, both = (client.ask("GET", path.format(mode)).text for mode in ("words", "both"))
+    assert words != both
+    assert client.ask("GET", path.format("both"), **link).text == words
+
+
+def test_what_reads_everything_is_asked_by_post(client: Client) -> None:
+    assert client.ask("GET", "/lint").status == 405
+    assert client.ask("GET", "/upkeep/doctor").status == 405
+    assert "faults" in client.ask("POST", "/lint", {}).json
+
+
 def test_environment_allows_additional_hosts_and_origins(host_reader: User) -> None:
     allowed = {"QMD_ALLOWED_HOSTS": "box.lan", "QMD_ALLOWED_ORIGINS": "https://app.example"}
     with server_of(host_reader, **allowed) as server:
         assert server.ask("GET", "/status", host="box.lan:80").status == 200
-        assert server.ask("GET", "/status", origin="https://app.example").status == 200
+        for site in ({}, {"sec_fetch_site": "cross-site"}):
+            assert server.ask("GET", "/status", origin="https://app.example", **site).status == 200
         assert server.ask("GET", "/status", host="other.lan").status == 403
         assert server.ask("GET", "/status", origin="https://other.example").status == 403
 

@@ -67,7 +67,7 @@ READS: list[tuple[str, str, Any]] = [
     ("POST", "/query", {"query": "kestrel", "explain": True}),
     ("POST", "/get", {"file": "notes/kestrel.md"}),
     ("POST", "/get", {"file": "kestrel.md"}),
-    ("GET", "/lint", None),
+    ("POST", "/lint", {}),
     ("POST", "/get", {"file": f"{HIDDEN}.md"[3:]}),
     ("POST", "/multi_get", {"pattern": "*/*.md"}),
     ("POST", "/recall", {"prompt": "What did the kestrel eat today?", "threshold": 0}),

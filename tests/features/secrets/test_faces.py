@@ -90,6 +90,7 @@ def test_endpoints_give_no_secret_to_a_key_for_an_agent(number: int, planted: Pl
         ("/recall", {"prompt": f"how is the backup of note {number} restored", "threshold": 0.0}),
         ("/get", {"file": name}),
         ("/multi_get", {"pattern": name}),
+        ("/lint", {}),
         ("/cite", {"text": f'It says "the release waits for {first[:6]}" ({name}:3).'}),
     ]
     for path, body in asked:
@@ -111,7 +112,6 @@ def test_lists_and_pages_give_no_secret_to_a_key_for_an_agent(planted: Planted) 
         "/collections",
         "/collections/library",
         "/contexts",
-        "/lint",
         "/",
         "/?q=backup",
     ]

@@ -1,4 +1,4 @@
-"""`GET /lint`: the faults of documents, over HTTP."""
+"""`POST /lint`: the faults of documents, over HTTP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from qmd.api.arguments import FieldsArguments
 from qmd.api.operation import Operation
 from qmd.engine.index import Index
 from qmd.features.lint.fault import Fault, Kind
-from qmd.models.base import Cancelled
+from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
 
 class LintArguments(FieldsArguments):
@@ -31,18 +31,18 @@ class Faults(Struct, frozen=True):
 def lint(index: Index, body: LintArguments, cancelled: Cancelled) -> Faults:
     """List what is wrong with documents as pages of a wiki: broken links, orphans, stubs, twins and more."""
     collections = () if body.collection is None else (body.collection,)
-    found = index.lint(collections, only=() if body.only is None else (body.only,))
+    only = () if body.only is None else (body.only,)
+    found = index.lint(collections, only=only, on_step=lambda _: stop_if_cancelled(cancelled))
     counts = Counter(str(fault.kind) for fault in found)
     return Faults(tuple(found[body.offset : body.end]), dict(counts), max(0, len(found) - body.end))
 
 
 LINT = Operation(
-    "GET /lint",
+    "POST /lint",
     lint,
-    "/lint?collection=notes&only=broken",
+    body={"collection": "notes", "only": "broken"},
     missing=True,
-    slow=True,
-    apart=True,
+    whole=True,
     command="lint",
     after="GET /documents/{path:path}/links",
 )

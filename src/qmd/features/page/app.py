@@ -35,10 +35,12 @@ from qmd.features.page.jobs import Job, Jobs
 from qmd.features.page.sign_in import SignIn
 from qmd.models.base import Cancelled
 from qmd.server.access import index_of
+from qmd.server.host_check import headers_of, is_foreign
 from qmd.server.index_host import IndexHost
 from qmd.server.keys import Keys, key_of
 from qmd.text.question import Question
 from qmd.text.wording import visible
+from qmd.types.cancelling import stop_if_cancelled
 
 
 class _DocumentConvertor(PathConvertor):
@@ -52,6 +54,8 @@ register_url_convertor("document", _DocumentConvertor())
 Answer = TypeVar("Answer")
 _PAGES = ("complete", "read", "similar", "file", "why", "upkeep", "help", "sign-in", "sign-out", "assets")
 _PUBLIC = ("sign-in", "assets")
+#: What pages of other sites may lead to. The others cost more time.
+_LINKED = ("read", "help", "sign-in")
 #: Documents and tags of the home page.
 _RECENT, _TAGS = 8, 40
 
@@ -79,7 +83,7 @@ class Web:
                 ("/help", self._help, ["GET"]),
                 ("/upkeep", self._upkeep, ["GET"]),
                 ("/upkeep/job", self._job, ["GET"]),
-                ("/upkeep/doctor", self._doctor, ["GET"]),
+                ("/upkeep/doctor", self._doctor, ["POST"]),
                 ("/upkeep/{action}", self._change, ["POST"]),
                 ("/sign-in", sign_in.sign_in, ["GET", "POST"]),
                 ("/sign-out", sign_in.sign_out, ["POST"]),
@@ -89,6 +93,9 @@ class Web:
 
     def owns(self, path: str) -> bool:
         return path == "/" or _first_part(path) in _PAGES
+
+    def may_be_linked(self, path: str) -> bool:
+        return path in ("/", "/upkeep") or _first_part(path) in _LINKED
 
     def is_public(self, path: str) -> bool:
         return _first_part(path) in _PUBLIC
@@ -128,6 +135,7 @@ class Web:
         models: bool = False,
         slow: bool = False,
         page: bool = False,
+        whole: bool = False,
     ) -> Answer:
         """Run work with the index as the sender of a request may see it, in a thread."""
         return await self._host.call(
@@ -135,6 +143,7 @@ class Web:
             models=models,
             slow=slow,
             page=page,
+            whole=whole,
         )
 
     def _page(self, request: Request, template: str, /, **values: Any) -> Response:
@@ -150,6 +159,8 @@ class Web:
     async def _search(self, request: Request) -> Response:
         asked = search.read_parameters(request.query_params)
         part = request.query_params.get("part", "")
+        if is_foreign(headers_of(request.scope)):
+            asked = replace(asked, mode="words")  # the page that led here decides nothing that costs time
         if not asked.query:
             return await self._home(request)
         # After each key the results alone are asked for.
@@ -295,7 +306,12 @@ class Web:
         return self._page(request, "_job.html", forms=True, job=self._visible_job(request))
 
     async def _doctor(self, request: Request) -> Response:
-        findings = await self._call(request, lambda index, _: index.doctor(), models=True)
+        findings = await self._call(
+            request,
+            lambda index, cancelled: index.doctor(on_step=lambda _: stop_if_cancelled(cancelled)),
+            models=True,
+            whole=True,
+        )
         return self._page(request, "doctor.html", findings=findings)
 
     async def _change(self, request: Request) -> Response:

@@ -83,7 +83,6 @@ OWN_TEXTS = """() => {
         "/why?q=xylophone&doc=guide.md",
         "/why?q=backup+tag:work&doc=table.md&mode=both",
         "/upkeep",
-        "/upkeep/doctor",
         "/help",
     ],
 )
