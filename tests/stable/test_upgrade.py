@@ -212,6 +212,26 @@ def test_commands_answer_while_a_released_server_runs(versions: Versions, versio
     assert versions.is_intact()
 
 
+#: Commands that need the index as this version writes it.
+CHANGES: tuple[tuple[str, ...], ...] = (
+    ("collection", "add", "more"),
+    ("collection", "remove", "notes"),
+    ("collection", "rename", "notes", "others"),
+    ("collection", "exclude", "notes"),
+    ("collection", "weight", "notes", "0.5"),
+    ("collection", "recency", "notes", "30d"),
+    ("collection", "agents", "notes", "off"),
+    ("collection", "gitignore", "notes", "on"),
+    ("collection", "update-cmd", "notes", "true"),
+    ("context", "add", "qmd://notes", "all"),
+    ("cleanup",),
+    ("cleanup", "--dry-run"),
+    ("store", "compact"),
+    ("embed",),
+    ("index",),
+)
+
+
 @VERSIONS
 def test_format_stays_while_a_released_watcher_runs(versions: Versions, version: str) -> None:
     before = versions.format
@@ -223,6 +243,15 @@ def test_format_stays_while_a_released_watcher_runs(versions: Versions, version:
             f"qmd watch (process {watcher.pid})" in refused.stderr and "stop that process" in refused.stderr
         )
         assert versions.format == before
+        config = versions.user.home / "config" / "qmd" / "index.yml"
+        written = config.read_bytes()
+        (versions.user.home / "more").mkdir()
+        for command in CHANGES:
+            done = versions.ours(*command)
+            assert "internal error" not in done.stderr, done
+            # The watcher makes the vectors.
+            assert "stop that process" in done.stderr or command == ("embed",), done
+            assert config.read_bytes() == written, done
         [(level, message, hint)] = versions.index_findings()
         assert (level, "older qmd" in message, "stop that process" in hint) == ("problem", True, True)
         versions.write("Manage otters.md", "otterly words\n\n# Settings\n")

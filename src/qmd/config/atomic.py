@@ -19,8 +19,8 @@ ABANDONED_AFTER_S = 3600.0
 
 
 @contextmanager
-def locked(path: str, timeout: float = LOCK_TIMEOUT_S) -> Iterator[str]:
-    """Hold the lock `<file>.lock` and yield the path to write.
+def locked(path: str, timeout: float = LOCK_TIMEOUT_S, *, reentrant: bool = False) -> Iterator[str]:
+    """Hold the lock `<file>.lock` and yield the path to write. A thread may take a `reentrant` lock again.
 
     If the file is a link, its target is locked and yielded. A missing folder is created. Raises `BusyError`
     if another process holds the lock for longer than `timeout` seconds, and `ConfigError` if the folder
@@ -31,7 +31,7 @@ def locked(path: str, timeout: float = LOCK_TIMEOUT_S) -> Iterator[str]:
 
     # Two links to one file must use the same lock.
     target = os.path.realpath(path)
-    lock = FileLock(target + ".lock")
+    lock = FileLock(target + ".lock", is_singleton=reentrant)
     try:
         os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
         lock.acquire(timeout=timeout)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from qmd.config.atomic import locked, replace_file
 from qmd.config.contexts import context_uri, normalise_prefix
-from qmd.config.index_yml import decode, parse, read_bytes
+from qmd.config.index_yml import decode, parse, read_bytes, read_file
 from qmd.config.paths import PROJECT_FOLDER, check_project, resolve_folder
 from qmd.config.settings import RECENCY, WEIGHT, as_weight
 from qmd.config.validate import (
@@ -306,12 +306,35 @@ class _Edit:
 
 
 @contextmanager
-def _edit(path: str) -> Iterator[_Edit]:
-    """Lock and read the file, and write the text that the caller sets if it means what the caller expects."""
+def _locked(path: str) -> Iterator[str]:
+    """Hold the lock of the file, unless it is that of a project and a link leads out of it."""
     settings = os.path.dirname(os.path.abspath(path))
     if os.path.basename(settings) == PROJECT_FOLDER:
         check_project(os.path.dirname(settings))
-    with locked(path) as target:
+    with locked(path, reentrant=True) as target:
+        yield target
+
+
+@contextmanager
+def undone_on_error(path: str) -> Iterator[None]:
+    """Hold the lock of the file, and make its content what it was before if the block raises."""
+    with _locked(path) as target:
+        before = read_file(path)
+        try:
+            yield
+        except BaseException:
+            if before is None:
+                with suppress(FileNotFoundError):
+                    os.unlink(target)
+            elif read_file(path) != before:
+                replace_file(target, before)
+            raise
+
+
+@contextmanager
+def _edit(path: str) -> Iterator[_Edit]:
+    """Lock and read the file, and write the text that the caller sets if it means what the caller expects."""
+    with _locked(path) as target:
         data = read_bytes(path)
         edit = _Edit(parse(data, path), decode(data, path))
         yield edit

@@ -16,7 +16,7 @@ from qmd.engine.marks import rename_collection
 from qmd.engine.parts import Part
 from qmd.engine.places import context_target
 from qmd.engine.requests import collections_of
-from qmd.errors import QmdError, SourceError
+from qmd.errors import SourceError
 from qmd.sources.clone import work_tree
 from qmd.sources.formats import registry
 from qmd.sources.left_out import left_out
@@ -84,12 +84,7 @@ class ConfigurationMethods(Part):
         # Refuse an unusable pattern before anything is written.
         scan.check(collection)
         refuse_to_empty(workspace)
-        written = editing.add_collection(config_path, collection)
-        try:
-            workspace.edited(written)
-        except QmdError:
-            workspace.configuration.adopt(editing.remove_collection(config_path, name))
-            raise
+        written = workspace.edit(editing.add_collection, collection)
         workspace.configuration.trust.approve_typed(name, "path")
         report = scan.scan(workspace.store, written.collections[name], on_progress, owner=config_path)
         report.notices += [
@@ -103,8 +98,8 @@ class ConfigurationMethods(Part):
         """Remove a collection; its files stay. Return the number of documents that left the index."""
         workspace = self._workspace
         collections_of(workspace.configuration.read(), [name])
-        workspace.configuration.adopt(editing.remove_collection(workspace.locations.config, name))
-        removed = workspace.store.collections.remove(name)
+        with workspace.editing(editing.remove_collection, name):
+            removed = workspace.store.collections.remove(name)
         workspace.sync()
         return removed
 
@@ -112,31 +107,31 @@ class ConfigurationMethods(Part):
         """Rename a collection. Raises `ConflictError` if the new name is taken."""
         workspace = self._workspace
         collections_of(workspace.configuration.read(), [old])
-        workspace.configuration.adopt(editing.rename_collection(workspace.locations.config, old, nfc(new)))
-        workspace.store.collections.rename(old, nfc(new))
+        with workspace.editing(editing.rename_collection, old, nfc(new)):
+            workspace.store.collections.rename(old, nfc(new))
         workspace.sync()
         if os.path.lexists(marks_path(workspace.locations.config)):
             rename_collection(workspace, nfc(old), nfc(new))
 
     def include_collection(self, name: str, include: bool = True) -> None:
         """Let searches that name no collection cover this one, or not."""
-        self._workspace.edited(editing.set_include(self._workspace.locations.config, name, include))
+        self._workspace.edit(editing.set_include, name, include)
 
     def set_gitignore(self, name: str, gitignore: bool) -> None:
         """Leave out the files of a collection that git ignores, or not; the next update applies it."""
-        self._workspace.edited(editing.set_gitignore(self._workspace.locations.config, name, gitignore))
+        self._workspace.edit(editing.set_gitignore, name, gitignore)
 
     def set_agents(self, name: str, agents: bool) -> None:
         """Let agents have the documents of a collection, or keep them away."""
-        self._workspace.edited(editing.set_agents(self._workspace.locations.config, name, agents))
+        self._workspace.edit(editing.set_agents, name, agents)
 
     def set_weight(self, name: str, weight: float) -> None:
         """Set how much the documents of a collection count in searches, relative to others: 0.01 to 100."""
-        self._workspace.edited(editing.set_weight(self._workspace.locations.config, name, weight))
+        self._workspace.edit(editing.set_weight, name, weight)
 
     def set_recency(self, name: str, days: float | None) -> None:
         """Set the half-life of a collection's scores in days; 0 for none, None for that of the index."""
-        self._workspace.edited(editing.set_recency(self._workspace.locations.config, name, days))
+        self._workspace.edit(editing.set_recency, name, days)
 
     def set_pattern(self, name: str, pattern: str) -> None:
         """Set the globs that files of a collection must match; the next update applies them.
@@ -146,11 +141,11 @@ class ConfigurationMethods(Part):
         config = self._workspace.config
         collections_of(config, [name])
         scan.check(replace(config.collections[name], pattern=pattern))
-        self._workspace.edited(editing.set_pattern(self._workspace.locations.config, name, pattern))
+        self._workspace.edit(editing.set_pattern, name, pattern)
 
     def set_update_command(self, name: str, command: str | None) -> None:
         """Set the shell command that `update` first runs in the folder of a collection; None removes it."""
-        self._workspace.edited(editing.set_update_command(self._workspace.locations.config, name, command))
+        self._workspace.edit(editing.set_update_command, name, command)
         self._workspace.configuration.trust.approve_typed(nfc(name), "update")
 
     def add_context(self, target: str, text: str) -> str:
@@ -159,7 +154,7 @@ class ConfigurationMethods(Part):
         `target` is `/`, `qmd://collection/path`, or the path of a folder or file in a collection.
         """
         workspace, place = self._workspace, context_target(self._workspace.config, target)
-        workspace.edited(editing.set_context(workspace.locations.config, *place, text))
+        workspace.edit(editing.set_context, *place, text)
         uri = contexts.context_uri(*place)
         workspace.configuration.trust.approve_typed(uri, "context")
         return uri
@@ -167,7 +162,7 @@ class ConfigurationMethods(Part):
     def remove_context(self, target: str) -> str:
         """Remove a description. Raises `NotFoundError` if there is none."""
         place = context_target(self._workspace.config, target)
-        self._workspace.edited(editing.remove_context(self._workspace.locations.config, *place))
+        self._workspace.edit(editing.remove_context, *place)
         return contexts.context_uri(*place)
 
 

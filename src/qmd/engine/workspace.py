@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -105,10 +105,25 @@ class Workspace(Struct, frozen=True):
         store = store_for_agents(self.store, lambda: self.masker)
         return replace(self, permissions=permissions, store=store)
 
-    def edited(self, written: Config) -> None:
-        """Use the configuration that an edit has written, also in the store."""
-        self.configuration.adopt(written)
-        self.sync()
+    def edit(self, edit: Callable[..., Config], *values: Any) -> Config:
+        """Edit the configuration by a function of `editing`, also in the store, and return it."""
+        with self.editing(edit, *values) as written:
+            self.sync()
+        return written
+
+    @contextmanager
+    def editing(self, edit: Callable[..., Config], *values: Any) -> Iterator[Config]:
+        """Edit the configuration, and yield it. If the block fails, the file stays as it was."""
+        from qmd.config.editing import undone_on_error
+
+        path, before = self.locations.config, self.configuration.written
+        with undone_on_error(path):
+            self.configuration.adopt(edit(path, *values))
+            try:
+                yield self.configuration.written
+            except BaseException:
+                self.configuration.adopt(before)
+                raise
 
     def sync(self, *, drop: bool = False) -> None:
         """Make the collections of the store those of the configuration; see `Collections.sync`."""

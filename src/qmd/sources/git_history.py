@@ -45,6 +45,10 @@ _OFFLINE = {
 }
 
 
+class LateError(SourceError):
+    """Git took too long, or said too much."""
+
+
 class FileCommit(Struct, frozen=True):
     """A commit that changed a file.
 
@@ -228,9 +232,9 @@ def _git(
     if partial and (len(done.written) > most or done.late):
         return done.written
     if len(done.written) > most:
-        raise SourceError(f"git: more than {most:,} bytes")
+        raise LateError(f"git: more than {most:,} bytes")
     if done.late:
-        raise SourceError(f"git took more than {timeout:.0f} seconds")
+        raise LateError(f"git took more than {timeout:.0f} seconds")
     if done.code not in (0, allowed):
         reason = (done.errors.strip() or "git gave no reason").splitlines()[-1]
         raise SourceError(f"git failed: {reason[:300]}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import unicodedata
 from contextlib import suppress
 
@@ -11,7 +12,7 @@ from msgspec import Struct
 from qmd.errors import SourceError
 from qmd.sources.clone import Clone, work_tree
 from qmd.sources.formats import registry
-from qmd.sources.git_history import GIT_TIMEOUT, ignored
+from qmd.sources.git_history import LateError, ignored
 from qmd.sources.paths import is_inside
 from qmd.sources.patterns import compile_pattern, either_case, split_pattern
 from qmd.text.globs import Matcher, compile_globs
@@ -26,6 +27,10 @@ _BACKUPS = tuple(f"/{folder}" for folder in BACKUP_FOLDERS)
 
 #: Stands for a glob of git's own, and the most clones in a collection that are asked.
 _GITIGNORE, MAX_CLONES = ".gitignore", 200
+#: Seconds that git has for all clones of a scan, and after which a clone that took longer is asked again.
+_TIMEOUT, _AGAIN = 10.0, 600.0
+#: When clones that took too long are asked again, by their top folders.
+_late: dict[str, float] = {}
 
 
 class _Ignore(Struct, frozen=True):
@@ -55,7 +60,7 @@ class Rules:
         self.matches = compile_pattern(collection.pattern) if collection.pattern else _by_suffix(collection)
         self._collection = collection
         self._gitignored: set[str] = set()
-        self._clones = 0
+        self._clones, self._left = 0, _TIMEOUT
         self._ignores = [_compile_ignore(part) for glob in collection.ignore for part in split_pattern(glob)]
 
     def read_gitignore(self, folder: str, path: str = "") -> None:
@@ -65,14 +70,14 @@ class Rules:
             folder: The folder, without links.
             path: Its path in the collection.
 
-        Raises `SourceError` if git cannot be run or fails.
+        Raises `SourceError` if git cannot be run or fails, and `LateError` if it takes too long.
         """
         if not self._collection.gitignore or self._clones >= MAX_CLONES:
             return
         top = work_tree(folder)
         if top is not None:
             self._clones += 1
-            for name in ignored(Clone(top), os.path.relpath(folder, top), GIT_TIMEOUT):
+            for name in self._ignored_by_git(top, os.path.relpath(folder, top)):
                 inside = os.path.join(top, name)
                 # A folder that is ignored as a whole was added on purpose.
                 if is_inside(inside, folder) and inside != folder:
@@ -80,6 +85,18 @@ class Rules:
                         "NFC", os.path.relpath(inside, folder).replace(os.sep, "/")
                     )
                     self._gitignored.add(f"{path}/{within}" if path else within)
+
+    def _ignored_by_git(self, top: str, folder: str) -> list[str]:
+        began = time.monotonic()
+        if self._left <= 0 or _late.get(top, 0.0) > began:
+            raise LateError("git took too long")
+        try:
+            return ignored(Clone(top), folder, self._left)
+        except LateError:
+            _late[top] = time.monotonic() + _AGAIN
+            raise
+        finally:
+            self._left -= time.monotonic() - began
 
     def gitignored(self) -> list[str]:
         """Return the paths of the files and folders that git ignores."""

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from qmd.errors import SourceError
 from qmd.sources.formats.base import fault
 from qmd.sources.formats.registry import beside, file_of, suffix
+from qmd.sources.git_history import LateError
 from qmd.sources.paths import OnProblem, absolute_path, in_words, printable
 from qmd.sources.read import together
 from qmd.sources.root import Root
@@ -137,13 +138,14 @@ class _Walker:
         self.links: list[tuple[str, str, str]] = []  # absolute path, relative path, name
 
     def files(self) -> Iterator[SourceFile]:
-        self._read_gitignore(self.root.prefix, "")
-        yield from self._tree(self.root.prefix, "")
-        yield from self._linked()
+        if self._read_gitignore(self.root.prefix, ""):
+            yield from self._tree(self.root.prefix, "")
+            yield from self._linked()
         self.root.check()
 
     def files_within(self, paths: Iterable[str]) -> list[SourceFile] | None:
-        self._read_gitignore(self.root.prefix, "")
+        if not self._read_gitignore(self.root.prefix, ""):
+            return []
         names: defaultdict[str, set[str]] = defaultdict(set)
         for path in paths:
             parent, _, name = path.rpartition("/")
@@ -161,8 +163,7 @@ class _Walker:
         return None if self.links else files
 
     def folders(self, under: str) -> Folders:
-        self._read_gitignore(self.root.real, "")
-        if not self.rules.path_excluded(under):
+        if self._read_gitignore(self.root.real, "") and not self.rules.path_excluded(under):
             top = absolute_path(self.root.real, under) if under else self.root.real
             deque(self._tree(top, f"{under}/" if under else ""), maxlen=0)
         deque(self._linked(), maxlen=0)
@@ -183,7 +184,7 @@ class _Walker:
             folders = []
             with self._entries(folder, prefix) as entries:
                 if prefix and self.gitignore and any(entry.name == ".git" for entry in entries):
-                    self._read_gitignore(folder, prefix)
+                    entries = entries if self._read_gitignore(folder, prefix) else []
                 for entry in entries:
                     name = entry.name
                     if not name.isascii():
@@ -235,14 +236,21 @@ class _Walker:
                         self._report(path, str(fault(error)))
             pending += reversed(folders)
 
-    def _read_gitignore(self, folder: str, prefix: str) -> None:
-        """Leave out what git ignores in the clone that a folder is in."""
+    def _read_gitignore(self, folder: str, prefix: str) -> bool:
+        """Leave out what git ignores in the clone that a folder is in.
+
+        Return whether the folder can be listed: not if git takes too long. Its documents then stay.
+        """
         if not self.gitignore:
-            return
+            return True
         try:
             self.rules.read_gitignore(os.path.realpath(folder), prefix.rstrip("/"))
+        except LateError as error:
+            self._report(prefix or "/", f"the files that git ignores are not known: {error.message}")
+            return False
         except SourceError as error:
             self._report(f"{prefix}.gitignore", f"files that git ignores are not left out: {error.message}")
+        return True
 
     @contextmanager
     def _entries(self, folder: str, prefix: str) -> Iterator[list[os.DirEntry[str]]]:

@@ -8,10 +8,12 @@ import os
 import shlex
 import subprocess
 import sys
+from contextlib import closing
 from io import StringIO
 from pathlib import Path
 from xml.etree import ElementTree
 
+import apsw
 import pytest
 
 from tests.users import FILES, User
@@ -357,3 +359,36 @@ def test_index_yml_that_is_a_pipe_is_refused(user: User) -> None:
     os.mkfifo(config)
     found = user.run("ls")
     assert (found.returncode, found.stderr.splitlines()[0]) == (1, f"Error: {config}: not a regular file.")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("collection", "add", "more"),
+        ("collection", "remove", "notes"),
+        ("collection", "rename", "notes", "others"),
+        ("collection", "exclude", "notes"),
+        ("collection", "weight", "notes", "0.5"),
+        ("collection", "recency", "notes", "30d"),
+        ("collection", "agents", "notes", "off"),
+        ("collection", "gitignore", "notes", "on"),
+        ("collection", "update-cmd", "notes", "true"),
+        ("context", "add", "qmd://notes", "all"),
+        ("context", "rm", "/"),
+    ],
+)
+def test_command_that_cannot_write_the_index_leaves_the_configuration(
+    user: User, command: tuple[str, ...]
+) -> None:
+    user.ok("collection", "add", str(user.notes))
+    user.ok("context", "add", "/", "everything")
+    (user.home / "more").mkdir()
+    config = user.home / "config" / "qmd" / "index.yml"
+    before = config.read_bytes()
+    with closing(apsw.Connection(str(user.home / "cache" / "qmd" / "index.sqlite"))) as db:
+        db.execute("BEGIN IMMEDIATE")
+        failed = user.call(*command, QMD_SQLITE_BUSY_TIMEOUT="1")
+        assert failed.returncode == 1, failed
+        assert config.read_bytes() == before
+    assert user.call(*command).returncode == 0
+    assert config.read_bytes() != before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,27 @@ def test_add_leaves_out_what_git_ignores_and_says_so(user: User, folder: Path) -
     assert _files(user) == kept | {*_IGNORED}
     user.ok("collection", "gitignore", "work", "on")
     assert "4 removed" in user.ok("update", "work")
+
+
+def test_scan_leaves_a_clone_as_it_was_if_git_does_not_say_what_it_ignores(user: User, folder: Path) -> None:
+    user.ok("collection", "add", str(folder))
+    before = _files(user)
+    (folder / "nest" / ".gitignore").unlink()
+    os.mkfifo(folder / "nest" / ".gitignore")
+    for name in ("nest/n.md", "nest/new.md", "new.md"):
+        (folder / name).write_text(f"# New {name}\n")
+    for _ in range(2):
+        done = user.invoke("update", "work", "--no-embed")
+        assert "nest/: the files that git ignores are not known: git took" in done.stderr, done
+        assert _files(user) == before | {"new.md"}
+    # The first collection has answered that the clone takes too long.
+    nested = user.invoke("collection", "add", str(folder / "nest"))
+    assert "the files that git ignores are not known" in nested.stderr
+    assert "made" not in user.ok("ls", "nest")
+    (folder / "nest" / ".gitignore").unlink()
+    (folder / "nest" / ".gitignore").write_text("made\n")
+    assert user.run("update", "work", "--no-embed").returncode == 0
+    assert _files(user) == before | {"new.md", "nest/new.md"}
 
 
 def test_add_reads_gitignore_on_request_alone_if_the_folder_is_no_work_tree(user: User, folder: Path) -> None:

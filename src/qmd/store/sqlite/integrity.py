@@ -20,8 +20,8 @@ from qmd.store.records import FieldKey, is_changed, is_of_this_version
 from qmd.store.sqlite import layouts, postings
 from qmd.store.sqlite.blocks import audit, decode
 from qmd.store.sqlite.database import LISTED, REMAKE
-from qmd.store.sqlite.opening import older_holder, still_held
-from qmd.store.sqlite.schema import COLLECTION_SHIFT, VERSION
+from qmd.store.sqlite.opening import outdated
+from qmd.store.sqlite.schema import COLLECTION_SHIFT
 from qmd.store.values import Fault, OnStep
 from qmd.text.chunking import numbered
 from qmd.types import Chunk
@@ -46,9 +46,8 @@ _INDEX_AGAIN = (
 
 def check(db: apsw.Connection, on_step: OnStep) -> Iterator[Fault]:
     """Find all faults. If the file itself is damaged, or of an older format, its contents are not checked."""
-    if db.pragma("user_version") != VERSION:
-        path = db.filename
-        yield Fault(*still_held("its file", older_holder(path) or "it has just ended"))
+    if problem := outdated(db, "its file"):
+        yield Fault(*problem)
         return
     on_step("Checking the file")
     damage = list(_damage(db))

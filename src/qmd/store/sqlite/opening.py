@@ -284,6 +284,14 @@ def older_holder(path: str) -> str | None:
     return older(cache, path, VERSION)
 
 
+def outdated(connection: apsw.Connection, name: str = "") -> tuple[str, str] | None:
+    """Return the problem, with a hint, if a file has an older format; None if it is up to date."""
+    if connection.pragma("user_version") == VERSION:
+        return None
+    path = connection.filename
+    return still_held(name or path, older_holder(path) or "it has just ended")
+
+
 def still_held(path: str, holder: str) -> tuple[str, str]:
     """Return the problem if a process of an older version holds an index, with a hint."""
     return (

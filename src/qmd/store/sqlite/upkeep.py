@@ -7,12 +7,14 @@ from collections.abc import Callable
 
 import apsw
 
+from qmd.errors import BusyError
 from qmd.store import base
 from qmd.store.sqlite import integrity, layouts, postings, titles
 from qmd.store.sqlite.blocks import Audit, audit, rebuild
 from qmd.store.sqlite.database import Part
 from qmd.store.sqlite.documents import drop_documents, drop_unused_texts
 from qmd.store.sqlite.field_rows import drop_unused_values
+from qmd.store.sqlite.opening import outdated
 from qmd.store.sqlite.vector_sets import drop_other_embedders
 from qmd.store.values import Fault, OnStep, Retention, Waste, WasteKind
 from qmd.types.clock import timestamp
@@ -40,6 +42,8 @@ class Upkeep(Part, base.Upkeep):
 
     def waste(self, keep: Retention) -> list[Waste]:
         with self._database.snapshot() as db:
+            if problem := outdated(db):
+                raise BusyError(*problem)
             result = [Waste(kind, *_count(db, count, keep)) for kind, count, _, _ in _KINDS]
             result.append(Waste("pages", *_unused_pages(db)))
         return [waste for waste in result if waste.count]
