@@ -314,7 +314,7 @@ def _list_files(session: Session, target: str | None, full_path: bool, filters: 
     view = view_for(session, {"full_path": full_path})
     rows, cells = [], []
     for document in documents:
-        name = clean_name(view.file(document), terminal=view.terminal)
+        name = clean_name(view.file(document))
         modified = document.modified_ns / 1e9
         time = strftime("%Y-%m-%d %H:%M", localtime(modified))
         cells.append((human_size(document.size), time, cli.linked(name, document, 1, view)))

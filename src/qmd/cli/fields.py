@@ -216,11 +216,10 @@ def links(
             fail(message)
     index = session.index
     if orphans:
-        terminal = plain_view().terminal
         files = index.orphans(collections)
         rows = [{"file": address(file)} for file in files]
         nothing = "No orphans: other documents link to every document."
-        lines = (clean_name(file, terminal=terminal) for file in files)
+        lines = (clean_name(file) for file in files)
         show_listing("orphans", "document", ("file",), rows, nothing, lines=lines)
     elif document is None:
         _list_links(index.unresolved_links(collections), "No unresolved links.", "file")
@@ -257,15 +256,14 @@ def _link_lines(found: Sequence[ResolvedLink], *, with_targets: bool) -> Iterato
     from qmd.engine.documents.links import leads_to_document
 
     view = plain_view()
-    terminal = view.terminal
     for at, (file, group) in enumerate(groupby(found, key=lambda link: link.file)):
         if at:
             yield ""
-        yield painted(clean_name(file, terminal=terminal), BOLD)
+        yield painted(clean_name(file), BOLD)
         for link in group:
             text = view.shown(one_line(link.target, terminal=False))
             if with_targets and link.to is not None:
-                text += f" -> {clean_name(link.to, terminal=terminal)}"
+                text += f" -> {clean_name(link.to)}"
             elif with_targets and leads_to_document(link):
                 text += " (unresolved)"
             label = f"{link.line:6,}  "
@@ -347,7 +345,7 @@ def outline(session: Session, document: str) -> None:
 
 def _outline_lines(session: Session, document: Document, sections: Sequence[Section]) -> Iterator[str]:
     view = view_for(session, {"full_path": False})
-    yield view.styled(clean_name(document.file, terminal=view.terminal), BOLD)
+    yield view.styled(clean_name(document.file), BOLD)
     top = min(section.level for section in sections)
     for section in sections:
         label = f"{section.first_line:6,}  {'  ' * (section.level - top)}"

@@ -25,7 +25,6 @@ _CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]
 #: Those that programs have no use for either: all but the ends of lines and pages.
 _IN_PIPES = "[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)"
 _IN_NAMES = "[\t\n]"
-_LINE_ENDS = "[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]"
 _BREAKS = r"\s*[\r\n]+\s*"
 
 
@@ -83,14 +82,11 @@ def clean_for_pipe(text: str) -> str:
     return re.sub(_IN_PIPES, _escape, text)
 
 
-def clean_name(name: str, *, terminal: bool = True) -> str:
-    """Return a file's name or path as one line, with control characters as escapes.
-
-    A pipe gets the name unchanged, except line breaks, which could pass for lines of the answer.
-    """
+def clean_name(name: str) -> str:
+    """Return a file's name or path as one line, with control characters as escapes."""
     if name.isprintable():  # most are, so that the patterns need not be compiled
         return name
-    return clean(re.sub(_IN_NAMES, _escape, name)) if terminal else re.sub(_LINE_ENDS, _escape, name)
+    return clean(re.sub(_IN_NAMES, _escape, name))
 
 
 def one_line(text: str, *, terminal: bool = True) -> str:
@@ -194,7 +190,10 @@ def ask_secret(question: str, *, twice: bool = False) -> str:
 
 
 def prepare() -> None:
-    """Make output safe: replace closed streams, and escape characters that the encoding lacks."""
+    """Make output safe, by streams that take every text, and files, which only the user may write."""
+    mask = os.umask(0o022)
+    if mask & 0o002:  # the user has chosen who may write
+        os.umask(mask)
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for the whole run
     if sys.stderr is None:

@@ -166,3 +166,26 @@ def _fingerprint(store: Store) -> str:
 def _texts_of(out: str) -> int:
     found = re.search(r"Embedded (\d+) text", out)
     return int(found[1]) if found else 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs permissions of POSIX")
+def test_files_are_for_the_user_alone_whatever_the_umask(user: User) -> None:
+    def run(*args: str, cwd: Path) -> None:
+        words = [sys.executable, "-m", "qmd", *args]
+        subprocess.run(words, env=user.environ, cwd=cwd, check=True, capture_output=True, umask=0)
+
+    project = user.home / "project"
+    project.mkdir()
+    before = {*user.home.rglob("*")}
+    run("collection", "add", str(user.notes), cwd=user.home)
+    run("store", "copy", ".", str(user.home / "copy.sqlite"), cwd=user.home)
+    for client in ("claude", "codex", "opencode"):
+        run("agent", "install", client, "--yes", cwd=user.home)
+    run("project", "init", cwd=project)
+    run("update", "--no-embed", cwd=project)
+    made = {*user.home.rglob("*")} - before
+    modes = {path: path.lstat().st_mode & 0o777 for path in made if not path.is_symlink()}
+    assert {path for path, mode in modes.items() if mode & 0o022} == set()
+    indexes = [path for path in modes if ".sqlite" in path.name and path.suffix != ".lock"]
+    assert len(indexes) >= 3
+    assert {path for path in indexes if modes[path] != 0o600} == set()

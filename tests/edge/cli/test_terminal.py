@@ -249,8 +249,54 @@ def test_pipe_gets_controls_of_documents_as_escapes_unless_raw(user: User) -> No
     user.ok("update")
     assert user.run("get", "dos.md").stdout == user.run("get", "dos.md", "--raw").stdout
     for name in ("cli", "csv", "md", "files"):
-        assert "notes/\x1b[5m.md" in user.run("search", "haddock", "--format", name).stdout
-    assert "notes/\x1b[5m.md" in user.run("ls", "notes").stdout
+        assert "notes/\\u001b[5m.md" in user.run("search", "haddock", "--format", name).stdout
+    assert "notes/\\u001b[5m.md" in user.run("ls", "notes").stdout
+
+
+#: Formats without escapes of their own.
+FORMATTED = ("csv", "md", "files")
+
+
+def test_names_control_neither_terminals_nor_pipes(user: User) -> None:
+    name = "a\x1b]0;t\x07\x9b5m\x7f\u202e b"
+    folder = user.home / name
+    (folder / name).mkdir(parents=True)
+    (folder / f"{name}.md").write_text(
+        f"---\n{name}: x\n---\n# haddock\n\n[[none {name}]]\n", encoding="utf-8"
+    )
+    (folder / name / "b.md").write_text("# haddock too\n", encoding="utf-8")
+    user.call("project", "init", cwd=folder)
+    assert user.call("update", cwd=folder).returncode == 0
+    commands = {
+        "search haddock": FORMATTED,
+        "ls": FORMATTED,
+        "ls project": FORMATTED,
+        "lint": FORMATTED,
+        "similar b.md": FORMATTED,
+        "fields": FORMATTED,
+        "get b.md": FORMATTED,
+        "multi-get *": FORMATTED,
+        "outline b.md": FORMATTED,
+        "links --unresolved": FORMATTED,
+        "links --orphans": FORMATTED,
+        "tags": FORMATTED,
+        "status": FORMATTED,
+        "collection list": FORMATTED,
+        "context list": FORMATTED,
+        "doctor": (),
+        "why b.md haddock": (),
+        "hook install --project --target claude": (),
+        "hook status": FORMATTED,
+        "agent status": FORMATTED,
+        "update --no-embed": (),
+    }
+    for command, formats in commands.items():
+        for form in ([], *(["--format", each] for each in formats)):
+            done = user.call(*command.split(), *form, cwd=folder)
+            assert not set("\x1b\x07\x9b\x7f\u202e") & {*done.stdout, *done.stderr}, (command, form, done)
+    for command in ("hook status", "agent status", "lint", "ls project"):
+        seen = user.on_terminal("", *command.split(), cwd=folder).replace("\x1b[K", "")
+        assert not set("\x1b\x07\x9b\x7f\u202e") & {*seen}, (command, seen)
 
 
 def test_configuration_cannot_control_the_terminal(reader: User) -> None:

@@ -37,7 +37,7 @@ def _listing(found: Listing, view: View) -> str:
         return found.nothing + "\n"
     fields = [column for column in found.columns if column.for_people]
     texts = [[one_line(column.text(row[column.name])) for column in fields] for row in found.rows]
-    cells = [tuple(clean_name(text, terminal=view.terminal) for text in row) for row in texts]
+    cells = [tuple(clean_name(text) for text in row) for row in texts]
     headings = tuple(column.heading for column in fields)
     right = frozenset(at for at, column in enumerate(fields) if column.right)
     first, *lines = columns([headings, *cells], right=right)
@@ -107,9 +107,9 @@ def _notes(notes: Sequence[Note], view: View) -> list[str]:
     lines: list[str] = []
     for heading, text, form in (row for note in shown(notes, "people") for row in note.rows):
         if form == "command":
-            lines.append(f"{heading}: {clean_name(text, terminal=view.terminal)}")
+            lines.append(f"{heading}: {clean_name(text)}")
         elif form == "name":
-            lines += labelled(f"{heading}: ", clean_name(text, terminal=view.terminal), view)
+            lines += labelled(f"{heading}: ", clean_name(text), view)
         else:
             codes = (DIM,) if form == "aside" else ()
             lines += labelled(f"{heading}: ", view.shown(one_line(text, terminal=False)), view, *codes)
@@ -129,7 +129,7 @@ def _location(
 
     If there is an anchor, it takes the place of the line.
     """
-    place = view.styled(clean_name(view.file(item), terminal=view.terminal), BOLD, MAGENTA)
+    place = view.styled(clean_name(view.file(item)), BOLD, MAGENTA)
     number = anchor.address if anchor else line
     place = linked(place + view.styled(f":{number}", DIM) if show_line else place, item, line, view, anchor)
     docid = view.docid(item)

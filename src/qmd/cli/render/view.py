@@ -92,7 +92,7 @@ class View(Record):
 
     def written(self, text: str) -> str:
         """Return the text of a format for programs, which a terminal may show."""
-        return clean(text) if self.terminal else text
+        return self.shown(text)
 
     def file(self, item: Hit | Document) -> str:
         """Return the path for people: the display path or the path on disk. `get` accepts both."""

@@ -13,7 +13,7 @@ from qmd.cli.approval import confirm
 from qmd.cli.hook_limit import log_file
 from qmd.cli.session import Session
 from qmd.cli.show import FINDING, show_listing
-from qmd.cli.terminal import can_ask, columns, one_line, say, write
+from qmd.cli.terminal import can_ask, clean_name, columns, one_line, say, write
 from qmd.cli.usage import fail
 from qmd.engine.doctor.finding import Finding, warning
 from qmd.features.agents import checks, hook_settings, mcp_settings, skill
@@ -87,7 +87,7 @@ def uninstall_hooks(session: Session, targets: tuple[str, ...], in_project: bool
 def show_hooks(session: Session) -> None:
     """Show the state of the hooks, and their last failures."""
     findings = [*checks.hooks(os.environ, session.folder())]
-    lines = [finding.message + (f"; {finding.hint}" if finding.hint else "") for finding in findings]
+    lines = [one_line(each.message + (f"; {each.hint}" if each.hint else "")) for each in findings]
     others, more = _limits_of_hooks(session, installed=bool(findings))
     show_listing("findings", "finding", FINDING, [*findings, *others], lines=[*lines, *more])
 
@@ -109,7 +109,11 @@ def show_agents(session: Session) -> None:
 def _part_lines(parts: list[checks.Part]) -> Iterator[str]:
     """Yield a line for each part of an agent, and one below it if something is wrong."""
     rows = [
-        (each.part, each.state, each.path if each.state != checks.ABSENT else f"would be in {each.path}")
+        (
+            each.part,
+            each.state,
+            ("would be in " if each.state == checks.ABSENT else "") + clean_name(each.path),
+        )
         for each in parts
     ]
     for each, line in zip(parts, columns(rows), strict=True):
@@ -135,7 +139,7 @@ def _limits_of_hooks(session: Session, *, installed: bool) -> tuple[list[Finding
     failures = [*_last(path)]
     findings += (warning("failures", line, f"see {path}") for line in failures)
     lines += [f"Last failures ({path}):", *(f"  {line}" for line in failures)] if failures else []
-    return findings, lines
+    return findings, [*map(clean_name, lines)]
 
 
 def _report_hooks(session: Session, target: str, done: hook_settings.Done, dry_run: bool) -> None:
@@ -145,7 +149,7 @@ def _report_hooks(session: Session, target: str, done: hook_settings.Done, dry_r
 
 
 def _say(done: str, dry_run: bool) -> None:
-    say(f"Dry run: {done}" if dry_run else done)
+    say(clean_name(f"Dry run: {done}" if dry_run else done))
 
 
 def _last(path: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from qmd.cli import options
 from qmd.cli.command import command
 from qmd.cli.progress import Bar
-from qmd.cli.show import plain_view, show_listing
+from qmd.cli.show import show_listing
 from qmd.cli.terminal import BOLD, clean_name, painted
 from qmd.cli.usage import Exit
 from qmd.text.wording import plural
@@ -53,7 +53,7 @@ def lint(session: Session, collections: tuple[str, ...], only: str | None) -> No
 
 def _lines(faults: Sequence[Fault]) -> Iterator[str]:
     """Yield a line for each fault, below the document, and the numbers of each kind."""
-    terminal, file = plain_view().terminal, ""
+    file = ""
     messages: Counter[str] = Counter()
     for fault in faults:
         # Hundreds of links to one page that nobody has written are one fault for people.
@@ -61,13 +61,13 @@ def _lines(faults: Sequence[Fault]) -> Iterator[str]:
         if messages[fault.message] > _REPEATED:
             continue
         if fault.file != file:
-            yield from ["", painted(clean_name(fault.file, terminal=terminal), BOLD)][not file :]
+            yield from ["", painted(clean_name(fault.file), BOLD)][not file :]
             file = fault.file
-        yield f"{fault.line or '':>6}  {fault.kind}: {clean_name(fault.message, terminal=terminal)}"
+        yield f"{fault.line or '':>6}  {fault.kind}: {clean_name(fault.message)}"
     more = [(message, number - _REPEATED) for message, number in messages.most_common() if number > _REPEATED]
     yield from [""] * bool(more)
     for message, number in more[:_LISTED]:
-        yield f"{number:>6} more  broken: {clean_name(message, terminal=terminal)}"
+        yield f"{number:>6} more  broken: {clean_name(message)}"
     if rest := sum(number for _, number in more[_LISTED:]):
         yield f"{rest:>6,} more  broken: other links that are listed {_REPEATED} times above"
     counts = Counter(fault.kind for fault in faults)

@@ -136,6 +136,9 @@ def open_to_write(path: str, busy_timeout_ms: int) -> Opened:
         os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
     except OSError as error:
         raise StoreError(f"cannot make the folder of {path}: {error.strerror}") from error
+    # It has the texts of documents. SQLite gives the files beside it the same permissions.
+    with suppress(OSError):  # it is there, or SQLite says why it cannot be made
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     connection = connect(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE, busy_timeout_ms)
     if require_known_version(connection, path) < VERSION:
         try:
