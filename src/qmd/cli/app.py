@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from qmd.cli.command import Command, Group, command
@@ -13,7 +11,6 @@ from qmd.cli.help import show_help
 from qmd.cli.options import argument, flag
 from qmd.cli.session import Session
 from qmd.cli.usage import MisuseError
-from qmd.errors import PluginError
 
 
 @flag("-v", "--version", help="Show the version.", goes="answer")
@@ -58,21 +55,6 @@ def named(words: Sequence[str]) -> tuple[Any, str]:
         found, path, left = command_of(found, path, left)
         left = [word for word in left if not word.startswith("-")]  # those of an older name
     return found, path
-
-
-def addressed_to_agents(message: str) -> str:
-    """Return a message in which the commands that agents may run have `--agent`."""
-
-    def addressed(match: re.Match[str]) -> str:
-        found: Any = app
-        left = match[1].split()
-        with suppress(PluginError):  # a feature is missing
-            while left and isinstance(found, Group):
-                name, left = found.divided(left)
-                found = found.find(name)
-        return f"qmd --agent{match[1]}" if getattr(found, "agents", False) else match[0]
-
-    return re.sub(r"(?<![\w./-])qmd((?: [a-z]+(?:-[a-z]+)*)+)", addressed, message)
 
 
 def command_of(group: Any, path: str, words: list[str]) -> tuple[Any, str, list[str]]:

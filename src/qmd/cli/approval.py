@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import IO, TYPE_CHECKING
 
 from qmd.cli.console import current
@@ -10,7 +10,6 @@ from qmd.cli.terminal import BOLD, can_ask, clean_name, columns, painted, write
 from qmd.text.wording import exact
 
 if TYPE_CHECKING:
-    from qmd.cli.session import Session
     from qmd.config.approvals import Kind, Permission
     from qmd.engine.access.project_trust import Trust
 
@@ -26,7 +25,7 @@ _REQUESTS: dict[Kind, str] = {
 }
 
 
-def review(trust: Trust, uses: Collection[Kind], session: Session) -> bool:
+def review(trust: Trust, uses: Collection[Kind], note: Callable[[str], None], *, agent: bool) -> bool:
     """Ask a person to approve what this command would use of a project, or note what it does without.
 
     A person is asked once per permission, and an agent is never told how to approve it. The result says
@@ -36,7 +35,7 @@ def review(trust: Trust, uses: Collection[Kind], session: Session) -> bool:
     if not unapproved:
         return False
     undecided = [permission for permission, approved in trust.asked() if approved is None]
-    if can_ask() and not session.for_agent and not set(unapproved).isdisjoint(undecided):
+    if can_ask() and not agent and not set(unapproved).isdisjoint(undecided):
         show(trust, undecided, current().stderr)
         if ask(trust, undecided):
             return True
@@ -45,7 +44,7 @@ def review(trust: Trust, uses: Collection[Kind], session: Session) -> bool:
     if skipped:
         from qmd.engine.access import project_trust
 
-        session.note(project_trust.skipped(skipped, told=not session.for_agent))
+        note(project_trust.skipped(skipped, told=not agent))
     return False
 
 

@@ -82,7 +82,7 @@ class Session:
             if self._index.locations.project is not None and not self.quiet:
                 from qmd.cli import approval
 
-                if approval.review(self._index.trust, self.uses, self):
+                if approval.review(self._index.trust, self.uses, self.note, agent=self.for_agent):
                     # The approved configuration may name other models: open the index with those.
                     self._index.close()
                     self._index = self._open()
@@ -230,9 +230,7 @@ class Session:
         not know how it was called. Those for an agent have `--agent`, and secrets are masked.
         """
         if self.for_agent:
-            from qmd.cli.app import addressed_to_agents
-
-            message = addressed_to_agents(self.masked(message))
+            message = _with_agent(self.masked(message))
         if self.index_name is None and self.store is None and self.portable_file is None:
             return message
         options = shell_words(*self.options(absolute=False))
@@ -251,6 +249,24 @@ class Session:
         if self._index is not None:
             self.note(*self._index.notes[self._notes_shown :])
             self._notes_shown = len(self._index.notes)
+
+
+def _with_agent(message: str) -> str:
+    """Return a message in which the commands that agents may run have `--agent`."""
+
+    def addressed(match: re.Match[str]) -> str:
+        left = match[1].split()
+        left = [*commands.OLDER.get(left[0], left[0]).split(), *left[1:]]
+        if " ".join(left[:2]) in commands.WITHIN:
+            left = [" ".join(left[:2]), *left[2:]]
+        found: Any = None
+        with suppress(PluginError):  # a feature is missing
+            found = commands.LOADABLE.load(left.pop(0))
+            while left and (find := getattr(found, "find", None)):
+                found = find(left.pop(0))
+        return f"qmd --agent{match[1]}" if getattr(found, "agents", False) else match[0]
+
+    return re.sub(r"(?<![\w./-])qmd((?: [a-z]+(?:-[a-z]+)*)+)", addressed, message)
 
 
 def _with_options(message: str, options: str, names: Iterable[str]) -> str:

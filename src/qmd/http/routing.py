@@ -42,8 +42,8 @@ class Endpoint:
         )
         self._readers = host.readers if operation.quick and not operation.of_process else None
         queued = operation.writes or operation.queued
-        reads = {"slow": operation.slow, "page": operation.apart, "whole": operation.whole}
-        self._call = host.write if queued else partial(host.call, **reads)
+        read = partial(host.call, slow=operation.slow, page=operation.apart, whole=operation.whole)
+        self._call = host.write if queued else read
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         arguments = await self._read(scope, receive)

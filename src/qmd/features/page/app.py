@@ -16,7 +16,6 @@ from starlette.routing import Route
 from qmd.api import operations
 from qmd.api.operations import Deadline
 from qmd.api.shown import browse
-from qmd.engine.access.permissions import Permissions
 from qmd.engine.index import Index
 from qmd.engine.requests import SearchRequest
 from qmd.errors import (
@@ -150,7 +149,7 @@ class Web:
         """Return a page; see `pages.page` for the arguments that are no values of the template."""
         key = key_of(request.scope)
         common: dict[str, Any] = {
-            "may": self._permissions(request),
+            "may": self._seen(request).permissions,
             "signed_in": key is not None,
             "query": "",
         }
@@ -316,7 +315,7 @@ class Web:
 
     async def _change(self, request: Request) -> Response:
         action, form = request.path_params["action"], await read_form(request)
-        permissions = self._permissions(request)
+        permissions = self._seen(request).permissions
         permissions.require_write()
         if action in ("scan", "embed", "add"):
             try:
@@ -363,7 +362,7 @@ class Web:
 
         job = Job("embed" if action == "embed" else "scan", None if key is None else key.name)
         if action == "add":
-            self._permissions(request).require_all("add a collection")
+            self._seen(request).permissions.require_all("add a collection")
             path = one(form, "path")
             operations.require_absolute(path)
             name, pattern = (one(form, each, required=False) for each in ("name", "pattern"))
@@ -377,14 +376,14 @@ class Web:
         else:
             self.jobs.start(job, lambda index, job: upkeep.embed(seen(index), job), models=True)
 
-    def _permissions(self, request: Request) -> Permissions:
-        """Return what the sender of a request may see and change, as everywhere."""
-        return index_of(request.scope, self._host.index).permissions
+    def _seen(self, request: Request) -> Index:
+        """Return the index as the sender of a request may see it, whose permissions hold everywhere."""
+        return index_of(request.scope, self._host.index)
 
     def _visible_job(self, request: Request) -> Job | None:
         """Return the current job if the sender of a request may know of it."""
         job, key = self.jobs.current, key_of(request.scope)
-        if self._permissions(request).everything or (job and key and job.owner == key.name):
+        if self._seen(request).permissions.everything or (job and key and job.owner == key.name):
             return job
         return None
 
