@@ -14,7 +14,7 @@ from typing import Any
 
 from qmd._version import __version__
 from qmd.features.agents import hook_settings, mcp_settings
-from qmd.features.agents.agents import AGENTS
+from qmd.features.agents.agents import server_entry
 
 FOLDER = Path(__file__).parent.parent / "integrations"
 DESCRIPTION = (
@@ -47,7 +47,7 @@ def files() -> dict[str, str]:
 
 
 def _entry(target: str, words: Sequence[str] = SERVER) -> dict[str, Any]:
-    return AGENTS[target].entry(words)
+    return server_entry(target, words)
 
 
 def _hooks(target: str) -> str:

@@ -13,9 +13,11 @@ AGENTS: Mapping[str, tuple[str, str]] = {
     "claude-desktop": ("Claude Desktop", "mcp"),
     "codex": ("Codex", "skills mcp hooks sessions"),
     "cursor": ("Cursor", "skills mcp"),
-    "gemini": ("Gemini CLI", "hooks sessions"),
+    "gemini": ("Gemini CLI", "skills mcp hooks sessions"),
     "opencode": ("OpenCode", "skills mcp hooks sessions"),
-    "vscode": ("VS Code", "mcp"),
+    "vscode": ("VS Code", "skills mcp"),
+    "windsurf": ("Windsurf", "skills mcp"),
+    "zed": ("Zed", "skills mcp"),
 }
 
 

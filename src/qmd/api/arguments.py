@@ -49,7 +49,7 @@ Count = Annotated[int, Meta(ge=1)]
 Name = Annotated[str, Meta(max_length=MAX_NAME)]
 Text = Annotated[Name, schema(pattern=NOT_BLANK)]
 Query = Annotated[str, OPTIONS["query"], schema(pattern=NOT_BLANK)]
-MaxLines = Annotated[Count, Meta(description="The most lines.")]
+MaxLines = Annotated[Count, Meta(description="Most lines.")]
 Tokens = Annotated[int, OPTIONS["tokens"]]
 Offset = Annotated[int, OPTIONS["offset"]]
 LineNumbers = Annotated[bool, Meta(description="Number the lines.")]
@@ -92,10 +92,10 @@ class SearchArguments(Request):
 
 #: The collection of a search and its filters.
 _FILTERS: dict[str, Any] = {
-    "collection": Annotated[Name, Meta(description="Only this collection; status lists them.")],
-    "author": Annotated[Text, Meta(description="A word of a name, or all of it.")],
-    "after": Annotated[Text, Meta(description="2024-06-30 or 7d.")],
-    "before": Annotated[Text, Meta(description="As after.")],
+    "collection": Annotated[Name, Meta(description="Only this collection.")],
+    "author": Annotated[Text, Meta(description="Author's name.")],
+    "after": Annotated[Text, Meta(description="From 2024-06-30, 7d.")],
+    "before": Annotated[Text, Meta(description="Before this date.")],
     "tag": Annotated[list[Text], Meta(description="Only documents with these tags, or tags below them.")],
     "path": Annotated[
         list[Text], Meta(description="The beginning of the path in the collection, or a glob.")
@@ -213,7 +213,7 @@ class Reference(Request):
 
     file: Annotated[
         Name,
-        Meta(description="A path or #docid of a result, the end of a path, path:line:count or path#heading."),
+        Meta(description="A result's path or #docid, a path's end, path:line:count or path#heading."),
     ]
     from_line: Annotated[Count, Meta(description="The first line.")] | None = None
     max_lines: MaxLines | None = None
@@ -242,12 +242,14 @@ class MultiGetBody(Request):
         str,
         Meta(
             max_length=MAX_PATTERN,
-            description="A glob (journals/2025-05*.md), or a comma-separated list of what get takes.",
+            description="A glob (journals/2025-05*.md) or list of what get takes.",
         ),
         schema(pattern=NOT_BLANK),
     ]
     max_lines: MaxLines | None = None
-    max_bytes: Annotated[Count, Meta(description="The most bytes of each.")] = DEFAULT_MAX_BYTES
+    max_bytes: Annotated[Count, Meta(description="Larger files, alone or together, are only named.")] = (
+        DEFAULT_MAX_BYTES
+    )
     line_numbers: LineNumbers = False
     tokens: Tokens | None = None
 

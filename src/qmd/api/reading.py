@@ -27,6 +27,8 @@ _DECIMAL = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 _BOM = "\ufeff"
 #: A step of the path in an error of msgspec.
 _STEP = re.compile(r"\.(?P<name>\w+)|\[(?P<item>\d+)\]")
+#: Arguments for documents, of which a text may name several.
+_OF_DOCUMENTS = ("file", "pattern")
 _KINDS = {
     "int": "a valid integer",
     "str": "a valid string",
@@ -215,6 +217,9 @@ def _problem(name: str, error: str, value: Any, kind: Any, noun: str) -> str:
             return f"{where}.{field} is missing"
         case ["Object contains unknown field ", field, _]:
             return f"{where}.{_short(field)}: unknown {noun}"
+        case ["Expected ", "str", _, *_] if where in _OF_DOCUMENTS and isinstance(value, list):
+            joined = dumps(", ".join(filter(lambda each: isinstance(each, str), value)), ensure_ascii=False)
+            return f"{where}: input should be a valid string, such as {_short(joined)}, not a list"
         case ["Expected ", expected, rest, *_]:
             text = _expected(expected.removesuffix(" | null"), rest.split(), value)
         case ["Number out of range"]:

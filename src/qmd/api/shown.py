@@ -13,7 +13,7 @@ from qmd.engine.documents.pages import Page
 from qmd.engine.index import Index
 from qmd.errors import ConfigError, ForbiddenError
 from qmd.sources.formats.registry import BUILTIN
-from qmd.text.dates import of_mtime
+from qmd.text.dates import stated
 from qmd.types import ResolvedLink
 
 
@@ -84,8 +84,8 @@ def browse(index: Index, *, recent: int, tags: int) -> Overview:
 def _dated(documents: Sequence[types.Document]) -> bool:
     """Return whether documents are in the order of their dates, not of the times of their files."""
     times = [document.modified_ns for document in documents]
-    stated = any(document.date != of_mtime(document.modified_ns) for document in documents)
-    return stated and (at_once(documents) or times != sorted(times, reverse=True))
+    dated = any(stated(document.date, document.modified_ns) for document in documents)
+    return dated and (at_once(documents) or times != sorted(times, reverse=True))
 
 
 def _pinned(index: Index, limit: int) -> dict[str, tuple[str, str]]:

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     IndexPaths: TypeAlias = tuple[str, str, bool, str | None]
 
 DEFAULT_INDEX = "index"
+#: The variables that say where an index and its configuration are.
+PLACES = (
+    *("QMD_CONFIG_DIR", "QMD_INDEX_PATH", "INDEX_PATH", "QMD_STORE"),
+    *("XDG_CONFIG_HOME", "XDG_CACHE_HOME"),
+)
 #: Name of the default index file if another program has a file of its own under the usual name.
 ALTERNATIVE_INDEX = "index-python.sqlite"
 PROJECT_FOLDER = ".qmd"

@@ -47,15 +47,14 @@ OPTIONS: Mapping[str, Meta] = {
     "searches": Meta(
         min_length=1,
         max_length=MAX_SEARCHES,
-        description="In place of query: lex words, vec a question, hyde a possible answer; the first "
-        "counts most.",
+        description="In place of query: lex words, vec a question, hyde an answer; the first counts most.",
     ),
-    "limit": Meta(ge=1, description="The most results."),
+    "limit": Meta(ge=1, description="Most results."),
     "offset": Meta(ge=0, le=ALL, description="Results to skip, for the next page."),
-    "min_score": Meta(ge=0, le=1, description="The least score."),
-    "collections": Meta(description="Search these."),
-    "intent": Meta(max_length=MAX_QUERY, description="What you want to know, to rank by."),
-    "candidate_limit": Meta(ge=1, le=MAX_CANDIDATES, description="How many are reranked."),
+    "min_score": Meta(ge=0, le=1, description="0 to 1; from 0.5 about the query."),
+    "collections": Meta(description="Only these collections."),
+    "intent": Meta(max_length=MAX_QUERY, description="Your aim, to rank by."),
+    "candidate_limit": Meta(ge=1, le=MAX_CANDIDATES, description="Results to rerank."),
     "rerank": Meta(description="Better order, slower."),
     "expand": Meta(description="Add variants of the query."),
     "ranking": Meta(description="How scores are combined, if not as configured."),
@@ -76,7 +75,7 @@ OPTIONS: Mapping[str, Meta] = {
     "sort": Meta(description="The order of the results."),
     "fold": Meta(description="Show documents with the same text once, if not as configured."),
     "marks": Meta(description="Whether the user's pins and marks count."),
-    "tokens": Meta(ge=1, description="The most tokens of the answer."),
+    "tokens": Meta(ge=1, description="Most tokens of the answer."),
     "unlinked": Meta(description="Leave out documents that it links to, or that link to it."),
 }
 _NUMBERS = {name: option for name, option in OPTIONS.items() if not (option.ge is option.gt is None)}

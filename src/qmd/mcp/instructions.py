@@ -19,7 +19,7 @@ _MAX_CONTEXT = 200
 _MAX_ERROR = 400
 
 _ADVICE = (
-    "Call query for questions and search for exact words; then get or multi_get to read the documents. "
+    "Call query with pack: true for questions, search for exact words; then get or multi_get to read. "
     "Queries can contain filters, also alone: tag:work -path:old/ author:ann after:2024 [status:draft] "
     "state:current. "
     "A score estimates how likely the result is about the query: from 0.5 it is, below 0.3 it is about "

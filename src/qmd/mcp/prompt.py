@@ -29,6 +29,8 @@ Best for: ideas whose words you do not know.
 ### 3. query (Hybrid search - highest quality)
 Best for: questions that matter.
 - Searches by keyword and by meaning, fuses both lists and reranks the best
+- `pack: true` with `maxTokens: 500` gives whole passages, each once in a session, and says what was not \
+found: the cheapest way to answer a question
 - Slower than search; without vectors or models it answers from keywords, and `stages` says so
 - `intent` says what you want to know, and changes what ranks first
 - Instead of `query`, `searches` takes a list of your own: `lex` (keywords), `vec` (a question), `hyde` (a \

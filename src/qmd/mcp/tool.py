@@ -21,7 +21,7 @@ Subject = TypeVar("Subject")
 Handler = Callable[[Subject, Any, Cancelled], Result]
 
 #: Keywords that help no agent. Every word of a schema costs tokens in every session.
-_INPUT_OMITS = frozenset({"title", "maxLength", "pattern", "minItems", "maxItems"})
+_INPUT_OMITS = frozenset("title maxLength pattern minItems maxItems minimum maximum".split())
 _OUTPUT_OMITS = frozenset({"title", "default", "description", "enum", "minimum", "maximum", "required"})
 
 
@@ -172,8 +172,6 @@ def _brief(
             brief["items"] = _brief(items, inner, omits, hidden, nullable=nullable)
         case {"const": _} if nullable:
             del brief["const"]
-        case {"minimum": 1}:  # a count; it is checked
-            del brief["minimum"]
     if not brief.get("default", True):  # 0, false and no items are what agents expect
         del brief["default"]
     return brief

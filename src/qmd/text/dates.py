@@ -142,6 +142,11 @@ def days(text: str) -> float | None:
     return number if 0 < number <= MAX_DAYS else None
 
 
+def stated(date: str, modified_ns: int) -> str:
+    """Return the date of a document, or "" if it is only the time of its file, which a copy may have set."""
+    return "" if date == of_mtime(modified_ns) else date
+
+
 def of_mtime(nanoseconds: int) -> str:
     """Convert a modification time in nanoseconds since the epoch to a date in UTC."""
     seconds = min(max(nanoseconds // 1_000_000_000, _FIRST), _LAST)

@@ -21,6 +21,8 @@ before until older enddate todate
 tag tags label labels topic
 author by creator user
 path folder dir directory prefix subfolder
+pattern file path uri document
+filter where tag tags path folder ext extension lang language state status current
 contextlines context surrounding
 passages snippets chunks
 full whole complete content body fulltext

@@ -25,6 +25,7 @@ EDITOR_SCHEMES = frozenset(
 # All characters except those that JavaScript's encodeURIComponent keeps, and the slash.
 _RESERVED = lazy(r"[^A-Za-z0-9\-_.!~*'()/]+")
 _ESCAPES = lazy(r"(?:%[0-9A-Fa-f]{2})+")
+_LINES = lazy(r"L(\d{1,9})(?:C\d{1,9})?(?:-L?(\d{1,9})(?:C\d{1,9})?)?")
 
 
 def encode_path(path: str) -> str:
@@ -74,6 +75,15 @@ def split_location(reference: str) -> tuple[str, int | None, int | None]:
     if first is None:
         return path, last, None
     return shorter, first, last
+
+
+def split_lines(fragment: str) -> tuple[int, int] | None:
+    """Return the first line and the number of lines of `L10-L20` or `L10`, as addresses of code hosts end."""
+    match = _LINES.fullmatch(fragment)
+    if match is None:
+        return None
+    first, last = int(match[1]), int(match[2] or match[1])
+    return first, last - first + 1
 
 
 def split_fragment(reference: str) -> tuple[str, str]:

@@ -356,3 +356,39 @@ def test_hits_and_documents_have_anchors_of_source_files(newcomer: User, start: 
     (block,) = agent.call("get", file="papers/a.ipynb:c2-3")["content"]
     assert block["resource"]["anchor"] == {"kind": "cell", "value": 2}
     assert block["resource"]["text"] == "A heron.\n\nAn ibis."
+
+
+def test_get_takes_lines_as_addresses_of_code_hosts_end(agent: Agent) -> None:
+    for reference, first, count in (
+        ("meeting.md#L2-L4", 2, 3),
+        ("meeting.md#L3", 3, 1),
+        ("meeting.md#L2-4", 2, 3),
+    ):
+        (block,) = agent.call("get", file=reference)["content"]
+        assert block["resource"]["text"] == "\n".join(lines(first, count))
+        several = agent.call("multi_get", pattern=f"{reference}, notes/gone.md")["content"]
+        assert "\n".join(lines(first, count)) in several[1]["resource"]["text"]
+
+
+def test_get_says_what_reads_several_documents(agent: Agent) -> None:
+    for reference in ("notes", "qmd://notes", "notes/2025"):
+        name = reference.removeprefix("qmd://")
+        assert agent.failure("get", file=reference) == (
+            f"Document not found: {reference} (multi-get takes {name}/**)"
+        )
+        assert len(agent.call("multi_get", pattern=f"{name}/**", maxLines=1)["content"]) > 1
+    assert (
+        agent.failure("multi_get", pattern="notes") == "Document not found: notes (multi-get takes notes/**)"
+    )
+    for reference in ("notes/*.md", "meeting.md, big.md"):
+        told = agent.failure("get", file=reference)
+        assert told.endswith("(multi-get takes patterns and lists)")
+        assert len(agent.call("multi_get", pattern=reference, maxLines=1)["content"]) > 1
+
+
+def test_get_lists_the_sections_if_one_does_not_exist(agent: Agent) -> None:
+    told = agent.failure("get", file="2025/plan.md#Nothing of this")
+    assert "qmd outline" not in told
+    assert "(it has '" in told
+    section = told.partition("(it has '")[2].partition("'")[0]
+    assert agent.call("get", file=f"2025/plan.md#{section}")["content"][0]["resource"]["text"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -14,16 +15,16 @@ from tests.agents import Agent
 CHARACTERS_PER_TOKEN = 4.25
 MOST_TOKENS = 1_950
 
-LIMIT = {"type": "integer", "maximum": 1000, "description": "The most results."}
+LIMIT = {"type": "integer", "description": "Most results."}
 TEXT = {"type": "string"}
-LINES = {"type": "integer", "description": "The most lines."}
-TOKENS = {"type": "integer", "description": "The most tokens of the answer."}
+LINES = {"type": "integer", "description": "Most lines."}
+TOKENS = {"type": "integer", "description": "Most tokens of the answer."}
 NUMBERED = {"type": "boolean", "description": "Number the lines."}
 QUERY = TEXT | {"description": "What to find."}
-COLLECTION = TEXT | {"description": "Only this collection; status lists them."}
+COLLECTION = TEXT | {"description": "Only this collection."}
 COUNT = {"type": "integer"}
 FLAG = {"type": "boolean"}
-FILTER = TEXT | {"description": "As in a query: tag:work [status:draft]."}
+FILTER = TEXT | {"description": "Such as tag:work [status:draft]."}
 
 
 @pytest.fixture(scope="module")
@@ -58,23 +59,14 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
     searched: dict[str, Any] = {
         "query": QUERY,
         "limit": LIMIT | {"default": 10},
-        "offset": COUNT | {"description": "Skip so many results."},
-        "minScore": {
-            "type": "number",
-            "minimum": 0,
-            "maximum": 1,
-            "description": "The least score.",
-        },
+        "offset": COUNT | {"description": "Results to skip."},
+        "minScore": {"type": "number", "description": "0 to 1; from 0.5 about the query."},
         "collection": COLLECTION,
-        "author": TEXT | {"description": "A word of a name, or all of it."},
-        "after": TEXT | {"description": "2024-06-30 or 7d."},
-        "before": TEXT | {"description": "As after."},
+        "author": TEXT | {"description": "Author's name."},
+        "after": TEXT | {"description": "From 2024-06-30, 7d."},
+        "before": TEXT | {"description": "Before this date."},
         "filter": FILTER,
         "maxTokens": TOKENS,
-    }
-    later = searched | {
-        name: searched[name] | {"description": "See search."}
-        for name in ("offset", "collection", "author", "after", "filter", "maxTokens")
     }
     typed = {
         "type": "object",
@@ -84,26 +76,26 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
     }
     expected: dict[str, tuple[dict[str, Any], list[str]]] = {
         "search": (searched, ["query"]),
-        "vsearch": (later | {"minScore": searched["minScore"] | {"default": 0.3}}, ["query"]),
+        "vsearch": (searched | {"minScore": searched["minScore"] | {"default": 0.3}}, ["query"]),
         "query": (
-            later
+            searched
             | {
                 "searches": {
                     "type": "array",
                     "items": typed,
-                    "description": "In place of query: lex words, vec a question, hyde a possible "
-                    "answer; the first counts most.",
+                    "description": "In place of query: lex words, vec a question, hyde an answer; "
+                    "the first counts most.",
                 },
                 "collections": {
                     "type": "array",
                     "items": TEXT,
-                    "description": "Search these.",
+                    "description": "Only these collections.",
                 },
-                "intent": TEXT | {"description": "What you want to know, to rank by."},
-                "candidateLimit": LIMIT | {"default": 30, "description": "How many are reranked."},
+                "intent": TEXT | {"description": "Your aim, to rank by."},
+                "candidateLimit": LIMIT | {"default": 30, "description": "Results to rerank."},
                 "rerank": FLAG | {"default": True, "description": "Better order, slower."},
-                "pack": FLAG | {"description": "Whole passages, as many as fit."},
-                "again": FLAG | {"description": "Repeat what was given."},
+                "pack": FLAG | {"description": "Whole passages within maxTokens, not results."},
+                "again": FLAG | {"description": "Repeat what was given before."},
             },
             [],
         ),
@@ -111,36 +103,34 @@ def test_tools_list_describes_every_argument(tools: dict[str, Any]) -> None:
             {
                 "file": TEXT
                 | {
-                    "description": "A path or #docid of a result, the end of a path, path:line:count "
-                    "or path#heading."
+                    "description": "A result's path or #docid, a path's end, path:line:count or path#heading."
                 },
                 "fromLine": COUNT | {"description": "The first line."},
                 "maxLines": LINES,
                 "lineNumbers": NUMBERED,
-                "maxTokens": TOKENS | {"description": "See search."},
-                "quote": TEXT | {"description": "Where it says this."},
+                "maxTokens": TOKENS,
+                "quote": TEXT | {"description": "Words: does it say them, and where?"},
                 "links": FLAG | {"description": "Also links and backlinks."},
             },
             ["file"],
         ),
         "multi_get": (
             {
-                "pattern": TEXT
-                | {
-                    "description": "A glob (journals/2025-05*.md), or a comma-separated list of "
-                    "what get takes."
-                },
+                "pattern": TEXT | {"description": "A glob (journals/2025-05*.md) or list of what get takes."},
                 "maxLines": LINES,
-                "maxBytes": COUNT | {"default": 10240, "description": "The most bytes of each."},
+                "maxBytes": COUNT
+                | {"default": 10240, "description": "Larger files, alone or together, are only named."},
                 "lineNumbers": NUMBERED,
-                "maxTokens": TOKENS | {"description": "See search."},
+                "maxTokens": TOKENS,
             },
             ["pattern"],
         ),
         "status": ({}, []),
     }
     for tool in tools.values():
-        assert all("description" in each for each in tool["inputSchema"]["properties"].values())
+        described = [each["description"] for each in tool["inputSchema"]["properties"].values()]
+        # An agent may be shown one tool alone.
+        assert not [each for each in described if re.search("[Ss]ee |As (?!in )", each)]
     for name, (properties, required) in expected.items():
         schema = tools[name]["inputSchema"]
         Draft202012Validator.check_schema(schema)
@@ -258,6 +248,24 @@ WRONG = {
     'get {"file": "a.md", "maxLines": -1}': "maxLines: input should be greater than or equal to 1, not -1",
     'get {"file": "a.md", "lineNumbers": 1}': "lineNumbers: input should be a valid boolean, not 1",
     'multi_get {"pattern": 5}': "pattern: input should be a valid string, not 5",
+    'multi_get {"pattern": ["a.md", "b.md"]}': (
+        'pattern: input should be a valid string, such as "a.md, b.md", not a list'
+    ),
+    'get {"file": ["a.md"]}': 'file: input should be a valid string, such as "a.md", not a list',
+    'get {"path": "a.md"}': (
+        "file is missing; path: unknown argument (did you mean file?); known arguments: "
+        "file, fromLine, maxLines, lineNumbers, maxTokens, quote, links"
+    ),
+    'multi_get {"path": "a.md"}': (
+        "pattern is missing; path: unknown argument (did you mean pattern?); known arguments: "
+        "pattern, maxLines, maxBytes, lineNumbers, maxTokens"
+    ),
+    'search {"query": "x", "path": "ops/", "tokens": 500}': (
+        "path: unknown argument (did you mean filter?); known arguments: query, limit, offset, minScore, "
+        "collection, author, after, before, filter, maxTokens; tokens: unknown argument (did you mean "
+        "maxTokens?); known arguments: query, limit, offset, minScore, collection, author, after, before, "
+        "filter, maxTokens"
+    ),
     'multi_get {"pattern": "*", "maxBytes": 0}': (
         "maxBytes: input should be greater than or equal to 1, not 0"
     ),

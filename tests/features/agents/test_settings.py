@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import stat
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -118,20 +119,24 @@ PLACES = {
     "codex": ".agents/skills",
     "cursor": ".cursor/skills",
     "opencode": "config/opencode/skills",
+    "gemini": ".gemini/skills",
+    "vscode": ".copilot/skills",
+    "windsurf": ".codeium/windsurf/skills",
+    "zed": ".agents/skills",
 }
 
 
 @pytest.mark.parametrize("target", SKILLED)
 def test_skill_install_is_idempotent_and_uninstall_removes_it(user: User, target: str) -> None:
     file = user.home / PLACES[target] / "qmd" / "SKILL.md"
-    assert user.ok("skill", "install", "--target", target, "--dry-run") == f"Dry run: Installed {file}\n"
+    assert user.ok("skill", "install", "--target", target, "--dry-run") == f"Would install {file}\n"
     assert not file.exists()
     assert user.ok("skill", "install", "--target", target) == f"Installed {file}\n"
     assert file.read_text(encoding="utf-8").startswith(SKILL)
     before = file.stat()
     assert user.ok("skill", "install", "--target", target) == f"Up to date: {file}\n"
     assert file.stat().st_mtime_ns == before.st_mtime_ns
-    assert user.ok("skill", "uninstall", "--target", target, "--dry-run") == f"Dry run: Removed {file}\n"
+    assert user.ok("skill", "uninstall", "--target", target, "--dry-run") == f"Would remove {file}\n"
     assert file.exists()
     assert user.ok("skill", "uninstall", "--target", target) == f"Removed {file}\n"
     assert not file.parent.exists()
@@ -201,7 +206,7 @@ def test_project_install_refuses_links_that_leave_the_project(user: User) -> Non
 def settings(user: User, client: str) -> Path:
     """Return the settings file that `qmd mcp install` would change."""
     first = user.ok("mcp", "install", "--client", client, "--dry-run").splitlines()[0]
-    return Path(first.removeprefix("Dry run: the server 'qmd' in "))
+    return Path(first.removeprefix("Would install the server 'qmd' in "))
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -237,6 +242,9 @@ def test_mcp_install_adds_one_server_and_uninstall_removes_it(user: User, client
     command = entry["command"] if isinstance(entry["command"], list) else [entry["command"], *entry["args"]]
     assert command[-1] == "mcp"
     assert Path(command[0]).is_absolute()
+    # Programs that are not started in a terminal have none of its variables.
+    given = entry.get("env", dict.fromkeys(entry.get("env_vars", [])))
+    assert ("XDG_CONFIG_HOME" in given) == (client not in ("claude", "gemini", "opencode"))
     assert after == before | {section: before.get(section, {}) | {"qmd": entry}}
     text = path.read_bytes()
     assert "already" in user.ok("mcp", "install", "--client", client)
@@ -377,11 +385,11 @@ def test_agent_uninstall_asks_only_for_installed_parts(user: User) -> None:
 
 
 def test_agent_uninstall_dry_run_says_for_each_part_that_nothing_was_done(user: User) -> None:
-    for state, word in (("absent", "Not installed: "), ("present", "Removed ")):
+    for state, word in (("absent", "Not installed: "), ("present", "Would remove ")):
         if state == "present":
             user.ok("agent", "install", "claude", "--yes")
         said = user.ok("agent", "uninstall", "claude", "--dry-run").splitlines()
-        assert [line.startswith(f"Dry run: {word}") for line in said] == [True] * 3, said
+        assert [line.startswith(word) for line in said] == [True] * 3, said
     assert all(row["state"] == "current" for row in _parts(user, "claude").values())
 
 
@@ -434,3 +442,89 @@ def test_agent_status_tells_outdated_broken_and_changed_parts(
     }
     assert "qmd hook install --target claude" in after["user", "hooks"]["hint"]
     assert "was not written by qmd" in user.ok("agent", "status")
+
+
+def test_agent_install_dry_run_shows_what_each_part_would_write(user: User) -> None:
+    for agent, part in (
+        ("claude", '"UserPromptSubmit"'),
+        ("gemini", '"BeforeAgent"'),
+        ("opencode", "export "),
+    ):
+        said = user.ok("agent", "install", agent, "--dry-run")
+        assert [line.split()[:2] for line in said.splitlines() if line.startswith("Would")] == [
+            ["Would", "install"]
+        ] * 3, said
+        assert part in said
+        assert '"mcp"' in said
+        assert {row["state"] for row in _parts(user, agent).values()} == {"not installed"}
+    user.ok("agent", "install", "claude", "--yes")
+    said = user.ok("agent", "install", "claude", "--dry-run")
+    assert "Would" not in said.replace("Would install the server", "")
+    assert "UserPromptSubmit" not in said
+
+
+def _index_of_server(entry: dict[str, Any], user: User, **environ: str) -> str:
+    """Return the index that a server uses if its program gives it HOME and what its entry says."""
+    named = {
+        name: value for name, value in (user.environ | environ).items() if name in entry.get("env_vars", ())
+    }
+    bare = {name: user.environ[name] for name in ("HOME", "PATH", "PYTHONPATH") if name in user.environ}
+    command = [*([entry["command"]] if isinstance(entry["command"], str) else entry["command"])]
+    command = [*command, *entry.get("args", [])]
+    command[command.index("mcp")] = "status"
+    done = subprocess.run(
+        [*command, "--json"], env=bare | named | entry.get("env", {}), capture_output=True, check=True
+    )
+    index: str = json.loads(done.stdout)["index"]
+    return index
+
+
+@pytest.mark.parametrize("client", ["codex", "cursor", "vscode", "windsurf", "zed", "claude-desktop"])
+def test_server_of_a_program_without_variables_uses_the_index_of_the_command(
+    user: User, client: str, tmp_path: Path
+) -> None:
+    user.environ |= {"XDG_CACHE_HOME": str(tmp_path / "elsewhere")}
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    path = settings(user, client)
+    user.ok("mcp", "install", "--client", client)
+    entry = read(path)[AGENTS[client].section]["qmd"]
+    assert _index_of_server(entry, user) == json.loads(user.ok("status", "--json"))["index"]
+    assert _parts(user, client)["user", "tools"]["state"] == "current"
+
+
+@pytest.mark.parametrize(("agent", "section"), [("codex", "mcp_servers"), ("cursor", "mcpServers")])
+def test_agent_status_tells_that_tools_use_another_index(
+    user: User, agent: str, section: str, tmp_path: Path
+) -> None:
+    path = settings(user, agent)
+    user.ok("agent", "install", agent, "--yes")
+    before = user.ok("mcp", "install", "--client", agent)
+    assert "already" in before
+    older = read(path)[section]["qmd"]
+    older = {"command": older["command"], "args": older["args"]}
+    lines = "\n".join(f"{key} = {json.dumps(value)}" for key, value in older.items())
+    mine = "startup_timeout_sec = 20"
+    path.write_text(
+        f"[{section}.qmd]\n{lines}\n{mine}\n" if agent == "codex" else json.dumps({section: {"qmd": older}})
+    )
+    user.environ |= {"XDG_CACHE_HOME": str(tmp_path / "elsewhere")}
+    found = _parts(user, agent)["user", "tools"]
+    assert found["state"] == "outdated"
+    assert str(tmp_path / "elsewhere") in found["message"]
+    assert ("the hooks use" in found["message"]) == (agent == "codex")
+    # An entry of qmd itself is brought up to date, and keeps what was added.
+    user.ok("agent", "install", agent, "--yes")
+    assert _parts(user, agent)["user", "tools"]["state"] == "current"
+    assert ("startup_timeout_sec" in read(path)[section]["qmd"]) == (agent == "codex")
+
+
+def test_agent_status_compares_the_indexes_of_hooks_and_tools(user: User) -> None:
+    user.ok("agent", "install", "claude", "--yes")
+    user.ok("--index", "work", "hook", "install", "--target", "claude")
+    found = _parts(user, "claude")["user", "tools"]
+    assert found["state"] == "outdated"
+    assert "work.sqlite" in found["message"]
+    command = re.fullmatch(r'run "qmd (.+)"', found["hint"])
+    assert command
+    user.ok(*shlex.split(command[1]))
+    assert _parts(user, "claude")["user", "tools"]["state"] == "current"

@@ -49,3 +49,11 @@ def test_sdk_client_accepts_the_structured_content_of_a_pack(librarian: object) 
             assert found.structured_content["results"][0]["snippet"]
 
     anyio.run(talk)
+
+
+def test_query_with_pack_names_its_own_argument_for_the_tokens(agent: Agent) -> None:
+    told = agent.failure("query", query="travel plan", pack=True, maxTokens=20)
+    assert told.startswith("maxTokens 20 is too little for this answer (raise it to ")
+    least = int(told.rstrip(")").split()[-1])
+    made = agent.call("query", query="travel plan budget meeting", pack=True, again=True, maxTokens=least)
+    assert "raise the tokens" not in json.dumps(made)

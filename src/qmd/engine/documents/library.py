@@ -34,7 +34,8 @@ from qmd.text.markup import with_names
 from qmd.text.outline import find_section, sections
 from qmd.text.predicates import Comparison, both
 from qmd.text.similar import did_you_mean
-from qmd.text.uris import is_uri, split_fragment, split_listing, split_location
+from qmd.text.uris import is_uri, split_fragment, split_lines, split_listing, split_location
+from qmd.text.wording import inert
 from qmd.types import Anchor, Author, Commit, Config, Document, Hit, Section, SourceText
 from qmd.types.cancelling import Cancelled
 from qmd.types.notes import Stale, first
@@ -324,6 +325,8 @@ class Version(Protocol):
         """Return the commit and the text of a document; None for the text that was indexed."""
 
 
+#: Sections that an error lists.
+_LISTED = 12
 #: Files that were written within so many nanoseconds were not edited one by one.
 _AT_ONCE = 10_000_000_000
 
@@ -349,10 +352,6 @@ class Library(References):
         document = self.find(reference)
         if document is not None:
             return document, None, None
-        document, fragment = self.with_section(reference)
-        if document is not None:
-            section = self.section(document, fragment)
-            return document, section.first_line, section.last_line - section.first_line + 1
         document, start, count = self.with_anchor(reference)
         if document is not None:
             return document, start, count
@@ -360,6 +359,18 @@ class Library(References):
         document = self.resolve(path)
         _check_lines(start, count)
         return document, start, count
+
+    def with_anchor(self, reference: str) -> Location | tuple[None, None, None]:
+        """Return the same also for `path#heading`, and for the lines `path#L10-L20`."""
+        document, fragment = self.with_section(reference)
+        if document is None:
+            return super().with_anchor(reference)
+        lines = split_lines(fragment)
+        if lines is not None and find_section(self.sections(document), fragment) is None:
+            _check_lines(*lines)
+            return document, *lines
+        section = self.section(document, fragment)
+        return document, section.first_line, section.last_line - section.first_line + 1
 
     def with_section(self, reference: str) -> tuple[Document | None, str]:
         """Split `path#heading` into document and heading; (None, "") if it is not such a reference."""
@@ -372,10 +383,12 @@ class Library(References):
         known = self.sections(document)
         found = find_section(known, fragment)
         if found is None:
-            suggestion = did_you_mean(fragment, [section.heading for section in known])
+            names = [inert(section.heading) for section in known]
+            more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+            listed = ", ".join(f"'{name[:60]}'" for name in names[:_LISTED])
             raise UsageError(
                 f"{document.file} has no section '{fragment[:60]}'",
-                f"{suggestion}see 'qmd outline {document.file}'",
+                f"{did_you_mean(fragment, names)}it has {listed}{more}" if names else "it has no headings",
             )
         return found
 

@@ -79,11 +79,21 @@ class References:
         kind = "collection" if name in self._config.collections else "folder"
         if kind == "collection" or any(each.file.startswith(f"{name}/") for each in self.visible()):
             listed = f"it is a {kind}: 'qmd ls {name}' lists its documents"
-            return DocumentNotFoundError(_missing(reference), (), listed)
+            return DocumentNotFoundError(f"{_missing(reference)} (multi-get takes {name}/**)", (), listed)
         path, heading = split_fragment(reference)
         similar = self._similar(reference) or (self._similar(path) if heading else ())
         hint = None if similar else "see 'qmd ls' for what is indexed"
-        return DocumentNotFoundError(_missing(reference), similar, hint)
+        return DocumentNotFoundError(self._missing(reference), similar, hint)
+
+    def _missing(self, reference: str) -> str:
+        """Return the message for a reference without a document, which says so if it is one of several."""
+        collection = reference.removeprefix(SCHEME).strip("/")
+        if collection in self._config.collections:
+            return f"{_missing(reference)} (multi-get takes {collection}/**)"
+        pieces = split_pattern(reference)
+        if _GLOB.search(reference) or (len(pieces) > 1 and any(map(self._try, pieces))):
+            return f"{_missing(reference)} (multi-get takes patterns and lists)"
+        return _missing(reference)
 
     def visible(self, documents: Iterable[Document] | None = None) -> list[Document]:
         """Return the documents, by default all, that are in configured collections."""
@@ -184,7 +194,7 @@ class References:
             return
         if document is None:
             # No similar names are suggested, because finding them for a long list would take too long.
-            errors.append(_missing(name))
+            errors.append(self._missing(name))
         else:
             yield document, start, count
 

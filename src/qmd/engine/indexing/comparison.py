@@ -22,7 +22,7 @@ from qmd.sources.walk import walk, walk_within
 from qmd.store.base import Store
 from qmd.text import authorship
 from qmd.text.dated_paths import in_path
-from qmd.text.dates import of_mtime
+from qmd.text.dates import stated
 from qmd.types import Collection, SourceFile, States
 
 #: The version of the rules by which documents get their dates. With another one, names are looked at again.
@@ -115,7 +115,7 @@ class Comparison:
         paths: Iterable[str] | None = self._git.changed()
         if paths is None or (self.last.path and self.last.dates != DATES):
             documents = store.documents.listing(self._collection.name)
-            undated = [each.path for each in documents if each.date == of_mtime(each.modified_ns)]
+            undated = [each.path for each in documents if not stated(each.date, each.modified_ns)]
             named = filter(in_path, undated) if self.last.dates != DATES else ()
             paths = undated if paths is None else [*paths, *named]
         if paths:

@@ -6,12 +6,13 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from glob import iglob
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.agents import having, title
+from qmd.config.paths import PLACES
 from qmd.errors import ConfigError, UsageError
 
 Entry: TypeAlias = dict[str, Any]
@@ -92,6 +93,9 @@ class Agent(Struct, frozen=True):
     Paths begin with a base in braces (`_bases`). Those of a project are relative to its folder; None means
     that the program has no such place. `section` is the table of servers in the settings, and `entry` makes a
     server's entry from the words of its command.
+
+    `variables` says which variables of the environment a server gets: all that the program has, if that is
+    started in a terminal; those that the entry names, or those whose values it has.
     """
 
     title: str
@@ -101,6 +105,7 @@ class Agent(Struct, frozen=True):
     project_settings: tuple[str, ...] = ()
     section: str = "mcpServers"
     entry: Callable[[Sequence[str]], Entry] = _plain
+    variables: Literal["all", "named", "values"] = "all"
     hooks: Hooks | None = None
     sessions: tuple[Sessions, ...] = ()
 
@@ -132,7 +137,9 @@ AGENTS: dict[str, Agent] = {
         ),
     ),
     "claude-desktop": Agent(
-        title("claude-desktop"), settings=("{application}/Claude/claude_desktop_config.json",)
+        title("claude-desktop"),
+        settings=("{application}/Claude/claude_desktop_config.json",),
+        variables="values",
     ),
     "codex": Agent(
         title("codex"),
@@ -141,6 +148,7 @@ AGENTS: dict[str, Agent] = {
         ("{codex}/config.toml",),
         (".codex/config.toml",),
         section="mcp_servers",
+        variables="named",
         # https://developers.openai.com/codex/hooks
         hooks=Hooks(
             "0.169",
@@ -162,13 +170,18 @@ AGENTS: dict[str, Agent] = {
         ".cursor/skills",
         ("{home}/.cursor/mcp.json",),
         (".cursor/mcp.json",),
+        variables="values",
     ),
     "gemini": Agent(
         title("gemini"),
+        "{gemini}/skills",
+        ".gemini/skills",
+        ("{gemini}/settings.json",),
+        (".gemini/settings.json",),
         # https://geminicli.com/docs/hooks/reference
         hooks=Hooks(
             "0.61",
-            "{home}/.gemini/settings.json",
+            "{gemini}/settings.json",
             ".gemini/settings.json",
             {"session": "SessionStart", "prompt": "BeforeAgent", "compact": "PreCompress"},
             second=1000,
@@ -212,14 +225,77 @@ AGENTS: dict[str, Agent] = {
     ),
     "vscode": Agent(
         title("vscode"),
-        settings=("{application}/Code/User/mcp.json",),
-        project_settings=(".vscode/mcp.json",),
+        # https://code.visualstudio.com/docs/agent-customization/agent-skills
+        "{home}/.copilot/skills",
+        ".github/skills",
+        ("{application}/Code/User/mcp.json",),
+        (".vscode/mcp.json",),
         section="servers",
         entry=_typed,
+        variables="values",
+    ),
+    "windsurf": Agent(
+        title("windsurf"),
+        # https://docs.windsurf.com/windsurf/cascade/skills
+        "{home}/.codeium/windsurf/skills",
+        ".windsurf/skills",
+        ("{home}/.codeium/windsurf/mcp_config.json",),
+        variables="values",
+    ),
+    "zed": Agent(
+        title("zed"),
+        # https://zed.dev/docs/ai/skills
+        "{home}/.agents/skills",
+        ".agents/skills",
+        ("{zed}/zed/settings.json",),
+        (".zed/settings.json",),
+        section="context_servers",
+        variables="values",
     ),
 }
 
 HOOKED = having("hooks")
+
+
+#: The variables that Codex hands on to servers and that make them answer as the command does.
+_NAMED = (
+    *PLACES,
+    *("QMD_EMBED_MODEL", "QMD_RERANK_MODEL", "QMD_GENERATE_MODEL", "QMD_OPENAI_API_KEY"),
+    *("QMD_MILVUS_USER", "QMD_MILVUS_PASSWORD", "QMD_MILVUS_TOKEN"),
+)
+
+
+def server_entry(name: str, words: Sequence[str], environ: Mapping[str, str] | None = None) -> Entry:
+    """Return the entry of a server in the settings of an agent.
+
+    Args:
+        name: The name of the agent.
+        words: The words of the server's command.
+        environ: The variables that say where the user's index is; None for the settings of a project, which
+            go to other machines.
+    """
+    agent = AGENTS[name]
+    given = {each: (environ or {}).get(each, "") for each in PLACES}
+    places = {each: value for each, value in given.items() if os.path.isabs(value) or "://" in value}
+    match agent.variables:
+        case "named":
+            return {**agent.entry(words), "env_vars": [*_NAMED]}
+        case "values" if places:
+            return {**agent.entry(words), "env": places}
+    return agent.entry(words)
+
+
+def server_variables(name: str, entry: Entry, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of `environ`, which an agent has, that a server of its settings gets."""
+    named, values = entry.get("env_vars"), entry.get("env", entry.get("environment"))
+    handed: Mapping[str, str] = environ
+    if AGENTS[name].variables != "all":
+        names = {
+            "HOME",
+            *(each for each in (named if isinstance(named, list) else ()) if isinstance(each, str)),
+        }
+        handed = {each: value for each, value in environ.items() if each in names}
+    return {**handed, **(values if isinstance(values, dict) else {})}
 
 
 def skills_folder(name: str, environ: Mapping[str, str], project: str | None = None) -> str:
@@ -306,4 +382,6 @@ def _bases(environ: Mapping[str, str]) -> dict[str, str]:
         "codex": base("CODEX_HOME", ".codex"),
         "data": base("XDG_DATA_HOME", ".local/share"),
         "gemini": os.path.join(base("GEMINI_CLI_HOME", ""), ".gemini"),
+        # Zed keeps to the folder of Linux on macOS, too.
+        "zed": os.path.join(home, ".config") if sys.platform == "darwin" else config,
     }

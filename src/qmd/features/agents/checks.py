@@ -5,16 +5,25 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from qmd.agents import having
+from qmd.config.paths import index_paths
 from qmd.engine.doctor.finding import Finding, attempt, ok, problem, warning
 from qmd.errors import ConfigError, QmdError
 from qmd.features.agents import hook_settings, mcp_settings, skill
-from qmd.features.agents.agents import AGENTS, HOOKED, hooks_file, settings_file, skills_folder
+from qmd.features.agents.agents import (
+    AGENTS,
+    HOOKED,
+    hooks_file,
+    server_variables,
+    settings_file,
+    skills_folder,
+)
 from qmd.features.agents.hook_settings import EVENTS
 
 #: The path of a part of an agent: the user's own, or that of a project.
@@ -112,7 +121,7 @@ def _hooks(target: str, environ: Mapping[str, str], project: str | None) -> Iter
         return
     title, path = AGENTS[target].title, hooks_file(target, environ, project)
     again = f"run 'qmd hook install --target {target}{' --project' if project else ''}'"
-    program = found[0].words[0]
+    program = found[0].program
     if gone := _gone(program, environ):
         yield problem("hooks", f"{title}: {gone}, but {path} runs {program}", again)
     elif missing := [event for event in EVENTS if event not in {hook.event for hook in found}]:
@@ -145,15 +154,45 @@ def _servers(client: str, environ: Mapping[str, str], project: str | None) -> It
 
 def _tools(client: str, environ: Mapping[str, str], project: str | None) -> Iterator[Finding]:
     agent, path = AGENTS[client], settings_file(client, environ, project)
-    for name, words in mcp_settings.installed(path, agent.section).items():
-        program, options = words[0], words[words.index("mcp") + 1 :]
+    servers = mcp_settings.installed(path, agent.section)
+    hooks = _hooks_options(client, environ, project)
+    wanted = _index(hooks or [], environ)
+    indexes = {
+        name: _index(mcp_settings.index_options(entry), server_variables(client, entry, environ))
+        for name, entry in servers.items()
+    }
+    for name, entry in servers.items():
+        program, options = mcp_settings.own_words(entry)[0], mcp_settings.index_options(entry)
+        server = f"the server '{name}' of {path}"
+        given = ["--client", client, "--name", name, "--replace", *(["--project"] if project else [])]
         if gone := _gone(program, environ):
-            given = ["--client", client, "--name", name, "--replace", *(["--project"] if project else [])]
             again = shlex.join(["qmd", *options, "mcp", "install", *given])
-            message = f"{agent.title}: {gone}, but the server '{name}' of {path} runs {program}"
-            yield problem("mcp", message, f'run "{again}"')
+            yield problem("mcp", f"{agent.title}: {gone}, but {server} runs {program}", f'run "{again}"')
+        elif project is None and wanted not in indexes.values() and (hooks is not None or not options):
+            again = shlex.join(["qmd", *(hooks or ()), "mcp", "install", *given])
+            others = "commands use" if hooks is None else "the hooks use"
+            message = f"{agent.title}: {server} uses the index {indexes[name]}, but {others} {wanted}"
+            yield warning("mcp", message, f'run "{again}"')
         else:
-            yield ok("mcp", f"{agent.title}: the server '{name}' of {path} runs {program}")
+            yield ok("mcp", f"{agent.title}: {server} runs {program}")
+
+
+def _hooks_options(agent: str, environ: Mapping[str, str], project: str | None) -> list[str] | None:
+    """Return the options of an agent's hooks, which name their index; None if it runs none."""
+    try:
+        found = hook_settings.installed(agent, environ, project) if agent in HOOKED else []
+    except QmdError:  # reported as hooks
+        return None
+    prompts = [each.options for each in found if each.event == "prompt"]
+    return [*prompts[0]] if prompts else None
+
+
+def _index(options: Sequence[str], environ: Mapping[str, str]) -> str:
+    """Return the index that a command uses outside of projects: its store or its file."""
+    given = dict(pairwise(options))
+    store = given.get("--store") or environ.get("QMD_STORE", "").strip()
+    home = environ.get("HOME", os.curdir)
+    return store or given.get("--index-file") or index_paths(given.get("--index"), environ, home)[0]
 
 
 def _gone(program: str, environ: Mapping[str, str]) -> str:

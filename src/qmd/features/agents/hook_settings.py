@@ -30,18 +30,38 @@ _PLUGIN = "opencode_plugin.js"
 
 
 class Installed(Struct, frozen=True):
-    """A hook in an agent's settings: the event as `qmd hook run` names it, and the words of its command."""
+    """A hook in an agent's settings: the event as `qmd hook run` names it, and its command.
+
+    Attributes:
+        event: The event.
+        program: The word of the command that names the program.
+        options: The options that name the index.
+    """
 
     event: str
-    words: tuple[str, ...]
+    program: str
+    options: tuple[str, ...]
+
+    @classmethod
+    def of(cls, event: str, program: str, words: Sequence[str]) -> Installed:
+        """Return a hook, by the words of its command that follow the name of the agent."""
+        return cls(event, program, tuple(word for word in words if word not in _flags("session", True)))
 
 
 class Done(Struct, frozen=True):
-    """The change of a file: "installed", "updated", "unchanged", "removed" or "absent", and its backup."""
+    """The change of a file.
+
+    Attributes:
+        what: "installed", "updated", "unchanged", "removed" or "absent".
+        path: The file.
+        backup: The path of its backup.
+        text: What is written into it.
+    """
 
     what: str
     path: str
     backup: str | None = None
+    text: str = ""
 
 
 def install(
@@ -72,11 +92,12 @@ def install(
     hooks, path = hooks_of(target), hooks_file(target, environ, project)
     if not hooks.second:
         text = _plugin(words, options, starts_server)
-        return Done(owned_file.install(path, text, "// {}", dry_run=dry_run), path)
+        return Done(owned_file.install(path, text, "// {}", dry_run=dry_run), path, text=text)
     groups = section(target, words, options, starts_server=starts_server)
     present = bool(installed(target, environ, project))
     changed, backup = _write(path, groups, dry_run)
-    return Done(("updated" if present else "installed") if changed else "unchanged", path, backup)
+    what = ("updated" if present else "installed") if changed else "unchanged"
+    return Done(what, path, backup, json.dumps({_SECTION: groups}, ensure_ascii=False, indent=2))
 
 
 def uninstall(target: str, environ: Mapping[str, str], project: str | None, *, dry_run: bool = False) -> Done:
@@ -153,14 +174,14 @@ def installed(target: str, environ: Mapping[str, str], project: str | None = Non
     hooks, path = hooks_of(target), hooks_file(target, environ, project)
     if not hooks.second:
         text = owned_file.read(path) or ""
-        given = re.search(r"^const command = (\[.*\])$", text, re.MULTILINE)
-        words = tuple(json.loads(given[1])) if given else ()
-        return [Installed(event, words) for event in hooks.events if words]
+        given = re.search(r"^const command = (\[.*\])\nconst options = (\{.*\})$", text, re.MULTILINE)
+        command, options = map(json.loads, given.groups()) if given else ([], {})
+        return [Installed.of(event, command[0], options[event]) for event in hooks.events if command]
     _, settings = load(path)
     names = {name: event for event, name in hooks.events.items()}
     events = _events(path, settings)
     return [
-        Installed(names[name], found)
+        Installed.of(names[name], found[0], found[found.index("run") + 4 :])
         for name in events
         for group in _groups(path, events, name)
         for entry in _entries(group)
@@ -197,7 +218,7 @@ def _without_own(group: Any) -> Any:
 
 
 def _own_words(entry: Any) -> tuple[str, ...]:
-    """Return the words that start qmd in a hook; () if the hook runs something else."""
+    """Return the words of a hook that runs qmd; () if it runs something else."""
     text = entry.get("command") if isinstance(entry, dict) else None
     try:
         words = shlex.split(text) if isinstance(text, str) else []
@@ -206,4 +227,4 @@ def _own_words(entry: Any) -> tuple[str, ...]:
     place = next((at for at in range(1, len(words) - 1) if words[at : at + 2] == ["hook", "run"]), 0)
     start = words[:place]
     own = place and (os.path.basename(start[0]) == "qmd" or ("-m", "qmd") in pairwise(start))
-    return tuple(start) if own else ()
+    return tuple(words) if own else ()

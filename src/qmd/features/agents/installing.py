@@ -17,15 +17,16 @@ from qmd.cli.terminal import can_ask, clean_name, columns, one_line, say, write
 from qmd.cli.usage import fail
 from qmd.engine.doctor.finding import Finding, warning
 from qmd.features.agents import checks, hook_settings, mcp_settings, skill
-from qmd.features.agents.agents import AGENTS, settings_file, skills_folder
+from qmd.features.agents.agents import AGENTS, server_entry, settings_file, skills_folder
 from qmd.processes import python
 
+#: What was done, and what would be done without --dry-run.
 _DONE = {
-    "installed": "Installed {}",
-    "updated": "Updated {}",
-    "unchanged": "Up to date: {}",
-    "removed": "Removed {}",
-    "absent": "Not installed: {}",
+    "installed": ("Installed {}", "Would install {}"),
+    "updated": ("Updated {}", "Would update {}"),
+    "unchanged": ("Up to date: {}",) * 2,
+    "removed": ("Removed {}", "Would remove {}"),
+    "absent": ("Not installed: {}",) * 2,
 }
 
 
@@ -51,7 +52,7 @@ def _change_skill(
     project = session.folder() if in_project else None
     for target in dict.fromkeys(targets):
         folder = skills_folder(target, os.environ, project)
-        _say(_DONE[act(folder, dry_run=dry_run)].format(skill.path_in(folder)), dry_run)
+        _say(act(folder, dry_run=dry_run), skill.path_in(folder), dry_run)
 
 
 def install_hooks(
@@ -143,13 +144,15 @@ def _limits_of_hooks(session: Session, *, installed: bool) -> tuple[list[Finding
 
 
 def _report_hooks(session: Session, target: str, done: hook_settings.Done, dry_run: bool) -> None:
-    _say(_DONE[done.what].format(f"the hooks of {AGENTS[target].title} in {done.path}"), dry_run)
+    _say(done.what, f"the hooks of {AGENTS[target].title} in {done.path}", dry_run)
+    if dry_run and done.text and done.what != "unchanged":
+        say(done.text)
     if done.backup:
         session.note(f"the old file was kept as {done.backup}")
 
 
-def _say(done: str, dry_run: bool) -> None:
-    say(clean_name(f"Dry run: {done}" if dry_run else done))
+def _say(done: str, part: str, dry_run: bool) -> None:
+    say(clean_name(_DONE[done][dry_run].format(part)))
 
 
 def _last(path: str) -> list[str]:
@@ -165,10 +168,11 @@ def install_server(session: Session, client: str, name: str | None, **options: b
     """Add `qmd mcp` to the settings of a client."""
     project = session.folder() if options["in_project"] else None
     path, agent = settings_file(client, os.environ, project), AGENTS[client]
-    entry = agent.entry([*_program(project), "mcp", *session.options()])
+    variables = os.environ if project is None else None
+    entry = server_entry(client, [*_program(project), "mcp", *session.options()], variables)
     server = _server_name(session, name)
     if options["dry_run"]:
-        say(f"Dry run: the server '{server}' in {path}")
+        _say("installed", f"the server '{server}' in {path}", dry_run=True)
         say(mcp_settings.shown(path, agent.section, server, entry))
     change = mcp_settings.add(path, agent.section, server, entry, replace=options["replace"])
     if options["dry_run"]:
@@ -188,10 +192,7 @@ def uninstall_server(session: Session, client: str, name: str | None, **options:
     path, server = settings_file(client, os.environ, project), _server_name(session, name)
     change = mcp_settings.remove(path, AGENTS[client].section, server)
     backup = change.write() if change and not options["dry_run"] else None
-    _say(
-        _DONE["removed" if change else "absent"].format(f"the server '{server}' in {path}"),
-        options["dry_run"],
-    )
+    _say("removed" if change else "absent", f"the server '{server}' in {path}", options["dry_run"])
     if backup:
         session.note(f"the old file was kept as {backup}")
 

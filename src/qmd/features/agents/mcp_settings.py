@@ -26,7 +26,8 @@ def add(path: str, section: str, name: str, entry: Entry, *, replace: bool = Fal
         section: the key of the table of servers.
         name: the server's key in that table.
         entry: the server's settings.
-        replace: replace a different entry of the same name.
+        replace: replace a different entry of the same name. One that serves the same index is brought up to
+            date without that, and keeps what the user has added.
 
     Raises:
         ConflictError: the name is taken by a different entry.
@@ -34,9 +35,12 @@ def add(path: str, section: str, name: str, entry: Entry, *, replace: bool = Fal
     """
     before, settings = load(path)
     present = _servers(path, settings, section).get(name)
+    same = bool(own_words(present)) and index_options(present or {}) == index_options(entry)
+    if same and not replace:
+        entry = _joined(present or {}, entry)
     if present == entry:
         return Change(path, before, before)
-    if present is not None and not replace:
+    if present is not None and not (replace or same):
         shown = json.dumps(present, ensure_ascii=False, default=str)
         raise ConflictError(
             f"{path} has another server named '{name}': {shown}",
@@ -58,7 +62,7 @@ def remove(path: str, section: str, name: str) -> Change:
     present = _servers(path, settings, section).get(name)
     if present is None:
         return Change(path, before, before)
-    if not _own_words(present):
+    if not own_words(present):
         raise ConflictError(
             f"the server '{name}' in {path} does not run qmd; it was left alone",
             "name the server to remove with --name",
@@ -70,13 +74,13 @@ def remove(path: str, section: str, name: str) -> Change:
     return Change(path, before, _written(path, before, wanted, section, name))
 
 
-def installed(path: str, section: str) -> dict[str, list[str]]:
-    """Return the words of each server in the settings at `path` that runs `qmd mcp`, by its key.
+def installed(path: str, section: str) -> dict[str, Entry]:
+    """Return each server in the settings at `path` that runs `qmd mcp`, by its key.
 
     Raises `ConfigError` if the file cannot be read.
     """
     servers = _servers(path, load(path)[1], section)
-    return {name: words for name, entry in servers.items() if (words := _own_words(entry))}
+    return {name: entry for name, entry in servers.items() if own_words(entry)}
 
 
 def shown(path: str, section: str, name: str, entry: Entry) -> str:
@@ -86,7 +90,21 @@ def shown(path: str, section: str, name: str, entry: Entry) -> str:
     return json.dumps({section: {name: entry}}, ensure_ascii=False, indent=2)
 
 
-def _own_words(entry: Any) -> list[str]:
+def index_options(entry: Entry) -> list[str]:
+    """Return the options of a server that runs `qmd mcp`, which name its index."""
+    words = own_words(entry)
+    return words[words.index("mcp") + 1 :]
+
+
+def _joined(present: Entry, entry: Entry) -> Entry:
+    """Return an entry with what the user has added to the present one."""
+    joined = {**present, **entry}
+    if isinstance(present.get("env"), dict) and "env" in entry:
+        joined["env"] = {**present["env"], **entry["env"]}
+    return joined
+
+
+def own_words(entry: Any) -> list[str]:
     """Return the words of the command of a server that runs `qmd mcp`; [] if it runs something else."""
     if not isinstance(entry, dict):
         return []
@@ -138,8 +156,15 @@ def _as_toml(path: str, old: str, wanted: Entry, section: str, name: str) -> byt
 
 
 def _table(section: str, name: str, entry: Entry) -> str:
-    lines = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items())
+    lines = (f"{key} = {_toml(value)}" for key, value in entry.items())
     return "\n".join([f"[{section}.{name}]", *lines])
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        pairs = (f"{json.dumps(key, ensure_ascii=False)} = {_toml(each)}" for key, each in value.items())
+        return f"{{ {', '.join(pairs)} }}"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _without_table(text: str, section: str, name: str) -> str:

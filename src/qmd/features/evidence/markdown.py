@@ -42,8 +42,8 @@ def render(pack: Pack) -> str:
     return "\n".join(parts)
 
 
-def remarks(pack: Pack) -> Iterator[str]:
-    """Yield the lines after the passages: the words not found, and the omissions."""
+def remarks(pack: Pack, limit: str = "the tokens") -> Iterator[str]:
+    """Yield the lines after the passages: the words not found, and the omissions because of a limit."""
     if pack.missing:
         yield f"In no document: {inert(', '.join(map(visible, pack.missing)))}."
     for question in pack.unanswered:
@@ -51,7 +51,7 @@ def remarks(pack: Pack) -> Iterator[str]:
     if pack.unchanged:
         yield f"{plural(pack.unchanged, 'passage')} unchanged."
     if pack.more:
-        yield f"{plural(pack.more, 'more passage')}: raise the tokens."
+        yield f"{plural(pack.more, 'more passage')}: raise {limit}."
     yield from notes(stage for stage in pack.stages if stage.stage != "answer")
 
 

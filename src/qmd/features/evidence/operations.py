@@ -30,7 +30,7 @@ OF_PACKS: dict[str, Any] = {
         Annotated[str, Meta(max_length=MAX_SESSION, description="Name what it was given before.")] | None,
         None,
     ),
-    "again": (Annotated[bool, Meta(description="Repeat what was given.")], False),
+    "again": (Annotated[bool, Meta(description="Repeat what was given before.")], False),
 }
 
 

@@ -22,13 +22,14 @@ from qmd.features.evidence.types import Pack, PackedPassage
 from qmd.store.base import Store
 from qmd.text import budget
 from qmd.text.budget import cuts
+from qmd.text.dates import stated
 from qmd.text.digest import passage_hash
 from qmd.text.markup import largest_free
 from qmd.text.outline import sections
 from qmd.text.query import LexicalQuery
 from qmd.text.regex import lazy
 from qmd.text.wording import escaped, inert, inert_address
-from qmd.types import Config, SearchResponse, Section
+from qmd.types import Config, Document, SearchResponse, Section
 from qmd.types.notes import OF_SEARCHES
 
 #: The documents whose paragraphs are candidates for each question.
@@ -284,7 +285,7 @@ def _hashes(text: str) -> list[str]:
 def _weighed(paragraph: _Paragraph, source: Source) -> choice.Paragraph:
     text = source.text[paragraph.start : paragraph.end]
     address = _address(source, paragraph.start, paragraph.end)
-    frame = budget.count(f"[10] {address} {'0' * HASH} {source.document.date[:10]}") + _FENCE
+    frame = budget.count(f"[10] {address} {'0' * HASH} {_day(source.document)}") + _FENCE
     frame += sum(budget.count(note.line) for note in _notes(source).values() if not note.apart)
     price = 0 if paragraph.unchanged else budget.count(address) + _AGAIN if paragraph.again else None
     return choice.Paragraph(
@@ -352,13 +353,18 @@ def _passage(
         last_line=lines[1],
         hash=passage_hash(escaped(text))[:HASH],
         section=inert(_section(outline, lines[0]) or _section(outline, lines[1])),
-        date=source.document.date[:10],
+        date=_day(source.document),
         score=max(source.scores),
         also=tuple(map(inert_address, also)),
         again=first.again,
         text="" if first.again else inert(text),
         **_notes(source),
     )
+
+
+def _day(document: Document) -> str:
+    """Return the day of a document; "" if it is that of the file, which a model would take for the facts'."""
+    return stated(document.date, document.modified_ns)[:10]
 
 
 def _notes(source: Source) -> dict[str, Any]:

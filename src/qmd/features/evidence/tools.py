@@ -8,6 +8,7 @@ from msgspec import Meta, to_builtins
 from msgspec.structs import replace
 
 from qmd.api.results import Document, stages_of
+from qmd.errors import TokensError
 from qmd.features.evidence import markdown
 from qmd.features.evidence.operations import OF_PACKS, pack_request
 from qmd.features.evidence.types import CitationCheck, Pack, PackedPassage
@@ -25,15 +26,19 @@ def _packed(reader: Reader, arguments: Any, cancelled: Cancelled) -> Result:
     request = pack_request(arguments)
     if request.session is None:
         request = replace(request, session=reader.session)
-    made = index.run_pack(
-        request, render=lambda pack: client.seen(_result(pack, indexed_at)), cancelled=cancelled
-    )
+    try:
+        made = index.run_pack(
+            request, render=lambda pack: client.seen(_result(pack, indexed_at)), cancelled=cancelled
+        )
+    except TokensError as error:
+        told = error.message.replace("tokens", "maxTokens", 1)
+        raise TokensError(told, error.hint, least=error.least) from error
     return _result(made, indexed_at)
 
 
 def _result(pack: Pack, indexed_at: str | None) -> Result:
     """Return the passages as structured content and as text, because most clients show one of the two."""
-    remarks = [*markdown.remarks(pack)]
+    remarks = [*markdown.remarks(pack, "maxTokens")]
     content = {
         "results": [*map(_passage, pack.passages)],
         "stages": to_builtins(stages_of(pack.stages)),
@@ -80,7 +85,7 @@ def _quotation_text(check: CitationCheck) -> str:
 PACK = Addition(
     "query",
     {
-        "pack": (Annotated[bool, Meta(description="Whole passages, as many as fit.")], False),
+        "pack": (Annotated[bool, Meta(description="Whole passages within maxTokens, not results.")], False),
         "again": OF_PACKS["again"],
         "session": OF_PACKS["session"],
     },
@@ -89,7 +94,7 @@ PACK = Addition(
 )
 QUOTE = Addition(
     "get",
-    {"quote": (Annotated[str, Meta(description="Where it says this.")] | None, None)},
+    {"quote": (Annotated[str, Meta(description="Words: does it say them, and where?")] | None, None)},
     _quoted,
     before="links",
 )

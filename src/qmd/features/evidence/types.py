@@ -22,7 +22,7 @@ class PackedPassage(Struct, frozen=True, omit_defaults=True, kw_only=True):
     last_line: int
     hash: str  #: The short hash of its text
     section: str = ""  #: The headings above it, as `Operations > Backups`
-    date: str = ""  #: The day of the document, as `2026-03-07`
+    date: str = ""  #: The day of the document, as `2026-03-07`; "" if it is only that of the file
     state: DocumentState | None = None  #: The state of the document, unless it is current
     score: float = 0.0  #: How likely its document answers the question that it is for, 0..1
     also: tuple[str, ...] = ()  #: The addresses of copies and near copies, which are left out

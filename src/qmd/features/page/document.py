@@ -28,7 +28,7 @@ from qmd.features.page.rendered import Find, Rendered, marked
 from qmd.features.page.search import highlighter
 from qmd.text import front_matter
 from qmd.text.anchors import LINE, anchor_at
-from qmd.text.dates import of_mtime
+from qmd.text.dates import stated
 from qmd.text.question import Question
 from qmd.text.uris import DEFAULT_EDITOR, NO_EDITOR, editor_address, encode_path, is_editor, is_uri, parse_uri
 from qmd.types import Anchor, Document, ResolvedLink
@@ -147,9 +147,9 @@ def view(
         html = rendered.html(find, line, separators, lines=True)
     if not properties:
         # Without a date of its own, a document has that of its file, which is no property.
-        stated = [] if document.date == of_mtime(document.modified_ns) else ["date"]
+        dated = ["date"] if stated(document.date, document.modified_ns) else []
         fields = reading.fields
-        properties = {name: fields[name] for name in ("author", *stated, "tag") if name in fields}
+        properties = {name: fields[name] for name in ("author", *dated, "tag") if name in fields}
     folder = index.config.collections[document.collection].path
     absolute = "" if index.locations.portable else os.path.join(folder, document.path)
     anchor = anchor_at(page.anchors, line or 1)
