@@ -7,7 +7,7 @@ import json
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -111,13 +111,16 @@ class Server(Client):
 
 
 @contextmanager
-def server_of(user: User, *args: str, files: int | None = None, **environ: str) -> Iterator[Server]:
+def server_of(
+    user: User, *args: str, files: int | None = None, before: Sequence[str] = (), **environ: str
+) -> Iterator[Server]:
     """Run a server of a user at any free port, with its log in `server.log`.
 
     Args:
         files: The number of files that it may open, if limited.
+        before: Words of a command that runs the server.
     """
-    command = [user.python, "-m", "qmd", "server", "--port", "0", *args]
+    command = [*before, user.python, "-m", "qmd", "server", "--port", "0", *args]
     if files is not None:
         command = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *command]
     with (

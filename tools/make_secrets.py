@@ -109,6 +109,19 @@ ADDED = (
     ("fly token", ("fm2_",), r"fm2_[A-Za-z0-9+/_=-]{40,}"),
     ("resend key", ("re_",), r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,30}"),
     ("posthog key", ("phc_", "phx_"), r"ph[cx]_[A-Za-z0-9]{32,60}"),
+    ("azure devops token", ("azdo",), r"[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}"),
+    # Base32: four digits at least, of 52 signs.
+    ("azure devops token", tuple("234567"), r"(?=(?:[a-z]{0,40}[2-7]){4})[a-z2-7]{52}"),
+    ("sentry token", ("sntrys_", "sntrya_"), r"sntry[sa]_[A-Za-z0-9+/=_-]{40,400}"),
+    ("ngrok token", ("_",), r"[1-9][A-Za-z0-9]{26}_[A-Za-z0-9]{20,22}"),
+    ("ngrok key", ("ak_", "cr_"), r"(?:ak|cr)_(?=[A-Za-z]{0,20}\d)[A-Za-z0-9]{27,32}"),
+    # crypt(5), also in .htpasswd and /etc/shadow; the end of argon2, whose parameters have commas
+    (
+        "password hash",
+        ("$1$", "$5$", "$6$", "$7$", "$y$", "$gy$", "$apr1$"),
+        r"\$(?:[1567]|g?y|apr1)\$(?:[./A-Za-z0-9=]{1,40}\$){1,2}[./A-Za-z0-9]{22,103}",
+    ),
+    ("password hash", ("p=",), r"p=\d{1,3}\$[A-Za-z0-9+/]{8,64}\$[A-Za-z0-9+/]{20,90}"),
     ("wordpress hash", ("$2",), r"\$2[aby]\$\d\d\$[./A-Za-z0-9]{53}"),
 )  # fmt: skip
 KINDS = {

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         AlreadyRunningError as AlreadyRunningError,
         AmbiguousReferenceError as AmbiguousReferenceError,
         BusyError as BusyError,
+        ClosedError as ClosedError,
         CollectionNotFoundError as CollectionNotFoundError,
         ConfigError as ConfigError,
         ConflictError as ConflictError,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         ForbiddenError as ForbiddenError,
         ForeignIndexError as ForeignIndexError,
         ModelError as ModelError,
+        NotEnoughMemoryError as NotEnoughMemoryError,
         NotFoundError as NotFoundError,
         PluginError as PluginError,
         QmdError as QmdError,
@@ -98,10 +100,10 @@ _EXPORTS = {
     "qmd.engine.upkeep.portable": "Portable",
     "qmd.engine.upkeep.status": "CollectionStatus Status",
     "qmd.errors": """
-        AlreadyRunningError AmbiguousReferenceError BusyError CollectionNotFoundError ConfigError
-        ConflictError DocumentNotFoundError ForbiddenError ForeignIndexError ModelError NotFoundError
-        PluginError QmdError QueryError SourceError StoreError TimedOutError TokensError
-        UsageError VectorIndexMissingError
+        AlreadyRunningError AmbiguousReferenceError BusyError ClosedError CollectionNotFoundError
+        ConfigError ConflictError DocumentNotFoundError ForbiddenError ForeignIndexError ModelError
+        NotEnoughMemoryError NotFoundError PluginError QmdError QueryError SourceError StoreError
+        TimedOutError TokensError UsageError VectorIndexMissingError
     """,
     "qmd.features.public": """
         Archive AuthorPosts Benchmark CitationCheck CitationReport Evaluation Match Matches

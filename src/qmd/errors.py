@@ -26,6 +26,10 @@ class QmdError(Exception):
         self.message = message
         self.hint = hint
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the fields, because subclasses have other arguments. Processes send each other errors."""
+        return type(self).__new__, (type(self), *self.args), vars(self)
+
     def __str__(self) -> str:
         return self.message
 
@@ -133,6 +137,10 @@ class OutdatedError(ForeignIndexError):
     """A newer version has written the index, perhaps while this process had it open."""
 
 
+class ClosedError(StoreError):
+    """The index has been closed."""
+
+
 class PluginError(QmdError):
     """A part that an installed package adds cannot be loaded. The message names the package."""
 
@@ -154,6 +162,17 @@ class VectorIndexMissingError(QmdError):
 
     def __init__(self) -> None:
         super().__init__(self.MESSAGE)
+
+
+class NotEnoughMemoryError(QmdError):
+    """The system refuses this process more memory."""
+
+    http_status = 503
+    #: The hint of every such error.
+    HINT = "allow more, as with 'ulimit -v unlimited', or close other programs"
+
+    def __init__(self, message: str = "there is not enough memory", hint: str | None = HINT) -> None:
+        super().__init__(message, hint)
 
 
 class TimedOutError(QmdError):

@@ -248,7 +248,10 @@ def test_restricted_index_may_change_its_own_collections(
 
 
 def test_limited_can_only_narrow_permissions(mine: qmd.Index) -> None:
-    assert mine.limited(["a-other"]).status().collections == ()
+    with pytest.raises(qmd.CollectionNotFoundError, match="a-other") as failed:
+        mine.limited(["a-other"])
+    assert failed.value.hint == "known collections: mine"
+    assert mine.limited(["a-other"], existing=False).status().collections == ()
     with pytest.raises(qmd.ForbiddenError):
         mine.limited(read_only=True).limited().update()
 

@@ -79,6 +79,40 @@ def test_readers_answer_as_the_index_does(index: qmd.Index, environ: dict[str, s
     anyio.run(talk)
 
 
+def test_readers_that_hang_are_replaced_and_the_server_answers(
+    index: qmd.Index, environ: dict[str, str]
+) -> None:
+    async def talk() -> None:
+        readers = Readers(1, index.locations, environ, patience=0.2)
+        async with readers.run():
+            await answer_of(readers, None, "rivers")
+            (first,) = children()
+            os.kill(first, signal.SIGSTOP)
+            with anyio.fail_after(PATIENCE):
+                while await readers.ask("POST /search", None, SearchBody(query="rivers")) is not None:
+                    pass  # the process stops a moment after the signal was sent
+                while first in children():
+                    await anyio.sleep(0.01)
+        assert children() == []
+
+    anyio.run(talk)
+
+
+def test_readers_that_are_killed_while_they_start_come_again(
+    index: qmd.Index, environ: dict[str, str]
+) -> None:
+    async def talk() -> None:
+        readers = Readers(1, index.locations, environ)
+        async with readers.run():
+            with anyio.fail_after(PATIENCE):
+                while not (started := children()):
+                    await anyio.sleep(0.01)
+            os.kill(started[0], signal.SIGKILL)
+            assert len(files(await answer_of(readers, None, "rivers"))) == 2
+
+    anyio.run(talk)
+
+
 def test_readers_that_die_are_replaced_and_end_with_the_server(
     index: qmd.Index, environ: dict[str, str]
 ) -> None:

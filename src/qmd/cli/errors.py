@@ -9,7 +9,7 @@ from qmd.cli.console import current
 from qmd.cli.session import Session
 from qmd.cli.terminal import BOLD, DIM, RED, clean, clean_name, is_terminal, one_line, painted, write
 from qmd.cli.usage import MisuseError
-from qmd.errors import DocumentNotFoundError, ForbiddenError, QmdError
+from qmd.errors import DocumentNotFoundError, ForbiddenError, NotEnoughMemoryError, QmdError
 from qmd.text.similar import nearest
 
 INTERRUPTED = 130
@@ -34,6 +34,9 @@ def show(error: BaseException, session: Session) -> int:
         case MisuseError():
             show_misuse(error, session)
             return error.exit_code
+        case MemoryError():
+            show_error(NotEnoughMemoryError(), session)
+            return 1
         case OSError() if error.strerror:
             message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
             _print(session.masked(message), None)

@@ -27,6 +27,7 @@ from qmd.server.audit import Audit
 from qmd.server.connections import Limits
 from qmd.server.host_check import is_loopback
 from qmd.server.index_host import IndexHost
+from qmd.server.installation import replaced
 from qmd.server.keys import Keys
 from qmd.server.listener import listen, serve, url
 from qmd.server.metrics import Metrics
@@ -56,12 +57,21 @@ def over_stdio(
     # Loading the SDK takes longer than all the rest, and `qmd server` does so when it is asked.
     from qmd.mcp import stdio
 
-    async def run(server: Server[Any]) -> None:
-        async with beside or nullcontext():
+    async def run(server: Server[Any]) -> bool:
+        async def end_if_replaced() -> None:
+            await replaced()
+            tasks.cancel_scope.cancel()
+
+        async with beside or nullcontext(), anyio.create_task_group() as tasks:
+            tasks.start_soon(end_if_replaced)
             await stdio.serve(server, *streams)
+            tasks.cancel_scope.cancel()
+            return True
+        return False
 
     with context as server:
-        anyio.run(run, server)
+        if not anyio.run(run, server):
+            raise SystemExit(1)
 
 
 def index_over_http(session: Session, options: dict[str, Any], watcher: str | None) -> None:

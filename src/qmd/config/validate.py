@@ -77,6 +77,8 @@ def require_unicode(*texts: str) -> None:
 
 def require_file_name(path: str) -> None:
     """Raise `UsageError` if no file can have this path. Undecodable bytes are allowed in file names."""
+    if "\0" in path:
+        raise UsageError(f"no file can have this name: {path!r}", "leave out the null character")
     try:
         os.fsencode(path)
     except UnicodeEncodeError:

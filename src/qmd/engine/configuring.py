@@ -32,7 +32,7 @@ class ConfigurationMethods(Part):
 
     def add_collection(
         self,
-        path: str,
+        path: str | os.PathLike[str],
         name: str | None = None,
         *,
         pattern: str | None = None,
@@ -65,7 +65,7 @@ class ConfigurationMethods(Part):
             BusyError: Another process is writing the index.
         """
         workspace, config_path = self._workspace, self._workspace.locations.config
-        folder = _readable_folder(path)
+        folder = _readable_folder(os.fspath(path))
         name = nfc(name if name is not None else os.path.basename(folder))
         chosen = tuple(dict.fromkeys(item.strip().lower() for item in formats if item.strip()))
         registry.check_names(chosen)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self, Unpack, cast
 
 from qmd.config.paths import marks_path
+from qmd.engine.calls import Calls, call, check_values, not_copied
 from qmd.engine.opening import find_locations
 from qmd.engine.parts import imported_on_use
 from qmd.engine.requests import (
@@ -17,6 +18,7 @@ from qmd.engine.requests import (
     SearchRequest,
     SimilarOptions,
     VectorSearchOptions,
+    collections_of,
     make_request,
     of_document,
 )
@@ -108,6 +110,7 @@ class Index(_Methods):
 
     def __init__(self, workspace: Workspace, *, owns_store: bool = True) -> None:
         super().__init__(workspace)
+        self._calls: Calls = Calls()
         self._owns_store = owns_store
         self._store = workspace.store
         self.locations = workspace.locations
@@ -124,8 +127,14 @@ class Index(_Methods):
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    __reduce__ = not_copied
+
     def close(self) -> None:
-        """Close the index and its restricted versions. Wait for running searches to end."""
+        """Close the index and its restricted versions. Wait for running calls to end.
+
+        Other calls raise `ClosedError` from now on. Raises `BusyError` if a running call calls this.
+        """
+        self._calls.close()
         for index, _ in self._restricted.values():
             index.close()
         if self._pipeline is not None:
@@ -133,6 +142,7 @@ class Index(_Methods):
         if self._owns_store:
             self._store.close()
 
+    @call
     def limited(
         self,
         collections: Sequence[str] | None = None,
@@ -140,24 +150,30 @@ class Index(_Methods):
         read_only: bool = False,
         contexts: bool = True,
         agent: bool = False,
+        existing: bool = True,
     ) -> Index:
         """Return this index, restricted to some collections (None: all), to reading, or without contexts.
 
         For an `agent` secrets are masked, and documents kept from agents do not exist. It shares everything
-        with this index, and is closed with it. Calls that are not permitted raise `ForbiddenError`.
+        with this index, and is closed with it. Calls that are not permitted raise `ForbiddenError`. Raises
+        `CollectionNotFoundError`, unless names need not be of `existing` collections, as those of keys.
         """
         from qmd.engine.access.restricted import RestrictedIndex
 
         granted = self._workspace.permissions
         allowed = granted.narrowed(collections, read_only=read_only, contexts=contexts, agent=agent)
+        if existing and collections:
+            collections_of(self.config, collections)
         with self._lock:
-            if allowed not in self._restricted:
+            made = self._restricted.get(allowed)
+            if made is None or made[0]._calls.closed:
                 index = Index(self._workspace.seen_with(allowed), owns_store=False)
                 # Not a subclass of `Index`, so that it inherits no method that its rules do not list.
                 self._restricted[allowed] = index, cast("Index", RestrictedIndex(index, allowed))
             return self._restricted[allowed][1]
 
     @property
+    @call
     def config(self) -> Config:
         """The configuration, read again if its file has changed, without the requests that are not approved.
 
@@ -166,15 +182,18 @@ class Index(_Methods):
         return self._workspace.config
 
     @property
+    @call
     def permissions(self) -> Permissions:
         """What the caller may see and change. Methods ask for it themselves."""
         return self._workspace.permissions
 
     @property
+    @call
     def trust(self) -> Trust:
         """The requests of a project's configuration, and those that the user has approved."""
         return self._workspace.configuration.trust
 
+    @call
     def search(self, query: str | SearchRequest, **options: Unpack[SearchOptions]) -> SearchResponse:
         """Search by keywords (BM25). The options are those of `SearchRequest`.
 
@@ -183,10 +202,12 @@ class Index(_Methods):
         """
         return self._fitted("search", make_request("search", query, options))
 
+    @call
     def vsearch(self, query: str | SearchRequest, **options: Unpack[VectorSearchOptions]) -> SearchResponse:
         """Search by meaning. Raises `VectorIndexMissingError` before the first `embed`, else as `search`."""
         return self._fitted("vsearch", make_request("vsearch", query, options))
 
+    @call
     def query(
         self, query: str | SearchRequest = "", **options: Unpack[HybridSearchOptions]
     ) -> SearchResponse:
@@ -197,6 +218,7 @@ class Index(_Methods):
         """
         return self._fitted("query", make_request("query", query, options))
 
+    @call
     def similar(self, reference: str, **options: Unpack[SimilarOptions]) -> SearchResponse:
         """Find documents that are similar to one, by the vectors that exist; without vectors, by its words.
 
@@ -215,6 +237,7 @@ class Index(_Methods):
         limit = Limit(request.tokens, "tokens")
         return fit_response(response, limit, lambda made: made, lambda made: as_json(made.hits, made.note))
 
+    @call
     def run(self, kind: str, request: SearchRequest, *, cancelled: Cancelled | None = None) -> SearchResponse:
         """Run a search; `kind` is a key of `PLANS`. The hits may have more tokens than it says.
 
@@ -236,6 +259,7 @@ class Index(_Methods):
 
         return MarksOf(self._workspace).guidance
 
+    @call
     def why(self, reference: str, kind: SearchKind, request: SearchRequest) -> Why:
         """Explain why a document, or a file on disk, is or is not among the results of a search.
 
@@ -274,6 +298,7 @@ def open_index(
         ConfigError: The configuration is broken.
         StoreError: The store cannot be used.
     """
+    check_values(open_index.__annotations__, {"path": path, "config": config, "name": name, "store": store})
     variables = os.environ if environ is None else environ
     locations = find_locations(variables, name, path=path, config=config, store=store)
     return Index(open_workspace(locations, variables, progress))

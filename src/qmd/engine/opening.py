@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Mapping
 
 from msgspec.structs import replace
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 from qmd.config.index_yml import parse
 from qmd.config.locations import Locations, locate
 from qmd.config.paths import ALTERNATIVE_INDEX
+from qmd.errors import StoreError
 from qmd.store.sqlite.opening import belongs_to_us, is_database
 from qmd.types import Config
 
@@ -43,6 +45,18 @@ def find_locations(
         # A configuration file that the caller names does not belong to the project.
         locations = replace(locations, config=config_path, project=None)
     return locations if store is None else replace(locations, store=store)
+
+
+def require_place(path: str) -> None:
+    """Raise `StoreError` if no index can be at a path."""
+    try:
+        reason = None if stat.S_ISREG(os.stat(path).st_mode) else "it is not a file"
+    except (FileNotFoundError, PermissionError):  # a missing file is made; what may not be read says so
+        return
+    except OSError as error:
+        reason = error.strerror
+    if reason is not None:
+        raise StoreError(f"no index can be at {path}: {reason}", "name a file in a folder; it need not exist")
 
 
 def beside_foreign(locations: Locations) -> Locations:

@@ -6,9 +6,11 @@ Features and other packages add parts by the group `qmd.parts`, by the names of 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
+from qmd.engine.calls import call
 from qmd.engine.workspace import Workspace
 from qmd.plugins import Table
 
@@ -34,9 +36,11 @@ class Part:
     Attributes:
         _rules: The permissions that the methods of a part outside the core ask of a restricted caller.
             A restricted index lacks methods without a rule.
+        _calls: What a call of a method is inside of; for an index that counts the calls that run.
     """
 
     _rules: Mapping[str, Rule] = {}
+    _calls: AbstractContextManager[None] = nullcontext()
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -78,10 +82,10 @@ class _Method:
     def __get__(self, instance: object, owner: type) -> Any:
         part = getattr(import_module(self._module), self._class)
         _add_members(self._owner, part)
-        return vars(part)[self._name].__get__(instance, owner)
+        return vars(self._owner)[self._name].__get__(instance, owner)
 
 
 def _add_members(owner: type, part: type) -> None:
     for name, member in vars(part).items():
         if not name.startswith("__") and name != "_rules":
-            setattr(owner, name, member)
+            setattr(owner, name, member if name[0] == "_" else call(member))

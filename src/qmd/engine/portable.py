@@ -15,6 +15,7 @@ from qmd.config.settings import resolve
 from qmd.config.validate import require_file_name
 from qmd.engine.access.permissions import Permissions
 from qmd.engine.access.restricted import RestrictedIndex
+from qmd.engine.calls import check_values
 from qmd.engine.index import Index
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.upkeep.portable import portable_part
@@ -57,6 +58,7 @@ def open_index_file(
         ForeignIndexError: The file is no index, or a newer version made it.
         StoreError: The file is missing, damaged, not portable, or cannot be decrypted.
     """
+    check_values(open_index_file.__annotations__, {"path": path, "passphrase": passphrase})
     variables = os.environ if environ is None else environ
 
     def key(file: str) -> Key:

@@ -7,10 +7,11 @@ from math import inf
 from typing import Any, Literal, TypedDict, get_args
 
 from msgspec import Meta, Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from qmd.config.settings import Settings
 from qmd.config.validate import require_unicode
+from qmd.engine.calls import check_values
 from qmd.errors import CollectionNotFoundError, UsageError
 from qmd.text import filters
 from qmd.text.dates import MAX_DAYS
@@ -266,10 +267,12 @@ def make_request(kind: SearchKind, query: str | SearchRequest, options: Mapping[
     for name in options:
         if name not in NAMES[kind]:
             raise TypeError(f"{kind}() got an unexpected keyword argument '{name}'")
+    check_values(HybridSearchOptions.__annotations__ | SimilarOptions.__annotations__, options)
     values = {name: value for name, value in options.items() if name not in FILTERS}
     values |= {name: tuple(values[name]) for name in _LISTS if name in values}
     where = filters.from_options(options)
     if isinstance(query, SearchRequest):
+        check_values(SearchRequest.__annotations__, asdict(query))
         return replace(query, **values, where=both(query.where, where))
     return SearchRequest(query, **values, where=where)
 

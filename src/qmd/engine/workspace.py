@@ -19,7 +19,7 @@ from qmd.config.validate import require_file_name
 from qmd.engine.access.masks import masker_of, store_for_agents
 from qmd.engine.access.permissions import Permissions
 from qmd.engine.models.provider import ModelProvider
-from qmd.engine.opening import beside_foreign, read_store_url, unknown_keys
+from qmd.engine.opening import beside_foreign, read_store_url, require_place, unknown_keys
 from qmd.store.base import Store
 from qmd.store.opening import open_store
 from qmd.system import lower_priority
@@ -137,6 +137,7 @@ def open_workspace(
     """Open an index; raises as `open_index`. Its file is made at the first write."""
     for path in (locations.index, locations.config):
         require_file_name(path)
+    require_place(locations.index)
     default = locations.index
     locations = beside_foreign(locations)
     data = read_bytes(locations.config)

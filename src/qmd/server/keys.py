@@ -54,7 +54,7 @@ class Key(Struct, frozen=True):
         """Return an index as the holder of the key may see it."""
         if self.collections is None and not self.read_only and not self.agent:
             return index
-        return index.limited(self.collections, read_only=self.read_only, agent=self.agent)
+        return index.limited(self.collections, read_only=self.read_only, agent=self.agent, existing=False)
 
 
 class Keys:

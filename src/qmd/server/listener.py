@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 from qmd.errors import BusyError, ConflictError, UsageError
 from qmd.server.connections import Connection, Limits
 from qmd.server.host_check import is_loopback
+from qmd.server.installation import replaced
 from qmd.server.logs import client_logger, configure
 
 #: Seconds for requests in progress when the server shuts down.
@@ -80,7 +81,7 @@ def serve(
     """Answer requests until the process gets SIGINT or SIGTERM. Errors are logged to stderr.
 
     `ready` is called when the server accepts requests and handles signals. `beside` runs at the same time;
-    when it ends, the server shuts down.
+    when it ends, the server shuts down. The process ends with 1 if the package is replaced.
     """
     configure()
     settings: dict[str, Any] = {"log_config": None, "access_log": False, "ws": "none"}
@@ -90,6 +91,8 @@ def serve(
     # uvicorn raises the signal again after its shutdown. Ignore it, because the index must still be closed.
     signal.signal(signal.SIGTERM, lambda *_: None)
     anyio.run(_serve, server, listener, beside)
+    if server.replaced:
+        raise SystemExit(1)
 
 
 async def _serve(
@@ -102,6 +105,12 @@ async def _serve(
             await work()
             server.end()
 
+        async def shut_down_if_replaced() -> None:
+            await replaced()
+            server.replaced = True
+            server.end()
+
+        tasks.start_soon(shut_down_if_replaced)
         if beside is not None:
             tasks.start_soon(shut_down_after, beside)
         await server.serve(sockets=[listener])
@@ -114,6 +123,7 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._ready = ready
+        self.replaced = False  # whether it ends for another version of its package
         self._ending = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 

@@ -29,6 +29,8 @@ REFUSAL = (
 #: Of netlink: its family of addresses, the protocol about sockets, their type, and the question.
 _NETLINK, _SOCK_DIAG, _BY_FAMILY, _REQUEST = 16, 4, 20, 1
 _TCP, _LISTENS, _ANY = 6, 10, 0xFFFFFFFF
+#: The number of users without one, unless it was changed.
+_NAMELESS = 65534
 #: The state, both ports, the user and the inode in an answer.
 _ANSWER = struct.Struct("=16x x B 2x 2s 2s 56x I I")
 #: The file is read in parts, and an entry is missed if others end meanwhile.
@@ -65,7 +67,7 @@ class Peer:
             if user is None:
                 logger.info("refused a connection that its program has closed: %s port %d", *self._client)
                 return False
-            own = user in (os.geteuid(), 0)
+            own = user in (os.geteuid(), 0) and user != _nameless_user()
         elif sys.platform == "darwin":
             own = _is_listed(self._client, self._server)
         else:
@@ -85,6 +87,21 @@ def _user_on_linux(client: Address, server: Address) -> int | None:
     except OSError:
         user, inode = _read(client, server)
     return user if inode else None
+
+
+def _nameless_user() -> int | None:
+    """Return the number that stands for all users without one in this user namespace; None if all have one.
+
+    See user_namespaces(7). In a namespace without a mapping, it is also that of the own user.
+    """
+    try:
+        with open("/proc/self/uid_map", encoding="ascii") as file:
+            if file.read().split() == ["0", "0", str(_ANY)]:
+                return None
+        with open("/proc/sys/kernel/overflowuid", encoding="ascii") as file:
+            return int(file.read())
+    except OSError:  # without /proc
+        return _NAMELESS
 
 
 def _asked(client: Address, server: Address) -> tuple[int, int]:

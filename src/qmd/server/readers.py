@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 
 #: Bytes of the length before each message of `multiprocessing`, and of the status before an answer.
 _LENGTH, _STATUS = 4, 3
+#: Seconds that a reader may take to start, and to answer. One that takes longer is replaced.
+_START, _PATIENCE = 60.0, 10.0
+#: Seconds before a reader that could not start is started again, which double, and the most of them.
+_PAUSE, _LONGEST_PAUSE = 0.5, 60.0
 
 logger = client_logger(__name__)
 
@@ -53,10 +57,16 @@ class Answer(Struct, frozen=True):
 
 
 class Readers:
-    """A number of processes that read an index. Use it in an event loop, inside `run`."""
+    """A number of processes that read an index. Use it in an event loop, inside `run`.
 
-    def __init__(self, count: int, locations: Locations, environ: Mapping[str, str]) -> None:
+    One that takes longer for an answer than `patience` seconds is replaced, and the server answers.
+    """
+
+    def __init__(
+        self, count: int, locations: Locations, environ: Mapping[str, str], *, patience: float = _PATIENCE
+    ) -> None:
         self._count = count
+        self._patience = patience
         self._arguments = locations, dict(environ)
         #: The readers that wait for a request or answer one.
         self._ready = 0
@@ -81,11 +91,15 @@ class Readers:
             tasks.cancel_scope.cancel()
 
     async def _keep(self) -> None:
-        """Start a reader, and again if it has died. If one dies before it is ready, others would as well."""
-        ready = True
-        while ready:
-            ready = await self._serve()
-            logger.error("a process for searches has ended%s", "" if ready else "; the server does its work")
+        """Start a reader, and again if it has died; after a pause if it has not even started."""
+        pause = 0.0
+        while True:
+            await asyncio.sleep(pause)
+            try:
+                pause = 0.0 if await self._serve() else max(_PAUSE, min(2 * pause, _LONGEST_PAUSE))
+            except OSError:  # no other process can be started now
+                pause = _LONGEST_PAUSE
+            logger.error("a process for searches has ended; another starts in %g s", pause)
 
     async def _serve(self) -> bool:
         """Give requests to a new reader until it dies. Return whether it was ready."""
@@ -96,7 +110,8 @@ class Readers:
         was_ready = False
         try:
             with suppress(EOFError, OSError):
-                await _receive(reader)
+                async with asyncio.timeout(_START):
+                    await _receive(reader)
                 was_ready = True
                 self._ready += 1
                 while True:
@@ -107,7 +122,7 @@ class Readers:
             while not (self._ready or self._requests.empty()):
                 _settle(self._requests.get_nowait()[1], None)
             writer.close()
-            process.terminate()
+            process.kill()  # it may hang, and has nothing to save
             process.wait()
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -117,7 +132,8 @@ class Readers:
             return
         try:
             writer.write(len(request).to_bytes(_LENGTH, "big") + request)
-            _settle(answered, await _receive(reader))
+            async with asyncio.timeout(self._patience):
+                _settle(answered, await _receive(reader))
         finally:
             _settle(answered, None)
 

@@ -17,6 +17,7 @@ limit_reading = here.limit_reading
 limit_time = here.limit_time
 lower_priority = here.lower_priority
 publish = here.publish
+memory_limit = here.memory_limit
 raise_file_limit = here.raise_file_limit
 read_start = here.read_start
 resume = here.resume

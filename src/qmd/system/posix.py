@@ -115,6 +115,14 @@ def raise_file_limit(wanted: int) -> int:
     return soft
 
 
+def memory_limit() -> int | None:
+    """Return the most bytes of memory that this process may have; None without a limit."""
+    import resource
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
 def trim_memory() -> None:
     """Return freed memory to the system, because glibc otherwise keeps most of it."""
     import ctypes

@@ -95,5 +95,9 @@ def raise_file_limit(wanted: int) -> int:
     return wanted  # sockets have no common limit with files
 
 
+def memory_limit() -> None:
+    """Return None: Windows has no such limit for one process."""
+
+
 def trim_memory() -> None:
     """Do nothing: only glibc keeps memory that was freed."""

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+import qmd
 from tests.clients import Client, Server, server_of
 from tests.users import MakeUser, User
 from tests.waiting import PATIENCE, until
@@ -354,3 +356,32 @@ def test_server_ends_without_an_error_while_a_body_arrives(host_reader: User) ->
     log = (host_reader.home / "server.log").read_text()
     assert "Traceback" not in log
     assert "CancelledError" not in log
+
+
+@pytest.mark.parametrize("words", ["server --transport http --port 0", "mcp --http --port 0", "mcp"])
+def test_server_whose_package_is_replaced_says_so_and_ends(
+    host_reader: User, tmp_path: Path, words: str
+) -> None:
+    package = tmp_path / "packages" / "qmd"
+    shutil.copytree(Path(qmd.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    with subprocess.Popen(
+        [sys.executable, "-m", "qmd", *words.split()],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**host_reader.environ, "PYTHONPATH": str(package.parent)},
+        cwd=host_reader.home,
+    ) as process:
+        try:
+            assert process.stdin
+            assert process.stdout
+            process.stdin.write(PING)
+            process.stdin.flush()
+            assert process.stdout.readline()
+            package.rename(tmp_path / "before")
+            shutil.copytree(tmp_path / "before", package)
+            assert process.wait(PATIENCE) == 1
+            assert process.stderr
+            assert process.stderr.read().count(b"qmd has been replaced or removed while this server ran") == 1
+        finally:
+            process.kill()

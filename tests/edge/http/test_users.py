@@ -142,6 +142,17 @@ def test_other_users_get_in_with_a_key_or_if_the_server_trusts_them(make_user: M
         assert status_of(asked(server.port, "GET", "/status", key=key[0])) == 200
 
 
+@pytest.mark.skipif(
+    subprocess.run(["unshare", "--user", "true"], check=False).returncode != 0, reason="no user namespaces"
+)
+def test_no_user_is_the_own_one_in_a_namespace_where_users_have_no_numbers(make_user: MakeUser) -> None:
+    user = make_user("nameless")
+    user.ok("collection", "add", str(user.notes), "--name", "notes")
+    with server_of(user, before=["unshare", "--user"]) as server:
+        assert status_of(asked(server.port, "GET", "/health")) == 200
+        assert status_of(asked(server.port, "GET", "/status")) == 401
+
+
 def test_users_are_told_apart_on_ipv6_and_by_the_server_of_mcp(make_user: MakeUser) -> None:
     user = make_user("six")
     for words in (["server", "--transport", "http", "--host", "::1"], ["mcp", "--http", "--host", "::1"]):

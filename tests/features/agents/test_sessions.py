@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,18 @@ def _calls(name: str, arguments: Any, answer: str, at: int) -> list[dict[str, An
         {**turn("8", [call]), "type": "assistant", "message": {"role": "assistant", "content": [call]}},
         dict(turn("9", [result])),
     ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege on Windows")
+def test_links_in_a_circle_are_followed_once(index: qmd.Index, home: Path) -> None:
+    write(home / ".claude/projects/shop/notes.md", "no memory")
+    write(home / ".gemini/tmp/shop/memory/MEMORY.md", "# Learned\n\nA bullfinch.\n")
+    for number in range(4):
+        (home / f".claude/projects/shop/{number}").symlink_to(home / ".claude/projects")
+        (home / f".gemini/tmp/shop/memory/{number}").symlink_to(home / ".gemini/tmp")
+    added = {folder.collection for folder in index.add_sessions() if folder.report}
+    assert added == {"claude-sessions", "gemini-sessions", "gemini-memory"}
+    assert [hit.file for hit in index.search("bullfinch").hits] == ["gemini-memory/shop/memory/MEMORY.md"]
 
 
 def test_answers_of_qmd_in_a_session_answer_no_later_question(index: qmd.Index, notes: Notes) -> None:

@@ -250,10 +250,18 @@ def test_mcp_install_adds_one_server_and_uninstall_removes_it(user: User, client
     assert "already" in user.ok("mcp", "install", "--client", client)
     assert path.read_bytes() == text
     user.ok("mcp", "uninstall", "--client", client)
-    assert read(path) == before
-    if path.suffix == ".toml":
-        assert path.read_text(encoding="utf-8").rstrip() == OTHERS[".toml"].rstrip()
+    assert path.read_text(encoding="utf-8") == OTHERS[path.suffix]
+    assert [each.name for each in path.parent.glob("*.bak*")] == []
     assert "Not installed: the server 'qmd' in" in user.ok("mcp", "uninstall", "--client", client)
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "opencode"])
+def test_agent_uninstall_leaves_no_file_that_install_has_made(user: User, agent: str) -> None:
+    before = {path for path in user.home.rglob("*") if path.is_file()}
+    user.ok("agent", "install", agent, "--yes")
+    assert {path for path in user.home.rglob("*") if path.is_file()} > before
+    user.ok("agent", "uninstall", agent, "--yes")
+    assert {path for path in user.home.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize("client", ["cursor", "codex"])
@@ -375,7 +383,7 @@ def test_agent_install_asks_for_each_part_and_uninstall_removes_them(user: User)
     assert all(Path(path).exists() for _, path in questions)
     user.ok("agent", "uninstall", "claude", "--yes")
     assert not Path(questions[0][1]).exists()
-    assert all("qmd" not in Path(path).read_text(encoding="utf-8") for _, path in questions[1:])
+    assert not any(Path(path).exists() for _, path in questions[1:])
 
 
 def test_agent_uninstall_asks_only_for_installed_parts(user: User) -> None:

@@ -11,6 +11,8 @@ from msgspec import json
 import qmd
 from qmd.errors import NotFoundError, TokensError, UsageError
 from qmd.features.evidence import markdown
+from qmd.features.evidence.given import GivenFiles
+from qmd.features.evidence.packs import PackRequest
 from qmd.text import budget
 from tests.conftest import Notes
 
@@ -72,6 +74,19 @@ def test_pack_says_what_was_not_found(packed: qmd.Index) -> None:
     pack = packed.pack("how do we deploy the service? where is the zanzibar office?")
     assert pack.missing == ("zanzibar", "office")
     assert pack.unanswered == ("where is the zanzibar office?",)
+
+
+@pytest.mark.parametrize("session", [None, "mine"])
+def test_pack_is_given_if_it_cannot_be_remembered(
+    packed: qmd.Index, tmp_path: Path, session: str | None
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    request = PackRequest(qmd.SearchRequest(GOAL), session=session)
+    made = packed.run_pack(request, given=GivenFiles(str(tmp_path / "file")))
+    assert made.passages == packed.pack(GOAL).passages != ()
+    assert [(each.stage, each.status) for each in made.stages if each.status == "failed"] == [
+        ("session", "failed")
+    ]
 
 
 def test_pack_obeys_filters_and_scopes(packed: qmd.Index) -> None:

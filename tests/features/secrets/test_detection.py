@@ -120,6 +120,14 @@ def test_mask_hides_every_canary_and_finds_nothing_in_masks(tmp_path: Path) -> N
         "id 550e8400-e29b-41d4-a716-446655440000, sha1 da39a3ee5e6b4b0d3255bfef95601890afd80709",
         "sort by key, then by `password_reset_sent_at`",
         "密码长度至少为 8 个字符，不得重复使用最近 5 次的密码",
+        "密码存储在数据库中，使用 SHA256 加密",
+        "パスワードは8文字以上で、ISO27001に従います",
+        "password: $DB_PASSWORD2 or @vault or !secret db1 or &#x3C;string>",
+        "password = getenv(DB_PASS1), token = sha256(utf8Key2)",
+        "IPv6 is the key, and OAuth2 is the password-less way; Windows 11 is the token of change.",
+        "Le mot de passe a été changé en 2024, la contraseña se cambió a las 10h30.",
+        "Das Passwort wurde auf Seite 12b erklärt. Hasło zmieniono na stronie 12b.",
+        "base64 dGhpcyBpcyBhIHNlbnRlbmNl and src/qmd/features/archive, YWJjZGVmZ2hpamtsbW5vcA==",
     ],
 )
 def test_mask_leaves_placeholders_and_code_alone(text: str) -> None:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from qmd.engine.access.masks import masker_of
 from qmd.engine.access.permissions import Permissions
 from qmd.engine.access.rules import Rule
+from qmd.engine.calls import check_arguments, not_copied
 from qmd.engine.places import context_target
 from qmd.errors import NotFoundError
 from qmd.text.wording import visible
@@ -72,6 +73,8 @@ class RestrictedIndex:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    __reduce__ = not_copied
+
     def __getattr__(self, name: str) -> Any:
         rule = RULES.get(name) or self._index._rule_of_part(name)
         if rule is None:
@@ -110,6 +113,7 @@ class RestrictedIndex:
 
     def _call(self, rule: Rule, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
         if rule is not _READ:
+            check_arguments(method, args, options)
             self._check(rule, inspect.signature(method).bind(*args, **options).arguments)
         return method(*args, **options)
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec.structs import replace
 
 from qmd.config.settings import Settings
-from qmd.errors import ModelError
+from qmd.errors import ModelError, NotEnoughMemoryError
 from qmd.store.values import VectorSet
-from qmd.system import trim_memory
+from qmd.system import memory_limit, trim_memory
 from qmd.text.digest import sha256
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Changes if other text is put around chunks.
 _VERSION = 2
+#: Bytes of address space, with those of Python and its libraries, below which no model is tried.
+_LEAST_MEMORY = 320_000_000
 
 
 class ModelProvider:
@@ -72,6 +74,12 @@ class ModelProvider:
     def _load(self, role: Role, source: str | None, settings: Settings) -> Any:
         from pathlib import Path
 
+        if (limit := memory_limit()) is not None and limit < _LEAST_MEMORY:
+            # Libraries end the process if they get none.
+            allowed = (
+                f"this process may have {limit // 1_000_000} MB of memory, which is too little for a model"
+            )
+            raise ModelError(allowed, NotEnoughMemoryError.HINT)
         from qmd.models.registry import load
 
         return load(source, role, cache_dir=Path(self._cache_dir), settings=settings, progress=self.report)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from glob import iglob
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -14,6 +13,7 @@ from msgspec.structs import replace
 from qmd.agents import having, title
 from qmd.config.paths import PLACES
 from qmd.errors import ConfigError, UsageError
+from qmd.types import Collection
 
 Entry: TypeAlias = dict[str, Any]
 
@@ -60,7 +60,7 @@ class Sessions(Struct, frozen=True):
         pattern: The glob of the files.
         formats: The formats that read them.
         ignore: Globs of files that are left out: the transcripts of sub-agents, and folders of other files.
-        needs: A glob of files without which there is nothing of that in the folder.
+        shared: Whether the folder has other files as well, so that without these it has nothing of that.
     """
 
     name: str
@@ -68,23 +68,25 @@ class Sessions(Struct, frozen=True):
     pattern: str
     formats: tuple[str, ...] = ("transcript",)
     ignore: tuple[str, ...] = ()
-    needs: str = ""
+    shared: bool = False
 
     @property
     def place(self) -> str:
         """The files without which there are none, or the folder."""
-        return os.path.join(self.folder, self.needs) if self.needs else self.folder
+        return os.path.join(self.folder, self.pattern) if self.shared else self.folder
 
     @property
     def exists(self) -> bool:
         """True if the folder, if its path is absolute, has sessions or will have them."""
-        needed = not self.needs or any(iglob(self.needs, root_dir=self.folder, recursive=True))
-        return os.path.isdir(self.folder) and needed
+        from qmd.sources.walk import walk  # no other use of an agent needs it
+
+        collection = Collection(self.name, self.folder, self.pattern, self.ignore, formats=self.formats)
+        return os.path.isdir(self.folder) and (not self.shared or any(walk(collection)))
 
 
 def _memory(name: str, folder: str, below: str = "") -> Sessions:
     """Return the row of the Markdown files in which an agent keeps what it has learned."""
-    return Sessions(name, folder, f"{below}**/*.md", (), ("skills/",), f"{below}**/*.md")
+    return Sessions(name, folder, f"{below}**/*.md", (), ("skills/",), shared=True)
 
 
 class Agent(Struct, frozen=True):
@@ -219,7 +221,7 @@ AGENTS: dict[str, Agent] = {
         ),
         sessions=(
             Sessions(
-                "opencode-sessions", "{data}/opencode", "opencode*.db", ("opencode",), ("*/",), "opencode*.db"
+                "opencode-sessions", "{data}/opencode", "opencode*.db", ("opencode",), ("*/",), shared=True
             ),
         ),
     ),

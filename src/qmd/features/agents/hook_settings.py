@@ -20,7 +20,7 @@ from msgspec import Struct
 from qmd.errors import ConfigError
 from qmd.features.agents import owned_file
 from qmd.features.agents.agents import Entry, hooks_file, hooks_of
-from qmd.features.agents.settings_file import Change, as_json, backup_with, load
+from qmd.features.agents.settings_file import Change, as_json, backup_with, load, removal
 
 EVENTS = ("session", "prompt", "compact")
 _SECTION = "hooks"
@@ -152,8 +152,12 @@ def _write(path: str, groups: Mapping[str, list[Entry]], dry_run: bool) -> tuple
         del wanted[_SECTION]
     if wanted == settings:
         return False, None
-    after = backup_with(path, wanted) or as_json((before or b"").decode("utf-8-sig"), wanted)
-    change = Change(path, before, after)
+    written = as_json((before or b"").decode("utf-8-sig"), wanted)
+    change = (
+        Change(path, before, backup_with(path, wanted) or written)
+        if groups
+        else removal(path, before, wanted, written)
+    )
     return True, None if dry_run else change.write()
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from qmd.errors import ConfigError, ConflictError
 from qmd.features.agents.agents import Entry
-from qmd.features.agents.settings_file import Change, as_json, is_toml, load
+from qmd.features.agents.settings_file import Change, as_json, is_toml, load, removal
 
 #: Names that need no quotes in TOML.
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -71,7 +71,7 @@ def remove(path: str, section: str, name: str) -> Change:
     del wanted[section][name]
     if not wanted[section]:
         del wanted[section]
-    return Change(path, before, _written(path, before, wanted, section, name))
+    return removal(path, before, wanted, _written(path, before, wanted, section, name))
 
 
 def installed(path: str, section: str) -> dict[str, Entry]:

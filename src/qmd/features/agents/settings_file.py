@@ -10,7 +10,6 @@ import stat
 import tomllib
 from contextlib import suppress
 from decimal import Decimal
-from itertools import count
 
 from msgspec import Struct
 
@@ -22,14 +21,20 @@ from qmd.system import set_mode
 
 #: Agents keep more than settings in these files. A larger one is not valid, because its end is not read.
 _MAX_BYTES = 100_000_000
+#: Backups of a file that are looked at.
+_MOST_BACKUPS = 100
 
 
 class Change(Struct, frozen=True):
-    """The content of a file before and after a change; None if the file does not exist."""
+    """The content of a file before and after a change; None if the file does not exist.
+
+    A change that `removes` what was installed makes no backup, and removes those that are not needed then.
+    """
 
     path: str
     before: bytes | None
     after: bytes | None
+    removes: bool = False
 
     def __bool__(self) -> bool:
         return self.before != self.after
@@ -40,7 +45,7 @@ class Change(Struct, frozen=True):
         Raises `BusyError` if another program has changed the file meanwhile, and `ConfigError` if it cannot
         be written.
         """
-        if self.after is None or not self:
+        if not self:
             return None
         if read_file(self.path, _MAX_BYTES) != self.before:
             raise BusyError(f"{self.path} is being changed by another program", "run the command again")
@@ -48,11 +53,26 @@ class Change(Struct, frozen=True):
         target = os.path.realpath(self.path)
         try:
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            backup = None if self.before is None else _back_up(target, self.before)
+            backup = None if self.before is None or self.removes else _back_up(target, self.before)
+            if self.after is None:
+                os.unlink(target)
+            else:
+                replace_file(target, self.after)
+            for old in _backups(target) if self.removes else ():
+                if read_file(old, _MAX_BYTES) in (self.before, self.after):
+                    os.unlink(old)
         except OSError as error:
             raise cannot_write(self.path, error) from error
-        replace_file(target, self.after)
         return backup
+
+
+def removal(path: str, before: bytes | None, wanted: Entry, written: bytes) -> Change:
+    """Return the change that leaves the settings `wanted`, as an earlier file wrote them, else as `written`.
+
+    The file is removed if it has nothing else and had nothing before.
+    """
+    earlier = backup_with(path, wanted)
+    return Change(path, before, earlier or (written if wanted or earlier is not None else None), removes=True)
 
 
 def load(path: str) -> tuple[bytes | None, Entry]:
@@ -101,7 +121,7 @@ def _parsed(text: str) -> object:
 
 
 def is_toml(path: str) -> bool:
-    return path.endswith(".toml")
+    return re.search(r"\.toml(?:\.bak\d*)?\Z", path) is not None
 
 
 def as_json(old: str, wanted: Entry) -> bytes:
@@ -115,15 +135,18 @@ def as_json(old: str, wanted: Entry) -> bytes:
 
 def backup_with(path: str, wanted: Entry) -> bytes | None:
     """Return the bytes of the newest backup of a file that holds some settings, in the user's own layout."""
-    target, found = os.path.realpath(path), None
-    for number in count():
-        backup = f"{target}.bak{number or ''}"
-        if not os.path.isfile(backup) or os.path.islink(backup):
-            return found
+    found = None
+    for backup in _backups(os.path.realpath(path)):
         with suppress(ConfigError):
             data, settings = load(backup)
             found = data if settings == wanted else found
-    return None
+    return found
+
+
+def _backups(target: str) -> list[str]:
+    """Return the backups of a file, oldest first. Of those before one that was removed, some may be left."""
+    names = (f"{target}.bak{number or ''}" for number in range(_MOST_BACKUPS))
+    return [name for name in names if os.path.isfile(name) and not os.path.islink(name)]
 
 
 def _back_up(path: str, data: bytes) -> str:

@@ -13,6 +13,7 @@ from qmd.config.index_yml import load
 from qmd.config.locations import Locations, locate
 from qmd.config.validate import nfc, require_file_name, require_unicode
 from qmd.engine.access.masks import masker_of
+from qmd.engine.calls import check_values
 from qmd.errors import NotFoundError, SourceError, UsageError
 from qmd.features.archive.cache import TextCache
 from qmd.features.archive.folder import Entry, Folder, find_name
@@ -189,6 +190,7 @@ def open_archive(
         UsageError: If no archive is named.
         ConfigError: If `index.yml` cannot be read.
     """
+    check_values(open_archive.__annotations__, {"data": data, "name": name})
     variables = os.environ if environ is None else environ
     path = os.fspath(data) if data is not None else variables.get(VARIABLE, "").strip()
     locations = locate(name, variables, os.getcwd()) if agent or not path else None

@@ -107,7 +107,9 @@ class Packer(Struct):
     def pack(self, request: SearchRequest) -> Packed:
         """Return the pack for a request, whose query is the goal. Raises as a hybrid search."""
         read = read_request(self.store, self.config, read_query_document(request))
-        goal = request.query or request.searches[main_search([each.type for each in request.searches])].query
+        goal = request.query
+        if request.searches:
+            goal = request.searches[main_search([each.type for each in request.searches])].query
         request = read.request
         asked = (
             [request]

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Unpack, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.engine.access.rules import Rule
 from qmd.engine.parts import Part
 from qmd.engine.requests import DEFAULT_TOKENS, HybridSearchOptions, SearchRequest, make_request
-from qmd.errors import NotFoundError, UsageError
+from qmd.errors import NotFoundError, StoreError, UsageError
 from qmd.features.evidence import markdown
 from qmd.features.evidence.given import GivenInMemory
 from qmd.features.evidence.markdown import read_pack
@@ -18,6 +19,7 @@ from qmd.features.evidence.packer import Known, Packer, Renderer, Run
 from qmd.text.digest import passage_hash
 from qmd.text.regex import lazy
 from qmd.text.wording import escaped
+from qmd.types import Stage
 
 if TYPE_CHECKING:
     from qmd.engine.parts import Searches
@@ -115,21 +117,26 @@ def make_pack(
     given: Given,
     render: Renderer = markdown.render,
 ) -> Pack:
-    """Return the pack for a request, and remember its passages.
+    """Return the pack for a request, and remember its passages. If it cannot, a stage of the pack says so.
 
     Raises `UsageError` for values out of range, `NotFoundError` if the id of an earlier pack is not known,
     and as a hybrid search.
     """
+    request.search.checked()
     tokens = DEFAULT_TOKENS if request.search.tokens is None else request.search.tokens
     if len(request.session or "") > MAX_SESSION:
         raise UsageError(f"session is too long (more than {MAX_SESSION} characters)")
     before = {} if request.session is None or request.again else given.of(_session(request.session))
     known = Known(before, _unchanged_since(request.since, given))
     packed = Packer(store, config, run, tokens, known, render).pack(request.search)
-    # A pack without passages is remembered by its name alone.
-    given.add(_pack(packed.pack.id), packed.paragraphs or {passage_hash(packed.pack.id): ""})
-    if request.session is not None:
-        given.add(_session(request.session), packed.paragraphs)
+    try:
+        # A pack without passages is remembered by its name alone.
+        given.add(_pack(packed.pack.id), packed.paragraphs or {passage_hash(packed.pack.id): ""})
+        if request.session is not None:
+            given.add(_session(request.session), packed.paragraphs)
+    except StoreError as error:
+        unremembered = Stage("session", "failed", f"the pack is not remembered: {error.message}")
+        return replace(packed.pack, stages=(*packed.pack.stages, unremembered))
     return packed.pack
 
 

@@ -14,9 +14,14 @@ from qmd.text.regex import lazy
 NAMES = (
     *("pass", "pw", "secret", "token", "key", "cred", "cookie", "session", "login", "psk", "mdp"),
     *("kennwort", "wachtwoord", "mot de pass", "senha", "lozinka", "zugangsdaten", "clave"),
-    *("parola", "sifre"),
+    *("parola", "sifre", "losungswort", "zugangscode", "palabra de paso", "palavra", "codice di acc"),
+    *("chiave di acc", "chave de acesso", "toegangscode", "haslo", "adgangskode", "kodeord", "salasana"),
+    *("heslo", "hesla", "kata sandi", "jelszo", "mat khau", "contrasena"),
 )
 OTHER_NAMES = (
+    *("schlüssel", "code d'accès", "phrase secrète", "кодовое слово", "暗証番号", "合言葉", "パスフレーズ"),
+    *("パスコード", "패스워드", "jelszó", "κωδικ", "סיסמ", "كلمة المرور", "كلمة السر", "mật khẩu", "पासवर्ड"),
+    "รหัสผ่าน",
     *(
         "密码",
         "密碼",
@@ -36,7 +41,12 @@ OTHER_NAMES = (
 _PASSWORD = (
     r"passw(?:or?|r)?d|passwort|pass[-_ ]?phrase|pass word|parola|sifre|passcode|pwd|kennwort|wachtwoord"
     r"|contrase[ñn]as?|senha|mot de passe|lozinka|hasł[oa]|lösenord|şifre|密[码碼]|口令"
-    r"|パスワード|비밀번호|비번|암호|парол[ьюя]"
+    r"|パスワード|비밀번호|비번|암호|парол[ьюяе]м?"
+    r"|passord|clave de acceso|losungswort|zugangscode|(?<=wlan[- ])schlüssel|(?<=wifi[- ])schlüssel"
+    r"|code d'accès|phrase secrète|palabra de paso|palavra[- ]passe|chave de acesso|codice di accesso"
+    r"|chiave di accesso|toegangscode|haslo|hasłem|adgangskode|kodeord|salasana|hesl[oa]|kata sandi"
+    r"|jelsz[oó]|mật khẩu|mat khau|кодовое слово|暗証番号|合言葉|パスフレーズ|パスコード|패스워드|κωδικ[όο]ς?"
+    r"|סיסמ[הא]|كلمة (?:المرور|السر)|पासवर्ड|รหัสผ่าน"
 )
 #: Shorter names, which are words of their own, and names of pairs of a user and a password.
 _SHORT = (
@@ -133,18 +143,29 @@ def _value_of(text: str, at: int) -> Secret | None:
 
 _PASSWORDS = lazy(rf"(?i){_SHORT}|{_PASSWORD}")
 _TOKENS = lazy(rf"(?i)(?:{_TOKEN})(?!\w)")
-_ATTACHED = lazy(r"[-_.]?\w{0,24}")
+#: The rest of a name: in scripts without spaces the next word may be the value.
+_ATTACHED = lazy(r"(?:(?<=[A-Za-z])[-_.]?[A-Za-z0-9_]{0,24}|[\u00c0-\u052f]{0,8})")
 _DIGIT = lazy(r"\d")
 #: A run of the signs of a password, and the text around it.
 _RUN = lazy(r"[!#-&(-;=?-_a-{}~]{1,200}")
 _BEFORE, _AFTER = "([:=*_->", ".,;:)]}*_?"
 #: The text between a name and its value: signs, and words for `is` and `to`.
 _LINKS = frozenset(
-    "is are was now be to becomes it's : = - -> => / e es est era ist lautet war zijn to este".split()
+    """
+    is are was now be to becomes it's : = - -> => / e es est era ist lautet war zijn to este remains stays
+    currently jetzt nun auf bleibt wurde maintenant en siendo ahora a ora in agora para nu luidt jest brzmi
+    na teraz nyt on er je nyni la adalah olarak
+    """.split()
 )
-_LINKING = lazy(r"[\"'`：—–«“「是为為は는은éè\x80-\xa0]|är")
+_LINKING = lazy(r"[\"'`：—–→«“「是为為成作设設はがをにの은는이가을를éè\x80-\xa0]|är|heißt|теперь|это| на ")
 #: Another name with its value.
 _ASSIGNED = lazy(r"[\w?&.{}-]*[a-z_]\}*=", re.I)
+#: A value before a name, as in `X is the password`.
+_FIRST = lazy(
+    r"(?P<value>[!#-&(-;=?-_a-{}~]{6,100})['\"`]{0,3}"
+    r"(?:,? (?:is|was|as|ist|war|als|est|comme|es|como|come|e|to|jako|som|это|[\x80-\xff]{1,2})"
+    r" (?:[^\W\d_'’]{1,12}[ '’-]){0,3}|[ ]?(?:作为|作為|是|が|は|로|을|를)[^\W\d_]{0,4})\Z"
+)
 #: The most words between a name and a value, and characters.
 _WORDS, _DISTANCE = 7, 120
 _BELOW = lazy(
@@ -188,7 +209,7 @@ class _Near:
         if _NO_SECRET.match(text[named.end() : end].lstrip("-_.")) or text.startswith("----", end):
             return
         kind = "password" if match else "token"
-        if match and (secret := self._in_sentence(end)):
+        if match and (secret := self._in_sentence(end) or self._before(at)):
             yield secret
             return
         for pattern in (_BELOW, _TAGGED, _BESIDE):
@@ -240,6 +261,14 @@ class _Near:
                 break
             before, ends = run, match.end()
         return None
+
+    def _before(self, at: int) -> Secret | None:
+        """Return the password that a sentence has before its name."""
+        start = max(0, at - _DISTANCE, self._text.rfind("\n", 0, at) + 1)
+        match = _FIRST.search(self._text[start:at]) if _DIGIT.search(self._text, start, at) else None
+        if match is None or not is_value(match["value"]) or not is_like_password(match["value"], linked=True):
+            return None
+        return Secret(start + match.start("value"), start + match.end("value"), "password")
 
     def _in_column(self, at: int, kind: str) -> Iterator[Secret]:
         """Yield the secrets in the column of a table whose head has a name at a place."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from binascii import a2b_base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -21,7 +22,10 @@ _WORDS_FOR = frozenset(
     """.split()
 )
 #: A variable, a template, or a reference to another place.
-_STANDS_FOR = lazy(r"[$%<{\[(*&@]|\\[$<{]|[.~]?/|https?:|#\{|!|\.\.|--")
+_STANDS_FOR = lazy(
+    r"[$%@#\\]?[<{\[(]|[$%&@*!]{1,2}(?:[A-Z][A-Z\d_]*|[A-Za-z][A-Za-z_.:-]*\d?)?(?![\w!#$%&+=?@^~-])"
+    r"|&#?\w+;|[.~]?/|https?:|\.\.|--"
+)
 
 
 def is_value(value: str) -> bool:
@@ -32,6 +36,19 @@ def is_value(value: str) -> bool:
         or _STANDS_FOR.match(value)
         or is_filler(value)
     )
+
+
+_NAMED_PAIR = lazy(r"[\w.@+-]{1,64}:([!-~]{4,100})\Z")
+
+
+def is_pair(value: str) -> bool:
+    """Tell whether a value is the base64 of a name and a password."""
+    try:
+        decoded = a2b_base64(value + "=" * (-len(value) % 4)).decode("ascii")
+    except ValueError:
+        return False
+    pair = _NAMED_PAIR.match(decoded)
+    return pair is not None and is_value(pair[1])
 
 
 #: The name of another value.
@@ -79,6 +96,8 @@ def _number_of_key(name: str) -> _Record:
     return _Record(f'"{name}"', lazy(pattern), "private key", bool)
 
 
+#: A user and a password, in base64.
+_PAIR = r"([A-Za-z0-9+/]{8,300}={0,2})"
 _USER = r"[\w.@\\-]{1,80}"
 _PGPASS = lazy(r":(?:5432|\*):[\w*.-]{1,63}:[\w*.@-]{1,63}:([^\s:'\"]{4,100})")
 _AUTHORIZATION = lazy(
@@ -125,6 +144,21 @@ _RECORDS: Mapping[str, Sequence[_Record]] = {
             "token",
             _is_token,
         ),
+    ),
+    '"auth"': (_Record('"auth"', lazy(rf"\"auth\"[ \t\n]{{0,8}}:[ \t\n]{{0,8}}\"{_PAIR}\""), holds=is_pair),),
+    "basic ": (_Record("basic ", lazy(rf"(?i)basic[ \t]+{_PAIR}"), holds=is_pair),),
+    **{
+        sign: (
+            _Record(
+                sign, lazy(r"(?i)\{S?(?:SHA|MD5)\d{0,3}\}([A-Za-z0-9+/]{22,100}=*)"), "password hash", bool
+            ),
+        )
+        for sign in ("{sha", "{ssha", "{md5", "{smd5")
+    },
+    # https://develop.sentry.dev/sdk/overview/#parsing-the-dsn
+    **dict.fromkeys(
+        ("sentry", "dsn"),
+        (_Record("://", lazy(r"://([0-9a-f]{32}(?::[0-9a-f]{32})?)@[\w.-]{1,80}/\d"), "sentry key", bool),),
     ),
     '"kty"': tuple(map(_number_of_key, ("d", "p", "q", "dp", "dq", "qi", "k"))),
 }

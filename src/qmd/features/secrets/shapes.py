@@ -13,6 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from qmd.features.secrets.records import is_pair
 from qmd.features.secrets.values import Secret, is_filler, is_random
 from qmd.text.regex import lazy
 
@@ -60,6 +61,14 @@ def keys_of_shape(text: str) -> Iterator[Secret]:
         longer = [part for part in parts if len(part.word) >= _LONG_WORD]
         longer = [each for part in longer for each in (part, _Part(-1, _SEPARATOR))]
         yield from _keys(text, longer, by_short_keyword)
+        for part in parts:
+            pair = _ENCODED.search(part.word) if part.at >= 0 else None
+            if pair and is_pair(pair[0]):
+                yield Secret(part.at + pair.start(), part.at + pair.end(), "password")
+
+
+#: What may be a pair of a name and a password in base64, at the end of a word.
+_ENCODED = lazy(r"(?<![A-Za-z0-9+/])(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[A-Za-z0-9+/]{12,300}={0,2}\Z")
 
 
 def _keys(text: str, parts: Sequence[_Part], by_keyword: _ByKeyword) -> Iterator[Secret]:

@@ -37,9 +37,14 @@ _CALL = lazy(r"[A-Za-z_$][\w.:$]*[(\[{](?:[^)\]}]*\Z|.*[)\]}][;,]?\Z)")
 _SNAKE = lazy(r"[a-z]+(?:[_-][a-z]+)+\Z|[A-Z]+(?:_[A-Z]+)+\Z|[a-z]+(?:[A-Z][a-z]+)+\Z|(?:[A-Z][a-z]+){2,}\Z")
 
 
+#: Brackets in a mixture that is no name: letters of both cases, digits in two places, and no word.
+_MIXED = lazy(r"(?=\D*\d+\D+\d)(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?!.*[a-z]{3})[^\s.,'\"]{8,}\Z")
+
+
 def is_code(value: str) -> bool:
     """Tell whether a value without quotes is an expression of source code, or a name."""
-    return bool(_IDENTIFIER.match(value) or _CALL.match(value) or _SNAKE.match(value))
+    call = _CALL.match(value) and not _MIXED.match(value)
+    return bool(_IDENTIFIER.match(value) or call or _SNAKE.match(value))
 
 
 #: Words with digits that are no passwords: names of products and versions, files, hosts, dates, amounts.

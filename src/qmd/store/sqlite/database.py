@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import apsw
 from msgspec.json import encode
 
-from qmd.errors import BusyError, ForbiddenError, OutdatedError, StoreError
+from qmd.errors import BusyError, ForbiddenError, NotEnoughMemoryError, OutdatedError, StoreError
 from qmd.store.sqlite.opening import Opened, open_to_read, open_to_write
 from qmd.store.sqlite.schema import VERSION
 
@@ -281,8 +281,14 @@ class Database:
                 f"the disk is full: the last change was not saved to {self.path}",
                 "free some space and run the command again",
             ) from error
-        except (apsw.CorruptError, apsw.NotADBError, apsw.NoMemError, UnicodeDecodeError) as error:
-            # SQLite does not check values: damaged bytes are read as invalid UTF-8, or as a huge size.
+        except apsw.NoMemError as error:
+            # SQLite does not check values: damaged bytes may also be read as a huge size.
+            raise NotEnoughMemoryError(
+                f"there is not enough memory to read {self.path}",
+                f"{NotEnoughMemoryError.HINT}; if there is enough, run 'qmd doctor'",
+            ) from error
+        except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:
+            # Nor that texts are UTF-8.
             is_text = isinstance(error, UnicodeDecodeError)
             reason = "a document contains invalid UTF-8" if is_text else str(error)
             if self._opener is None:
