@@ -4,6 +4,7 @@
 
 VAULT and LOCOMO are the checkouts that `peers.py` reads. Each question is a prompt to the index of its own
 set (answered), to that of the other set (unrelated), and to its own without the files that answer it (near).
+To both, people say what is no question (small talk).
 A hook is silent if the best score is below the threshold, or no document is ahead of others. Without a
 server it searches by words alone.
 """
@@ -25,7 +26,51 @@ from qmd.text import budget
 from qmd.types import Hook
 
 THRESHOLDS = tuple(number / 100 for number in range(5, 100, 5))
-KINDS = ("answered", "unrelated", "near")
+KINDS = ("answered", "unrelated", "near", "small talk")
+#: What people tell an agent while it works: no note answers it.
+SMALL_TALK = (
+    "thanks, go on",
+    "looks good to me",
+    "show me the diff",
+    "ok, continue with the next step",
+    "yes please do that",
+    "great, now run the tests",
+    "can you explain that again",
+    "that did not work",
+    "please fix it and try again",
+    "commit and push it",
+    "no, undo the last change",
+    "perfect, thank you so much",
+    "let's go with the second one",
+    "what do you think",
+    "wait, stop for a moment",
+    "hm, not quite what I meant",
+    "sounds good, go ahead",
+    "make it a bit shorter",
+    "nice, that looks much better",
+    "are you done yet",
+    "danke, mach bitte weiter",
+    "sieht gut aus",
+    "zeig mir die Änderungen",
+    "ja, genau so",
+    "merci, continue",
+    "c'est parfait, merci",
+    "gracias, sigue así",
+    "muéstrame los cambios",
+    "grazie, vai avanti",
+    "va bene così",
+    "obrigado, continue",
+    "ficou muito bom",
+    "bedankt, ga maar door",
+    "ziet er goed uit",
+    "спасибо, продолжай дальше",
+    "выглядит хорошо",
+    "好的，继续",
+    "看起来不错，谢谢",
+    "给我看看改动",
+    "いいね、続けてください",
+    "좋아요, 계속해 주세요",
+)
 
 
 class Prompt(Struct, frozen=True):
@@ -73,6 +118,8 @@ def _measured(name: str, corpus: Corpus, sampled: dict[str, list[Question]], wor
                 for question in questions:
                     kind = "answered" if own == name else "unrelated"
                     yield _ask(index, name, kind, question, words_only)
+            for text in SMALL_TALK:
+                yield _ask(index, name, "small talk", Question(text, frozenset()), words_only)
         for question in sampled[name]:
             moved = [
                 (folder / path, work / f"{number}.moved")

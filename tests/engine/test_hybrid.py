@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,6 +51,21 @@ def test_vsearch_and_query_find_meaning_without_shared_words(
 ) -> None:
     assert library.vsearch(question).hits[0].path == expected
     assert library.query(question).hits[0].path == expected
+
+
+@pytest.mark.parametrize("options", [{}, {"ranking": "contract"}, {"rerank": False}])
+def test_document_without_vectors_yet_is_judged_by_its_words(
+    library: qmd.Index, notes: Notes, options: dict[str, Any]
+) -> None:
+    notes({"new.md": "# Watering plan\n\nThe tomatoes and the bread of the heron are in the new plan.\n"})
+    library.update()
+    for query in ("watering plan", "heron tomatoes", "plan of the heron bread"):
+        by_words = library.search(query).hits[0]
+        assert by_words.path == "new.md"
+        found = library.query(query, **options).hits
+        assert found[0].path == "new.md"
+        assert found[0].score >= by_words.score - 0.05
+        assert library.query(f"{query} version", **options).hits[0].score >= 0.3
 
 
 def test_pages_of_vsearch_and_query_neither_repeat_nor_lose_documents(library: qmd.Index) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import qmd
+from qmd.text.query import as_typed
 from tests.conftest import Notes
 
 GERMAN = {
@@ -86,3 +87,48 @@ def test_language_of_a_collection_is_that_of_texts_that_do_not_state_one(
 def test_language_of_a_collection_must_be_one(index: qmd.Index, notes: Notes) -> None:
     with pytest.raises(qmd.UsageError, match="Unknown language: 'german'"):
         index.add_collection(str(notes(GERMAN)), "notes", language="german")
+
+
+#: Words whose terms have lost an ending, or are spelled otherwise, and some that are no words of a sentence.
+VOCABULARY = {
+    "en": "attention information configuration publishing security happiness organizationally running hoping"
+    " willing canned theirs thesis overview owned dying skies ads agreed communism usefulness relational",
+    "de": "Bestätigungen Organisation kündigen möglicherweise Straßen Überblicks",
+    "nl": "vergaderingen belastingen mogelijkheden informatief",
+    "sv": "anställningar möjligheter organisationen",
+    "da": "forsikringer oplysninger bekræftelse",
+    "no": "bekreftelser årsmøtene organisasjonene",
+    "fi": "kokouksissa organisaatioissa tietoturvallisuus",
+    "fr": "organisations élections activités publiquement",
+    "es": "publicaciones configurable informaciones año",
+    "it": "pubblicazioni organizzazione possibilità",
+    "pt": "publicações configurações informativo",
+    "ru": "уведомления организациями ёлки й",
+}
+
+
+def test_document_stays_in_the_list_while_any_of_its_words_is_typed(index: qmd.Index, notes: Notes) -> None:
+    files = {
+        f"{language}/{number}.md": f"{word}\n"
+        for language, words in VOCABULARY.items()
+        for number, word in enumerate(words.split())
+    }
+    index.add_collection(str(notes(files)), "notes")
+    lost = {
+        beginning: path
+        for path, text in files.items()
+        for end in range(3, len(text))
+        for beginning in {as_typed(text[:end]), f"{text[:end]}*", f'"{text[:end]}"*'}
+        if path not in paths(index.search(beginning, limit=None))
+    }
+    assert not lost
+
+
+def test_word_without_a_subject_completes_a_beginning_less_than_others(
+    index: qmd.Index, notes: Notes
+) -> None:
+    files = {"william.md": "William wrote.\n"} | {f"{number}.md": "They will write.\n" for number in range(9)}
+    index.add_collection(str(notes(files)), "notes")
+    found = index.search("willi*", limit=None).hits
+    assert (found[0].path, len(found)) == ("william.md", len(files))
+    assert found[0].score > 3 * found[1].score

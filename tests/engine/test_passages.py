@@ -64,6 +64,25 @@ def test_snippet_is_the_passage_whose_neighbours_are_about_the_query(index: qmd.
     assert hit.section == "The lemon in winter"
 
 
+@pytest.mark.parametrize(
+    ("article", "chapter", "sentence"),
+    [
+        ("第{}条　", "房屋的租赁", "房屋的{}和租赁应当登记。"),
+        ("§ {} ", "Letting of houses", "Houses of kind {} for letting shall be registered there."),
+    ],
+)
+def test_numbered_sentences_are_no_headings(
+    index: qmd.Index, notes: Notes, article: str, chapter: str, sentence: str
+) -> None:
+    articles = [article.format(number) + sentence.format(number) for number in range(1, 200)]
+    articles[150:150] = [f"## {chapter}", "Lessors and tenants agree on the rent. 承租人支付租金。"]
+    index.add_collection(str(notes({"law.md": "# Law\n\n" + "\n\n".join(articles)})), "notes")
+    [hit] = index.search(chapter).hits
+    assert chapter in hit.section
+    [hit] = index.search(f"law {article.format(77)}").hits
+    assert sentence.format(77) in hit.snippet.text
+
+
 def test_repeated_page_is_shown_once_where_it_comes_first(index: qmd.Index, notes: Notes) -> None:
     page = "The herons nest in the old oak since 1987, and every spring they return to it from the coast.\n\n"
     text = f"{FILLER}{page}{FILLER}{page}{FILLER}Herons are shy.\n"

@@ -8,6 +8,7 @@ import pytest
 
 import qmd
 from qmd.text.spelling import edits, edits_twice
+from tests.conftest import Notes
 
 FILES = {
     "boxes.md": "# Callouts\n\nA callout is a box. The front matter. Kubernetes deployment, turn-key.\n",
@@ -54,6 +55,29 @@ def test_words_are_found_in_one_word_or_two(library: qmd.Index, queries: str, fo
     for query in queries.split(","):
         response = library.search(query)
         assert (paths(response), told(response)) == (found, []), query
+
+
+def test_word_as_it_was_typed_is_before_its_other_form(index: qmd.Index, notes: Notes) -> None:
+    files = {
+        "one.md": "Our roadtrip along the coast went well.\n",
+        "two.md": "A road trip is a trip on a road. The road trip was long. Road trip songs.\n",
+        "three.md": "A road trip is planned, and a tocopheryl cream.\n",
+        "oil.md": "Tocopherol is in oil.\n",
+    }
+    index.add_collection(str(notes(files)), "notes")
+    assert [hit.path for hit in index.search("roadtrip").hits] == ["one.md", "two.md", "three.md"]
+    assert "road trip" in index.search("roadtrip").hits[2].snippet.text
+    response = index.search("tocopheryl")
+    assert ([hit.path for hit in response.hits], told(response)) == (["three.md"], [])
+
+
+def test_words_in_one_that_are_everywhere_do_not_count_as_a_rare_word(index: qmd.Index, notes: Notes) -> None:
+    files = {f"{number}.md": f"The setup of part {number}, and its pins.\n" for number in range(40)}
+    long = "A set of pins, and some more of what there is to tell about them.\n"
+    files |= {"rare.md": long, "up.md": "The up pin of it.\n"}
+    index.add_collection(str(notes(files)), "notes")
+    first, second = index.search("set up", limit=2).hits
+    assert (first.path, first.score > 3 * second.score) == ("rare.md", True)
 
 
 @pytest.mark.parametrize(

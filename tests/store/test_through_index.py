@@ -106,6 +106,58 @@ def test_index_on_milvus_behaves_like_one_on_sqlite(
     assert [finding for finding in index.doctor() if finding.level == "problem"] == []
 
 
+def test_equal_scores_are_in_the_order_of_paths_however_documents_were_indexed(
+    index: qmd.Index, notes: Notes, kind: str
+) -> None:
+    count = 150 if kind == "sqlite" else 12
+    names = [f"n{number:03}.md" for number in range(count)]
+    text = "# Heron\n\nThe heron stands in the water.\n"
+    index.add_collection(str(notes(dict.fromkeys(names[count // 2 :], text))), "mine")
+    notes(dict.fromkeys(names, text))
+    index.update()
+    index.embed()
+    for way in ("search", "vsearch", "query"):
+        found = getattr(index, way)("heron water", limit=7, fold=False).hits
+        assert [hit.path for hit in found] == names[:7], way
+
+
+def test_documents_of_one_date_are_in_the_order_of_paths(index: qmd.Index, notes: Notes) -> None:
+    text = "---\ndate: 2024-05-01\ntag: bird\n---\nHeron.\n"
+    folder = notes({"b.md": text})
+    index.add_collection(str(folder), "mine")
+    notes({"a.md": text})
+    index.update()
+    assert [hit.path for hit in index.search("tag:bird", fold=False).hits] == ["a.md", "b.md"]
+
+
+def test_name_with_the_words_as_typed_is_before_others_with_their_terms(
+    index: qmd.Index, notes: Notes
+) -> None:
+    text = "All of it is here.\n"
+    index.add_collection(str(notes({"Sets.md": text, "Settings.md": text})), "mine")
+    assert [hit.path for hit in index.search("setting").hits] == ["Settings.md", "Sets.md"]
+    assert [hit.path for hit in index.search("set").hits] == ["Sets.md", "Settings.md"]
+
+
+def test_long_texts_are_in_one_order_with_the_same_passages_on_every_store(
+    index: qmd.Index, sqlite: qmd.Index, notes: Notes
+) -> None:
+    filler = "The committee met on the usual day and wrote down what everybody had said.\n\n"
+    near = "The kiwi tree and the mango grow beside the heron.\n\n"
+    folder = notes(
+        {
+            "near.md": f"{filler * 60}{near}{filler * 300}",
+            "apart.md": f"The kiwi is green.\n\n{filler * 100}A tree.\n\n{filler * 90}Mangoes, herons.\n\n"
+            f"{filler * 90}A mango, a heron.\n",
+            "short.md": f"{filler * 12}A mango and a kiwi, both green.\n",
+        }
+    )
+    for each in (index, sqlite):
+        each.add_collection(str(folder), "mine")
+    for query in ("kiwi mango", "kiwi mango heron tree", "green kiw* tree", '"the mango" heron committee'):
+        _assert_alike(index.search(query, passages=3), sqlite.search(query, passages=3))
+
+
 def test_states_are_the_same_on_every_store(index: qmd.Index, notes: Notes) -> None:
     folder = notes(
         {

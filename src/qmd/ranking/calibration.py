@@ -108,7 +108,8 @@ def calibrate(ranked: Sequence[Ranked], documents: int = 0) -> list[Ranked]:
 
     The order stays, because ordering by the estimates is worse (see bench/README.md). So a document scores at
     most what the one before it does, times the ratio of their scores in the ranking. With meaning, in which
-    the ranking's scores differ little, it is the square of the ratio.
+    the ranking's scores differ little, it is the square of the ratio. Documents up to the last one with many
+    words of the query are related at least.
 
     Args:
         ranked: The documents, with scores that do not increase.
@@ -117,6 +118,8 @@ def calibrate(ranked: Sequence[Ranked], documents: int = 0) -> list[Ranked]:
     background = {**UNRELATED, "subject": UNRELATED["subject"] + GROWTH * math.log(max(1, documents))}
     calibrated: list[Ranked] = []
     score, before = 1.0, 0.0
+    many = [item.signals.get("words", 0.0) >= MANY_WORDS for item in ranked]
+    related = len(many) - many[::-1].index(True) if any(many) else 0
     for number, item in enumerate(ranked):
         signals = dict(item.signals)
         ahead = {} if number else _leads(ranked)
@@ -135,8 +138,10 @@ def calibrate(ranked: Sequence[Ranked], documents: int = 0) -> list[Ranked]:
         estimated = estimate(signals, background)
         if estimated is not None:
             score = min(score, estimated)
+        # Different values stay different.
+        shown = max(score, RELATED + _EDGE * score) if number < related else score
         trace = Likelihood(item.score, signals, {name: background[name] for name in signals})
-        calibrated.append(replace(item, score=uncertain(score), traces=(*item.traces, trace)))
+        calibrated.append(replace(item, score=uncertain(shown), traces=(*item.traces, trace)))
     return calibrated
 
 
@@ -203,13 +208,15 @@ def within(score: float) -> float:
 def estimate(signals: Signals, background: Signals) -> float | None:
     """Return how likely a document is about the query, 0..1.
 
-    It is estimated by the first regression that uses only these signals; None if there is none.
+    It is estimated by the first regression that uses only these signals, and without meaning by the one that
+    says most, because a document whose vectors are not made yet is judged by what is known; None if there is
+    none.
     """
-    regression = next((item for item in REGRESSIONS if item.weights.keys() <= signals.keys()), None)
-    if regression is None:
-        return None
-    least = RELATED if signals.get("words", 0.0) >= MANY_WORDS else 0.0
-    return max(least, regression.probability(signals, background))
+    usable = [item for item in REGRESSIONS if item.weights.keys() <= signals.keys()]
+    estimates = (
+        item.probability(signals, background) for item in usable[: 1 if "subject" in signals else None]
+    )
+    return max(estimates, default=None)
 
 
 def doubts(ranked: Sequence[Ranked], hits: Sequence[Hit], min_score: float) -> list[Stage]:

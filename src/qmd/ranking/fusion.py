@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -30,17 +30,21 @@ class RankedList(Struct, frozen=True):
     weight: float = 1.0
 
 
-def reciprocal_rank(lists: Sequence[RankedList]) -> list[Ranked]:
+def reciprocal_rank(lists: Sequence[RankedList], unembedded: Collection[int] = ()) -> list[Ranked]:
     """Fuse lists by Σ weight / (60 + rank), with ranks from 1, plus a bonus for top ranks.
 
-    The score is the raw value divided by its maximum, that of a document that is first in every list.
+    The score is the raw value divided by its maximum, that of a document that is first in every list. For
+    `unembedded` documents, which have no vectors, the lists by words have the weight of all.
     """
+    all_weights = sum(ranked.weight for ranked in lists)
+    by_words = sum(ranked.weight for ranked in lists if ranked.kind == "lexical")
     shares: dict[int, list[ListShare]] = {}
     for ranked in lists:
         for rank, (document, score) in enumerate(ranked.items, 1):
-            share = ListShare(ranked.name, rank, score, ranked.weight, ranked.weight / (RRF_K + rank))
+            weight = ranked.weight * (all_weights / by_words if document in unembedded else 1.0)
+            share = ListShare(ranked.name, rank, score, weight, weight / (RRF_K + rank))
             shares.setdefault(document, []).append(share)
-    maximum = sum(ranked.weight for ranked in lists) / (RRF_K + 1) + TOP_BONUS
+    maximum = all_weights / (RRF_K + 1) + TOP_BONUS
     bonuses = {}
     for document, parts in shares.items():
         best = min(part.rank for part in parts)
@@ -48,19 +52,20 @@ def reciprocal_rank(lists: Sequence[RankedList]) -> list[Ranked]:
     return _fused("contract", shares, bonuses, maximum)
 
 
-def convex(lists: Sequence[RankedList]) -> list[Ranked]:
+def convex(lists: Sequence[RankedList], unembedded: Collection[int] = ()) -> list[Ranked]:
     """Fuse lists by ½ minmax(BM25) + ½ minmax(cosine). A document counts as 0 in a list that lacks it.
 
     Bruch, Gai & Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (2023). If there are several
     lists of a kind (variants of the query), they share the kind's half by weight. If there is only one kind,
-    it counts in full.
+    it counts in full, and so do words for `unembedded` documents, which have no vectors.
     """
     kinds = {ranked.kind for ranked in lists}
     totals = {kind: sum(ranked.weight for ranked in lists if ranked.kind == kind) for kind in kinds}
     shares: dict[int, list[ListShare]] = {}
     for ranked in lists:
-        weight = ranked.weight / totals[ranked.kind] / len(kinds)
+        of_kind = ranked.weight / totals[ranked.kind]
         for rank, (document, score) in enumerate(ranked.items, 1):
+            weight = of_kind / (1 if document in unembedded else len(kinds))
             share = ListShare(ranked.name, rank, score, weight, weight * _minmax(score, ranked.items))
             shares.setdefault(document, []).append(share)
     return _fused("tuned", shares, {}, 1.0)
@@ -75,8 +80,9 @@ def _fused(
         for document, parts in shares.items()
     }
 
-    def key(document: int) -> tuple[float, int, int]:
-        return -totals[document], min(share.rank for share in shares[document]), document
+    # Sorting is stable, so the rest is the order of the lists.
+    def key(document: int) -> tuple[float, int]:
+        return -totals[document], min(share.rank for share in shares[document])
 
     fused = []
     for rank, document in enumerate(sorted(totals, key=key), 1):
@@ -100,7 +106,7 @@ def by_meaning(lists: Sequence[RankedList]) -> list[Ranked]:
         for document, cosine in ranked.items:
             best[document] = max(best.get(document, float("-inf")), cosine)
     merged = []
-    for document, cosine in sorted(best.items(), key=lambda item: (-item[1], item[0])):
+    for document, cosine in sorted(best.items(), key=lambda item: -item[1]):
         score = 1.0 / (1.0 + max(0.0, 1.0 - cosine))
         merged.append(Ranked(document, score, (VectorMatch(cosine, score),), {"meaning": cosine}))
     return merged

@@ -47,16 +47,11 @@ def contract(fused: Sequence[Ranked]) -> list[Ranked]:
 def tuned(fused: Sequence[Ranked], coverage: float) -> list[Ranked]:
     """Sort the candidates by `rerank + coverage · fused + 0.4 title + 0.7 cosine`; the others follow.
 
-    The score is this sum divided by its maximum, without the parts that no candidate has. Candidates have the
-    signal `title`, and those that were read have `rerank`. `coverage` is the score of the best keyword match
-    relative to its maximum, 0..1.
+    The score is this sum divided by its maximum, without the parts that no candidate has, and without the
+    cosine for one that has no vectors. Candidates have the signal `title`, and those that were read have
+    `rerank`. `coverage` is the score of the best keyword match relative to its maximum, 0..1.
     """
-    candidates = [entry.signals for entry in fused if "title" in entry.signals]
-    maximum = 1.0 + FUSED * coverage
-    if any(signals["title"] for signals in candidates):
-        maximum += TITLE
-    if any("meaning" in signals for signals in candidates):
-        maximum += COSINE
+    named = any(entry.signals.get("title") for entry in fused)
     blended: list[Ranked] = []
     rest: list[Ranked] = []
     for entry in fused:
@@ -64,15 +59,24 @@ def tuned(fused: Sequence[Ranked], coverage: float) -> list[Ranked]:
         if "rerank" not in signals:
             rest.append(entry)
             continue
-        blend = _blend(entry, signals["rerank"], coverage, maximum)
-        score = sum(blend.parts.values()) / maximum
+        blend = _blend(entry, signals["rerank"], coverage, named)
+        score = sum(blend.parts.values()) / blend.most
         blended.append(replace(entry, score=score, traces=(*entry.traces, blend)))
     return _sorted_with(blended, rest)
 
 
-def without_reading(entry: Ranked, coverage: float) -> float:
-    """Return the part of the sum of `tuned` that a candidate has before the reranker has read it."""
-    return sum(_blend(entry, 0.0, coverage, 1.0).parts.values())
+def without_reading(candidates: Sequence[Ranked], coverage: float) -> dict[int, float]:
+    """Return the part of the sum of `tuned` that each candidate has before the reranker has read it.
+
+    What one without vectors has is taken for its share of what it could have.
+    """
+    named = any(entry.signals.get("title") for entry in candidates)
+    blends = {entry.document: _blend(entry, 0.0, coverage, named) for entry in candidates}
+    highest = max((blend.most for blend in blends.values()), default=1.0)
+    return {
+        document: sum(blend.parts.values()) * (highest - 1.0) / max(blend.most - 1.0, 1e-9)
+        for document, blend in blends.items()
+    }
 
 
 def to_read(parts: Mapping[int, float], scores: Mapping[int, float], depth: int) -> list[int]:
@@ -98,13 +102,15 @@ def to_read(parts: Mapping[int, float], scores: Mapping[int, float], depth: int)
     return order
 
 
-def _blend(entry: Ranked, rerank: float, coverage: float, maximum: float) -> TunedBlend:
+def _blend(entry: Ranked, rerank: float, coverage: float, named: bool) -> TunedBlend:
+    """Return the parts of a candidate and their highest sum; `named` if a name has words of the query."""
+    most = 1.0 + FUSED * coverage + TITLE * named + COSINE * ("meaning" in entry.signals)
     return TunedBlend(
         rerank=rerank,
         fused=FUSED * coverage * entry.score,
         title=TITLE * entry.signals["title"],
         cosine=COSINE * entry.signals.get("meaning", 0.0),
-        most=maximum,
+        most=most,
     )
 
 

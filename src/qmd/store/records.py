@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from msgspec.structs import replace
 
 from qmd.errors import ModelError
 from qmd.ranking import bm25
+from qmd.text import tokens
 from qmd.text.link_targets import target_name
 from qmd.text.predicates import Fields, Span
 from qmd.text.query import LexicalQuery, Term, longer_words
@@ -16,7 +18,8 @@ from qmd.text.values import OF_SCAN, key_of
 from qmd.types import Anchor, Link, LinkKind
 
 if TYPE_CHECKING:
-    from qmd.store.values import Embedded
+    from qmd.store.values import Embedded, LexicalMatches
+    from qmd.text.layout import Layout
 
 #: The maximum number of cached model answers.
 CACHE_ROWS = 20_000
@@ -24,6 +27,12 @@ CACHE_ROWS = 20_000
 MAX_LEASE_SECONDS = 3_600.0
 #: The minimum number of candidates that are scored exactly, and the number for each requested document.
 POOL, POOL_FACTOR = 100, 3
+#: A text of fewer terms has hardly more than one place.
+LONG_TEXT = 300
+#: Only texts of more bytes have a layout: others are hardly longer than a snippet.
+LAID_OUT = 2_000
+#: The decimals of scores by words.
+SCORE_DIGITS = 9
 #: Documents with all terms are ranked first only up to this many terms. With more, having all of them is a
 #: sign of length, not of relevance (measured, see bench/README.md).
 ALL_FIRST = 2
@@ -117,13 +126,65 @@ def bounds(span: Span) -> list[tuple[str, Bound]]:
     return [(sign, bound) for sign, bound in ((low, span.low), (high, span.high)) if bound is not None]
 
 
-def longer_terms(query: LexicalQuery) -> list[Term]:
-    """Return terms for longer words that start with words of a query.
+def in_order(
+    scored: Iterable[tuple[int, float]],
+    query: LexicalQuery,
+    names: Callable[[Sequence[int]], Mapping[int, tuple[str, str]]],
+    first: Collection[int] = (),
+) -> list[tuple[int, float]]:
+    """Return documents with their scores, best first.
 
-    They have no stems, which are shorter than the word and would match words that do not start with it.
+    Of equal scores those are first whose names have the words as typed, and then by path: ids depend on when
+    a document was indexed. Scores are rounded, because stores add them up in different orders.
+
+    Args:
+        scored: Documents with their scores.
+        query: The query.
+        names: Returns the display paths and the titles of documents.
+        first: The documents that are before all others.
     """
-    longer = [longer_words(term) for term in query.terms]
-    return [replace(term, alternatives=()) for term in longer if term is not None]
+    rows = [(document not in first, -round(score, SCORE_DIGITS), document) for document, score in scored]
+    counts = Counter(row[:2] for row in rows)
+    tied = [row[2] for row in rows if counts[row[:2]] > 1]
+    places = {document: _place(query, *name) for document, name in names(tied).items()} if tied else {}
+    rows.sort(key=lambda row: (*row[:2], places.get(row[2], (0, ""))))
+    return [(document, -score) for _, score, document in rows]
+
+
+def _place(query: LexicalQuery, file: str, title: str) -> tuple[int, str]:
+    """Return what orders documents of equal scores: the words of a query that their names lack, the path."""
+    known = {*map(tokens.fold, tokens.words(f"{file.rpartition('/')[2]} {title}"))}
+    words = [word for term in query.required for word in term.words]
+    return -sum((word in known) + any(name.startswith(word) for name in known) for word in words), file
+
+
+def with_scattered(
+    found: LexicalMatches,
+    query: LexicalQuery,
+    places: Mapping[int, Sequence[tuple[float, Sequence[int]]]],
+    layouts: Mapping[int, Layout],
+) -> LexicalMatches:
+    """Return matches that know what their best place lacks.
+
+    Args:
+        found: The matches.
+        query: The query.
+        places: The idf of the terms that texts have, and their places, by document.
+        layouts: The layouts of the same texts.
+    """
+    total = sum(found.idf[term.tokens] for term in query.required)
+    scattered = {
+        document: bm25.scattered(places[document], layout.first_terms()) / total
+        for document, layout in layouts.items()
+        if total and len(layout.terms) > bm25.SEVERAL
+    }
+    matches = tuple(match._replace(scattered=scattered.get(match.document, 0.0)) for match in found.matches)
+    return replace(found, matches=matches)
+
+
+def longer_terms(query: LexicalQuery) -> list[Term]:
+    """Return terms for longer words that start with words of a query."""
+    return [longer for term in query.terms if (longer := longer_words(term))]
 
 
 def longer_idf(documents: int) -> float:

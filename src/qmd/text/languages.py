@@ -88,6 +88,11 @@ def _by_word() -> dict[str, tuple[str, ...]]:
     return {word: tuple(found) for word, found in languages.items()}
 
 
+def languages_of_word(word: str) -> tuple[str, ...]:
+    """Return the languages in which a folded word has no subject."""
+    return _by_word().get(word, ())
+
+
 def is_stop_word(word: str, language: str) -> bool:
     """Tell whether a folded word has no subject in a language."""
-    return language in _by_word().get(word, ())
+    return language in languages_of_word(word)

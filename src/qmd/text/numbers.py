@@ -83,6 +83,8 @@ _COUNTED_LINE = lazy(
 _SENTENCE = lazy(r"\*{0,3},?[ \t]+[a-zß-ÿ]|[ \t]+[0-9]")
 #: How much a number counts that states no kind, and one in a query that may be something else.
 _LIKE, _DOTTED, _PLAIN = 0.9, 0.5, 0.1
+#: The end of a sentence: a paragraph that has one says something, also if it is a line, and is no heading.
+_SAYS = lazy(r"(?:[。；：！？，]|(?:\S+[ \t]+){4,}\S*[.;:!?,])[\"'”’」』）)*]*[ \t\u3000]*\Z")
 #: The most characters of a line after its number if it is a heading.
 _ALONE = 100
 
@@ -151,7 +153,8 @@ def numbered_lines(text: str) -> Iterator[tuple[int, str, Number]]:
     """Yield the sections of a text that begin with a number and have no heading: place, words, number.
 
     They are paragraphs with a word and a number (`§ 5`, `Art. 5`), lines with `第…条`, and lines that stand
-    alone with a number of several parts. The words are those of the line, if it stands alone.
+    alone with a number of several parts. The words are those of the line, if it stands alone as a heading
+    does, and is no sentence.
     """
     patterns = [_PARAGRAPH, *([_COUNTED_LINE] if "第" in text or "제" in text else ())]
     padded = f"\n\n{text}"
@@ -162,7 +165,8 @@ def numbered_lines(text: str) -> Iterator[tuple[int, str, Number]]:
             groups = match.groupdict()
             sentence = _SENTENCE.match(rest) and (not alone or rest.endswith("."))
             if groups.get("count") or (not sentence and (alone or groups["bare"] is None)):
-                yield start - 2, padded[start : match.end()] if alone else "", _number(groups)
+                titled = alone and not _SAYS.search(rest)
+                yield start - 2, padded[start : match.end()] if titled else "", _number(groups)
 
 
 def _number(match: Mapping[str, str | None]) -> Number:

@@ -29,7 +29,7 @@ class Phrases:
         self.quoted: set[str] = set()
         self._spellings: list[frozenset[str]] = []
         for term in terms:
-            if term.part:
+            if term.part and not term.alternatives:
                 continue
             names = {_name(term.tokens, prefix=term.prefix), *map(_name, term.alternatives)}
             phrases = frozenset(name for name in names if " " in name.strip())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -169,16 +169,15 @@ _UNFINISHED = r"(?:^|\s)([^\W_][\w'’.-]*)\Z"
 def as_typed(text: str) -> str:
     """Return a query that is still being typed, with `*` after its last word if that may be unfinished.
 
-    A filter, a quoted or excluded word, a word without a subject, a single character and a word of an
-    unspaced script stay as they are.
+    A filter, a quoted or excluded word, a word without a subject after others, a single character and a word
+    of an unspaced script stay as they are.
     """
     match = tokens.compiled(_UNFINISHED).search(text)
     if match is None or text.translate(filters.QUOTES).count('"') % 2:
         return text
     word = match[1]
-    if len(word) < 2 or word.lower() in ENGLISH_STOP_WORDS or tokens.is_unspaced(tokens.fold(word)[-1]):
-        return text
-    return text + "*"
+    stops = word.lower() in ENGLISH_STOP_WORDS and match.start(1)
+    return text if len(word) < 2 or stops or tokens.is_unspaced(tokens.fold(word)[-1]) else text + "*"
 
 
 def as_prose(text: str) -> str:
@@ -207,13 +206,13 @@ def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
             continue
         words = tuple(tokens.fold(word) for word in group)
         if stops is not None and not prefix and len(words) == 1 and words[0] in ENGLISH_STOP_WORDS:
-            stops.append(_word(words, False))
+            stops.append(_word(words))
             continue
         parts = [part for word in words for part in _LETTERS_OR_DIGITS.findall(word)]
-        term = _word(words, prefix and last and not tokens.is_symbols(group[0]))
-        if not term.prefix:
-            term = replace(term, alternatives=(*_spellings(words, parts), *_letters(group)))
-        yield term
+        if prefix and last and not tokens.is_symbols(group[0]):
+            yield _beginning(words)
+        else:
+            yield replace(_word(words), alternatives=(*_spellings(words, parts), *_letters(group)))
         if max(len(words), len(parts)) > 1:
             # A part of one character says too little by itself, unless it was typed as a word.
             singly = dict.fromkeys((*words, *(part for part in parts if len(part) > 1)))
@@ -263,14 +262,46 @@ def _run(run: str, prefix: bool) -> Iterator[Term]:
         yield Term((folded[-1],), (folded[-1],), prefix=True, part=True)
 
 
-def _word(words: tuple[str, ...], prefix: bool) -> Term:
-    if prefix:
-        # The index contains stems, so the last word is not stemmed. The stem of a longer word may be shorter
-        # than the prefix (performanc* → perform).
-        head = tuple(term for word in words[:-1] for term in tokens.terms(word))
-        endings = tuple((*head, ending) for ending in _completions(words[-1]))
-        return Term((*head, words[-1]), words, prefix=True, alternatives=endings)
+def _word(words: tuple[str, ...]) -> Term:
     return Term(tuple(term for word in words for term in tokens.terms(word)), words)
+
+
+def _longer(words: tuple[str, ...]) -> Term:
+    # The index contains stems, so the last word is not stemmed.
+    return Term(
+        (*(term for word in words[:-1] for term in tokens.terms(word)), words[-1]), words, prefix=True
+    )
+
+
+def _beginning(words: tuple[str, ...]) -> Term:
+    """Return the term of joined words of which the last is a beginning.
+
+    The stem of a longer word may be shorter than its beginning (performanc* → perform).
+    """
+    longer = _longer(words)
+    stems = _completions(words[-1])
+    return replace(longer, alternatives=tuple((*longer.tokens[:-1], stem) for stem in stems))
+
+
+def with_stops_apart(query: LexicalQuery, is_found: Callable[[Term], bool]) -> LexicalQuery:
+    """Return a query in which words without a subject are apart from the beginnings that they complete.
+
+    They may be stems (willi* → will), but are in most documents. So they count as much as the others only if
+    no document has these.
+    """
+    terms: list[Term] = []
+    for term in query.terms:
+        stops = (
+            [form for form in term.alternatives if len(form) == 1 and form[0] in ENGLISH_STOP_WORDS]
+            if term.prefix
+            else []
+        )
+        others = tuple(form for form in term.alternatives if form not in stops)
+        if stops and is_found(other := replace(term, alternatives=others)):
+            terms += [other, *(Term(form, form, part=True, weight=_WEAK) for form in stops)]
+        else:
+            terms.append(term)
+    return replace(query, terms=tuple(terms))
 
 
 def _phrase(text: str, prefix: bool) -> Term | None:
@@ -295,27 +326,40 @@ def _phrase(text: str, prefix: bool) -> Term | None:
         prefix = False
     elif prefix:
         parts[-1] = words[-1]
+        alternatives = tuple((*parts[:-1], stem) for stem in _completions(words[-1]))
     return Term(tuple(parts), words, prefix=prefix, quoted=True, alternatives=alternatives)
 
 
 _GAPS = rf"(?<=[{tokens.UNSPACED}])\s+(?=[{tokens.UNSPACED}])"
-_ENDINGS = ("e", "es", "ed", "ing", "s", "y", "ies", "ly", "al", "ion", "ions", "er", "ity", "ment")
+#: The tails of English endings: one of them makes of every beginning of a word one with the stem of the word.
+_TAILS = frozenset(
+    ending[at:]
+    for ending in """
+        able ible ing tion ation ality ility ement eous fulness iveness ism er ative ize ally ics ed ted led
+        es
+    """.split()
+    for at in range(len(ending) + 1)
+)
+#: The weight of a word without a subject that may be the stem of a longer one.
+_WEAK = 0.1
 
 
-def _completions(word: str) -> tuple[str, ...]:
-    """Return stems of words that start with `word`, if the stems are shorter than `word`."""
+def _completions(word: str) -> list[str]:
+    """Return stems of words that start with `word`, if the stems do not."""
     if not word.isascii():
-        return ()
-    stems = {tokens.stem(word + ending) for ending in ("", *_ENDINGS)}
-    return tuple(sorted(stem for stem in stems if not stem.startswith(word) and len(stem) > 2))
+        return []
+    return sorted({stem for tail in _TAILS if not (stem := tokens.stem(word + tail)).startswith(word)})
 
 
 def longer_words(term: Term) -> Term | None:
-    """Return a term that also matches longer words, as if `*` was typed; None if the term cannot have one."""
+    """Return a term that matches longer words; None if the term cannot have one.
+
+    It has no stems, which are shorter than the word and would match words that do not start with it.
+    """
     last = term.words[-1]
     if term.prefix or term.quoted or term.part or tokens.stands_alone(last) or len(last) < 2:
         return None
-    return _word(term.words, True)
+    return _longer(term.words)
 
 
 def _unique(terms: list[Term]) -> tuple[Term, ...]:

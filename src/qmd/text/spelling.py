@@ -25,6 +25,8 @@ _SECOND = 2
 _COMMON = 2_000
 #: The most words of a query that are looked for in one word or two.
 _MOST_WORDS = 12
+#: The weight of another form of a word that documents have as it was typed, relative to that.
+_OTHER_FORM = 0.8
 #: Queries of more terms find enough by their other words, and phrases cost time.
 _MOST_TERMS = 8
 #: The most ways to divide a word that are searched.
@@ -45,17 +47,20 @@ _BEFORE, _AFTER = lazy(r"(?:^|\s)-\Z"), "*"
 
 
 def candidates(text: str, query: LexicalQuery) -> list[str]:
-    """Return the terms that other spellings of a query would have: in one word or two."""
+    """Return the terms of the words of a query, and of their other spellings: in one word or two."""
     if len(query.terms) > _MOST_TERMS:
         return []
-    found = [joined for *_, joined in _joined(text)]
+    found = [term for one, other, joined in _joined(text) for term in (*_terms(one, other), joined)]
     for term in _single(query):
-        found += [part for division in _divisions(term.words[0]) for part in division]
+        found += [*term.tokens, *(part for division in _divisions(term.words[0]) for part in division)]
     return [*dict.fromkeys(found)]
 
 
 def with_joined(text: str, query: LexicalQuery, documents: Mapping[str, int]) -> LexicalQuery:
     """Return a query whose words are also searched in one word or two, as far as there are documents.
+
+    A word counts more as it was typed, if any document has it so. Two words in one do not count as each of
+    them if more documents have the one, as they would make it as common.
 
     Args:
         text: The query.
@@ -63,8 +68,13 @@ def with_joined(text: str, query: LexicalQuery, documents: Mapping[str, int]) ->
         documents: The number of documents of each of `candidates` that any has.
     """
     forms: dict[str, list[tuple[str, ...]]] = {}
+    apart: list[Term] = []
     for one, other, joined in _joined(text):
         if joined in documents:
+            rarer = min(documents.get(term, 0) for term in _terms(one, other))
+            if 0 < rarer < documents[joined]:
+                apart.append(Term((joined,), (joined,), part=True, weight=_OTHER_FORM))
+                continue
             for word in (one, other):
                 forms.setdefault(word, []).append((joined,))
     for term in _single(query):
@@ -73,8 +83,12 @@ def with_joined(text: str, query: LexicalQuery, documents: Mapping[str, int]) ->
         found = sorted(
             (parts for parts in whole if rarest[parts] <= _COMMON), key=lambda parts: -rarest[parts]
         )
-        forms.setdefault(term.words[0], []).extend(found[:_MOST_DIVISIONS])
-    if not any(forms.values()):
+        if found and term.tokens[0] in documents:
+            others = tuple(found[:_MOST_DIVISIONS])
+            apart.append(replace(term, alternatives=others, part=True, weight=_OTHER_FORM))
+        else:
+            forms.setdefault(term.words[0], []).extend(found[:_MOST_DIVISIONS])
+    if not any(forms.values()) and not apart:
         return query
     single = {*_single(query)}
     terms = tuple(
@@ -83,7 +97,12 @@ def with_joined(text: str, query: LexicalQuery, documents: Mapping[str, int]) ->
         else term
         for term in query.terms
     )
-    return replace(query, terms=terms)
+    # Those apart come first: the weight of a word is that of its last term.
+    return replace(query, terms=(*apart, *terms))
+
+
+def _terms(*words: str) -> tuple[str, ...]:
+    return tuple(map(tokens.stem, words))
 
 
 def _single(query: LexicalQuery) -> list[Term]:

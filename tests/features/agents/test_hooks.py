@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+import qmd
 from qmd.features.agents.agents import AGENTS, HOOKED
 from qmd.features.agents.hook_settings import EVENTS
 from qmd.features.evidence.given import GivenFiles
 from qmd.text import budget
+from tests.conftest import Notes
 from tests.users import MakeUser, User
 
 FILES = {
@@ -101,6 +103,31 @@ def said(user: User, event: str, target: str = "claude", *options: str, **given:
     assert set(output) == {"hookEventName", "additionalContext"}
     assert output["hookEventName"] == PAYLOADS[target][event].get("hook_event_name", hooks.events[event])
     return str(output["additionalContext"])
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        *("thanks, go on", "looks good to me", "show me the diff", "great, now run the tests again"),
+        *("danke, mach bitte weiter", "merci, continue comme ça", "gracias, sigue así", "grazie, vai avanti"),
+        *("obrigado, continue", "bedankt, ga maar door", "спасибо, продолжай дальше"),
+        *("好的，继续", "看起来不错，谢谢", "続けてください", "좋아요 계속해"),
+    ],
+)
+def test_small_talk_asks_nothing(index: qmd.Index, notes: Notes, prompt: str) -> None:
+    notes({f"{number}.md": f"Filler {number}.\n" for number in range(9)})
+    index.add_collection(str(notes({"said.md": f"# Talk\n\nThey said: {prompt}!\n"})), "notes")
+    assert index.recall(prompt, words_only=True, threshold=0.0).text == ""
+
+
+@pytest.mark.parametrize(
+    "prompt", ["how do I run the tests", "show me the tariff of the diff tool", "数据库怎么备份"]
+)
+def test_question_with_words_of_small_talk_asks(index: qmd.Index, notes: Notes, prompt: str) -> None:
+    notes({f"{number}.md": f"Filler {number}.\n" for number in range(9)})
+    text = "# How to run the tests\n\nRun the tests, and show the tariff of the diff tool. 数据库怎么备份\n"
+    index.add_collection(str(notes({"asked.md": text})), "notes")
+    assert "asked.md" in index.recall(prompt, words_only=True).text
 
 
 def test_targets_are_the_agents_with_hooks() -> None:

@@ -29,7 +29,8 @@ Run `make rollback` to return to the **last** release. It costs $5 (5% of a day)
 
 ## Backups
 
-A dump is made every night; see [the plan](plan.md). 数据库迁移**不支持**回滚，需要先备份数据。 ^dump
+A dump is made every night; see [the plan](plan.md) or <a href="https://good.example">a page</a>. \
+数据库迁移**不支持**回滚，需要先备份数据。 ^dump
 """
 CHINESE = """# 备份
 
@@ -74,6 +75,8 @@ HOLD = [
     'It "costs $5 (5% of a day)" [1].\n\n[1]: qmd://notes/ops.md:8',
     "据ops.md:12说：「数据库迁移不支持回滚」。",
     '"A dump is made every night; see the plan" [[ops#Backups]]',
+    '"every night; see [the plan](plan.md) or a page" (ops.md:12)',
+    '"the plan or <a href=https://good.example>a page</a>" (ops.md:12)',
     '["A dump is made every night"](ops.md#backups)',
     '"The review of 2025 led to nothing" (old notes.md:6)',
     '"the review of 2025" [[Ancient]]',
@@ -100,6 +103,14 @@ def test_cite_check_accepts_other_typography(cited: qmd.Index, text: str) -> Non
         ('"It costs $5 (5" (ops.md:8)', "inexact", "notes/ops.md:8"),
         ('"rollbacks take 45 minutes" (ops.md#Backups)', "moved", "notes/ops.md:4"),
         ("“数据库迁移支持回滚” (ops.md:12)", "changed", "notes/ops.md:12"),
+        (
+            '"every night; see [the plan](https://evil.example/plan.md)" (ops.md:12)',
+            "inexact",
+            "notes/ops.md:12",
+        ),
+        ("> see [the plan](https://evil.example)\n\n— ops.md:12", "inexact", "notes/ops.md:12"),
+        ('"or <a href=https://evil.example>a page</a>" (ops.md:12)', "inexact", "notes/ops.md:12"),
+        ('"a dump is made [every night](https://evil.example)" (ops.md:12)', "inexact", "notes/ops.md:12"),
         ("“支持回滚” (ops.md:12)", "inexact", "notes/ops.md:12"),
         ('"the same line" (dup.md:2)', "ambiguous", None),
         ('"nothing like this is anywhere" (ops.md:3)', "absent", None),

@@ -26,6 +26,7 @@ from qmd.types import ValueCount
         ("b", "b"),
         ("back ", "back "),
         ("what is in", "what is in"),
+        ("over", "over*"),
         ("备份", "备份"),
         ("api备", "api备"),
         ("-back", "-back"),

@@ -57,7 +57,7 @@ class Found(Struct, dict=True):
         for query, each in zip(queries, matches, strict=False):
             # Sorted by BM25 alone: the store puts documents with all terms first, which would count twice.
             rows = [(match.document, match.score) for match in each.matches]
-            rows.sort(key=lambda row: (-row[1], row[0]))
+            rows.sort(key=lambda row: -row[1])
             self.lexical.append(RankedList(f"lexical:{query.name}", "lexical", rows, query.weight))
 
     def add_meaning(self, queries: Sequence[SubQuery], matches: Sequence[Sequence[ChunkMatch]]) -> None:

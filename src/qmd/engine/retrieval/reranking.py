@@ -57,7 +57,8 @@ def rank(search: Search, found: Found) -> list[Ranked]:
     request, stopwatch = search.request, Stopwatch()
     ranking = request.ranking or DEFAULT_RANKING
     lists = [ranked for ranked in (*found.lexical, *found.dense) if ranked.items]
-    fused = reciprocal_rank(lists) if ranking == "contract" else convex(lists)
+    fuse = reciprocal_rank if ranking == "contract" else convex
+    fused = fuse(lists, _without_vectors(search, found))
     search.stages.append(Stage("fuse", "ran", f"ranking: {ranking}", stopwatch.milliseconds()))
     top = fused[: request.candidate_limit]
     reads: dict[int, Read] = {}
@@ -70,6 +71,16 @@ def rank(search: Search, found: Found) -> list[Ranked]:
         search.skip("rerank", reason, expected=True)
     measured = _measured(fused, found, titles if reads else {}, reads)
     return contract(measured) if ranking == "contract" else tuned(measured, found.coverage)
+
+
+def _without_vectors(search: Search, found: Found) -> frozenset[int]:
+    """Return the documents found by words that have no vectors yet."""
+    vectors = found.vectors
+    if vectors is None or not search.store.pending.count(vectors.fingerprint, search.scope):
+        return frozenset()
+    documents = {document for ranked in found.lexical for document, _ in ranked.items}
+    found.add_missing_chunks(search.store, documents)
+    return frozenset(documents - found.chunks.keys())
 
 
 def _measured(
@@ -128,11 +139,8 @@ def _rerank(
     ranking, depth = search.request.ranking or DEFAULT_RANKING, ALL
     if ranking == "tuned" and isinstance(reranker, WindowReranker):
         depth = search.depth
-    parts = {
-        item.document: without_reading(item, found.coverage)
-        for item in _measured(candidates, found, titles, {})
-        if item.document in texts
-    }
+    measured = _measured(candidates, found, titles, {})
+    parts = without_reading([item for item in measured if item.document in texts], found.coverage)
 
     def wanted() -> list[int]:
         return to_read(parts, {document: score for document, (score, _) in scores.items()}, depth)

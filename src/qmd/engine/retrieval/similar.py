@@ -128,7 +128,7 @@ def _nearest(search: Search, source: _Source, left_out: Set[int], length: int) -
         ):
             best[match.document] = max(best.get(match.document, -1.0), match.similarity)
     search.stages.append(Stage("vector", "ran", None, stopwatch.milliseconds()))
-    return sorted(best.keys() - left_out, key=lambda document: (-best[document], document))[:length]
+    return sorted((each for each in best if each not in left_out), key=lambda each: -best[each])[:length]
 
 
 def _search_words(
@@ -175,7 +175,9 @@ def _ranked(
             traces.append(VectorMatch(cosine, uncertain(part)))
         item = Ranked(identity, uncertain(score), tuple(traces), chunk=chunk, near=near)
         ranked.append((score, item))
-    return [item for _, item in sorted(ranked, key=lambda entry: (-entry[0], entry[1].document))]
+    return [
+        item for _, item in sorted(ranked, key=lambda entry: (-entry[0], documents[entry[1].document].file))
+    ]
 
 
 def _cosine(source: Floats, vectors: Floats) -> tuple[float, int, int]:

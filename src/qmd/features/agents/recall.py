@@ -13,6 +13,7 @@ from qmd.engine.access.rules import Rule
 from qmd.engine.parts import Part
 from qmd.engine.requests import PROMPT_TOKENS, SearchKind, SearchRequest
 from qmd.errors import QmdError, TokensError
+from qmd.features.agents.small_talk import has_subject
 from qmd.features.evidence import markdown
 from qmd.features.evidence.candidates import OF_PASSAGE
 from qmd.features.evidence.packer import Known, Packed, Packer
@@ -159,7 +160,7 @@ def recall(
         scores="calibrated",
         fold=True,
         explain=True,
-        # It takes many times the time, and does not tell near misses any better (bench/hooks.py).
+        # It takes many times the time, so it reads only what would be given.
         rerank=False,
     )
     response = run(request)
@@ -172,6 +173,9 @@ def recall(
     elif first is not None and not first.pinned:
         ahead = answers(_signals(first)) / _AHEAD
     score = min(ahead, max((hit.score for hit in response.hits), default=0.0))
+    if score >= least and not (first and _by_meaning(first)):
+        response = _read(response, run, request)
+        score = min(ahead, max((hit.score for hit in response.hits), default=0.0))
 
     answering = replace(response, hits=_answering(response.hits, least) if score >= least else ())
     packer = Packer(store, config, run, tokens, render=_render, most=_PASSAGES)
@@ -208,6 +212,24 @@ def _by_meaning(hit: Hit) -> bool:
 
 def _signals(hit: Hit) -> Mapping[Signal, float]:
     return next((trace.signals for trace in hit.traces if isinstance(trace, Likelihood)), {})
+
+
+def _read(
+    response: SearchResponse, run: Callable[[SearchRequest], SearchResponse], request: SearchRequest
+) -> SearchResponse:
+    """Return a response with the hits that the reranker has read as well, with the lower scores.
+
+    Without a reranker, and if the user has pinned a document, it is the same.
+    """
+    if any(hit.pinned for hit in response.hits):
+        return response
+    read = {hit.file: hit for hit in run(replace(request, rerank=True)).hits}
+    if not any("rerank" in _signals(hit) for hit in read.values()):
+        return response
+    hits = (
+        replace(hit, score=min(hit.score, read[hit.file].score)) for hit in response.hits if hit.file in read
+    )
+    return replace(response, hits=tuple(sorted(hits, key=lambda hit: -hit.score)))
 
 
 def _confirmed(
@@ -272,7 +294,8 @@ def asked(prompt: str) -> str:
         text = f"{text[:_BEGINNING]} {text[-_END:]}"
     text = " ".join(_SYNTAX.sub(" ", text).split())
     words = _WORD.findall(text)
-    return text if len(words) >= _FEWEST_WORDS or (not text.isascii() and len(text) > _FEWEST_WORDS) else ""
+    enough = len(words) >= _FEWEST_WORDS or (not text.isascii() and len(text) > _FEWEST_WORDS)
+    return text if enough and has_subject(text) else ""
 
 
 def as_line(text: str) -> str:

@@ -1,8 +1,9 @@
 """Compare words as quotations are compared: typography may differ, words, numbers and negations may not.
 
 A text becomes *words*, and the punctuation before each of them. Forms of Unicode, white space, line wraps,
-the form of quotation marks and dashes, emphasis, links and other marks of Markdown do not count. Every
-character of a script without spaces is a word.
+the form of quotation marks and dashes, emphasis and other marks of Markdown do not count. The marks of a link
+may be left out, but an address that is quoted is a value like a number. Every character of a script without
+spaces is a word.
 """
 
 from __future__ import annotations
@@ -28,11 +29,15 @@ _WORD = lazy(
     rf"|(?P<word>(?:(?<![\w)\]])[-−–+](?=\d))?(?:{_LETTER}|(?<=\w)[_'’ʼ](?={_LETTER})|[{MARKS}{_UNSEEN}]"
     rf"|(?<=\d)[.,٫٬](?=\d))++)"
     r"|!?\[(?=[^\[\]\n]{1,500}\][(\[])"  # the beginning of a link, and its end
-    r"|\]\([^()\s]{0,500}(?:\([^()\s]{0,200}\)[^()\s]{0,200})?(?:\s\"[^\"\n]{0,200}\")?\)|\]\[[^\[\]\n]{0,100}\]"
-    r"|!?\[\[(?:[^\[\]\n|]{1,500}\|)?(?=[^\[\]\n|]{1,500}\]\])|\]\]"
+    r"|\](?:\((?P<link>[^()\s]{0,500}(?:\([^()\s]{0,200}\)[^()\s]{0,200})?)(?:\s\"[^\"\n]{0,200}\")?\)"
+    r"|\[(?P<reference>[^\[\]\n]{0,100})\])"
+    r"|!?\[\[(?:(?P<note>[^\[\]\n|]{1,500})\|)?(?=[^\[\]\n|]{1,500}\]\])|\]\]"
     r"|\[\^[^\[\]\s]{1,50}\]:?"
-    rf"|</?(?:{_TAGS})(?:\s[^<>\n]{{0,300}})?/?>"
+    rf"|</?(?:{_TAGS})(?:\s(?:[^<>\n]{{0,300}}?\b(?:href|cite)\s?=\s?[\"']?(?P<href>[^<>\"'\s]{{1,500}}))?"
+    r"[^<>\n]{0,300})?/?>"
 )
+#: The groups of what is a word; the others are addresses.
+_WORDS = ("unspaced", "word")
 #: The beginnings of lines in Markdown: block quotes, headings, bullets.
 _LINE_START = lazy(r"(?<=\n)[ \t]*+(?:>[ \t]?)*+(?:#{1,6}[ \t]++|[-*+][ \t]++)?(?=[^\n])")
 _EMPHASIS = lazy(r"`+|\*{1,3}|_{1,3}|~~|==")
@@ -82,6 +87,7 @@ class Words:
         starts: The offset of each word.
         ends: The offset after each word.
         before: The punctuation before each word.
+        addresses: The addresses of links by the number of the words before them.
         after: The punctuation after the last word.
     """
 
@@ -91,11 +97,14 @@ class Words:
         self.starts: list[int] = []
         self.ends: list[int] = []
         self.before: list[str] = []
+        self.addresses: dict[int, str] = {}
         at, outside, left = 0, "", "\n"
         for match in _WORD.finditer(text):
             outside += text[at : match.start()]
             at = match.end()
-            if match.lastgroup is None:
+            if match.lastgroup not in _WORDS:
+                if address := match[match.lastgroup or 0] if match.lastgroup else "":
+                    self.addresses[len(self)] = f"{self.addresses.get(len(self), '')} {address.strip('<>')}"
                 continue
             word = match[0]
             self.folded.append(word.lower() if word.isascii() else form(word).casefold())
@@ -235,6 +244,8 @@ def _fault(words: Words, quote: Words, first: int) -> str:
             return "its case"
         if at and words.before[first + at] != quote.before[at]:
             return "its punctuation"
+    if any(words.addresses.get(first + at) != address for at, address in quote.addresses.items()):
+        return "its address"
     before, after = words.before[first], words.following(last)
     head = quote.before[0].strip(_EDGES)
     tail = quote.after.strip(_EDGES)

@@ -10,7 +10,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from heapq import nsmallest
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -34,9 +36,10 @@ from qmd.features.milvus.schema import (
 from qmd.features.milvus.state import STALE_STATISTICS
 from qmd.features.milvus.weights import Weighted, weigh
 from qmd.store import base
+from qmd.store.records import LAID_OUT
 from qmd.store.values import Applied, DocumentChange
 from qmd.text.extraction import MARKDOWN, extract, searched_title
-from qmd.text.layout import Placed
+from qmd.text.layout import Layout, Placed, indexed_with_layout, unpack
 from qmd.types import Document, Fingerprint, States
 
 _DOCUMENT = ("id", "collection", "path", "title", "hash", "size", "mtime_ns", "author", "date")
@@ -47,6 +50,8 @@ _RECOUNT_LIMIT = 50_000
 _BY_COLLECTION = "totals by collection"
 #: `refresh_statistics` counts a larger index again if its number of documents has changed by this share.
 _STALE_SHARE = 0.01
+#: Long texts whose layouts and places of terms are kept in memory.
+_KNOWN = 64
 #: Documents that are upgraded together.
 _BATCH = 200
 
@@ -147,7 +152,8 @@ class Documents(Part, base.Documents):
         return {document: texts[content] for document, content in contents.items() if content in texts}
 
     def placed(self, ids: Sequence[int], terms: Sequence[str] = ()) -> dict[int, Placed]:
-        return {}  # texts are laid out when they are shown
+        texts = self.texts(ids).items()
+        return {document: _placed(text, terms) for document, text in texts if len(text.encode()) > LAID_OUT}
 
     def without_layouts(self) -> int:
         return 0
@@ -298,6 +304,28 @@ class Documents(Part, base.Documents):
         for row in rows:
             if name := names.get(row["collection"]):
                 yield Document(row["id"], name, *(row[field] for field in _DOCUMENT[2:]))
+
+
+def _placed(text: str, terms: Sequence[str]) -> Placed:
+    """Return the layout of a text and the places of terms in it, as SQLite has them."""
+    layout, found = _laid_out(text)
+    known = [term for term in terms if not term.endswith("*")]
+    places: dict[str, Sequence[int]] = {term: found.get(term, []) for term in known}
+    for term in terms[len(known) :]:
+        beginning = term.removesuffix("*")
+        longer = (at for word, at in found.items() if word.startswith(beginning))
+        places[term] = sorted(chain.from_iterable(longer))
+    return Placed(layout, places if terms else None)
+
+
+@lru_cache(_KNOWN)
+def _laid_out(text: str) -> tuple[Layout, dict[str, list[int]]]:
+    """Return the layout of a text, and the places of all its terms."""
+    (_, body, _), packed = indexed_with_layout("", text, "")
+    places: dict[str, list[int]] = {}
+    for at, term in enumerate(body.split()):
+        places.setdefault(term, []).append(at)
+    return unpack(packed), places
 
 
 def _row(collection: int, item: DocumentChange, weighted: Weighted) -> dict[str, Any]:

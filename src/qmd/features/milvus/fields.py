@@ -27,8 +27,12 @@ class Fields(Part, base.Fields):
         return self._client.count(DOCUMENTS, documents.documents) if documents is not None else 0
 
     def newest(self, scope: Scope, limit: int) -> list[int]:
-        rows = sorted(self._select(scope, ["id", "date"]), key=lambda row: row["id"])
-        # Sorting is stable: documents of one date stay in order of id.
+        names = {identity: each["name"] for identity, each in self._state.collections().items()}
+        rows = sorted(
+            self._select(scope, ["id", "date", "collection", "path"]),
+            key=lambda row: (names.get(row["collection"], ""), row["path"]),
+        )
+        # Sorting is stable: documents of one date stay in order of their paths.
         rows.sort(key=lambda row: row["date"], reverse=True)
         return [row["id"] for row in rows[:limit]]
 

@@ -13,6 +13,7 @@ of other collections.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 
 from msgspec import Struct, field
 
@@ -24,10 +25,20 @@ from qmd.features.milvus.schema import DOCUMENTS, LIVE, TERM_FIELDS, TERMS, dime
 from qmd.features.milvus.weights import frequency
 from qmd.ranking import bm25
 from qmd.store import base
-from qmd.store.records import ALL_FIRST, POOL, POOL_FACTOR, longer_idf, longer_terms
+from qmd.store.records import (
+    ALL_FIRST,
+    LONG_TEXT,
+    POOL,
+    POOL_FACTOR,
+    in_order,
+    longer_idf,
+    longer_terms,
+    with_scattered,
+)
 from qmd.store.values import LexicalMatch, LexicalMatches, Scope
 from qmd.text.extraction import searched_title
-from qmd.text.query import LexicalQuery, Term, name_shares
+from qmd.text.layout import Places
+from qmd.text.query import LexicalQuery, Term, name_shares, with_stops_apart
 from qmd.text.tokens import indexed
 from qmd.text.tokens import terms as terms_of
 
@@ -113,8 +124,38 @@ class Lexical(Part, base.Lexical):
             return LexicalMatches((), 0.0, {})
         population = self._state.within(scope.population) if scope.population is not None else None
         all_first = all_first or len(query.required) <= ALL_FIRST
-        search = _Search(self._client, self._field_rows, totals, found.documents, population, all_first)
-        return search.run(query, limit, longer)
+        search = _Search(
+            self._client, self._documents, self._field_rows, totals, found.documents, population, all_first
+        )
+        found = search.run(query, limit, longer)
+        return self._placed(found, query, found.matches[:placed]) if placed else found
+
+    def _placed(
+        self, found: LexicalMatches, query: LexicalQuery, first: Sequence[LexicalMatch]
+    ) -> LexicalMatches:
+        """Return matches of which the first know what their best place lacks, as on SQLite."""
+        ids = [match.document for match in first if match.tier != "longer"]
+        rows = self._live("id", ids, ["id", "length"]) if len(query.terms) > 1 else ()
+        terms = [term for term in query.terms if term.tokens in found.idf]
+        tokens = dict.fromkeys(token for term in terms for form in term.forms for token in _keys(term, form))
+        by_end = sorted(tokens, key=lambda token: token.endswith("*"))
+        known = self._documents.placed([row["id"] for row in rows if row["length"] > LONG_TEXT], by_end)
+        places = {
+            document: [
+                (found.idf[term.tokens], at)
+                for term in terms
+                if (
+                    at := [
+                        *chain.from_iterable(
+                            _starts(_keys(term, form), each.places or {}) for form in term.forms
+                        )
+                    ]
+                )
+            ]
+            for document, each in known.items()
+        }
+        layouts = {document: each.layout for document, each in known.items() if len(places[document]) > 1}
+        return with_scattered(found, query, places, layouts)
 
     def matching(self, query: LexicalQuery, scope: Scope, limit: int | None = None) -> list[int]:
         every = limit or self._documents.totals(None).documents
@@ -140,6 +181,7 @@ class _Search(Struct):
     """One search. `population` is the filter for the documents that supply the statistics; None for all."""
 
     _client: Client
+    _documents: Documents
     _rows: FieldRows
     _totals: Totals
     _scope_filter: str
@@ -156,6 +198,7 @@ class _Search(Struct):
         return self._population or LIVE
 
     def run(self, query: LexicalQuery, limit: int, longer: bool) -> LexicalMatches:
+        query = with_stops_apart(query, self._is_found)
         terms = [self._resolve(term) for term in query.terms]
         self._count(terms)
         for entry in terms:
@@ -163,14 +206,14 @@ class _Search(Struct):
         idfs = {entry.term.tokens: entry.idf for entry in terms}
         negative = [entry for term in query.negative if (entry := self._resolve(term)).is_possible]
         bound = self._bound = bm25.bound([entry.idf for entry in terms])
-        matches = self._ranked(terms, negative, limit)
+        matches = self._ranked(query, terms, negative, limit)
         if longer and len(matches) < limit:
             documents = {match.document for match in matches}
             matches += self._longer(query, negative, limit - len(matches), documents)
         return LexicalMatches(tuple(matches), bound, idfs)
 
     def _ranked(
-        self, terms: Sequence[_QueryTerm], negative: Sequence[_QueryTerm], limit: int
+        self, query: LexicalQuery, terms: Sequence[_QueryTerm], negative: Sequence[_QueryTerm], limit: int
     ) -> list[LexicalMatch]:
         present = [entry for entry in terms if entry.documents]
         if not present:
@@ -193,11 +236,17 @@ class _Search(Struct):
             if len(scored) >= limit or not full or pool >= MAX_ROWS:
                 break
             pool = min(MAX_ROWS, 4 * pool)
-        scored.sort(key=lambda row: (not (self._all_first and row[2]), -row[1], row[0]))
+        with_all = {document for document, _, has_all_terms in scored if has_all_terms}
+        first = with_all if self._all_first else ()
         return [
-            LexicalMatch(document, score, "all" if has_all_terms else "any")
-            for document, score, has_all_terms in scored[:limit]
+            LexicalMatch(document, score, "all" if document in with_all else "any")
+            for document, score in in_order((row[:2] for row in scored), query, self._named_of, first)[:limit]
         ]
+
+    def _named_of(self, documents: Sequence[int]) -> dict[int, tuple[str, str]]:
+        """Return the display paths and the titles of documents."""
+        found = self._documents.by_id(documents)
+        return {document: (each.file, each.title) for document, each in found.items()}
 
     def _longer(
         self, query: LexicalQuery, negative: Sequence[_QueryTerm], limit: int, matched: Collection[int]
@@ -211,9 +260,12 @@ class _Search(Struct):
         self._bound = bm25.bound([entry.idf for entry in terms])
         pool = min(MAX_ROWS, max(POOL, limit + len(matched)))
         rows = self._candidates(terms, negative, pool)
-        scored = [row for row in self._scored(rows, terms, negative, ()) if row[0] not in matched]
-        scored.sort(key=lambda row: (-row[1], row[0]))
-        return [LexicalMatch(document, score, "longer") for document, score, _ in scored[:limit]]
+        scored = (row[:2] for row in self._scored(rows, terms, negative, ()) if row[0] not in matched)
+        return [LexicalMatch(*row, "longer") for row in in_order(scored, query, self._named_of)[:limit]]
+
+    def _is_found(self, term: Term) -> bool:
+        self._count([entry := self._resolve(term)])
+        return entry.documents > 0
 
     def _resolve(self, term: Term) -> _QueryTerm:
         forms = (_Pattern(term.tokens, term.prefix), *map(_Pattern, term.alternatives))
@@ -377,6 +429,19 @@ class _Search(Struct):
             body = texts.get(row["content"], "")
             forms = indexed(names[document], body, row["path"])
             self._fields[document] = tuple(form.split() for form in forms)
+
+
+def _keys(term: Term, form: Sequence[str]) -> list[str]:
+    """Return the tokens of a form of a term, with `*` behind the beginning of a word."""
+    return [*form[:-1], f"{form[-1]}*"] if term.prefix and form == term.tokens else [*form]
+
+
+def _starts(tokens: Sequence[str], places: Places) -> list[int]:
+    """Return the places at which tokens follow each other."""
+    first, *others = (set(places[token]) for token in tokens)
+    for after, following in enumerate(others, 1):
+        first &= {at - after for at in following}
+    return sorted(first)
 
 
 def _any_of(dimensions: Sequence[int]) -> str:

@@ -147,12 +147,13 @@ class Vectors(Part, base.Vectors):
         """Return the best chunk of each document, without chunks of former texts."""
         ids = {row["document"] for _, row in rows}
         contents = {row["id"]: row["content"] for row in self._live("id", ids, ["id", "content"])}
+        files = {key: document.file for key, document in self._documents.by_id([*ids]).items()}
         best: dict[int, ChunkMatch] = {}
-        for cosine, row in sorted(rows, key=lambda pair: (-pair[0], pair[1]["document"], pair[1]["seq"])):
+        for cosine, row in sorted(rows, key=lambda pair: (-pair[0], pair[1]["seq"])):
             document = row["document"]
             if document not in best and contents.get(document) == row["content"]:
                 best[document] = ChunkMatch(document, to_chunk(row), cosine)
-        return list(best.values())
+        return sorted(best.values(), key=lambda each: (-each.similarity, files.get(each.document, "")))
 
 
 def _chunk_rows(item: Embedded, shard: int) -> Iterable[dict[str, Any]]:

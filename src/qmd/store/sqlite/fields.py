@@ -54,7 +54,8 @@ class Fields(Part, base.Fields):
         with self._database.snapshot() as db:
             clause, values = within(self._database, scope)
             rows = db.execute(
-                f"SELECT d.id FROM documents d WHERE 1 {clause} ORDER BY d.date DESC, d.id LIMIT ?",
+                "SELECT d.id FROM documents d JOIN collections c ON c.id = d.collection_id "
+                f"WHERE 1 {clause} ORDER BY d.date DESC, c.name, d.path LIMIT ?",
                 (*values, limit),
             )
             return [identity for (identity,) in rows]

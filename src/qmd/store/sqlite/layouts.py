@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import apsw
 from msgspec import MsgspecError
 
+from qmd.store.records import LAID_OUT
 from qmd.store.sqlite.database import LISTED, Database, listed
 from qmd.store.sqlite.schema import WITH_LAYOUTS
 from qmd.store.sqlite.terms import phrase
@@ -20,9 +21,6 @@ from qmd.text.tokens import indexed
 
 if TYPE_CHECKING:
     from qmd.text.layout import Layout, Placed
-
-#: Only texts of more bytes have a layout: others are hardly longer than a snippet.
-LONG = 2_000
 
 #: The key in the table `meta` as long as a text may be without its layout.
 _WAITING = "without layouts"
@@ -32,7 +30,7 @@ _BATCH = 200
 _FEW = 20_000
 #: The column of texts.
 _BODY = 1
-_MISSING = f"FROM contents WHERE bytes > {LONG} AND id NOT IN (SELECT content_id FROM layouts)"
+_MISSING = f"FROM contents WHERE bytes > {LAID_OUT} AND id NOT IN (SELECT content_id FROM layouts)"
 
 
 class Placer(threading.local):
@@ -97,7 +95,7 @@ def of_documents(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Layout]:
 
 def indexed_document(names: str, text: str, path: str) -> tuple[tuple[str, str, str], bytes | None]:
     """Return the terms of a document, as `tokens.indexed` does, and the layout of its text if it is long."""
-    if 4 * len(text) > LONG and len(text.encode()) > LONG:
+    if 4 * len(text) > LAID_OUT and len(text.encode()) > LAID_OUT:
         from qmd.text.layout import indexed_with_layout  # an update of short texts starts without it
 
         return indexed_with_layout(names, text, path)

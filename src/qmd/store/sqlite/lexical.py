@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from qmd.ranking import bm25
 from qmd.store import base
-from qmd.store.records import ALL_FIRST, POOL, POOL_FACTOR, longer_idf, longer_terms
+from qmd.store.records import ALL_FIRST, POOL, POOL_FACTOR, in_order, longer_idf, longer_terms, with_scattered
 from qmd.store.sqlite.database import LISTED, Cache, Database, Part, listed
 from qmd.store.sqlite.layouts import of_documents
 from qmd.store.sqlite.scope_filter import (
@@ -46,8 +46,10 @@ from qmd.store.sqlite.terms import (
     without,
 )
 from qmd.store.values import LexicalMatch, LexicalMatches, Scope
-from qmd.text.query import LexicalQuery, Term, covered_places
+from qmd.text.query import LexicalQuery, Term, covered_places, with_stops_apart
 
+#: So many times the candidates are looked at for equal scores, which would be chosen by their ids.
+_TIED = 4
 #: The most counts that each thread keeps.
 _COUNTS = 10_000
 _WEIGHTS = ", ".join(str(weight) for weight in bm25.FIELD_WEIGHTS)
@@ -95,6 +97,7 @@ class Lexical(Part, base.Lexical):
             all_first = all_first or len(query.required) <= ALL_FIRST
             query = self._with_found_forms(db, query)
             counts = self._counted(db, population, scope.without)
+            query = with_stops_apart(query, lambda term: counts.of(expression(term)) > 0)
             scorer.places = {} if placed else None
             found = _Search(db, scorer, query, documents, limit, counts, count, all_first).run(longer)
             return _placed(db, query, found, placed, scorer.places) if scorer.places else found
@@ -143,7 +146,7 @@ class Lexical(Part, base.Lexical):
         return tuple(ranges([names[name] for name in population if name in names]))
 
     def _with_found_forms(self, db: apsw.Connection, query: LexicalQuery) -> LexicalQuery:
-        """Return a query without the phrases that no document has, which FTS5 would look for several times.
+        """Return a query without the forms that no document has, which FTS5 would look for several times.
 
         A word in two parts is one, such as `op en` for `open`.
         """
@@ -152,7 +155,9 @@ class Lexical(Part, base.Lexical):
             replace(
                 term,
                 alternatives=tuple(
-                    form for form in term.alternatives if len(form) == 1 or whole.of(phrase(form))
+                    form
+                    for form in term.alternatives
+                    if (whole.of(phrase(form)) if len(form) > 1 else whole.of_terms(form)[form[0]])
                 ),
             )
             if term.alternatives
@@ -228,17 +233,13 @@ def _placed(
     db: apsw.Connection, query: LexicalQuery, found: LexicalMatches, count: int, places: Mapping[int, Places]
 ) -> LexicalMatches:
     """Return matches of which the first know what their best place lacks, as far as they have layouts."""
-    total = sum(found.idf[term.tokens] for term in query.required)
     # A single term has no place without the others.
-    several = [each.document for each in found.matches[:count] if len(places.get(each.document, ())) > 1]
-    layouts = of_documents(db, several) if total and several else {}
-    scattered = {
-        document: bm25.scattered(places[document], layout.first_terms()) / total
-        for document, layout in layouts.items()
-        if len(layout.terms) > bm25.SEVERAL
-    }
-    matches = tuple(match._replace(scattered=scattered.get(match.document, 0.0)) for match in found.matches)
-    return replace(found, matches=matches)
+    several = [
+        each.document
+        for each in found.matches[:count]
+        if each.tier != "longer" and len(places.get(each.document, ())) > 1
+    ]
+    return with_scattered(found, query, places, of_documents(db, several)) if several else found
 
 
 class _Search(Struct):
@@ -309,10 +310,9 @@ class _Search(Struct):
         if few is not None and len(scored) < self.limit and common:
             scored = self._scores(candidates, present)
         first = has_all if self.all_first else set()
-        scored.sort(key=lambda row: (row[0] not in first, -row[1], row[0]))
         return [
             LexicalMatch(document, score, "all" if document in has_all else "any")
-            for document, score in scored[: self.limit]
+            for document, score in in_order(scored, self.query, self._names, first)[: self.limit]
         ]
 
     def _with_all(self, required: Sequence[Weighted], pool: int) -> list[int]:
@@ -348,13 +348,28 @@ class _Search(Struct):
         else:
             filters += " AND +rowid IN (SELECT rowid FROM documents_fts WHERE documents_fts MATCH ?)"
             bound = (*bound, without(among, self.query.negative))
+        order = "0"
         if self.documents.ids is None:
-            filters += f" ORDER BY {self._order(entries)} LIMIT ?" if is_ranked else " LIMIT ?"
-            bound = (*bound, pool)
+            order = self._order(entries) if is_ranked else order
+            filters += " ORDER BY 2 LIMIT ?" if is_ranked else " LIMIT ?"
+            bound = (*bound, _TIED * pool if is_ranked else pool)
+        rows: list[tuple[int, float]] = self.db.execute(
+            f"SELECT rowid, {order} FROM documents_fts WHERE documents_fts MATCH ? {filters}", (match, *bound)
+        ).fetchall()
+        if is_ranked and pool < len(rows) and rows[pool - 1][1] == rows[pool][1]:
+            tied = [(row, 0.0) for row, score in rows if score == rows[pool][1]]
+            rows = [each for each in rows if each[1] < rows[pool][1]]
+            rows += in_order(tied, self.query, self._names)
+        return [row for row, _ in rows[: pool if self.documents.ids is None else None]]
+
+    def _names(self, documents: Sequence[int]) -> dict[int, tuple[str, str]]:
+        """Return the display paths and the titles of documents."""
         rows = self.db.execute(
-            f"SELECT rowid FROM documents_fts WHERE documents_fts MATCH ? {filters}", (match, *bound)
+            "SELECT d.id, c.name || '/' || d.path, d.title FROM documents d "
+            f"JOIN collections c ON c.id = d.collection_id WHERE d.id IN {LISTED}",
+            (listed(documents),),
         )
-        return [row[0] for row in rows]
+        return {document: (file, title) for document, file, title in rows}
 
     def _scores(
         self, candidates: Sequence[int], selective: Sequence[Weighted], common: Sequence[Weighted] = ()
@@ -394,8 +409,8 @@ class _Search(Struct):
         for each in attempts(entries, self.count) if entries else ():
             candidates = self._candidates(each, limit + len(matched))
             scored = self._scores([row for row in candidates if row not in matched], each)
-            scored.sort(key=lambda row: (-row[1], row[0]))
-            matches += [LexicalMatch(*row, "longer") for row in scored[: limit - len(matches)]]
+            ranked = in_order(scored, self.query, self._names)
+            matches += [LexicalMatch(*row, "longer") for row in ranked[: limit - len(matches)]]
             if len(matches) == limit:
                 break
             matched = matched.union(match.document for match in matches)

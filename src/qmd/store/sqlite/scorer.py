@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import apsw
 
 from qmd.ranking import bm25
+from qmd.store.records import LONG_TEXT
 from qmd.store.sqlite.database import LISTED, Cache, listed
 from qmd.store.sqlite.schema import COLLECTION_SHIFT
 
@@ -23,8 +24,6 @@ _NUMBER = (1 << COLLECTION_SHIFT) - 1
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 #: The idf of the terms that a text has, and their places among its terms.
 Places: TypeAlias = list[tuple[float, list[int]]]
-#: A text of fewer terms has hardly more than one place.
-_LONG = 300
 
 
 class Scorer:
@@ -107,7 +106,7 @@ class Scorer:
         score = in_name = 0.0
         places: list[int] = []
         in_text: Places | None = None
-        if self.places is not None and api.column_size(1) > _LONG:
+        if self.places is not None and api.column_size(1) > LONG_TEXT:
             in_text = self.places[api.rowid] = []
         for idf, forms in self.terms:
             frequency = 0.0

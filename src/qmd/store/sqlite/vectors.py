@@ -368,24 +368,27 @@ def _documents(
     """Return the best `limit` documents of scored chunks, each with its best chunk."""
     filters, values = condition(documents)
     query = (
-        "SELECT documents.content_id, documents.id FROM json_each(?) found "
+        "SELECT documents.content_id, documents.id, c.name || '/' || documents.path FROM json_each(?) found "
         "CROSS JOIN documents INDEXED BY documents_content ON documents.content_id = found.value "
+        "CROSS JOIN collections c ON c.id = documents.collection_id "
         f"WHERE 1 {filters}"
     )
     best: dict[int, tuple[float, Chunk]] = {}
     for cosine, content, chunk in scored:
         best.setdefault(content, (cosine, chunk))
     matches: list[ChunkMatch] = []
+    files: dict[int, str] = {}
     contents = iter(best)
     while part := list(islice(contents, limit)):
         if len(matches) >= limit and best[part[0]][0] < matches[-1].similarity:
             break
         ids: dict[int, list[int]] = {content: [] for content in part}
-        for content, document in db.execute(query, (json.dumps(part), *values)):
+        for content, document, file in db.execute(query, (json.dumps(part), *values)):
             ids[content].append(document)
+            files[document] = file
         for content in part:
             cosine, chunk = best[content]
             matches += [ChunkMatch(document, chunk, cosine) for document in ids[content]]
-    # Sort ties by document: the order of text ids would reveal which texts another collection had first.
-    matches.sort(key=lambda match: (-match.similarity, match.document))
+    # Ties by path: the order of text ids would reveal which texts another collection had first.
+    matches.sort(key=lambda match: (-match.similarity, files[match.document]))
     return matches[:limit]
