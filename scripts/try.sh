@@ -4,8 +4,11 @@
 set -eu
 cd "$(dirname "$0")/.."
 venv="${QMD_VENV:-.venv}"
-[ -x "$venv/bin/python" ] || "${PYTHON:-python3}" -m venv "$venv"
-echo "Installing qmd into $venv ..."
+if [ ! -x "$venv/bin/python" ]; then
+  echo "Making the environment $venv ..."
+  "${PYTHON:-python3}" -m venv "$venv"
+fi
+echo "Installing qmd and what it needs into $venv (a minute or two at first) ..."
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable .
 rm -rf "$venv/try"
 export QMD_INDEX_PATH="$PWD/$venv/try/index.sqlite" QMD_CONFIG_DIR="$PWD/$venv/try"
@@ -20,3 +23,7 @@ run 'qmd embed'
 run 'qmd search "restore backup" -n 2'
 run 'qmd vsearch "how do I get into my account again" -n 1'
 run 'qmd query "数据丢了怎么恢复" -n 2'
+echo
+echo "Next: install the program, and add a folder of your own (docs/tutorial.md shows more):"
+echo "  uv tool install '.[web]'     # or: pip install '.[web]'"
+echo "  qmd add ~/notes"

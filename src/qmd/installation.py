@@ -34,7 +34,10 @@ class _Origin(NamedTuple):
 
     def with_extras(self, *extras: str) -> list[str]:
         """Return the words that name the distribution with extras."""
-        requirement = f"{self.name}[{','.join(sorted({*extras}))}]{self.address}"
+        return self.words(f"{self.name}[{','.join(sorted({*extras}))}]{self.address}")
+
+    def words(self, requirement: str) -> list[str]:
+        """Return the words that install a requirement."""
         return ["-e", requirement] if self.editable else [requirement]
 
 
@@ -44,6 +47,16 @@ def install_command(extra: str) -> str:
     if not origin.is_there:
         return shlex.join([*_adding(), *_needs(extra)])
     return shlex.join(_tool(origin, extra) or [*_adding(), *origin.with_extras(extra)])
+
+
+def upgrade_command() -> str:
+    """Return the command that installs a newer version in place of this one, by its installer."""
+    if Path(sys.prefix, "uv-receipt.toml").is_file():
+        return f"uv tool upgrade {_NAME}"
+    if os.path.isfile(os.path.join(sys.prefix, "pipx_metadata.json")):
+        return f"pipx upgrade {os.path.basename(sys.prefix)}"
+    origin = _origin()
+    return shlex.join([*_adding(), "--upgrade", *origin.words(f"{origin.name}{origin.address}")])
 
 
 def package_command(name: str) -> str:

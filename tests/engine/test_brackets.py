@@ -91,6 +91,13 @@ def test_stage_says_which_brackets_are_text_and_how_to_filter(
     assert "page.md" in paths(response) or "heron" not in query
 
 
+@pytest.mark.parametrize("query", ["[statsu:drafft]", "heron [statsu:drafft]", "[priorrity>=2] [statsu:x]"])
+def test_words_in_brackets_are_told_of_once(library: qmd.Index, query: str) -> None:
+    stages = library.search(query).stages
+    assert [stage.stage for stage in stages if stage.stage == "spelling"] == []
+    assert [stage.stage for stage in stages].count("filter") == query.count("[")
+
+
 @pytest.mark.parametrize("query", ["find the [word] heron", "- [x] write", "heron [a-z]", "-[word] heron"])
 def test_word_in_brackets_of_a_text_needs_no_notice(library: qmd.Index, query: str) -> None:
     response = library.search(query)

@@ -41,6 +41,7 @@ def test_embed_reports_progress_in_chunks(remote: qmd.Index, notes: Notes, worke
     assert (done[0], done[-1]) == (0, report.chunks)
     assert report.chunks > 2 * BATCH_CHUNKS
     assert all(0 <= after - before <= BATCH_CHUNKS for before, after in pairwise(done))
+    assert done[1] <= BATCH_CHUNKS / 8  # so that there soon is an estimate
     first, last = seen[0], seen[-1]
     assert (last.texts_done, last.texts_total) == (6, 6)
     assert (last.chunks_total, last.seconds_left) == (report.chunks, 0)

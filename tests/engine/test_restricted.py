@@ -92,6 +92,7 @@ REFUSED: dict[str, Callable[[qmd.Index], object]] = {
     "add_collection": lambda index: index.add_collection("/", "new"),
     "add_sessions": lambda index: index.add_sessions(),
     "backup": lambda index: index.backup(),
+    "change_collection": lambda index: index.change_collection("mine", pattern="*.md"),
     "cleanup": lambda index: index.cleanup(),
     "copy_store": lambda index: index.copy_store("a.sqlite", "b.sqlite"),
     "doctor": lambda index: index.doctor(),
@@ -112,6 +113,7 @@ REFUSED: dict[str, Callable[[qmd.Index], object]] = {
     "unmark": lambda index: index.unmark("heron"),
     "unpin": lambda index: index.unpin("heron"),
     "absence": lambda index: index.absence("/etc/passwd"),
+    "changed_on_disk": lambda index: index.changed_on_disk(),
     "why": lambda index: index.why("heron.md", "search", SearchRequest("heron")),
 }
 WRITES: dict[str, Callable[[qmd.Index], object]] = {
@@ -119,6 +121,7 @@ WRITES: dict[str, Callable[[qmd.Index], object]] = {
     "add_sessions": lambda index: index.add_sessions(),
     "add_context": lambda index: index.add_context("qmd://mine", "text"),
     "backup": lambda index: index.backup(),
+    "change_collection": lambda index: index.change_collection("mine", pattern="*.md"),
     "cleanup": lambda index: index.cleanup(),
     "copy_store": lambda index: index.copy_store("a.sqlite", "b.sqlite"),
     "embed": lambda index: index.embed(),

@@ -29,7 +29,17 @@ COMMANDS = frozenset(
 #: Options with which a command is not sent.
 _HERE = frozenset({"--help", "-h"})
 #: The variables that a server gets, besides those of qmd.
-_SENT = ("HOME", "INDEX_PATH", "NO_COLOR", "TERM", "TZ", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
+_SENT = (
+    "CLICOLOR_FORCE",
+    "FORCE_COLOR",
+    "HOME",
+    "INDEX_PATH",
+    "NO_COLOR",
+    "TERM",
+    "TZ",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+)
 #: Parts of the names of variables with secrets, which it does not get.
 _SECRETS = ("KEY", "TOKEN", "SECRET", "PASS")
 #: Stands for the exit code if the command reads stdin, and for the refusal if no server runs.

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import os
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from qmd.agents import having, title
+from qmd.cli import approval
 from qmd.cli.command import group
-from qmd.cli.indexing import collections_above, show_report
+from qmd.cli.indexing import INTERRUPTED, collections_above, collections_inside, hint_to_embed, show_report
 from qmd.cli.options import all_formats, argument, chosen_format, combined, decimal, flag, half_life, option
 from qmd.cli.progress import Bar
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.show import show_json, show_listing, show_steps
-from qmd.cli.terminal import BOLD, clean_name, columns, one_line, painted, say, shell_words
+from qmd.cli.terminal import BOLD, can_ask, clean_name, columns, one_line, painted, say, shell_words
 from qmd.cli.usage import fail
-from qmd.errors import QmdError
+from qmd.errors import ConflictError, UsageError
+from qmd.sources.paths import is_inside
 from qmd.text.wording import local_time, plural
 
 if TYPE_CHECKING:
@@ -24,12 +26,19 @@ if TYPE_CHECKING:
     from qmd.engine.upkeep.status import CollectionStatus
     from qmd.types import Collection
 
-ALIASES = {"rm": "remove", "mv": "rename", "info": "show", "set-update": "update-cmd"}
+ALIASES = {
+    "rm": "remove",
+    "mv": "rename",
+    "info": "show",
+    "set-update": "update-cmd",
+    "edit": "set",
+    "change": "set",
+}
 *_AGENTS, _LAST = (title(name) for name in having("sessions"))
-#: Suffixes of Markdown that the usual pattern leaves out.
-_MARKDOWN = ("mdx", "markdown", "mdown", "mkd", "qmd", "rmd", "Rmd")
 #: Labels and texts.
 Rows: TypeAlias = "Sequence[tuple[str, str]]"
+
+
 #: The columns of a listing.
 _COLUMNS = (
     *("name", "path", "pattern", "formats", "ignore", "encoding", "update"),
@@ -38,10 +47,12 @@ _COLUMNS = (
 )
 
 
-#: The folder to add, and how it is indexed.
-adding_options = combined(
-    argument("path", "[PATH]", "folders", default="."),
-    option("--name N", None, "Name the collection N.  [default: the folder's name]"),
+def _formats(value: str) -> list[str]:
+    return value.split(",")
+
+
+#: Which files a collection has, and how they are read; the names are those of `Index.change_collection`.
+selecting_options = combined(
     option(
         "--mask, --pattern, --glob GLOB",
         None,
@@ -51,7 +62,7 @@ adding_options = combined(
     ),
     option(
         "--formats LIST",
-        None,
+        _formats,
         "Read these formats, such as pdf,docx,text, or all.  "
         "[default: what --mask selects; binary files in their format, other files as Markdown]",
     ),
@@ -65,7 +76,14 @@ adding_options = combined(
     option(
         "--language L", None, "The language of the texts, such as de.  [default: what each is found to be in]"
     ),
+)
+#: The folder to add, and how it is indexed.
+adding_options = combined(
+    argument("path", "[PATH]", "folders"),
+    option("--name N", None, "Name the collection N.  [default: the folder's name]"),
+    selecting_options,
     flag("--sessions", help=f"Add sessions and memories of {', '.join(_AGENTS)} and {_LAST} that are here."),
+    flag("-y", "--yes", help="Do not ask."),
 )
 
 
@@ -81,11 +99,10 @@ def collection() -> None:
 
 @collection.command()
 @adding_options
-def add(session: Session, /, path: str, name: str | None, **options: Any) -> None:
-    """Add a folder as a collection, and index it.
+def add(session: Session, /, path: str | None, name: str | None, yes: bool, **options: Any) -> None:
+    """Add a folder as a collection, and index it. PATH is the current folder if it is not given.
 
     Examples:
-      qmd collection add
       qmd collection add ~/notes --name notes
       qmd collection add ~/code/app --mask '**/*.{md,txt}' --ignore 'drafts/**'
       qmd collection add ~/papers --formats all
@@ -94,58 +111,132 @@ def add(session: Session, /, path: str, name: str | None, **options: Any) -> Non
     if options.pop("sessions"):
         index_sessions(session, path, name, options)
         return
-    report = index_folder(session, path, name, options)
-    if report.added or report.unchanged:
+    report = index_folder(session, path, name, options, yes=yes)
+    if report is not None and (report.added or report.unchanged):
         _next_steps(session, report.collection)
 
 
-def index_folder(session: Session, path: str, name: str | None, options: dict[str, Any]) -> ScanReport:
-    """Add a folder as a collection, index it and show the numbers of its files."""
-    with Bar("Indexing", session) as bar:
-        chosen = options.pop("formats") or ""
-        report = session.index.add_collection(
-            path, name, formats=chosen.split(",") if chosen else [], **options, on_progress=bar.files
-        )
+def index_folder(
+    session: Session, path: str | None, name: str | None, options: dict[str, Any], *, yes: bool
+) -> ScanReport | None:
+    """Add a folder as a collection, index it and show the numbers of its files; None if a person says no."""
+    folder = "." if path is None else path
+    if not (yes or _is_meant(session, path)):
+        return None
+    with Bar("Indexing", session, INTERRUPTED) as bar:
+        report = session.index.add_collection(folder, name, **given(options), on_progress=bar.files)
     added = session.index.collection(report.collection)
     place = f"{clean_name(added.path)} ({clean_name(added.selection)})"
     say(f"Added collection '{clean_name(added.name)}': {place}")
     show_report(report)
-    if above := collections_above(session, path):
-        names = ", ".join(f"'{clean_name(each)}'" for each in above)
-        session.note(f"{added.path} is a folder of {names} as well: its documents are found in both")
-    if not (report.added or report.unchanged or report.problems):
-        session.note(f"no file in {added.path} matches {added.selection}: see --mask and --formats")
-    if not chosen and not options.get("pattern"):
-        _note_others(session, added)
+    if above := collections_above(session, folder):
+        session.note(f"{added.path} is a folder of {_named(above)} as well: its documents are found in both")
+    _note_nothing(session, report)
     return report
 
 
-def _note_others(session: Session, added: Collection) -> None:
-    """Say which files are Markdown by another suffix, which is left out, and what adds them."""
-    from msgspec.structs import replace
+def given(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the `selecting_options` that are given."""
+    return {name: value for name, value in options.items() if value not in (None, ())}
 
-    from qmd.sources.walk import walk
 
-    try:
-        found = walk(replace(added, pattern=f"**/*.{{{','.join(_MARKDOWN)}}}"))
-        counts = Counter(file.path.rpartition(".")[2] for file in found)
-    except QmdError:
-        return  # the scan has said why
-    if counts:
-        listed = " and ".join(plural(number, f".{suffix} file") for suffix, number in counts.most_common())
-        mask = f"**/*.{{{','.join(['md', *sorted(counts)])}}}"
-        command = session.addressed(
-            f"qmd collection add {shell_words(added.path)} --mask {shell_words(mask)}"
+def _is_meant(session: Session, path: str | None) -> bool:
+    """Ask a person whether a folder that was not named, or that has everything, is to be added.
+
+    Without a terminal, the current folder is added unless it has collections already.
+    """
+    folder = os.path.realpath(os.path.join(session.folder(), os.path.expanduser(path or ".")))
+    home = os.path.realpath(os.path.expanduser("~"))
+    inside = collections_inside(session, folder)
+    within = f" with {_named(inside)} in it, whose documents will be found twice" if inside else ""
+    is_wide = is_inside(home, folder)
+    if not is_wide and path is not None:
+        session.note(*[f"{path} is a folder{within}"] * bool(inside))
+        return True
+    kind = "the current folder"
+    if is_wide:
+        kind = "your home folder" if folder == home else "a folder above your home folder"
+    if not can_ask():
+        if is_wide or inside:
+            raise UsageError(f"{folder} is {kind}{within}", "name a folder in it, or add --yes")
+        return True
+    return bool(approval.confirm(f"{clean_name(folder)} is {kind}{within}. Add it?"))
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(f"'{clean_name(each)}'" for each in names)
+
+
+def _note_nothing(session: Session, report: ScanReport) -> None:
+    """Say that a collection has no files, if nothing has said why."""
+    if not (report.added or report.updated or report.unchanged or report.problems or report.waiting):
+        empty = session.index.collection(report.collection)
+        told = any(notice.startswith("left out") for notice in report.notices)
+        command = "" if told else f": qmd collection set {shell_words(empty.name)} --mask GLOB"
+        session.note(f"no file in {empty.path} matches {empty.selection}{command}")
+
+
+def change(session: Session, name: str, new_name: str | None, options: dict[str, Any], *, ask: bool) -> Any:
+    """Change a collection, say what, and index it; return the report, or None if a person says no."""
+    from qmd.engine.configuring import SELECTING, selecting
+
+    existing, chosen = session.index.collection(name), given(options)
+    changed = selecting(existing, **chosen)
+    rows = [
+        (f"  {field}:", f"{_setting(existing, field)} -> {_setting(changed, field)}")
+        for field in SELECTING
+        if getattr(existing, field) != getattr(changed, field)
+    ]
+    if new_name not in (None, existing.name):
+        rows.insert(0, ("  name:", f"{existing.name} -> {one_line(new_name or '')}"))
+    if rows:
+        say(
+            f"Collection '{clean_name(existing.name)}' ({clean_name(existing.path)}) changes:", *columns(rows)
         )
-        removed = session.addressed(f"qmd collection remove {shell_words(added.name)}")
-        session.note(f"{listed} left out, which are Markdown too: {removed}, then {command}")
+        if ask and not can_ask():
+            raise ConflictError(f"Collection '{existing.name}' exists already.", "add --yes to change it")
+        if ask and not approval.confirm("Change it?"):
+            return None
+    with Bar("Indexing", session, INTERRUPTED) as bar:
+        report = session.index.change_collection(name, new_name=new_name, **chosen, on_progress=bar.files)
+    show_report(report)
+    _note_nothing(session, report)
+    return report
+
+
+def _setting(collection: Collection, field: str) -> str:
+    value = getattr(collection, field)
+    value = ", ".join(value) if isinstance(value, tuple) else "on" if value is True else value
+    return clean_name(str(value or "none"))
+
+
+@collection.command("set")
+@argument("name", "NAME", "collections")
+@option("--name N", None, "Name the collection N from now on.", to="new_name")
+@selecting_options
+def set_(session: Session, name: str, new_name: str | None, **options: Any) -> None:
+    """Change which files a collection has, how they are read, or its name, and index it.
+
+    What is not given stays as it is. --ignore replaces all that was ignored; '' takes a setting away.
+
+    Examples:
+      qmd collection set notes --mask '**/*.{md,txt}'
+      qmd collection set notes --formats markdown,text --ignore 'drafts/**' --ignore '*.tmp.md'
+      qmd collection set notes --ignore '' --formats ''
+      qmd collection set notes --name notes
+    """
+    if new_name is None and not given(options):
+        fail("nothing to change: give --name, --mask, --formats, --ignore or another option")
+    report = change(session, name, new_name, options, ask=False)
+    if report.added or report.updated:
+        hint_to_embed(session)
 
 
 def index_sessions(
-    session: Session, path: str, name: str | None, options: dict[str, Any]
+    session: Session, path: str | None, name: str | None, options: dict[str, Any]
 ) -> list[ScanReport]:
     """Add the folders of sessions and memories that exist, and say which; return the scans of new ones."""
-    if path != "." or name is not None or any(options.values()):
+    if path is not None or name is not None or given(options):
         fail("--sessions finds the folders itself: it takes no folder and no other options")
     with Bar("Indexing", session) as bar:
         folders = session.index.add_sessions(bar.files)

@@ -112,7 +112,9 @@ def _instead(option: str, session: Session) -> tuple[str, str | None]:
         return "", instead
     as_text = session.intended_as_text(option)
     names = [name for each in (*command.parameters, *command.shared) for name in (*each.names, *each.off)]
-    if option.removeprefix("--") in ("format", *FORMATS) and not isinstance(command, Group):
+    if option.removeprefix("--") in ("format", *FORMATS):
+        if isinstance(command, Group):
+            return "", "a command's options come after its name"
         return "", "it prints text, or JSON with --json" if "--json" in names else "it prints text only"
     long = [name for name in names if name.startswith("--")]
     same = None if len(option) == 2 and as_text else meant(option, long)  # -k of -kittens

@@ -20,10 +20,11 @@ _MONTH_AGO = (datetime.now(UTC) - timedelta(days=30)).date()
 
 #: The right words for an unknown command, by the group in which it is unknown; `|` divides commands.
 #: Words in capitals stand for the user's own, with `...` for all that are left. If there are none, those in
-#: brackets are left out, and `CLIENT=claude` is `claude`. `*` is for a word that is not like any command.
+#: brackets are left out, and `CLIENT=claude` is `claude`. `*` is for a word that is not like any command. A
+#: text after `=` stands for itself.
 _COMMANDS: Mapping[str, Mapping[str, str]] = {
     "": {
-        "find grep egrep rg ripgrep ag ack fd locate lookup look s": "search QUERY... | query QUERY...",
+        "find grep egrep rg ripgrep ag ack fd locate lookup select s": "search QUERY... | query QUERY...",
         "keyword keywords fulltext fts bm25": "search QUERY...",
         "ask chat rag answer question q hybrid": "query QUERY... | pack QUERY...",
         "semantic vector vectors semantic-search knn nearest": "vsearch QUERY...",
@@ -31,8 +32,9 @@ _COMMANDS: Mapping[str, Mapping[str, str]] = {
             f"search --recent QUERY... | search after:{_MONTH_AGO}",
         "context-pack bundle gather collect": "pack QUERY...",
         "explain": "why QUERY... DOC",
-        "list dir tree files documents docs ls-files": "ls [COLLECTION]",
-        "show cat read view print head less more file doc document": "get DOC",
+        "list dir tree files documents docs ls-files random": "ls [COLLECTION]",
+        "show cat read view print head less more file doc document copy cp": "get DOC",
+        "edit vim vi nano editor": "open DOC | collection set COLLECTION",
         "toc headings sections structure": "outline DOC",
         "backlinks refs references": "links --backlinks DOC",
         "orphans orphan unlinked": "links --orphans",
@@ -41,7 +43,8 @@ _COMMANDS: Mapping[str, Mapping[str, str]] = {
         "related like see-also more-like-this neighbors neighbours duplicates dupes": "similar DOC",
         "checkout log blame commits changes revisions versions diff": "history DOC",
         "undo rollback revert recover": "history DOC | store restore FILE",
-        "frontmatter front-matter properties property metadata meta attributes props": "fields [NAME]",
+        "frontmatter front-matter properties property metadata meta attributes props tables":
+            "fields [NAME]",
         "tag label labels": "tags | search tag:NAME",
         "authors people address addresses": "ls --authors",
         "quote quotes citation citations verify-citations": "cite check FILE",
@@ -50,13 +53,13 @@ _COMMANDS: Mapping[str, Mapping[str, str]] = {
         "rename mv": "collection rename OLD NEW",
         "collections folders sources cols vault vaults": "collection list",
         "describe annotate contexts": "context add PATH TEXT | context list",
-        "reindex rebuild": "update [COLLECTION...] | embed --force [COLLECTION...]",
+        "reindex rebuild reset": "update [COLLECTION...] | embed --force [COLLECTION...]",
         "sync refresh scan crawl": "update [COLLECTION...] | watch",
         "fetch git-pull": "update --pull [COLLECTION...]",
         "embeddings embedding vectorize encode": "embed [COLLECTION...]",
-        "follow monitor auto watcher": "watch",
+        "follow monitor auto watcher service autostart": "watch --install | watch",
         "sessions conversations transcripts": "add --sessions",
-        "stats info state about count size ps jobs where wordcount": "status",
+        "stats info state about count size ps jobs where which path wordcount": "status",
         "config configure settings preferences conf": "status | doctor",
         "check verify validate health diagnose test repair fix fsck troubleshoot debug plugins": "doctor",
         "stale outdated expired": "doctor --stale",
@@ -65,11 +68,15 @@ _COMMANDS: Mapping[str, Mapping[str, str]] = {
         "export dump save snapshot": "store backup --portable FILE",
         "model": "models",
         "download": "pull [MODEL]",
-        "web ui browser gui browse page fuzzy fzf": "open [QUERY...]",
+        "web ui browser gui browse page fuzzy fzf pick picker": "open [QUERY...]",
+        "log-file logs tail journal": "server status | server --log-queries",
         "serve start http daemon api run": "server --daemon",
         "stop kill quit shutdown": "server stop",
         "restart": "server --daemon --replace",
         "install integrate": "agent install AGENT=claude",
+        "uninstall deinstall": "agent uninstall AGENT=claude | watch --uninstall",
+        "upgrade self-update selfupdate":
+            "=it is upgraded by {upgrade}; your files are read anew by 'qmd update'",
         "skills": "skill show",
         "hooks": "hook status",
         "key token tokens login auth": "server keys list | server keys add NAME",
@@ -78,12 +85,12 @@ _COMMANDS: Mapping[str, Mapping[str, str]] = {
         "approve allow": "project trust",
         "man usage manual commands": "help [COMMAND]",
         "version ver": "--version",
-        "completions shell": "completion bash",
+        "completions shell": "completion SHELL=bash",
         "*": "query QUERY...",
     },
     "collection": {
         "ls all": "collection list",
-        "new create": "collection add FOLDER",
+        "new create": "add FOLDER",
         "delete del drop": "collection remove NAME",
         "update scan index reindex": "update [COLLECTION...]",
         "get": "collection show NAME",
@@ -135,7 +142,7 @@ _OPTIONS: Mapping[str, Mapping[str, str]] = {
         "--ignore-case --case-insensitive --smart-case --case-sensitive --case -i -s -S": "case is ignored",
         "--page --skip --start --cursor": "--offset N shows the results after the first N",
         "--after-context --before-context -A -B -C": "--context-lines N shows lines around the match",
-        "--files-with-matches --files-without-match --name-only --list -l -L": "--files prints names only",
+        "--files-with-matches --files-without-match --name-only --list -l -L": "--names prints names only",
         "--max-count -m": "-n N shows at most N results",
         "--invert-match --not --without -v": "a word after -- and - is left out: -- WORD -OTHER",
         "--recursive --hidden --no-ignore --follow -r -R -u":
@@ -144,7 +151,20 @@ _OPTIONS: Mapping[str, Mapping[str, str]] = {
         "--semantic --vector --hybrid --embedding":
             "'qmd vsearch' searches by meaning, and 'qmd query' by words and meaning",
         "--model --embedding-model": "'qmd models' shows the models, and index.yml names others",
-        "--jsonl --ndjson --pretty --vimgrep": "--json prints JSON",
+        "--jsonl --ndjson --pretty": "--json prints JSON",
+        "--count --total":
+            "--facets F counts the values of a field, and --all --names prints a line for each result",
+        "--web --open --browser --gui": "'qmd open QUERY' shows them in a browser",
+    },
+    "update index": {
+        "--force --full --rebuild --reindex -f":
+            "changes are found anyway: 'qmd embed --force' makes all vectors again, 'qmd update --failed' "
+            "reads files again that could not be read",
+        "--all -a": "all collections are updated if none is named",
+    },
+    "add": {
+        "--recursive -r -R": "a folder is added with all folders in it",
+        "--force --update -f": "--yes changes a collection that exists, without asking",
     },
     "ls": {
         "--long --human-readable -l": "sizes and dates are always shown",
@@ -159,6 +179,10 @@ _OPTIONS: Mapping[str, Mapping[str, str]] = {
     "get multi-get": {
         "--context -A -B -C": "DOC:9:4 prints four lines from line 9",
         "--page --pages": "DOC:p12 is page 12",
+    },
+    "*": {
+        "--color --colour --colors --no-color --no-colour --nocolor --plain":
+            "NO_COLOR=1 turns colours off, and FORCE_COLOR=1 on; a pipe has none",
     },
     "get": {"--rev --revision --commit --version --date": "--as-of DATE prints the document of that day"},
 }  # fmt: skip
@@ -201,11 +225,15 @@ def instead_of_option(command: str, option: str, words: Sequence[str]) -> str | 
     """
     if len(option) == 2 and not any(word.startswith(option) and len(word) <= 3 for word in words):
         return None
-    tables = (table for commands, table in _OPTIONS.items() if command in commands.split())
+    tables = (table for commands, table in _OPTIONS.items() if {command, "*"} & {*commands.split()})
     return next((text for table in tables for names, text in table.items() if option in names.split()), None)
 
 
 def _hint(session: Session, lines: str, words: Sequence[str]) -> str:
+    if lines.startswith("="):
+        from qmd.installation import upgrade_command
+
+        return lines[1:].format(upgrade=f"'{upgrade_command()}'")
     before = session.options(absolute=False)
     filled = (_filled(line.split(), words) for line in lines.split("|"))
     return "use " + ", or ".join(f"qmd {shell_words(*before, *line)}" for line in filled)

@@ -75,10 +75,13 @@ def lines(command: Command, path: str, *, everything: bool = False) -> Iterator[
     sections_of_options = [*_option_sections(command, everything=everything)]
     brief = len(sections_of_options) > 1 and not everything
     for title, options in sections_of_options:
-        rows = [record(each) for each in options]
-        yield from _section(
-            title, [(names, _brief(text)) if brief else (names, text) for names, text in rows], width
-        )
+        if brief and title != SECTIONS[0]:
+            yield from _named(title, [each.shown for each in options], width)
+        else:
+            rows = [record(each) for each in options]
+            yield from _section(
+                title, [(name, _brief(text) if brief else text) for name, text in rows], width
+            )
     if everything:
         yield from _section("Global options", [record(each) for each in command.shared], width)
     else:

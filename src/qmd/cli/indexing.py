@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _PROBLEMS = 10
 
 
+#: What Ctrl-C says while files are read.
+INTERRUPTED = "Interrupted. What was read is indexed; run 'qmd update' to continue."
 #: The result of a scan in the formats for programs.
 _REPORT = (
     *("collection", "added", "updated", "unchanged", "removed", "not_read", "error", "notices"),
@@ -225,7 +227,7 @@ def scan(
     index = session.index  # it may ask for approval: open it before the bar is drawn
     collections, people = _existing(session, collections), chosen_format() == "cli"
     names = [name for name in index.config.collections if not collections or name in collections]
-    with Bar("Scanning", session) as bar:
+    with Bar("Scanning", session, INTERRUPTED) as bar:
 
         def on_report(report: ScanReport) -> None:
             bar.close()
@@ -247,7 +249,7 @@ def scan(
     if embed:
         _make_missing(session, collections)
     elif any(report.added or report.updated for report in reports):
-        _hint_to_embed(session)
+        hint_to_embed(session)
     if any(report.error is not None for report in reports):
         raise Exit(1)
     return reports
@@ -308,11 +310,18 @@ def collections_above(session: Session, folder: str) -> list[str]:
     return [name for name, path in above if path != real and is_inside(real, path)]
 
 
+def collections_inside(session: Session, folder: str) -> list[str]:
+    """Return the names of the collections whose folders are inside a folder."""
+    real = _real(session, folder)
+    below = ((each.name, os.path.realpath(each.path)) for each in session.index.config.collections.values())
+    return [name for name, path in below if path != real and is_inside(path, real)]
+
+
 def _real(session: Session, folder: str) -> str:
     return os.path.realpath(os.path.join(session.folder(), os.path.expanduser(folder)))
 
 
-def _hint_to_embed(session: Session) -> None:
+def hint_to_embed(session: Session) -> None:
     """Tell a person that new texts have no vectors yet."""
     if session.quiet or not is_terminal(sys.stderr):
         return
@@ -321,4 +330,5 @@ def _hint_to_embed(session: Session) -> None:
     except QmdError:
         return
     if waiting:
-        session.note(f"{plural(waiting, 'text')} without vectors, not found by vsearch yet: run 'qmd embed'")
+        todo = "they are being made" if session.is_embedding() else "run 'qmd embed'"
+        session.note(f"{plural(waiting, 'text')} without vectors, not found by vsearch yet: {todo}")

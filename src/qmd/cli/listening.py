@@ -7,16 +7,19 @@ import os
 import stat
 import sys
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from glob import escape, glob
+from itertools import chain
 from typing import Any, BinaryIO
 from urllib.parse import urlencode
 
 from qmd.cli.client import is_alive
 from qmd.cli.options import chosen_format
-from qmd.cli.server import MCP_PORT, PORT, address
+from qmd.cli.server import LOOPBACK, MCP_PORT, PORT, address
 from qmd.cli.session import Session
 from qmd.cli.terminal import is_terminal, say
-from qmd.errors import BusyError
+from qmd.errors import AmbiguousReferenceError, BusyError, DocumentNotFoundError, QmdError, UsageError
 from qmd.processes import python
 from qmd.server.daemon import Daemon
 from qmd.server.discovery import Advertisement, goes_on, how_to_stop, of_other_version
@@ -95,23 +98,74 @@ def _silent(server: Advertisement) -> str:
 
 
 def open_page(session: Session, text: tuple[str, ...], port: int | None) -> None:
-    """Open the web page of the index in a browser, and start a server if none is running."""
+    """Open the web page of the index, or of a document, in a browser; start a server if none is running."""
     page_maker()
     running = session.server()
     if running is None and (strange := session.strange_server()) is not None:
         running_already = f"a server of this index is already running: {of_other_version(strange)}"
         raise BusyError(running_already, how_to_stop(strange))
     if running is None:
-        start_daemon(session, "server", _OVER_HTTP, {"host": None, "port": port}, PORT)
+        _start_server(session, port)
         running = session.server()
-    if running is None:
-        raise BusyError("the server has ended", "start it with 'qmd server' to see why")
-    if not is_alive(running):
+        if running is None:
+            raise BusyError("the server has ended", "start it with 'qmd server' to see why")
+    elif not is_alive(running):
         raise BusyError(_silent(running), goes_on(running))
-    query = " ".join(text).strip()
-    page = f"{running.url}/" + (f"?{urlencode({'q': query})}" if query else "")
+    page = running.url + _page(session, " ".join(text).strip())
     opened = webbrowser.open(page)
     say(page if opened else f"Open {page} in a browser: none could be started here.")
+
+
+def _page(session: Session, text: str) -> str:
+    """Return the address on the server of the document that a text names, or of a search for it."""
+    if "/" in text or "." in text or text[:1] == "#":  # other words may be titles
+        with suppress(DocumentNotFoundError, AmbiguousReferenceError, UsageError):
+            page = session.index.get(text)
+            return page_maker().read_address(
+                page.document.file, line=page.first_line if page.first_line > 1 else None
+            )
+    return f"/?{urlencode({'q': text})}" if text else "/"
+
+
+def _start_server(session: Session, port: int | None) -> None:
+    """Start a server in the background, on the port that it had, or else one that no other index has.
+
+    The port is remembered, so that the address of the page stays the same.
+    """
+    file = f"{session.state_path('server')}.port"
+    while True:
+        chosen = next(_free_ports(file)) if port is None else port
+        try:
+            start_daemon(session, "server", _OVER_HTTP, {"host": None, "port": chosen}, PORT)
+            break
+        except QmdError:
+            # Another program may have been faster.
+            if port is not None or _is_free(chosen):
+                raise
+    if port is None:
+        with suppress(OSError), open(file, "w", encoding="ascii") as opened:
+            opened.write(str(chosen))
+
+
+def _free_ports(file: str) -> Iterator[int]:
+    """Yield free ports: the one that a file names, then those that no file beside it names."""
+    named = {}
+    for path in glob(f"{escape(os.path.dirname(file))}/server*.port"):
+        with suppress(OSError, ValueError), open(path, encoding="ascii") as opened:
+            named[path] = int(opened.read(8))
+    own = named.pop(file, None)
+    others = (port for port in range(PORT, 1 << 16) if port not in named.values())
+    return filter(_is_free, others if own is None else chain((own,), others))
+
+
+def _is_free(port: int) -> bool:
+    from qmd.server.listener import listen  # most commands need no server
+
+    try:
+        listen(LOOPBACK, port).close()
+    except (QmdError, OverflowError):
+        return False
+    return True
 
 
 def _started_by_a_program() -> bool:

@@ -104,7 +104,7 @@ def marked(session: Session, query: str, document: str, kind: Literal["good", "b
     _mark(session, query, document, kind)
 
 
-@group("mark", otherwise=marked)
+@group("mark", otherwise=marked, aliases={"unpin": "remove --pin", "unmark": "remove --mark"})
 def mark(_: Session) -> None:
     """Pin documents to a query, so that they are shown first, or mark them as good or bad results.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from qmd.cli.session import Session
 from qmd.cli.terminal import DIM, GREEN, cut, one_line, painted, takes_escapes, width_of, write
 from qmd.cli.usage import Interrupted
-from qmd.text.wording import human_size, time_left
+from qmd.text.wording import human_size, plural, time_left
 
 if TYPE_CHECKING:
     from qmd.engine.embedding.batches import EmbedProgress
@@ -65,9 +65,10 @@ class Bar:
         return lambda name, done, total: self.files(labels.get(name, name), done, total)
 
     def texts(self, progress: EmbedProgress) -> None:
-        """Show the texts embedded; the bar shows how much of all text that is."""
-        left = ", ".join(filter(None, ("texts", time_left(progress.seconds_left))))
-        self.update(progress.texts_done, progress.texts_total, left, share=progress.share)
+        """Show how much of all text is embedded; texts differ too much in length to be counted."""
+        done = f"{progress.share:.0%} of {plural(progress.texts_total, 'text')}"
+        told = ", ".join(filter(None, (done, time_left(progress.seconds_left))))
+        self.update(0, None, told, counted=False, share=progress.share)
 
     def bytes(self, done: int, total: int | None) -> None:
         text = f"{human_size(done)}{f' of {human_size(total)}' if total else ''}"

@@ -51,7 +51,7 @@ def init(session: Session) -> None:
     show_steps(
         session,
         ("qmd update", "index it and make its vectors"),
-        ("qmd collection add PATH", "add another folder"),
+        ("qmd add PATH", "add another folder"),
     )
 
 

@@ -18,7 +18,7 @@ from qmd.cli.show import note_missing, view_for
 from qmd.cli.terminal import can_ask, write
 from qmd.cli.usage import MisuseError, fail
 from qmd.errors import CollectionNotFoundError, NotFoundError, QmdError, VectorIndexMissingError
-from qmd.text.wording import about, plural
+from qmd.text.wording import about, local_time, plural
 
 if TYPE_CHECKING:
     from qmd.cli.render.view import View
@@ -32,12 +32,14 @@ _LEAST_TIMEOUT = 0.001
 _AFTER_SERVER = 0.5
 #: Formats that have a place for facets and for several passages of a document.
 _WITH_DETAILS = ("cli", "json")
+#: Formats with a line for each result, and the one of programs: more results are shown.
+_LONG = ("json", "files", "names", "vimgrep")
 _IF_UNKNOWN = "text that begins with '-', such as an excluded word, goes after '--'"
 
 #: Options of `search`, `vsearch` and `query`.
 search_options = options.combined(
     options.argument("text", "[QUERY...]", "typed"),
-    options.limit_option(f"Show at most N results.  [default: {_LIMIT}; {_LONG_LIMIT} for json and files]"),
+    options.limit_option(f"Show at most N results.  [default: {_LIMIT}; {_LONG_LIMIT} for lines and JSON]"),
     options.offset_option,
     options.collection_option("Search only this collection (may be repeated)."),
     options.filter_options,
@@ -77,10 +79,10 @@ def search(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     its name. "Quoted words" must stand together, word* also finds longer words, and -word excludes documents
     (write it after --). A single - reads the query from stdin.
 
-    Filters can be typed in all searches: tag:work, path:ops/, author:ann, after:2024-06, [status:draft],
-    [priority>=2], [reviewed:*] (has the field), -tag:old. Brackets with a field that no document has, or with
-    only a name among words, are text. Filters without words, typed or as options, list the documents that
-    pass, newest first. See 'qmd fields'.
+    Filters can be typed in all searches: tag:work, path:ops/, collection:notes, author:ann, after:2024-06,
+    [status:draft], [priority>=2], [reviewed:*] (has the field), -tag:old. Brackets with a field that no
+    document has, or with only a name among words, are text. Filters without words, typed or as options, list
+    the documents that pass, newest first. See 'qmd fields'.
 
     Examples:
       qmd search deploy kubernetes
@@ -136,12 +138,13 @@ def query(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
 def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[str, Any]) -> None:
     format_name = options.chosen_format()
     session.uses |= {"marks"}
-    for name, given in (("facets", arguments["facets"]), ("passages", (arguments["passages"] or 1) > 1)):
+    several = (arguments["passages"] or 1) > 1 and format_name != "vimgrep"
+    for name, given in (("facets", arguments["facets"]), ("passages", several)):
         if given and format_name not in _WITH_DETAILS:
             fail(f"--{name} needs the format {' or '.join(_WITH_DETAILS)}, not {format_name}")
     if not words and not options.filters_of(arguments):
         raise MisuseError("missing QUERY...", cause="missing")
-    limit = arguments["limit"] or (_LONG_LIMIT if format_name in ("json", "files") else _LIMIT)
+    limit = arguments["limit"] or (_LONG_LIMIT if format_name in _LONG else _LIMIT)
     text = options.query_text(words)
     no_timeout = {"timeout": None} if kind == "search" else {}
     limit = None if arguments["everything"] else limit
@@ -150,8 +153,23 @@ def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[st
     note_what_is_missing(session, response.stages, arguments)
     show_response(session, format_name, text, response, arguments)
     session.abandoned |= any(stage.status == "timed_out" for stage in response.stages)
+    note_changes(session, arguments["collections"])
     if arguments["mode"] != "local":
         _offer_server(session, response)
+
+
+def note_changes(session: Session, collections: Sequence[str]) -> None:
+    """Note since when the folders of collections have changed, unless a process reads the changes."""
+    if session.quiet or session.portable_file is not None:
+        return
+    visible = session.index.config.collections
+    for name, (since, paths) in session.whole_index.changed_on_disk(collections).items():
+        if name not in visible:
+            continue
+        watcher = session.watcher()
+        if watcher is None or name not in watcher.collections:
+            changed = f"{name} has changed since {local_time(since)} ({plural(len(paths), 'change')})"
+            session.note(f"{changed}: run 'qmd update', or add --fresh")
 
 
 def _offer_server(session: Session, response: SearchResponse) -> None:
@@ -173,6 +191,8 @@ def response_of(
 ) -> SearchResponse:
     """Run a search as the options say. Errors name the right command."""
     try:
+        if arguments.get("fresh"):
+            session.index.refresh(collections=arguments["collections"])
         response = _response(session, kind, request, arguments["mode"])
         if arguments.get("fresh") and session.index.refresh(response.hits):
             response = _response(session, kind, request, arguments["mode"])
@@ -184,14 +204,15 @@ def response_of(
         raise
     except VectorIndexMissingError as error:
         error.hint = error.hint or _missing_vectors(session, arguments)
+        if session.is_embedding():
+            error.message = "there are no vectors yet"
         raise
 
 
 def note_what_is_missing(session: Session, stages: Sequence[Stage], arguments: Mapping[str, Any]) -> None:
-    """Note that there are no vectors, and how to make them."""
+    """Note that only words were searched, because there are no vectors, and how to make them."""
     if any(stage.reason == VectorIndexMissingError.MESSAGE for stage in stages):
-        found = VectorIndexMissingError.MESSAGE.partition(".")[0]
-        session.note(f"{found}: {_missing_vectors(session, arguments)}")
+        session.note(f"searched by words alone: {_missing_vectors(session, arguments)}")
 
 
 def _missing_vectors(session: Session, arguments: Mapping[str, Any]) -> str:
@@ -244,7 +265,7 @@ def show_response(
 
         write(
             fit_response(
-                response, Limit(arguments["tokens"], "--tokens", format_name != "files"), printed, str
+                response, Limit(arguments["tokens"], "--tokens", format_name not in _LONG[1:]), printed, str
             )
         )
     note_missing(session, view)

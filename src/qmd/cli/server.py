@@ -103,16 +103,18 @@ def status() -> None:
 
 
 @command("open", runs=f"{_LISTENING}:open_page")
-@argument("text", "[QUERY]...")
-@port_option(f"Start a server on this port.  [default: {PORT}]")
+@argument("text", "[QUERY|DOC]...", "paths")
+@port_option(f"Start a server on this port.  [default: {PORT}, or the next free one; it is remembered]")
 def open_() -> None:
-    """Open the web page of the index in a browser, and search there if there is a QUERY.
+    """Open the web page of the index in a browser: a search for QUERY, or the document DOC.
 
-    If no server of this index is running, one is started in the background. Stop it with "qmd server stop".
+    DOC is a path, an address or a docid, also with a line or a section: plan.md, notes/plan.md:40. If no
+    server of this index is running, one is started in the background. Stop it with "qmd server stop".
 
     Examples:
       qmd open
       qmd open how do I restore a backup
+      qmd open notes/ops.md#Backups
     """
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: The variable that says the same as `--agent`.
 AGENT = "QMD_AGENT"
-NO_COLLECTIONS = "No collections yet. Add one with: qmd collection add PATH"
+NO_COLLECTIONS = "No collections yet. Add one with: qmd add PATH"
 
 
 class Session:
@@ -127,6 +127,8 @@ class Session:
     def state_path(self, name: str) -> str:
         """Return the path, without its extension, of the cache files of a server of the index."""
         label = self.label
+        if label is None and not self._locations().is_default_index:  # one of QMD_INDEX_PATH
+            label = sha256(os.fsencode(os.path.realpath(self.index_file())))[:8]
         return os.path.join(self._cache_dir(), name if label is None else f"{name}-{label}")
 
     def server(self) -> Advertisement | None:

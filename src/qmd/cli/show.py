@@ -39,19 +39,20 @@ def view_for(
     """
     index, view = session.index, plain_view()
     template = session.settings.editor_uri or DEFAULT_EDITOR
-    links = view.colours and template != NO_EDITOR
+    links = view.colours and view.terminal and template != NO_EDITOR
     if links and not is_editor(template):
         session.note(f"editor_uri '{template}' is ignored: its scheme is not that of a known editor")
         links = False
     roots = {each.name: each.path for each in index.config.collections.values()}
-    disk = Disk(roots, current().folder()) if links or options["full_path"] else None
+    on_disk = options["full_path"] or chosen_format() == "vimgrep"
+    disk = Disk(roots, current().folder()) if links or on_disk else None
     return view.replaced(
         full=bool(options.get("full")),
         line_numbers=bool(options.get("line_numbers")),
         explain=bool(options.get("explain")),
         terminal=view.terminal and not options.get("raw"),
         escapes=not options.get("raw"),
-        disk=disk if options["full_path"] else None,
+        disk=disk if on_disk else None,
         highlights=_highlights(query, unknown) if view.colours and query is not None else None,
         editor=(lambda item, line, anchor: link_to(template, disk.absolute(item), line, anchor))
         if links and disk is not None

@@ -46,8 +46,13 @@ def takes_escapes(stream: IO[Any]) -> bool:
 
 
 def has_colours(stream: IO[Any]) -> bool:
-    """Return whether to use colours and styles: the stream understands them, and NO_COLOR is not set."""
-    return takes_escapes(stream) and not current().environ.get("NO_COLOR")
+    """Return whether to use colours and styles: the stream understands them, or a variable wants them.
+
+    NO_COLOR wins over FORCE_COLOR and CLICOLOR_FORCE.
+    """
+    environ = current().environ
+    forced = any(environ.get(name, "0") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE"))
+    return (forced or takes_escapes(stream)) and not environ.get("NO_COLOR")
 
 
 def output_width() -> int:

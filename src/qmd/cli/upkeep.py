@@ -59,7 +59,7 @@ def status(session: Session) -> None:
 
         show_listing("collections", "collection", CollectionStatus.__struct_fields__, status.collections)
         return
-    notes = [("Note:", one_line(note)) for note in status.notes if note not in session.index.notes]
+    notes = [("-", one_line(note)) for note in status.notes if note not in session.index.notes]
     for title, rows in {**_status_rows(status, embeds=session.is_embedding()), "Notes": notes}.items():
         if rows:
             indent = "  " if title else ""
@@ -68,7 +68,7 @@ def status(session: Session) -> None:
     if status.collections or status.portable:
         say("Collections")
     else:
-        say("No collections yet.", session.addressed("Add one with: qmd collection add PATH"))
+        say("No collections yet.", session.addressed("Add one with: qmd add PATH"))
     for at, each in enumerate(status.collections):
         watched = None if status.watcher is None else status.watcher.collections.get(each.name)
         text = ""

@@ -6,10 +6,10 @@ import os
 import signal
 import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qmd.cli import approval
-from qmd.cli.collections import adding_options, index_folder, index_sessions
+from qmd.cli.collections import adding_options, change, given, index_folder, index_sessions
 from qmd.cli.command import command
 from qmd.cli.errors import INTERRUPTED
 from qmd.cli.indexing import collections_at, make_vectors, problem_line, scan
@@ -17,11 +17,14 @@ from qmd.cli.options import flag
 from qmd.cli.session import NO_COLLECTIONS, Session
 from qmd.cli.terminal import can_ask, clean_name, say, shell_words
 from qmd.cli.usage import Exit, fail
-from qmd.errors import QmdError
+from qmd.errors import ConflictError, QmdError
 from qmd.processes import python
 from qmd.system import lower_priority
 from qmd.text.digest import sha256
 from qmd.text.wording import plural
+
+if TYPE_CHECKING:
+    from qmd.engine.indexing.scan import ScanReport
 
 #: The priority of `qmd watch`, which works in the background.
 _NICE = 10
@@ -85,27 +88,25 @@ def uninstall(session: Session, dry_run: bool) -> None:
 @command()
 @adding_options
 @flag("--no-embed", help="Do not make vectors.")
-def add(session: Session, /, path: str, name: str | None, no_embed: bool, **options: Any) -> None:
+def add(
+    session: Session, /, path: str | None, name: str | None, yes: bool, no_embed: bool, **options: Any
+) -> None:
     """Add a folder as a collection, index it and make its vectors: then every search works.
 
     A running server, or 'qmd watch', keeps it up to date; on a terminal you are asked whether to install the
-    latter as a service. A folder that is a collection already is updated.
+    latter as a service. A folder that is a collection already is updated; with other options it is changed,
+    after you have been asked. Without PATH, the current folder is added, if you say yes.
 
     Examples:
       qmd add ~/notes
       qmd add ~/code/app --name app --mask '**/*.{md,txt}'
+      qmd add ~/notes --formats all --yes
       qmd add --sessions
     """
     if options.pop("sessions"):
         reports = index_sessions(session, path, name, options)
     else:
-        present = collections_at(session, path) if name is None and not any(options.values()) else ()
-        for each in present:
-            say(f"{clean_name(path)} is the collection '{clean_name(each)}' already: it is updated.")
-        if present:
-            reports = scan(session, tuple(present), commands=False)
-        else:
-            reports = [index_folder(session, path, name, options)]
+        reports = _of_folder(session, path, name, options, yes=yes)
     names = tuple(
         report.collection for report in reports if report.added or report.updated or report.unchanged
     )
@@ -114,6 +115,28 @@ def add(session: Session, /, path: str, name: str | None, no_embed: bool, **opti
     if not no_embed:
         make_vectors(session, names)
     _offer_to_watch(session)
+
+
+def _of_folder(
+    session: Session, path: str | None, name: str | None, options: dict[str, Any], *, yes: bool
+) -> list[ScanReport]:
+    """Add the collection of a folder, change it, or update it if it is there with these options."""
+    folder = "." if path is None else path
+    present = [each for each in collections_at(session, folder) if name in (None, each)]
+    if not present:
+        report = index_folder(session, path, name, options, yes=yes)
+    elif not given(options):
+        for each in present:
+            say(f"{clean_name(folder)} is the collection '{clean_name(each)}' already: it is updated.")
+        return scan(session, tuple(present), commands=False)
+    elif len(present) > 1:
+        others = ", ".join(map(clean_name, present))
+        raise ConflictError(
+            f"{folder} is the folder of several collections: {others}", "name one of them with --name"
+        )
+    else:
+        report = change(session, present[0], None, options, ask=not yes)
+    return [] if report is None else [report]
 
 
 def _offer_to_watch(session: Session) -> None:

@@ -16,6 +16,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
+from shlex import quote
 from types import MappingProxyType
 from typing import Any
 
@@ -54,9 +55,7 @@ def create_project(path: str, collection: Collection) -> Config:
     added, entry = _prepare(collection, path)
     with _edit(path) as edit:
         if os.path.lexists(path):
-            raise ConflictError(
-                f"{path} already exists.", "add folders to it with: 'qmd collection add PATH'"
-            )
+            raise ConflictError(f"{path} already exists.", "add folders to it with: 'qmd add PATH'")
         edit.change(YamlText(_NEW_PROJECT, path).put(("collections", added.name), entry), added)
     return edit.config
 
@@ -99,15 +98,39 @@ def _append(edit: _Edit, collection: Collection, path: str) -> None:
     if added.name in edit.collections:
         raise ConflictError(
             f"Collection {added.name!r} already exists.",
-            "choose another name, or remove the existing collection first",
+            f"choose another name, or change it: 'qmd collection set {quote(added.name)}'",
         )
-    for other in edit.collections.values():
-        if _folder_and_pattern(other) == _folder_and_pattern(added):
-            raise ConflictError(
-                f"Collection {other.name!r} already indexes {added.path} with {added.selection}.",
-                f"rename collection {other.name!r}, or choose another pattern",
-            )
+    _refuse_same(edit, added)
     edit.change(edit.file.put(("collections", added.name), entry), added)
+
+
+def _refuse_same(edit: _Edit, collection: Collection) -> None:
+    """Raise `ConflictError` if another collection has the same folder and pattern."""
+    for other in edit.collections.values():
+        same = _folder_and_pattern(other) == _folder_and_pattern(collection)
+        if same and other.name != collection.name:
+            raise ConflictError(
+                f"Collection {other.name!r} already indexes {collection.path} with {collection.selection}.",
+                f"to rename or change it: 'qmd collection set {quote(other.name)} --name NAME'",
+            )
+
+
+def change_collection(path: str, name: str, new_name: str | None = None, **fields: Any) -> Config:
+    """Change fields of a collection that say what is indexed, and its name, or nothing if one is refused.
+
+    Raises as `add_collection` and `rename_collection` do.
+    """
+    with _edit(path) as edit:
+        existing, _ = edit.collection(name)
+        changed = replace(existing, **fields)
+        _check(changed)
+        _refuse_same(edit, changed)
+        entry = _entry_of(changed, "")
+        for field in fields:
+            _assign(edit, name, field, field, entry.get(field), getattr(changed, field))
+        if new_name is not None and nfc(new_name) != existing.name:
+            _rename(edit, name, new_name)
+    return edit.config
 
 
 def remove_collection(path: str, name: str) -> Config:
@@ -124,17 +147,21 @@ def rename_collection(path: str, old: str, new: str) -> Config:
 
     Raises `UsageError` if the new name is invalid, and `ConflictError` if it exists.
     """
+    with _edit(path) as edit:
+        _rename(edit, old, new)
+    return edit.config
+
+
+def _rename(edit: _Edit, old: str, new: str) -> None:
     new = nfc(new)
     validate_collection_name(new)
-    with _edit(path) as edit:
-        existing, keys = edit.collection(old)
-        if new in edit.collections:
-            raise ConflictError(f"Collection {new!r} already exists.", "choose another name")
-        renamed = replace(existing, name=new)
-        others = [renamed if item is existing else item for item in edit.collections.values()]
-        edit.change(edit.file.rename(keys, new))
-        edit.collections = {item.name: item for item in others}
-    return edit.config
+    existing, keys = edit.collection(old)
+    if new in edit.collections:
+        raise ConflictError(f"Collection {new!r} already exists.", "choose another name")
+    renamed = replace(existing, name=new)
+    others = [renamed if item is existing else item for item in edit.collections.values()]
+    edit.change(edit.file.rename(keys, new))
+    edit.collections = {item.name: item for item in others}
 
 
 def set_context(path: str, collection: str | None, prefix: str, text: str) -> Config:
@@ -225,31 +252,41 @@ def set_recency(path: str, name: str, days: float | None) -> Config:
     return _set_field(path, name, "recency", "recency", False if days == 0 else days and float(days), days)
 
 
-def _set_field(
-    path: str, name: str, field: str, key: str, value: str | bool | float | None, parsed: Any = None
-) -> Config:
+def _set_field(path: str, name: str, field: str, key: str, value: Value | None, parsed: Any = None) -> Config:
     """Write a value of a collection, None to remove it. `parsed` is its value in the configuration."""
     with _edit(path) as edit:
         _assign(edit, name, field, key, value, parsed)
     return edit.config
 
 
-def _assign(
-    edit: _Edit, name: str, field: str, key: str, value: str | bool | float | None, parsed: Any = None
-) -> None:
+def _assign(edit: _Edit, name: str, field: str, key: str, value: Value | None, parsed: Any = None) -> None:
     value_read = value if parsed is None else parsed
     changed: dict[str, Any] = {field: value_read}
     existing, keys = edit.collection(name)
-    if getattr(existing, field) != value_read:
+    written = key in edit.file.keys(keys)
+    # A pattern that is not written is another one if there are formats.
+    if getattr(existing, field) != value_read or (field == "pattern" and value is not None and not written):
         keys = (*keys, key)
-        edited = edit.file.delete(keys) if value is None else edit.file.put(keys, value)
-        edit.change(edited, replace(existing, **changed))
+        if value is not None:
+            edit.change(edit.file.put(keys, value), replace(existing, **changed))
+        else:
+            edited = edit.file.delete(keys) if written else edit.text
+            edit.change(edited, replace(existing, **changed))
 
 
 def _prepare(collection: Collection, path: str) -> tuple[Collection, Mapping[str, Value]]:
     """Check a collection and return it as it will be parsed from the file at `path`, with its YAML entry."""
     name = nfc(collection.name)
     validate_collection_name(name)
+    _check(collection)
+    written = _written_path(collection.path, path)
+    context = {normalise_prefix(prefix): text for prefix, text in collection.context.items() if text.strip()}
+    added = replace(collection, name=name, path=resolve_folder(written, path), context=context)
+    return added, _entry_of(added, written)
+
+
+def _check(collection: Collection) -> None:
+    """Raise `UsageError` if the folder, pattern, encoding or language of a collection is invalid."""
     if collection.encoding is not None:
         validate_encoding(collection.encoding)
     if collection.language is not None:
@@ -259,13 +296,7 @@ def _prepare(collection: Collection, path: str) -> tuple[Collection, Mapping[str
         or "\0" in collection.path
         or not (collection.pattern.strip() or collection.formats)
     ):
-        raise UsageError(
-            "A collection needs a folder and a pattern.", "for example: 'qmd collection add ~/notes'"
-        )
-    written = _written_path(collection.path, path)
-    context = {normalise_prefix(prefix): text for prefix, text in collection.context.items() if text.strip()}
-    added = replace(collection, name=name, path=resolve_folder(written, path), context=context)
-    return added, _entry_of(added, written)
+        raise UsageError("A collection needs a folder and a pattern.", "for example: 'qmd add ~/notes'")
 
 
 class _Edit:
@@ -295,7 +326,7 @@ class _Edit:
         collection = self.collections.get(nfc(name))
         if collection is None:
             names = ", ".join(self.collections)
-            hint = f"known collections: {names}" if names else "add one with: 'qmd collection add PATH'"
+            hint = f"known collections: {names}" if names else "add one with: 'qmd add PATH'"
             raise CollectionNotFoundError(f"Collection not existing: {name}", hint)
         key = next(key for key in self.file.keys(("collections",)) if nfc(key) == collection.name)
         return collection, ("collections", key)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -11,6 +13,7 @@ from qmd.config import contexts, editing
 from qmd.config.paths import marks_path
 from qmd.config.validate import nfc, require_unicode
 from qmd.engine.indexing import scan
+from qmd.engine.indexing.unread import describe_left
 from qmd.engine.indexing.update import refuse_to_empty
 from qmd.engine.marks import rename_collection
 from qmd.engine.parts import Part
@@ -23,6 +26,8 @@ from qmd.sources.left_out import left_out
 from qmd.text.wording import plural, visible
 from qmd.types import DEFAULT_PATTERN, Collection, Document
 
+#: The fields of a collection that say which files it has and how they are read.
+SELECTING = ("pattern", "formats", "ignore", "gitignore", "encoding", "language")
 #: The most documents with the same text that are named.
 _NAMED = 3
 
@@ -67,20 +72,10 @@ class ConfigurationMethods(Part):
         workspace, config_path = self._workspace, self._workspace.locations.config
         folder = _readable_folder(os.fspath(path))
         name = nfc(name if name is not None else os.path.basename(folder))
-        chosen = tuple(dict.fromkeys(item.strip().lower() for item in formats if item.strip()))
-        registry.check_names(chosen)
-        if pattern is None:
-            pattern = "" if chosen else DEFAULT_PATTERN
-        collection = Collection(
-            name,
-            folder,
-            pattern,
-            tuple(ignore),
-            gitignore=work_tree(folder) is not None if gitignore is None else gitignore,
-            encoding=encoding,
-            language=language,
-            formats=chosen,
-        )
+        if gitignore is None:
+            gitignore = work_tree(folder) is not None
+        new = Collection(name, folder, encoding=encoding, language=language, gitignore=gitignore)
+        collection = selecting(new, pattern=pattern, formats=formats, ignore=ignore)
         # Refuse an unusable pattern before anything is written.
         scan.check(collection)
         refuse_to_empty(workspace)
@@ -88,9 +83,70 @@ class ConfigurationMethods(Part):
         workspace.configuration.trust.approve_typed(name, "path")
         report = scan.scan(workspace.store, written.collections[name], on_progress, owner=config_path)
         report.notices += [
+            *describe_left(collection, workspace.store.collections.last_root(collection.name)),
             *left_out(collection),
             *_twins(workspace.store.documents.listing(collection.name)),
         ]
+        workspace.store.documents.refresh_statistics()
+        return report
+
+    def change_collection(
+        self,
+        name: str,
+        *,
+        new_name: str | None = None,
+        pattern: str | None = None,
+        formats: Sequence[str] | None = None,
+        ignore: Sequence[str] | None = None,
+        gitignore: bool | None = None,
+        encoding: str | None = None,
+        language: str | None = None,
+        on_progress: scan.OnProgress | None = None,
+    ) -> scan.ScanReport:
+        """Change what a collection has, and index that. On an error nothing has changed.
+
+        Args:
+            name: The collection.
+            new_name: Its name from now on.
+            pattern: A glob that files must match, in place of the present one.
+            formats: The formats to read; none for Markdown alone.
+            ignore: Globs of files to leave out; none to leave out nothing.
+            gitignore: Whether to leave out the files that git ignores.
+            encoding: The charset of files that are not UTF-8; "" for none.
+            language: The language of texts that do not state one; "" to detect it.
+            on_progress: Called with collection, files done and files in total.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            UsageError: A name, the pattern or a glob is invalid.
+            SourceError: The folder cannot be listed.
+            ConflictError: The new name is taken, or another collection has the same folder and pattern.
+        """
+        workspace = self._workspace
+        (selected,) = collections_of(workspace.config, [nfc(name)])
+        existing = workspace.config.collections[selected]
+        changed = selecting(
+            existing,
+            pattern=pattern,
+            formats=formats,
+            ignore=ignore,
+            gitignore=gitignore,
+            encoding=encoding,
+            language=language,
+        )
+        scan.check(changed)
+        fields = {each: getattr(changed, each) for each in SELECTING}
+        edit = partial(editing.change_collection, **fields)
+        if new_name is not None and nfc(new_name) != existing.name:
+            with workspace.editing(edit, name, new_name) as written:
+                self._rename_in_index(existing.name, nfc(new_name))
+        else:
+            written = workspace.edit(edit, name, new_name)
+        now = written.collections[nfc(existing.name if new_name is None else new_name)]
+        report = scan.scan(
+            workspace.store, now, on_progress, owner=workspace.locations.config, allow_empty=True
+        )
+        report.notices += describe_left(now, workspace.store.collections.last_root(now.name))
         workspace.store.documents.refresh_statistics()
         return report
 
@@ -108,10 +164,15 @@ class ConfigurationMethods(Part):
         workspace = self._workspace
         collections_of(workspace.configuration.read(), [old])
         with workspace.editing(editing.rename_collection, old, nfc(new)):
-            workspace.store.collections.rename(old, nfc(new))
+            self._rename_in_index(nfc(old), nfc(new))
+
+    def _rename_in_index(self, old: str, new: str) -> None:
+        """Give the documents and the marks of a collection its new name, which the configuration has."""
+        workspace = self._workspace
+        workspace.store.collections.rename(old, new)
         workspace.sync()
         if os.path.lexists(marks_path(workspace.locations.config)):
-            rename_collection(workspace, nfc(old), nfc(new))
+            rename_collection(workspace, old, new)
 
     def include_collection(self, name: str, include: bool = True) -> None:
         """Let searches that name no collection cover this one, or not."""
@@ -164,6 +225,39 @@ class ConfigurationMethods(Part):
         place = context_target(self._workspace.config, target)
         self._workspace.edit(editing.remove_context, *place)
         return contexts.context_uri(*place)
+
+
+def selecting(
+    collection: Collection,
+    *,
+    pattern: str | None = None,
+    formats: Sequence[str] | None = None,
+    ignore: Sequence[str] | None = None,
+    gitignore: bool | None = None,
+    encoding: str | None = None,
+    language: str | None = None,
+) -> Collection:
+    """Return a collection that selects and reads files in another way; what is None stays as it is.
+
+    Without a pattern of their own, formats select all their files, and Markdown files are selected if there
+    are no formats. Raises `UsageError` for an unknown format.
+    """
+    if formats is not None:
+        chosen = tuple(dict.fromkeys(item.strip().lower() for item in formats if item.strip()))
+        registry.check_names(chosen)
+        collection = replace(collection, formats=chosen)
+        if pattern is None and collection.pattern in ("", DEFAULT_PATTERN):
+            pattern = "" if chosen else DEFAULT_PATTERN
+    given = {
+        "pattern": pattern,
+        "ignore": None if ignore is None else tuple(filter(None, ignore)),
+        "gitignore": gitignore,
+        "encoding": encoding,
+        "language": language,
+    }
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    changes |= {name: changes[name] or None for name in ("encoding", "language") if name in changes}
+    return replace(collection, **changes)
 
 
 def _twins(documents: Iterable[Document]) -> Iterator[str]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from qmd.engine.configuring import ConfigurationMethods
     from qmd.engine.doctor import DoctorMethods
     from qmd.engine.documents.fields import FieldMethods
+    from qmd.engine.documents.freshness import FreshnessMethods
     from qmd.engine.documents.library import DocumentMethods
     from qmd.engine.documents.links import LinkMethods
     from qmd.engine.embedding.embed import EmbeddingMethods
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
         ConfigurationMethods,
         DocumentMethods,
         FieldMethods,
+        FreshnessMethods,
         LinkMethods,
         AbsenceMethods,
         MarkMethods,
@@ -77,14 +79,15 @@ else:
         {
             "qmd.engine.collections.CollectionMethods": "collection contexts undescribed",
             "qmd.engine.configuring.ConfigurationMethods": """
-                add_collection add_context include_collection remove_collection remove_context
-                rename_collection set_agents set_gitignore set_pattern set_recency set_update_command
-                set_weight
+                add_collection add_context change_collection include_collection remove_collection
+                remove_context rename_collection set_agents set_gitignore set_pattern set_recency
+                set_update_command set_weight
             """,
             "qmd.engine.documents.library.DocumentMethods": """
                 authors documents explain_no_documents file_on_disk get history multi_get outline recent
                 refresh titles_of viewable_file
             """,
+            "qmd.engine.documents.freshness.FreshnessMethods": "changed_on_disk",
             "qmd.engine.documents.fields.FieldMethods": "field_values fields fields_of tags",
             "qmd.engine.documents.links.LinkMethods": "backlinks link_lists links orphans unresolved_links",
             "qmd.engine.explain.lookup.AbsenceMethods": "absence",

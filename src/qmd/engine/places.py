@@ -23,6 +23,9 @@ def context_target(config: Config, target: str) -> tuple[str | None, str]:
         if collection is not None:
             collections_of(config, [collection])
         return collection, prefix
+    name, _, prefix = nfc(target).partition("/")
+    if name in config.collections and not os.path.lexists(target):
+        return name, prefix.strip("/")
     # `realpath` raises for a path with a NUL, which can be in no collection.
     path = os.path.realpath(os.path.expanduser(target)) if "\0" not in target else target
     roots = {os.path.realpath(collection.path): collection.name for collection in config.collections.values()}
@@ -31,5 +34,5 @@ def context_target(config: Config, target: str) -> tuple[str | None, str]:
             return roots[root], nfc(path[len(root) :].strip(os.sep).replace(os.sep, "/"))
     raise NotFoundError(
         f"{'the current folder' if target == '.' else target} is in no collection",
-        "add its folder with 'qmd collection add', or give an address such as qmd://collection/path",
+        "add its folder with 'qmd add', or give an address such as qmd://collection/path",
     )

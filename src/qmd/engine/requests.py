@@ -301,6 +301,6 @@ def collections_of(config: Config, names: Sequence[str]) -> tuple[str, ...]:
 def unknown_collection(config: Config, name: str) -> CollectionNotFoundError:
     """Return the error for a name that no collection has. Its hint lists a similar name, and all names."""
     require_unicode(name)
-    names = ", ".join(config.collections) or "none yet: see 'qmd collection add'"
+    names = ", ".join(config.collections) or "none yet: see 'qmd add'"
     suggestion = did_you_mean(name, config.collections)
     return CollectionNotFoundError(f"Collection not found: {name}", f"{suggestion}known collections: {names}")

@@ -36,7 +36,7 @@ def instructions(index: Index) -> str:
     """Return a few lines about an index, which is only read."""
     status = index.status()
     if not status.collections:
-        return "qmd searches Markdown on this machine. Nothing is indexed yet: run 'qmd collection add PATH'."
+        return "qmd searches Markdown on this machine. Nothing is indexed yet: run 'qmd add PATH'."
     contexts = dict(index.contexts())
     lines = [
         f"qmd searches Markdown on this machine: {status.total_documents:,} documents "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from qmd.errors import QmdError
 from qmd.plugins import Table
@@ -52,6 +52,9 @@ class PageMaker(Protocol):
 
     def missing(self) -> str:
         """Return the packages of the pages that are missing, and how to install them; "" if all are there."""
+
+    def read_address(self, file: str, **parameters: Any) -> str:
+        """Return the address of the page of a document; of the `parameters`, `line` is that to begin with."""
 
     def open_pages(self, host: IndexHost, keys: Keys | None) -> Pages:
         """Return the pages of a server. `keys` are None if it takes none."""

@@ -68,7 +68,7 @@ def _ignored(collection: Collection, rules: Rules) -> Iterator[str]:
         if every.path_excluded(folder) or os.path.islink(absolute):
             continue
         if os.path.isdir(absolute):
-            if not every.folder_excluded(name, path) and _holds(every, absolute, path):
+            if not every.folder_excluded(name, path) and holds(every, absolute, path):
                 yield f"{path}/"
         elif not every.file_excluded(name, path):
             yield path
@@ -86,13 +86,13 @@ def _found(collection: Collection, rules: Rules) -> Iterator[tuple[str, str, str
             absolute = os.path.join(folder, name)
             if os.path.islink(absolute):
                 target = os.path.realpath(absolute)
-                if name[0] != "." and not is_inside(target, root) and _holds(rules, target, path):
+                if name[0] != "." and not is_inside(target, root) and holds(rules, target, path):
                     yield "linked folder outside", path, target
             elif not rules.folder_excluded(name, path):
                 going.append(name)
             elif name in _OF_PROGRAMS or rules.ignores(path):
                 continue
-            elif (name[0] == "." or name in VENDOR_FOLDERS) and _holds(rules, absolute, path):
+            elif (name[0] == "." or name in VENDOR_FOLDERS) and holds(rules, absolute, path):
                 yield "hidden folder" if name[0] == "." else "folder of programs", path, absolute
         for name in files:
             absolute = os.path.join(folder, name)
@@ -107,7 +107,7 @@ def _found(collection: Collection, rules: Rules) -> Iterator[tuple[str, str, str
         names[:] = going
 
 
-def _holds(rules: Rules, folder: str, path: str) -> bool:
+def holds(rules: Rules, folder: str, path: str) -> bool:
     """Return whether a folder, with this path in the collection, has a file that its pattern selects."""
     seen = 0
     for place, names, files in os.walk(folder):

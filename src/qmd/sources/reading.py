@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from hashlib import sha256
+from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 from qmd.errors import PluginError, SourceError
@@ -106,7 +107,8 @@ def source_at(collection: Collection, path: str) -> SourceText:
     excluded = exclusion(collection, inner)
     if excluded is not None:
         setting = excluded.setting
-        hint = f"change '{setting}' of the collection '{collection.name}' in index.yml" if setting else None
+        option = {"pattern": "--mask", "gitignore": "--no-gitignore"}.get(setting or "", f"--{setting}")
+        hint = f"change that with 'qmd collection set {quote(collection.name)} {option}'" if setting else None
         raise SourceError(excluded.reason, hint)
     root = Root(collection)
     try:

@@ -16,7 +16,7 @@ from qmd.sources.git_history import LateError, ignored
 from qmd.sources.paths import is_inside
 from qmd.sources.patterns import compile_pattern, either_case, split_pattern
 from qmd.text.globs import Matcher, compile_globs
-from qmd.types import Collection
+from qmd.types import DEFAULT_PATTERN, Collection
 
 VENDOR_FOLDERS = frozenset({"node_modules", ".git", ".cache", "vendor", "dist", "build"})
 #: Folders in which programs keep former versions and what was deleted, by the end of their path. Most others
@@ -59,6 +59,7 @@ class Rules:
     def __init__(self, collection: Collection) -> None:
         self.matches = compile_pattern(collection.pattern) if collection.pattern else _by_suffix(collection)
         self._collection = collection
+        self._by_default = collection.pattern == DEFAULT_PATTERN and not collection.formats
         self._gitignored: set[str] = set()
         self._clones, self._left = 0, _TIMEOUT
         self._ignores = [_compile_ignore(part) for glob in collection.ignore for part in split_pattern(glob)]
@@ -132,9 +133,13 @@ class Rules:
         return bool(self._ignores or self._gitignored) and self._ignored(path, False) is not None
 
     def unknown(self, name: str, path: str) -> bool:
-        """Return whether the excluded file `path` is of a kind that no format reads, and is not ignored."""
-        is_candidate = name[0] != "." and registry.is_unknown(registry.suffix(name))
-        return is_candidate and self._ignored(path, False) is None
+        """Return whether the excluded file `path` may be missed, and is not ignored.
+
+        No format reads it, or it is a document that only the default pattern leaves out.
+        """
+        ending = registry.suffix(name)
+        may_be = registry.is_unknown(ending) or (self._by_default and registry.is_document(ending))
+        return may_be and name[0] != "." and self._ignored(path, False) is None
 
     def exclusion(self, path: str) -> Exclusion | None:
         """Return the first rule that excludes the file `path`; None if the file belongs to the collection."""

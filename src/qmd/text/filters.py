@@ -130,6 +130,11 @@ def lang_is(value: str) -> Predicate | None:
     return _one_of(LANGUAGE, (each.strip().lower() for each in value.split(",")))
 
 
+def collection_is(value: str) -> Predicate | None:
+    """Return a filter on the collection: one, or several with commas; None if there is none."""
+    return _one_of("collection", map(str.strip, value.removeprefix("qmd://").rstrip("/").split(",")))
+
+
 def _one_of(field: str, values: Iterable[str]) -> Predicate | None:
     found = tuple(Comparison(field, "eq", value) for value in values if value)
     return found[0] if len(found) == 1 else Or(found) if found else None
@@ -149,6 +154,8 @@ KEYS: Mapping[str, Callable[[str], Predicate | None]] = {
     LANGUAGE: lang_is,
     "link": lambda value: Comparison("link", "eq", value),
     "state": state_is,
+    "collection": collection_is,
+    "in": collection_is,
 }
 
 

@@ -178,7 +178,13 @@ def _first(sections: Sequence[Section], headings: Sequence[str]) -> Section | No
 
 
 def _is_called(section: Section, heading: str) -> bool:
-    return fold(heading) in _names(section.heading)
+    return not _written(heading).isdisjoint(_names(section.heading))
+
+
+@lru_cache(maxsize=1_000)
+def _written(heading: str) -> frozenset[str]:
+    """Return a heading in an address, folded: as it is written, and without its marks."""
+    return frozenset((fold(heading), fold(heading_text(heading))))
 
 
 @lru_cache(maxsize=10_000)

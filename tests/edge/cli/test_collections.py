@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -134,11 +135,11 @@ def test_collection_add_of_a_folder_without_matches_prints_a_note(user: User) ->
     (user.home / "site").mkdir()
     for name in ("a.mdx", "b.mdx", "c.markdown", "d.png"):
         (user.home / "site" / name).write_text(f"# Page {name}")
-    told = user.call("collection", "add", str(user.home / "site")).stderr
-    assert "2 .mdx files and 1 .markdown file left out, which are Markdown too" in told
-    user.ok("collection", "remove", "site")
-    command = told.split("remove site, then qmd ")[1].strip()
-    assert user.call(*shlex.split(command)).stdout.splitlines()[1] == "site: 3 new"
+    told = user.call("collection", "add", str(user.home / "site")).stdout
+    assert "left out: 3 files (2 .mdx, 1 .markdown). To index them: qmd collection set site" in told
+    command = re.search(r"To index them: qmd (.+)", told)
+    assert command
+    assert user.call(*shlex.split(command[1])).stdout.splitlines()[-1] == "site: 3 new"
 
 
 def test_collection_list_and_show_print_all_properties(user: User) -> None:
@@ -392,3 +393,106 @@ def test_command_that_cannot_write_the_index_leaves_the_configuration(
         assert config.read_bytes() == before
     assert user.call(*command).returncode == 0
     assert config.read_bytes() != before
+
+
+def test_collection_set_changes_what_a_collection_has_and_its_name(user: User) -> None:
+    (user.notes / "plain.txt").write_text("A heron on the quay.")
+    user.ok("collection", "add", str(user.notes))
+    told = user.ok("collection", "set", "notes", "--formats", "markdown,text", "--ignore", "2026/**")
+    assert (
+        "  pattern:  **/*.md -> none\n  formats:  none -> markdown, text\n  ignore:   none -> 2026/**\n"
+        in told
+    )
+    assert "notes: 1 new, 10 unchanged, 1 removed\n" in told
+    assert user.ok("search", "heron", "--names") == "qmd://notes/plain.txt\n"
+    told = user.ok("collection", "set", "notes", "--name", "diary", "--ignore", "", "--language", "de")
+    assert told.startswith(f"Collection 'notes' ({user.notes}) changes:\n  name: ")
+    assert user.ok("search", "heron", "--names") == "qmd://diary/plain.txt\n"
+    changed = json.loads(user.ok("collection", "show", "diary", "--json"))
+    assert (changed["formats"], changed["ignore"], changed["language"]) == (["markdown", "text"], [], "de")
+    user.ok("collection", "set", "diary", "--formats", "")
+    assert json.loads(user.ok("collection", "show", "diary", "--json"))["pattern"] == "**/*.md"
+    assert user.ok("search", "heron", "--names") == ""
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        ((), "nothing to change"),
+        (("--mask", ""), "A collection needs a folder and a pattern"),
+        (("--mask", "x" * 10_000), "is longer than"),
+        (("--formats", "pdff"), "there is no format 'pdff'"),
+        (("--encoding", "klingon"), "klingon"),
+        (("--name", "a/b"), "a/b"),
+        (("--name", "other"), "Collection 'other' already exists"),
+        (("--name", "new", "--mask", "*.txt"), "Collection 'other' already indexes"),
+    ],
+)
+def test_collection_set_that_is_refused_changes_nothing(user: User, args: tuple[str, ...], told: str) -> None:
+    user.ok("collection", "add", str(user.notes))
+    user.ok("collection", "add", str(user.notes), "--name", "other", "--mask", "*.txt")
+    before, listed = config(user), user.ok("ls", "notes")
+    refused = user.invoke("collection", "set", "notes", *args)
+    assert refused.exit_code in (1, 2)
+    assert told in refused.stderr
+    assert (config(user), user.ok("ls", "notes")) == (before, listed)
+
+
+def test_add_of_a_collection_with_other_options_changes_it_if_a_person_agrees(user: User) -> None:
+    (user.notes / "plain.txt").write_text("A heron on the quay.")
+    told = user.ok("add", str(user.notes), "--no-embed")
+    command = re.search(r"left out: 1 file \(1 \.txt\)\. To index them: qmd (.+)", told)
+    assert command
+    assert f"To index them: qmd {command[1]}" in user.ok("status")
+    wanted = ("add", str(user.notes), "--no-embed", "--formats", "markdown,text")
+    refused = user.invoke(*wanted)
+    assert refused.exit_code == 1
+    assert "add --yes to change it" in refused.stderr
+    assert user.ok("search", "heron", "--names") == ""
+    shown = user.on_terminal("n\n", *wanted)
+    assert "pattern:  **/*.md -> none" in shown
+    assert "Change it? [y/N]" in shown
+    assert user.ok("search", "heron", "--names") == ""
+    assert "notes: 1 new, 11 unchanged" in user.ok(*wanted, "--yes")
+    assert user.ok("search", "heron", "--names") == "qmd://notes/plain.txt\n"
+    # The command that was named does the same.
+    user.ok("collection", "set", "notes", "--formats", "")
+    user.ok(*shlex.split(command[1]))
+    assert user.ok("search", "heron", "--names") == "qmd://notes/plain.txt\n"
+    conflict = user.invoke("collection", "add", str(user.notes), "--formats", "markdown,text")
+    assert "'qmd collection set notes'" in conflict.stderr
+
+
+def test_add_asks_about_the_current_folder_and_refuses_a_whole_home(user: User) -> None:
+    assert "is the current folder. Add it? [y/N]" in user.on_terminal("n\n", "add", cwd=user.notes)
+    assert json.loads(user.ok("collection", "list", "--json")) == []
+    for folder in (str(user.home), str(user.home.parent)):
+        refused = user.call("add", folder, "--no-embed", HOME=str(user.home))
+        assert refused.returncode == 2
+        assert "your home folder" in refused.stderr
+        assert "add --yes" in refused.stderr
+    user.ok("add", str(user.notes), "--no-embed")
+    above = user.notes.parent / "above"
+    (above / "inner").mkdir(parents=True)
+    user.ok("add", str(above / "inner"), "--no-embed")
+    refused = user.call("add", "--no-embed", cwd=above)
+    assert refused.returncode == 2
+    assert "the current folder with 'inner' in it, whose documents will be found twice" in refused.stderr
+    assert user.call("add", "--no-embed", "--yes", cwd=above).returncode == 0
+
+
+def test_add_of_a_folder_with_an_unread_format_names_its_extra_alone(user: User) -> None:
+    folder = user.home / "papers"
+    folder.mkdir()
+    (folder / "a.pdf").write_bytes(b"%PDF-1.4")
+    told = user.call("add", str(folder), "--no-embed")
+    assert "To index them: qmd collection set papers --formats markdown,pdf" in told.stdout
+    assert "--mask" not in told.stderr
+    assert "qmd collection set papers --formats markdown,pdf" in user.invoke("search", "x").stderr
+
+
+def test_context_of_a_collection_is_added_by_its_name(user: User) -> None:
+    user.ok("collection", "add", str(user.notes), "--name", "mine")
+    assert "qmd://mine" in user.call("context", "add", "mine", "My notes", cwd=user.home).stdout
+    assert "qmd://mine/2026" in user.call("context", "add", "mine/2026", "Of 2026", cwd=user.home).stdout
+    assert user.call("context", "add", "nowhere", "x", cwd=user.home).returncode == 1

@@ -146,7 +146,7 @@ def test_get_and_why_name_the_rule_that_leaves_a_document_out(
     told = found.stderr if command == "get" else found.stdout
     assert found.returncode == (1 if command == "get" else 0)
     assert "the collection 'notes' leaves it out: ignore glob 'drafts/**'" in told
-    assert "change 'ignore' of the collection 'notes' in index.yml" in told
+    assert "change that with 'qmd collection set notes --ignore'" in told
 
 
 def test_get_prints_json_as_one_object(reader: User) -> None:
@@ -257,7 +257,7 @@ def test_ls_matches_whole_folder_names(reader: User) -> None:
 
 
 def test_ls_of_an_empty_index_says_how_to_begin(user: User) -> None:
-    assert user.ok("ls") == "No collections yet. Add one with: qmd collection add PATH\n"
+    assert user.ok("ls") == "No collections yet. Add one with: qmd add PATH\n"
     assert user.ok("ls", "--json") == "[]\n"
 
 

@@ -182,6 +182,6 @@ def test_stage_notes_go_to_stderr(reader: User) -> None:
     result = reader.invoke("query", "performance", "--json", "--no-rerank")
     json.loads(result.stdout)
     assert result.stderr == (
-        "note: Vector index not found: 11 texts without vectors: run 'qmd embed', which takes about 1 s\n"
+        "note: searched by words alone: 11 texts without vectors: run 'qmd embed', which takes about 1 s\n"
     )
     assert reader.invoke("query", "performance", "--json", "--no-rerank", "--quiet").stderr == ""

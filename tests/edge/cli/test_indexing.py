@@ -179,12 +179,8 @@ def test_embed_asks_another_one_that_is_running(owner: User) -> None:
 
 def test_notes_and_hints_name_commands_with_their_index(user: User) -> None:
     work = "qmd --index work"
-    assert (
-        user.ok("ls", "--index", "work") == f"No collections yet. Add one with: {work} collection add PATH\n"
-    )
-    assert (
-        f"add one with '{work} collection add PATH'" in user.invoke("--index", "work", "search", "x").stderr
-    )
+    assert user.ok("ls", "--index", "work") == f"No collections yet. Add one with: {work} add PATH\n"
+    assert f"add one with '{work} add PATH'" in user.invoke("--index", "work", "search", "x").stderr
     added = user.ok("collection", "add", str(user.notes), "--index", "work")
     assert f"  {work} embed " in added
     assert f'  {work} search "..." -c notes ' in added
@@ -220,5 +216,5 @@ def test_status_prints_the_index_as_json(owner: User) -> None:
 
 
 def test_status_of_an_empty_index_says_how_to_begin(user: User) -> None:
-    assert "qmd collection add" in user.ok("status")
+    assert "qmd add" in user.ok("status")
     assert json.loads(user.ok("status", "--json"))["collections"] == []

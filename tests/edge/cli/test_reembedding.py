@@ -298,7 +298,7 @@ def test_server_named_only_by_a_project_index_is_not_asked(user: User, server: S
     server.requests.clear()
     found = user.run("query", "text", cwd=project)
     assert found.returncode == 0
-    assert "Vector index not found" in found.stderr
+    assert "searched by words alone" in found.stderr
     assert server.requests == []
 
 

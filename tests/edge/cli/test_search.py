@@ -229,7 +229,7 @@ def test_search_explain_prints_scores_and_stages(reader: User) -> None:
 def test_search_before_indexing_hints_at_collection_add(user: User) -> None:
     result = user.invoke("search", "anything", "--json")
     assert result.stdout == "[]\n"
-    assert "qmd collection add" in result.stderr
+    assert "qmd add" in result.stderr
     assert user.invoke("search", "anything", "--json", "-q").stderr == ""
 
 
@@ -286,3 +286,65 @@ def test_fold_makes_room_for_other_documents_in_every_search(user: User) -> None
         results = json.loads(user.ok(*command, "kestrel", "--fold", "-n", "60", "--json"))
         assert len(results) == 60
         assert {len(result["also"]) for result in results} == {2}
+
+
+def test_names_and_vimgrep_are_lines_for_other_programs(user: User) -> None:
+    (user.notes / "herons, and more.md").write_text("---\na: 1\n---\n# Birds\n\nText.\n\nA heron: here.\n")
+    user.ok("collection", "add", str(user.notes))
+    assert user.ok("search", "heron", "--names") == "qmd://notes/herons, and more.md\n"
+    whole = user.notes / "herons, and more.md"
+    assert user.ok("search", "heron", "--names", "--full-path") == f"{whole}\n"
+    assert user.ok("search", "heron", "--vimgrep") == f"{whole}:8:1:A heron: here.\n"
+    below = user.call("search", "heron", "--vimgrep", cwd=user.notes).stdout
+    assert below.startswith("./herons, and more.md:8:")
+    assert user.ok("get", "deploy.md", "--vimgrep") == f"{user.notes}/deploy.md:1:1:Deploying the service\n"
+    every = user.ok("search", "performance", "--names")
+    assert len(every.splitlines()) > 5
+    for name in every.splitlines():
+        assert user.ok("get", name)
+    assert "--names prints names only" in user.invoke("search", "x", "-l").stderr
+    assert user.ok("ls", "notes", "--names").splitlines()[-1] == "qmd://notes/検索#1.md"
+
+
+def test_collection_is_a_filter_as_typed(user: User) -> None:
+    user.ok("collection", "add", str(user.notes))
+    other = user.home / "other"
+    other.mkdir()
+    (other / "a.md").write_text("# Performance elsewhere\n")
+    user.ok("collection", "add", str(other))
+    for key in ("collection:other", "in:other", "collection:other,none", "in:qmd://other/"):
+        assert user.ok("search", f"performance {key}", "--names") == "qmd://other/a.md\n"
+    assert "qmd://other/a.md" not in user.ok("search", "performance -collection:other", "--names")
+    assert user.ok("search", "performance collection:none", "--names") == ""
+
+
+def test_search_says_since_when_a_folder_has_changed(user: User) -> None:
+    user.ok("add", str(user.notes), "--no-embed")
+    quiet = user.invoke("search", "heron")
+    assert "has changed" not in quiet.stderr
+    (user.notes / ".draft.md.swp").write_text("heron")
+    (user.notes / "picture.png").write_bytes(b"heron")
+    assert "has changed" not in user.invoke("search", "heron").stderr
+    (user.notes / "2026" / "new.md").write_text("A heron.")
+    told = user.invoke("search", "heron")
+    assert told.stdout == "No results found.\n"
+    assert "note: notes has changed since 20" in told.stderr
+    assert "(1 change): run 'qmd update', or add --fresh" in told.stderr
+    assert "has changed" not in user.invoke("search", "heron", "--quiet").stderr
+    assert user.ok("search", "heron", "--fresh", "--names") == "qmd://notes/2026/new.md\n"
+    assert "has changed" not in user.invoke("search", "heron").stderr
+    # A new folder, and a file that is gone.
+    (user.notes / "pictures").mkdir()
+    assert "has changed" not in user.invoke("search", "heron").stderr
+    (user.notes / "birds").mkdir()
+    (user.notes / "birds" / "b.md").write_text("A second heron.")
+    (user.notes / "deploy.md").unlink()
+    assert "(2 changes)" in user.invoke("query", "heron", "--no-rerank").stderr
+    assert "notes: 1 new, 11 unchanged, 1 removed\n" in user.ok("update", "--no-embed")
+    assert "has changed" not in user.invoke("search", "heron").stderr
+
+
+def test_query_without_vectors_says_that_words_were_searched(user: User) -> None:
+    user.ok("add", str(user.notes), "--no-embed")
+    told = user.invoke("query", "performance", "--no-rerank").stderr
+    assert "note: searched by words alone: 11 texts without vectors: run 'qmd embed'" in told

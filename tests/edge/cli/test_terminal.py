@@ -137,6 +137,18 @@ def test_no_color_disables_colours(reader: User) -> None:
         assert "\x1b" not in seen
 
 
+def test_variables_can_want_colours_in_a_pipe(reader: User) -> None:
+    plain_text = reader.run("search", "rollback").stdout
+    assert "\x1b" not in plain_text
+    for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
+        coloured = reader.run("search", "rollback", **{name: "1"}).stdout
+        assert "\x1b[" in coloured
+        assert "\x1b]8" not in coloured
+        assert plain(coloured) == plain_text
+        assert reader.run("search", "rollback", **{name: "1"}, NO_COLOR="1").stdout == plain_text
+        assert reader.run("search", "rollback", **{name: "0"}).stdout == plain_text
+
+
 def test_dumb_terminal_gets_plain_text(reader: User) -> None:
     for args in (
         ["search", "rollback"],

@@ -287,7 +287,8 @@ def test_add_of_a_folder_that_is_a_collection_updates_it(user: User) -> None:
     assert len(json.loads(user.ok("collection", "list", "--json"))) == 1
     # Another name, or other files, is another collection or a conflict.
     assert user.invoke("add", str(user.notes), "--name", "other").exit_code == 1
-    assert user.invoke("add", str(user.notes), "--mask", "*.txt", "--no-embed").exit_code == 0
+    assert user.invoke("add", str(user.notes), "--mask", "*.txt", "--no-embed").exit_code == 1
+    assert user.invoke("add", str(user.notes), "--mask", "*.txt", "--no-embed", "--name", "x").exit_code == 0
 
 
 def test_add_of_a_folder_in_a_collection_says_so(user: User) -> None:

@@ -237,7 +237,7 @@ def test_why_says_how_to_add_a_folder_without_a_collection(keeper: User) -> None
     (folder / "a.rst").write_text("A\n", encoding="utf-8")
     found = why(keeper, str(folder / "a.md"), "anything")
     assert found["reason"] == "no collection contains its folder"
-    assert found["hint"] == f"add it: qmd collection add '{folder}'"
+    assert found["hint"] == f"add it: qmd add '{folder}'"
     assert "--mask '**/*.rst'" in why(keeper, str(folder / "a.rst"), "anything")["hint"]
 
 

@@ -223,6 +223,37 @@ def test_page_without_its_extra_says_what_to_install(make_user: MakeUser, tmp_pa
     assert opened.stderr == f"Error: {told}\n"
 
 
+def test_open_serves_each_index_at_its_own_port_and_opens_documents(make_user: MakeUser) -> None:
+    user = make_user("opens")
+    user.environ["BROWSER"] = "true"
+    (user.notes / "plan.md").write_text("# Plan\n\n## Costs\n\nA kestrel.\n")
+    indexes: tuple[tuple[str, ...], ...] = ((), ("--index", "work"))
+
+    def opened(*args: str) -> str:
+        found = user.run("open", *args)
+        assert found.returncode == 0, found.stderr
+        return found.stdout.splitlines()[-1]
+
+    try:
+        for index in indexes:
+            user.ok("add", str(user.notes), "--no-embed", *index)
+        first, second = (opened(*index) for index in indexes)
+        assert first != second
+        assert opened("notes/plan.md") == f"{first}read/notes/plan.md"
+        assert opened("plan.md#Costs") == f"{first}read/notes/plan.md?line=3"
+        assert opened("./plan.md:5", "--index", "work") == f"{second}?q=.%2Fplan.md%3A5"  # not in this folder
+        assert opened("plan.md:5", "--index", "work") == f"{second}read/notes/plan.md?line=5"
+        assert opened("a", "plan", "of", "1.2") == f"{first}?q=a+plan+of+1.2"
+        assert opened("kestrel") == f"{first}?q=kestrel"
+        # The other order: each index keeps its address.
+        for index in indexes:
+            user.ok("server", "stop", *index)
+        assert [opened(*index) for index in reversed(indexes)] == [second, first]
+    finally:
+        for index in indexes:
+            user.invoke("server", "stop", *index)
+
+
 def test_pages_have_the_security_policy_and_an_entity_tag(client: Client) -> None:
     for path in (
         "/",

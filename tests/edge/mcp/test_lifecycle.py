@@ -222,7 +222,7 @@ def test_instructions_say_that_there_are_no_vectors(start: StartAgent, reader: U
 
 def test_instructions_say_that_nothing_is_indexed(start: StartAgent, newcomer: User) -> None:
     agent = start(newcomer)
-    assert agent.greet()["instructions"].endswith("Nothing is indexed yet: run 'qmd collection add PATH'.")
+    assert agent.greet()["instructions"].endswith("Nothing is indexed yet: run 'qmd add PATH'.")
     assert agent.text("search", query="anything") == 'No results found for "anything"'
 
 

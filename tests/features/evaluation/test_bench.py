@@ -243,7 +243,7 @@ def test_bench_measures_a_beir_folder_and_leaves_nothing(user: User, beir: Path)
     assert [way["skipped"] for way in found["ways"]] == [None] * 4
     assert answers(found, "bm25")["q1"]["top"][0] == "b/1"
     assert answers(found, "vector")["q2"]["top"][0] == "b/3"
-    assert user.ok("ls") == "No collections yet. Add one with: qmd collection add PATH\n"
+    assert user.ok("ls") == "No collections yet. Add one with: qmd add PATH\n"
 
 
 def test_bench_reuses_a_kept_index_until_the_corpus_changes(user: User, beir: Path, tmp_path: Path) -> None:

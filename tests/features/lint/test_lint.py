@@ -112,6 +112,17 @@ def test_lint_keeps_to_the_collections_that_the_caller_may_see(index: qmd.Index,
     assert secret not in told
 
 
+def test_links_to_headings_may_have_their_marks(index: qmd.Index, notes: Notes) -> None:
+    links = ["[[#`move`|move]]", "[[#**Bold** head]]", "[[b#PIN of `z`]]", "![[b#`x` y]]", "[[b#B/`x` y]]"]
+    page = f"# A\n\n## `move`\n\n## **Bold** head\n\n{' '.join(links)} {_PROSE}\n"
+    other = f"# B\n\n## `x` y\n\n## PIN of `z`\n\n[[a]] [[a#`none`]] {_LONG}\n"
+    index.add_collection(str(notes({"a.md": page, "b.md": other})), "w")
+    assert [fault.message for fault in index.lint(only=["broken"])] == [
+        "[[a#`none`]] leads to no section of w/a.md"
+    ]
+    assert index.get("a.md#`move`").first_line == index.get("a.md#move").first_line == 3
+
+
 def test_lint_command_exits_with_1_if_anything_is_wrong(user: User, tmp_path: Path) -> None:
     folder = tmp_path / "wiki"
     folder.mkdir()
@@ -123,6 +134,8 @@ def test_lint_command_exits_with_1_if_anything_is_wrong(user: User, tmp_path: Pa
     (fault,) = json.loads(broken.stdout)
     assert (fault["kind"], fault["file"], fault["line"]) == ("broken", "wiki/index.md", 3)
     shown = user.call("lint", "-c", "wiki")
+    assert user.call("lint", "wiki").stdout == shown.stdout
+    assert user.call("lint", "wikki").returncode == 1
     assert shown.stdout.splitlines()[0] == "wiki/index.md"
     assert shown.stdout.splitlines()[-1] == "1 fault: 1 broken."
     (folder / "index.md").write_text(f"# Wiki\n\n[[page]] {_LONG}{' [[lost]]' * 5}\n")

@@ -12,7 +12,9 @@ FORMATS = {
     "csv": "CSV with a header row",
     "md": "Markdown",
     "xml": "XML",
-    "files": "only names, one per line",
+    "files": "docids, scores, addresses and contexts, a line each",
+    "names": "only addresses, or paths with --full-path, a line each",
+    "vimgrep": "FILE:LINE:COLUMN:TEXT, a line each, with paths on disk",
 }
 
 

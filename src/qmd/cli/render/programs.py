@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,14 @@ from msgspec import to_builtins
 from qmd.cli.render.entries import Entry, hit_entry, page_entry, with_note
 from qmd.cli.render.rows import Listing, Writer, program_text
 from qmd.cli.render.view import View
-from qmd.cli.terminal import one_line
+from qmd.cli.terminal import clean_name, one_line
+from qmd.text.anchors import LINE
+from qmd.types import Hit
 from qmd.types.notes import OF_SEARCHES, TOGETHER, shown
 
 if TYPE_CHECKING:
     from qmd.engine.documents.pages import Page, Skipped
-    from qmd.types import Anchor, Hit, Snippet
+    from qmd.types import Anchor, Snippet
 
 _SPECIAL = frozenset(',"\n\r')
 #: A spreadsheet reads a text that starts with one of these as a formula.
@@ -194,10 +196,49 @@ def _files(entries: Sequence[Entry], *, scores: bool) -> str:
     return "".join(lines)
 
 
+def _names(items: Sequence[Hit | Page | Skipped], view: View) -> str:
+    return "".join(f"{_name(item, view)}\n" for item in items)
+
+
+def _name(item: Hit | Page | Skipped, view: View) -> str:
+    document = item if isinstance(item, Hit) else item.document
+    return clean_name(view.address(document), terminal=view.terminal)
+
+
+def _vimgrep_hits(hits: Sequence[Hit], view: View) -> str:
+    """Return a line for each passage: the file, the line that matches, its first column, and its text."""
+    rows = []
+    for hit in hits:
+        for place in hit.passages or (hit.snippet,):
+            texts, at = place.text.split("\n"), max(0, place.line - place.first_line)
+            # The lines of source code are those of the file.
+            line = hit.anchor.value if hit.anchor is not None and hit.anchor.kind == LINE else place.line
+            rows.append((hit, line, texts[min(at, len(texts) - 1)]))
+    return _vimgrep(rows, view)
+
+
+def _vimgrep_pages(items: Sequence[Page | Skipped], view: View) -> str:
+    return _vimgrep([(item, getattr(item, "first_line", 1), item.document.title) for item in items], view)
+
+
+def _vimgrep(rows: Iterable[tuple[Hit | Page | Skipped, int, str]], view: View) -> str:
+    return "".join(
+        f"{_name(item, view)}:{line}:1:{one_line(view.shown(text), terminal=view.terminal)}\n"
+        for item, line, text in rows
+    )
+
+
 def _files_listing(listing: Listing) -> str:
+    return "".join(",".join(map(_cell, row)) + "\n" for row in _keys(listing))
+
+
+def _names_listing(listing: Listing, view: View) -> str:
+    return view.written("".join(f"{row[-1]}\n" for row in _keys(listing)))
+
+
+def _keys(listing: Listing) -> list[list[str]]:
     names = listing.key_columns
-    texts = [[one_line(program_text(row[name]), terminal=False) for name in names] for row in listing.rows]
-    return "".join(",".join(map(_cell, row)) + "\n" for row in texts)
+    return [[one_line(program_text(row[name]), terminal=False) for name in names] for row in listing.rows]
 
 
 def _markdown(entries: Sequence[Entry]) -> str:
@@ -325,4 +366,6 @@ WRITERS = {
     "md": _writer(_markdown, _markdown, _markdown_listing),
     "xml": _writer(partial(_xml, "results"), partial(_xml, "documents"), _xml_listing),
     "files": _writer(partial(_files, scores=True), partial(_files, scores=False), _files_listing),
+    "names": Writer(_names, _names, _names_listing),
+    "vimgrep": Writer(_vimgrep_hits, _vimgrep_pages, _names_listing),
 }

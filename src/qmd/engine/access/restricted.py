@@ -40,7 +40,9 @@ _MEMBERS = {
     # The new name would be outside the permissions.
     Rule(changes=True, collections="old", action="rename one"): "rename_collection",
     # A wider pattern could show files that were left out on purpose.
-    Rule(changes=True, collections="name", action="change what is indexed"): "set_gitignore set_pattern",
+    Rule(changes=True, collections="name", action="change what is indexed"): """
+        change_collection set_gitignore set_pattern
+    """,
     Rule(changes=True, collections="name", action="decide what agents may have"): "set_agents",
     # An update command runs as the user, who sees everything.
     Rule(changes=True, collections="name", action="set a command"): "set_update_command",
@@ -51,7 +53,7 @@ _MEMBERS = {
     Rule(changes=True, action="pin or mark documents"): "mark pin unmark unpin",
     Rule(action="list the pins and marks of everyone"): "marks marks_digest",
     Rule(action="examine the index"): "doctor",
-    Rule(action="ask about files on disk"): "absence why",
+    Rule(action="ask about files on disk"): "absence changed_on_disk why",
 }
 RULES = {name: rule for rule, names in _MEMBERS.items() for name in names.split()}
 

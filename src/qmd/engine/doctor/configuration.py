@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
+from shlex import quote
 
 from qmd.config.index_yml import parse, read_bytes
 from qmd.engine.doctor.finding import Finding, attempt, ok, problem, warning
@@ -19,7 +20,7 @@ def read(path: str) -> Generator[Finding, None, Config | None]:
     if written is None:
         return None
     if not os.path.exists(path):
-        yield ok("config", f"{path} does not exist yet", "'qmd collection add PATH' creates it")
+        yield ok("config", f"{path} does not exist yet", "'qmd add PATH' creates it")
     else:
         yield ok("config", f"{path} can be read")
     for unknown in written.unknown_keys:
@@ -68,4 +69,5 @@ def _folder(collection: Collection) -> Finding:
     if problems:
         path, reason = problems[0]
         return problem("collection", f"{name}: {path}: {reason}", "correct the folder's permissions")
-    return warning("collection", f"{name}: no file matches {files}", "correct the pattern in index.yml")
+    command = f"choose others with 'qmd collection set {quote(name)} --mask GLOB'"
+    return warning("collection", f"{name}: no file matches {files}", command)

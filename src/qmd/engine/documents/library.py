@@ -15,6 +15,7 @@ from qmd.engine.deadline import Deadline
 from qmd.engine.documents import files
 from qmd.engine.documents.fields import check_fields, explain_empty, filtered
 from qmd.engine.documents.fitting import Limit, as_json, fit_page, fit_pages, most_bytes
+from qmd.engine.documents.freshness import FreshnessMethods
 from qmd.engine.documents.links import Links
 from qmd.engine.documents.notes import notes_of
 from qmd.engine.documents.pages import Page, Pages, Skipped
@@ -230,8 +231,14 @@ class DocumentMethods(Part):
         limit = Limit(tokens, "tokens")
         return fit_pages(pages, limit, lambda made: made, lambda made: as_json(made.items, made.note))
 
-    def refresh(self, shown: Iterable[Hit | Page | Skipped]) -> bool:
+    def refresh(
+        self, shown: Iterable[Hit | Page | Skipped] = (), *, collections: Sequence[str] | None = None
+    ) -> bool:
         """Read the files anew that are gone or have changed, by the notes of results or documents.
+
+        Args:
+            shown: The results or documents.
+            collections: Also read the files of these collections that `changed_on_disk` finds.
 
         Returns:
             Whether there were any, so that the results should be asked for again.
@@ -242,6 +249,9 @@ class DocumentMethods(Part):
         from qmd.engine.indexing.update import UpdateMethods  # searches start without it
 
         stale: dict[str, set[str]] = {}
+        if collections is not None:
+            changed = FreshnessMethods(self._workspace).changed_on_disk(collections)
+            stale |= {name: {*paths} for name, (_, paths) in changed.items()}
         for item in shown:
             if not isinstance(item, Skipped) and first(item.notes, Stale) is not None:
                 document = item if isinstance(item, Hit) else item.document

@@ -34,6 +34,8 @@ BATCH_CHUNKS = 64
 TITLE_CHARACTERS = 60
 #: Texts that one call of `embed_texts` takes.
 MAX_TEXTS = 1000
+#: Those of the first batch, so that there soon is an estimate of the time.
+_FIRST_BATCH = 8
 #: If embedding can be cancelled: the chunks of the first call of the model, and the seconds of later ones.
 _FIRST_CHUNKS, _STEP_SECONDS = 4, 0.5
 #: Characters of a text from which on it is worth while to look for an earlier state of it.
@@ -187,7 +189,7 @@ def shares(
     Texts that another worker has leased are left out. Raises `CancelledError` if `cancelled` returns True.
     """
     batch: list[_Part] = []
-    batch_size = 0
+    batch_size, largest = 0, _FIRST_BATCH
     text_count = 1
     try:
         while leased := store.pending.lease(vectors.fingerprint, scope, worker, text_count, lease):
@@ -196,13 +198,13 @@ def shares(
                 known = _known(store, vectors, item.text)
                 todo = len(chunks) if item.embedded_from is None else min(item.embedded_from, len(chunks))
                 while todo:
-                    start = max(0, todo - (BATCH_CHUNKS - batch_size))
+                    start = max(0, todo - (largest - batch_size))
                     batch.append(_Part(item, chunks[start:todo], todo < len(chunks), known))
                     batch_size += todo - start
                     todo = start
-                    if batch_size == BATCH_CHUNKS:
+                    if batch_size == largest:
                         yield _store(store, embedder, vectors, batch, cancelled)
-                        batch, batch_size = [], 0
+                        batch, batch_size, largest = [], 0, BATCH_CHUNKS
                         # Renew the leases, because long texts take longer than one lease.
                         store.pending.lease(vectors.fingerprint, scope, worker, 0, lease)
                 # About one batch, to limit memory and to leave some of the long texts to other workers.

@@ -140,7 +140,7 @@ class Lookup(Struct, frozen=True):
                 return Absence(
                     f"its collection '{name}' is outside the project", "approve it: qmd project trust"
                 )
-        hint = f"add it: qmd collection add {_as_arguments(path)}"
+        hint = f"add it: qmd add {_as_arguments(path)}"
         return Absence("no collection contains its folder", hint)
 
     def _not_scanned(self, collection: Collection) -> Absence:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,6 +28,8 @@ from qmd.types import Collection, SourceFile, States
 
 #: The version of the rules by which documents get their dates. With another one, names are looked at again.
 DATES = 1
+#: The most folders that are remembered, so that a search can ask whether they have changed.
+_MOST_FOLDERS = 1_000
 #: The state of a file that is read again.
 _NEVER = (-1, -1, -1)
 
@@ -69,6 +72,7 @@ class Comparison:
         anew: bool = False,
     ) -> None:
         self._collection = collection
+        self._began = time.time_ns()
         # Read before the walk, so that files that another process indexes meanwhile are not removed.
         self.indexed = store.documents.manifest(collection.name)
         self.root = Root(collection)
@@ -274,7 +278,13 @@ class Comparison:
             unread=self.unread.packed(),
             commits=self._git.heads if self._whole else self.last.commits,
             dates=DATES if self._whole else self.last.dates,
+            folders=self._folders() if self._whole else self.last.folders,
+            began=self._began if self._whole else self.last.began,
         )
+
+    def _folders(self) -> tuple[str, ...]:
+        files = {*self.indexed, *(file.path for file in self.files)}
+        return tuple(sorted({path.rpartition("/")[0] for path in files})[:_MOST_FOLDERS])
 
 
 def _by_file(documents: States, files: Sequence[SourceFile]) -> dict[str, tuple[str, ...]]:

@@ -25,11 +25,11 @@ def create_project(folder: str, environ: Mapping[str, str]) -> Collection:
     if is_home(environ, folder):
         raise UsageError(
             "the home folder cannot be a project",
-            "change to a folder inside it, or use 'qmd collection add', which accepts any folder",
+            "change to a folder inside it, or use 'qmd add', which accepts any folder",
         )
     existing = project_file(folder)
     if existing is not None:
-        raise ConflictError(f"{existing} exists already", "add folders to it with 'qmd collection add PATH'")
+        raise ConflictError(f"{existing} exists already", "add folders to it with 'qmd add PATH'")
     project = os.path.join(folder, PROJECT_FOLDER)
     try:
         os.makedirs(project, exist_ok=True)

@@ -43,6 +43,9 @@ class ScanRecord(Struct, frozen=True, array_like=True):
     unread: UnreadFiles = UnreadFiles()
     commits: dict[str, str] = field(default_factory=dict)  #: The last commit, by the top folder of a clone
     dates: int = 0  #: The version of the rules for dates of documents
+    #: The folders with documents, and when the last scan of all began, for `qmd.engine.documents.freshness`
+    folders: tuple[str, ...] = ()
+    began: int = 0
 
     @classmethod
     def of(cls, collection: Collection, owner: str) -> Self:

@@ -147,7 +147,7 @@ def scan(
     if comparison.unread.kept and not within:
         report.notices.append(describe_kept(comparison.unread.kept))
     now, last = comparison.record(), comparison.last
-    if record or report.added or report.updated or report.removed or last != now:
+    if record or report.added or report.updated or report.removed or last != replace(now, began=last.began):
         store.collections.finish_scan(collection.name, now.stored())
     if batch.with_nul:
         count, example = len(batch.with_nul), batch.with_nul[0]

@@ -12,13 +12,15 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
+from shlex import quote
 
 from qmd._version import __version__
 from qmd.engine.indexing.record import ScanRecord, UnreadFiles
+from qmd.sources.formats import registry
 from qmd.sources.formats.base import MAX_TEXT, Unreadable
 from qmd.sources.formats.registry import BUILTIN, Readers
-from qmd.text.wording import plural
-from qmd.types import SourceFile
+from qmd.text.wording import plural, visible
+from qmd.types import DEFAULT_PATTERN, Collection, SourceFile
 from qmd.types.clock import now
 
 #: The most files that are remembered of a collection. Others are read at each scan.
@@ -35,6 +37,8 @@ _GAP = "\t"
 _PAUSES = (0, 600, 3_600, 6 * 3_600, 24 * 3_600)
 #: The most files that are named in one line.
 _NAMED = 3
+#: Suffixes of Markdown that the default pattern leaves out; the format has only some of them.
+_MARKDOWN = frozenset({"mdx", "markdown", "mdown", "mkd", "qmd", "rmd"})
 
 
 class Unread:
@@ -159,7 +163,7 @@ def kept_since(root: str | None) -> Mapping[str, str]:
     return ScanRecord.read(root).unread.kept
 
 
-def describe(root: str | None) -> list[str]:
+def describe(collection: Collection, root: str | None) -> list[str]:
     """Describe the unread files of the last scan in one line for each kind."""
     last = ScanRecord.read(root).unread
     lines = [describe_waiting(extra, counts) for extra, counts in last.waiting.items()]
@@ -174,10 +178,35 @@ def describe(root: str | None) -> list[str]:
         lines.append(describe_kept(last.kept))
     if last.invalid:
         lines.append(describe_invalid(last.invalid))
-    if total := sum(last.unknown.values()):
-        listed = ", ".join(f"{count:,} .{suffix}" for suffix, count in last.unknown.items())
-        lines.append(f"{plural(total, 'file')} of kinds that no format reads: {listed}")
-    return lines
+    unknown = {suffix: count for suffix, count in last.unknown.items() if not _is_readable(suffix)}
+    if unknown:
+        total = sum(unknown.values())
+        lines.append(f"{plural(total, 'file')} of kinds that no format reads: {_listed(unknown)}")
+    return [*lines, *describe_left(collection, root)]
+
+
+def describe_left(collection: Collection, root: str | None) -> list[str]:
+    """Describe the documents that the default pattern leaves out, with the command that adds them."""
+    unknown = ScanRecord.read(root).unread.unknown
+    left = {suffix: count for suffix, count in unknown.items() if _is_readable(suffix)}
+    if not left or collection.pattern != DEFAULT_PATTERN:
+        return []
+    if left.keys() <= _MARKDOWN:
+        choice = f"--mask {quote('**/*.{' + ','.join(('md', *sorted(left))) + '}')}"
+    else:
+        left = {suffix: count for suffix, count in left.items() if registry.format_of(suffix)}
+        formats = dict.fromkeys(("markdown", *map(registry.format_of, left)))
+        choice = f"--formats {','.join(formats)}"
+    command = f"qmd collection set {quote(visible(collection.name))} {choice}"
+    return [f"left out: {plural(sum(left.values()), 'file')} ({_listed(left)}). To index them: {command}"]
+
+
+def _is_readable(suffix: str) -> bool:
+    return suffix in _MARKDOWN or registry.is_document(suffix)
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} .{suffix}" for suffix, count in counts.items())
 
 
 def waiting(roots: Iterable[str | None]) -> dict[str, str]:
@@ -227,9 +256,8 @@ def remedy(extra: str) -> str:
 
 
 def _waiting(counts: Mapping[str, int]) -> str:
-    listed = ", ".join(f"{count:,} .{suffix}" for suffix, count in sorted(counts.items()))
     verb = "waits" if sum(counts.values()) == 1 else "wait"
-    return f"{plural(sum(counts.values()), 'file')} ({listed}) {verb} for"
+    return f"{plural(sum(counts.values()), 'file')} ({_listed(dict(sorted(counts.items())))}) {verb} for"
 
 
 def _mark(text: str) -> str:

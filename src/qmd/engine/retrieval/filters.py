@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -145,7 +146,7 @@ def filtered_out(store: Store, scope: Scope, document: Document) -> str | None:
 def nothing_to_search(store: Store, config: Config, collections: Sequence[str]) -> QmdError | None:
     """Return an error that says why there is no document to search, with a hint; None if there is one."""
     if not config.collections:
-        return NotFoundError("there are no collections yet", "add one with 'qmd collection add PATH'")
+        return NotFoundError("there are no collections yet", "add one with 'qmd add PATH'")
     if not collections:
         hint = "name one with -c, or run 'qmd collection include NAME'"
         return NotFoundError("every collection is excluded", hint)
@@ -154,9 +155,11 @@ def nothing_to_search(store: Store, config: Config, collections: Sequence[str]) 
     scans = store.collections.last_scans()
     if unscanned := [name for name in collections if scans.get(name) is None]:
         return NotFoundError(f"never scanned: {', '.join(unscanned)}", "run 'qmd update'")
-    return NotFoundError(
-        f"no documents in {', '.join(collections)}", "'qmd collection list' shows which files they take"
-    )
+    from qmd.engine.indexing.unread import describe  # most searches find documents
+
+    unread = (describe(config.collections[name], store.collections.last_root(name)) for name in collections)
+    why = next(chain.from_iterable(unread), "'qmd collection list' shows which files they take")
+    return NotFoundError(f"no documents in {', '.join(collections)}", why)
 
 
 def explain_no_hits(

@@ -32,7 +32,9 @@ def respelled(search: Search, question: Question, found: LexicalMatches | None) 
     if any(match.tier == "all" for match in matches):
         return None
     text, others = question.words, dict[int, tuple[str, str]]()
-    checked = spelling.words_to_check(text)
+    # What is said of a condition in brackets that is text names the filter that it may mean.
+    told = {word for each in question.brackets for word in tokens.words(question.text[each.start : each.end])}
+    checked = [(at, word) for at, word in spelling.words_to_check(text) if word not in told]
     everywhere = replace(search.scope, collections=(*search.config.collections,), where=None)
     terms = [*dict.fromkeys(tokens.stem(tokens.fold(word)) for _, word in checked)]
     present = search.store.lexical.existing(terms, everywhere)  # one look-up for all words, as most are there

@@ -109,8 +109,8 @@ class StatusMethods(Part):
         if mark is not None:
             notes.append(f"this portable file was made at {plain(mark.created)[:40]} and is only read")
             notes += [] if mark.texts else [LEFT_OUT]
-        for name in config.collections:
-            notes += [f"{name}: {line}" for line in describe(store.collections.last_root(name))]
+        for name, collection in config.collections.items():
+            notes += [f"{name}: {line}" for line in describe(collection, store.collections.last_root(name))]
         states = states_in(store, config)
         if states is not None and (states.sink or states.cycles):
             notes.append(f"states of documents: {states.summary()}; 'qmd doctor --stale' lists what to mend")

@@ -107,9 +107,7 @@ def _evaluate_own(
     files = [document.file for document in index.documents() if document.collection in scope]
     if not files:
         subject = f"collection '{names[0]}' has" if len(names) == 1 else "there are"
-        raise NotFoundError(
-            f"{subject} no documents to search", "index some: 'qmd collection add', or 'qmd update'"
-        )
+        raise NotFoundError(f"{subject} no documents to search", "index some: 'qmd add', or 'qmd update'")
     indexed_paths = {ending for file in files for ending in endings(file)}
     setting = replace(benchmark.setting, collections=names)
     evaluator = Evaluator(index.run, fixture, by_path, setting, benchmark.k)

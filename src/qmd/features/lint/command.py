@@ -25,10 +25,11 @@ _REPEATED, _LISTED = 3, 10
 
 
 @command("lint", agents=True)
+@options.collections_argument
 @options.collection_option("Only check documents in this collection (may be repeated).")
 @options.option("--only KINDS", None, "Only report these kinds, such as broken,ambiguous.  [default: all]")
 @options.all_formats
-def lint(session: Session, collections: tuple[str, ...], only: str | None) -> None:
+def lint(session: Session, names: tuple[str, ...], collections: tuple[str, ...], only: str | None) -> None:
     """Report what is wrong with the documents as pages of a wiki.
 
     The kinds are: broken (links to no document or section), ambiguous (links to one of several), orphan (no
@@ -38,12 +39,12 @@ def lint(session: Session, collections: tuple[str, ...], only: str | None) -> No
 
     Examples:
       qmd lint
-      qmd lint -c notes --only broken,ambiguous
+      qmd lint notes --only broken,ambiguous
       qmd lint --json
     """
     kinds = tuple(filter(None, (kind.strip() for kind in (only or "").split(","))))
     with Bar("Checking", session) as bar:
-        faults = session.index.lint(collections, only=kinds, on_step=bar.step)
+        faults = session.index.lint((*names, *collections), only=kinds, on_step=bar.step)
     columns = ("kind", "file", "line", "message", "hint")
     nothing = "Nothing is wrong with these documents."
     show_listing("faults", "fault", columns, faults, nothing, names=("file",), lines=_lines(faults))

@@ -26,7 +26,7 @@ from qmd.errors import (
     UsageError,
     VectorIndexMissingError,
 )
-from qmd.features.page import document, pages, search, upkeep
+from qmd.features.page import document, pages, read_address, search, upkeep
 from qmd.features.page.completion import complete
 from qmd.features.page.filters import chips
 from qmd.features.page.forms import Form, check_origin, one, read_form
@@ -226,7 +226,7 @@ class Web:
         )
         here = view.page.document.file
         if here != file and request.method == "GET":
-            return RedirectResponse(pages.read_address(here, **dict(parameters)), 303)
+            return RedirectResponse(read_address(here, **dict(parameters)), 303)
         shown = {"q": query, "line": line, "view": "source" if source else None}
         return self._page(
             request,
@@ -242,7 +242,7 @@ class Web:
             crumbs=here.split("/"),
             lines=document.LINES,
             max_links=document.MAX_LINKS,
-            same=lambda **changes: pages.read_address(here, **(shown | changes)),
+            same=lambda **changes: read_address(here, **(shown | changes)),
         )
 
     async def _similar(self, request: Request) -> Response:

@@ -19,11 +19,12 @@ from qmd.api.operations import Deadline, Page
 from qmd.api.shown import Reading, read
 from qmd.engine.index import Index
 from qmd.errors import UsageError
+from qmd.features.page import read_address
 from qmd.features.page.budget import FILE, Budget
 from qmd.features.page.embeds import MAX_DEPTH, part
 from qmd.features.page.markdown import Context, Embedded, render
 from qmd.features.page.messages import Translate
-from qmd.features.page.pages import read_address, safe
+from qmd.features.page.pages import safe
 from qmd.features.page.rendered import Find, Rendered, marked
 from qmd.features.page.search import highlighter
 from qmd.text import front_matter

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib.resources import files
 from typing import Any
-from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -15,9 +14,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.staticfiles import NotModifiedResponse, StaticFiles
 
-from qmd.features.page import messages
+from qmd.features.page import messages, read_address
 from qmd.text.dates import of_mtime
-from qmd.text.uris import encode_path, to_uri
+from qmd.text.uris import to_uri
 from qmd.text.values import shown
 from qmd.text.wording import visible
 
@@ -59,12 +58,6 @@ def _asset(name: str) -> tuple[bytes, str]:
 def asset_address(name: str) -> str:
     """Return the address of a static file. It changes with its content, so browsers may keep the file."""
     return f"/assets/{name}?{_asset(name)[1]}"
-
-
-def read_address(file: str, **parameters: Any) -> str:
-    """Return the address of the page of a document."""
-    given = {name: value for name, value in parameters.items() if value not in (None, "")}
-    return f"/read/{encode_path(file)}" + (f"?{urlencode(given)}" if given else "")
 
 
 @cache

@@ -14,9 +14,10 @@ from msgspec.structs import replace
 from qmd.api import operations
 from qmd.engine.index import Index
 from qmd.engine.requests import DEFAULT_SCORES, SearchKind, SearchRequest, of_document
+from qmd.features.page import read_address
 from qmd.features.page.filters import FACETS, Chip, Facet, chips, facet
 from qmd.features.page.markdown import slug
-from qmd.features.page.pages import read_address, safe
+from qmd.features.page.pages import safe
 from qmd.features.page.rendered import Find, marked
 from qmd.features.page.syntax import BLOCK_ID
 from qmd.models.base import Cancelled

@@ -275,6 +275,17 @@ def is_unknown(ending: str) -> bool:
     return bool(ending) and not is_read and kind not in ("image", "audio", "video", "font")
 
 
+def is_document(ending: str) -> bool:
+    """Return whether a built-in format for documents, not for code or sessions, reads files with a suffix."""
+    name = _BY_SUFFIX.get(ending, "code")
+    return name not in ("code", "transcript") and not BUILTIN[name].named
+
+
+def format_of(ending: str) -> str:
+    """Return the name of the built-in format that reads files with a suffix; "" if there is none."""
+    return _BY_SUFFIX.get(ending, "")
+
+
 def suffix(path: str) -> str:
     """Return the suffix of a path in lower case, without dot; "" if there is none."""
     stem, _, ending = path.rpartition("/")[2].rpartition(".")
