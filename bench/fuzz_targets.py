@@ -47,7 +47,7 @@ def _refused(error: QmdError) -> None:
 def _reading() -> Iterator[Check]:
     from qmd.sources.formats.registry import Readers
     from qmd.sources.reading import read_all
-    from qmd.text.blocks import blocks, front_matter_end
+    from qmd.text.markdown.reading import read
     from qmd.text.outline import MAX_TITLE
     from qmd.types import Fingerprint, SourceFile
 
@@ -72,9 +72,11 @@ def _reading() -> Iterator[Check]:
             assert len(source.title) <= MAX_TITLE
             assert source.title == " ".join(source.title.split())
             assert source.title or not name.strip("\u202e.md")
-            body = front_matter_end(text)
+            reading = read(text)
+            body = reading.structure.body
             assert body == 0 or text[body - 1] == "\n" or body == len(text)
-            found = list(blocks(text, body))
+            found = reading.blocks
+            assert reading.structure.fits(text)
             for block in found:
                 assert body <= block.start < block.end <= len(text)
                 assert block.start in (0, body) or text[block.start - 1] == "\n"
@@ -91,8 +93,8 @@ def _reading() -> Iterator[Check]:
 def _chunking() -> Iterator[Check]:
     from qmd.config.paths import cache_dir
     from qmd.models.e5.embedder import load_embedder
-    from qmd.text.blocks import blocks, front_matter_end
     from qmd.text.chunking import chunk
+    from qmd.text.markdown.reading import read
 
     real = load_embedder(Path(cache_dir(os.environ))).tokenizer
 
@@ -102,7 +104,8 @@ def _chunking() -> Iterator[Check]:
             offsets = real.offsets(text)
         else:
             offsets = [match.span() for match in re.finditer(pattern, text) for _ in range(repeat)]
-        chunks = chunk(text, offsets, target=target, overlap=overlap, window=window)
+        structure = read(text).structure
+        chunks = chunk(text, offsets, structure, target=target, overlap=overlap, window=window)
         assert bool(chunks) == bool(text.strip())
         if not chunks:
             return
@@ -115,8 +118,7 @@ def _chunking() -> Iterator[Check]:
             assert part.last_line == 1 + text.count("\n", 0, part.end - 1)
         for before, after in pairwise(chunks):
             assert before.start < after.start <= before.end < after.end
-        body = blocks(text, front_matter_end(text))
-        for start, end in [(each.start, each.end) for each in body if each.kind == "fence"]:
+        for start, end in structure.verbatim_spans():
             if _tokens_in(offsets, start, end) <= target:
                 assert not any(start < part.start < end or start < part.end < end for part in chunks)
 

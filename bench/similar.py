@@ -35,7 +35,7 @@ import numpy as np
 import qmd
 from qmd.store.values import Embedded, Scope, VectorSet
 from qmd.text import tokens
-from qmd.text.links import WIKI
+from qmd.text.markdown.links import WIKI
 from qmd.types import Chunk
 
 RESULTS, TELLING = 10, 25

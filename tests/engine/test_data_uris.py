@@ -12,8 +12,8 @@ import apsw
 import pytest
 
 import qmd
-from qmd.text.chunking import chunk
-from qmd.text.markup import data_spans, largest_free, only_text, with_names, without_data
+from qmd.text.data_uris import data_spans, largest_free, with_names, without_data
+from tests.markdown import chunk, only_text
 from tests.model_server import serving
 
 DATA = base64.b64encode(random.Random(1).randbytes(30_000)).decode()

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import qmd
-from qmd.text.markup import only_text
 from tests.conftest import Notes
+from tests.markdown import only_text
 
 PAGE = """---
 title: Guide

@@ -1,4 +1,4 @@
-"""The layouts of long texts: results by them, old indexes without them, and damaged ones."""
+"""The structures of texts: results by them, old indexes without them, and damaged ones."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import apsw
 import pytest
 
 import qmd
-from qmd.store.sqlite.layouts import Placer
+from qmd.store.sqlite.structures import Placer
 from qmd.text.highlight import Highlighter
-from qmd.text.layout import lay_out
+from qmd.text.layout import lay_out_markdown
 from qmd.text.passages import find_windows
 from qmd.text.query import parse
+from qmd.text.spans import blanked
 from qmd.types.traces import KeywordMatch
 from tests.conftest import Notes
 
@@ -60,9 +61,9 @@ def file(yard: qmd.Index) -> Iterator[apsw.Connection]:
     db.close()
 
 
-def without_layouts(db: apsw.Connection) -> None:
+def without_structures(db: apsw.Connection) -> None:
     """Make an index as an older version has left it, brought up to date."""
-    db.execute("DELETE FROM layouts; INSERT OR REPLACE INTO meta VALUES ('without layouts', '')")
+    db.execute("DELETE FROM structures; INSERT OR REPLACE INTO meta VALUES ('without structures', '')")
 
 
 def shown(index: qmd.Index, query: str) -> dict[str, object]:
@@ -81,14 +82,14 @@ def test_search_prefers_a_text_with_the_words_in_one_place(yard: qmd.Index, file
     scattered = ranked()
     assert [*scattered].index("together.md") < [*scattered].index("apart.md")
     assert scattered["apart.md"] > 0.3 and scattered["together.md"] == scattered["short.md"] == 0.0
-    without_layouts(file)
+    without_structures(file)
     assert [*ranked()].index("apart.md") < [*ranked()].index("together.md")
 
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_passages_by_places_are_those_of_reading(query: str, yard: qmd.Index, file: apsw.Connection) -> None:
     by_places = shown(yard, query)
-    without_layouts(file)
+    without_structures(file)
     assert by_places and shown(yard, query) == by_places
 
 
@@ -99,37 +100,38 @@ def test_places_of_terms_give_the_windows_that_reading_finds(
     highlighter = Highlighter(parse(query).terms)
     rows = dict(file.execute("SELECT d.id, t.text FROM documents d JOIN contents t ON t.id = d.content_id"))
     placed = Placer().placed(file, [*rows], highlighter.placeable)
-    assert len(placed) == 3
-    for document, (layout, places) in placed.items():
-        plain = layout.only_text(rows[document])
-        assert layout.windows() == lay_out(rows[document]).windows()
-        assert find_windows(plain, highlighter, layout, places) == find_windows(plain, highlighter, layout)
+    assert len(placed) == 4
+    for document, (structure, places) in placed.items():
+        plain = blanked(rows[document], structure.unread_spans())
+        assert structure.windows == lay_out_markdown(rows[document]).windows
+        by_places = find_windows(plain, highlighter, structure, places)
+        assert by_places == find_windows(plain, highlighter, structure)
 
 
-def test_update_lays_out_the_texts_of_an_older_index(yard: qmd.Index, file: apsw.Connection) -> None:
-    before = file.execute("SELECT * FROM layouts").fetchall()
-    without_layouts(file)
-    assert any("3 long texts" in note for note in yard.status().notes)
+def test_update_makes_the_structures_of_an_older_index(yard: qmd.Index, file: apsw.Connection) -> None:
+    before = file.execute("SELECT * FROM structures").fetchall()
+    without_structures(file)
+    assert any("4 texts without" in note for note in yard.status().notes)
     yard.update()
-    assert file.execute("SELECT * FROM layouts").fetchall() == before
-    assert not any("long text" in note for note in yard.status().notes)
+    assert file.execute("SELECT * FROM structures").fetchall() == before
+    assert not any("without structure" in note for note in yard.status().notes)
 
 
-def test_text_that_is_dropped_takes_its_layout_along(
+def test_text_that_is_dropped_takes_its_structure_along(
     yard: qmd.Index, file: apsw.Connection, tmp_path: Path
 ) -> None:
     yard.remove_collection("notes")
     yard.cleanup()
-    assert file.execute("SELECT count(*) FROM layouts").get == 0
+    assert file.execute("SELECT count(*) FROM structures").get == 0
 
 
 @pytest.mark.parametrize("damage", [b"", b"\xff", b"\x94\x92\xcd\xff\xff\x01\x90\x90\x90"])
-def test_damaged_layouts_are_not_used_and_made_again(
+def test_damaged_structures_are_not_used_and_made_again(
     damage: bytes, yard: qmd.Index, file: apsw.Connection
 ) -> None:
-    whole, before = shown(yard, "walnut lantern"), file.execute("SELECT * FROM layouts").fetchall()
-    file.execute("UPDATE layouts SET layout = ?", (damage,))
+    whole, before = shown(yard, "walnut lantern"), file.execute("SELECT * FROM structures").fetchall()
+    file.execute("UPDATE structures SET structure = ?", (damage,))
     assert shown(yard, "walnut lantern") == whole
-    assert any("3 long texts" in finding.message for finding in yard.doctor())
+    assert any("4 texts have" in finding.message for finding in yard.doctor())
     yard.cleanup()
-    assert file.execute("SELECT * FROM layouts").fetchall() == before
+    assert file.execute("SELECT * FROM structures").fetchall() == before

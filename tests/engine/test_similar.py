@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import qmd
+from qmd.engine.embedding.batches import embedding_lock
 from qmd.errors import DocumentNotFoundError
 from qmd.types.traces import VectorMatch
 from tests import milvus
@@ -137,6 +138,10 @@ def test_similar_goes_by_words_without_vectors_and_says_how_to_get_them(
     assert skipped.notable
     assert skipped.reason == "notes/soup.md has no vectors yet: run 'qmd embed'"
     assert response.hits[0].similar_to is None
+    with embedding_lock(index.locations.index):
+        being_made = index.similar("soup.md").stage("vector")
+    assert being_made is not None
+    assert being_made.reason == "notes/soup.md has no vectors yet: they are being made"
 
 
 def test_similar_samples_the_parts_of_a_long_document(index: qmd.Index, notes: Notes) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import qmd
-from qmd.text.markup import only_text
 from tests.conftest import Notes
+from tests.markdown import only_text
 
 PAGE = """---
 title: Islands

@@ -102,6 +102,14 @@ def test_word_that_no_document_has_is_told_and_what_it_may_mean_searched(
     assert meant.lower() in hit.snippet.text.lower()
 
 
+def test_repeated_word_is_corrected_once_and_everywhere(library: qmd.Index) -> None:
+    response = library.search(" ".join(["grapplewod"] * 5 + ["kubernetse"] * 300))
+    assert told(response) == [
+        'No document has "grapplewod" or "kubernetse": searched for "grapplewood" and "Kubernetes"'
+    ]
+    assert paths(response) == ["access.md", "boxes.md"]
+
+
 def test_word_is_only_told_if_something_else_is_found(library: qmd.Index) -> None:
     response = library.search("calout server")
     assert paths(response) == ["post.md"]

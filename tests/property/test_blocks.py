@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from qmd.text.blocks import blocks
+from tests.markdown import blocks
 
 _INDENTS = st.sampled_from(["", "", "", " ", "  ", "   ", "    ", "     ", "      "])
 _MARKS = st.sampled_from(["", "", "", "- ", "* ", "1. ", "10) ", "> ", ">", "-   ", "- - ", "> - ", "- > "])

@@ -7,8 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmd.text.blocks import blocks, front_matter_end
-from qmd.text.chunking import chunk
+from tests.markdown import blocks, chunk
 
 BREAKS = ("# One", "### Three", "Setext", "===", "---", "- item", "3. item", "", "", "   ", "```", "~~~")
 WORDS = ("word", "one two three four", "    code", "数据库。検索", "e\u0301 👩‍👧", "x" * 60, "> quote")
@@ -70,7 +69,7 @@ def test_chunks_do_not_start_or_end_in_a_fence_that_fits(
 ) -> None:
     text, offsets, target, overlap, window = case
     chunks = chunk(text, offsets, target=target, overlap=overlap, window=window)
-    for block in blocks(text, front_matter_end(text)):
+    for block in blocks(text):
         start, end = block.start, block.end
         if block.kind == "fence" and count(offsets, start, end) <= target:
             for part in chunks:

@@ -17,10 +17,10 @@ from qmd.features.evidence.verbatim import Words
 from qmd.features.formats import asciidoc, org, rst
 from qmd.features.page import markdown
 from qmd.sources.read import RawBytes
-from qmd.text import budget, extraction, front_matter, outline
-from qmd.text.blocks import fences
+from qmd.text import budget, extraction, front_matter
 from qmd.text.highlight import Highlighter
 from qmd.text.query import parse
+from tests.markdown import fences, sections
 
 _MARKS = (
     "<!-- --> [ ] [[ ]] ]( ( ) ![ ![[ [^ ]: ^[ * ** _ ` `` ~~ == = --- # > | \\ $ $$ %% { } # http:// <a: & "
@@ -111,7 +111,7 @@ def _file(module: Any) -> Callable[[str], object]:
     "read",
     [
         pytest.param(lambda text: extraction.extract(text, "a.md"), id="markdown"),
-        pytest.param(outline.sections, id="sections"),
+        pytest.param(sections, id="sections"),
         pytest.param(_file(org), id="org"),
         pytest.param(_file(rst), id="rst"),
         pytest.param(_file(asciidoc), id="asciidoc"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmd.text.blocks import blocks, fences
 from qmd.text.link_targets import LinkTargets, names_of
+from tests.markdown import blocks, fences
 
 LINES = st.sampled_from(
     ["```", "````sh", "~~~", "   ```", "# a", "a", "", "---", "<!--", "-->", "    ```", "x\n===", "``` `"]

@@ -11,7 +11,7 @@ from qmd.api.operations import state_of
 from qmd.engine.documents.library import at_once
 from qmd.engine.documents.pages import Page
 from qmd.engine.index import Index
-from qmd.errors import ConfigError, ForbiddenError
+from qmd.errors import AmbiguousReferenceError, ConfigError, ForbiddenError
 from qmd.sources.formats.registry import BUILTIN
 from qmd.text.dates import stated
 from qmd.types import ResolvedLink
@@ -40,7 +40,7 @@ class Overview(Struct, frozen=True):
 
     `size` is the number of bytes of the indexed files. `recent` are the documents that changed last, or those
     with the latest dates if all files were written at once, which `dated` tells. `pinned` has the titles and
-    queries of documents.
+    queries of documents. `waiting` tells whether texts have no vectors yet.
     """
 
     collections: Mapping[str, int]
@@ -52,6 +52,7 @@ class Overview(Struct, frozen=True):
     pinned: Mapping[str, tuple[str, str]]
     tags: Sequence[types.ValueCount]
     indexed_at: str | None
+    waiting: bool
 
 
 def read(index: Index, reference: str) -> Reading:
@@ -60,6 +61,14 @@ def read(index: Index, reference: str) -> Reading:
     page = index.get(reference)
     file = page.document.file
     return Reading(page, *index.link_lists(file), index.fields_of([file]).get(file, {}), indexed_at)
+
+
+def is_file(index: Index, text: str) -> bool:
+    """Return whether a text is the whole path of a document."""
+    try:
+        return text in index.titles_of([text])
+    except AmbiguousReferenceError:
+        return False
 
 
 def browse(index: Index, *, recent: int, tags: int) -> Overview:
@@ -78,6 +87,7 @@ def browse(index: Index, *, recent: int, tags: int) -> Overview:
         _pinned(index, recent),
         top[:tags],
         state.indexed_at,
+        state.needs_embedding > 0,
     )
 
 

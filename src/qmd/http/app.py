@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import anyio
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -139,6 +140,14 @@ def api(
         *api_docs.ROUTES,
     ]
     errors = {**handlers("see /docs"), 405: not_allowed}
+    http_error = errors[HTTPException]
+
+    async def nothing_there(request: Request, error: Exception) -> Response:
+        if pages is not None and "text/html" in request.headers.get("accept", ""):
+            return pages.missing(request)
+        return await http_error(request, error)
+
+    errors[404] = nothing_there
     application = Starlette(routes=routes, lifespan=lifespan, exception_handlers=errors)
     application.router.redirect_slashes = False
     application.state.index_host = index_host

@@ -10,6 +10,8 @@ from qmd.errors import QmdError
 from qmd.plugins import Table
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
     from starlette.routing import BaseRoute
     from starlette.types import Receive, Scope, Send
 
@@ -41,6 +43,9 @@ class Pages(Protocol):
 
     def target(self, method: str, path: str, body: bytes) -> str | None:
         """Return the change that a request asks for, for the audit log; None if it only reads."""
+
+    def missing(self, request: Request) -> Response:
+        """Answer a browser that asks for a path at which there is nothing."""
 
     async def refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that has no session."""

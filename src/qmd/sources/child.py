@@ -20,7 +20,7 @@ from qmd.sources.confinement import confine
 from qmd.sources.formats.base import DAMAGED, MAX_ANCHORS, TOO_LARGE, Unreadable, extracted, failure
 from qmd.sources.read import RawBytes
 from qmd.system import limit_reading, limit_time
-from qmd.text.links import MAX_LINKS
+from qmd.text.markdown.links import MAX_LINKS
 from qmd.text.values import Date, written
 from qmd.types import UTF_8, Decoding, Extracted, Link
 
@@ -140,6 +140,7 @@ def _plain(found: Extracted) -> Extracted:
         found.links[:MAX_LINKS],
         found.anchors[:MAX_ANCHORS],
         tuple(map(str, found.omitted[:100])),
+        found.structure,
     )
 
 

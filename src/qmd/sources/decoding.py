@@ -112,8 +112,9 @@ def decode(path: str, data: bytes, encoding: str | None, declared: str = "") -> 
         text, charset, doubtful = _decode(path, data, encoding, declared)
         if "\r" in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
-        text, invalid, lines = _mend(text, charset)
-        encoded = text.encode()
+        encoded = _encoded(text, charset)
+        text, invalid, lines = (text, 0, ()) if encoded is not None else _mend(text, charset)
+        encoded = encoded or text.encode()
     except UnicodeError as error:
         raise SourceError(
             f"cannot read {path}: its encoding is unknown",
@@ -135,20 +136,25 @@ def as_text(data: bytes, declared: str = "") -> str:
         return data.decode("cp1252", "replace")
 
 
+def _encoded(text: str, charset: str) -> bytes | None:
+    """Return a text as UTF-8; None if it may have characters in the place of invalid bytes."""
+    try:
+        encoded = text.encode()
+    except UnicodeEncodeError:
+        return None
+    return encoded if charset == "utf-8" or "\ufffd" not in text else None
+
+
 def _mend(text: str, charset: str) -> tuple[str, int, tuple[int, ...]]:
     """Return a text without invalid bytes, the number of places that had any, and the lines of the first.
 
     Raises `UnicodeError` if nothing else is in it.
     """
-    if text.isascii():
-        return text, 0, ()
-    if charset == "utf-8":
-        pattern, mended = _INVALID, _INVALID.sub(_replacement, text)
-    else:
-        pattern, mended = _REPLACED, text
+    pattern = _INVALID if charset == "utf-8" else _REPLACED
     places = [match.start() for match in pattern.finditer(text)]
     if not places:
         return text, 0, ()
+    mended = _INVALID.sub(_replacement, text) if charset == "utf-8" else text
     if not mended.replace("\ufffd", "").strip("\0 \n"):
         raise UnicodeError("no character is valid")
     lines: list[int] = []

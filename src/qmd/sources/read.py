@@ -90,6 +90,7 @@ def to_source(found: Extracted, decoding: Decoding = UTF_8) -> SourceText:
         found.links,
         found.anchors,
         found.omitted,
+        found.structure,
     )
 
 

@@ -102,7 +102,7 @@ class Documents(Protocol):
     def refresh_statistics(self, force: bool = False) -> None:
         """Recompute the stored term statistics if the index has changed enough, or if `force` is true.
 
-        A store may also bring its terms into an order in which they are found faster, and make the layouts
+        A store may also bring its terms into an order in which they are found faster, and make the structures
         that texts of an older index lack.
         """
 
@@ -113,14 +113,14 @@ class Documents(Protocol):
         """Return the texts of documents by document id, without ids that no longer exist."""
 
     def placed(self, ids: Sequence[int], terms: Sequence[str] = ()) -> dict[int, Placed]:
-        """Return the layouts of long texts by document id, as far as the store keeps any.
+        """Return the structures of texts by document id, as far as the store keeps them.
 
         With `terms`, also their places among the terms of each text, if they are had fast. A term that ends
         with `*` is the beginning of others.
         """
 
-    def without_layouts(self) -> int:
-        """Return the number of texts whose layouts will be made by the next writer."""
+    def without_structures(self) -> int:
+        """Return the number of texts whose structures will be made by the next writer."""
 
     def find(self, collection: str, path: str) -> Document | None:
         """Return the document at a path of a collection."""
@@ -163,7 +163,7 @@ class Lexical(Protocol):
             longer: Whether documents with longer words that start with a query word fill up a short result.
             all_first: Whether documents with all terms come before all others. If there are few terms, they
                 always do.
-            placed: The number of first documents to measure `scattered` of, if the store keeps layouts.
+            placed: The number of first documents to measure `scattered` of, if the store keeps places.
         """
 
     def matching(self, query: LexicalQuery, scope: Scope, limit: int | None = None) -> list[int]:

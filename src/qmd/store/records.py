@@ -19,7 +19,7 @@ from qmd.types import Anchor, Link, LinkKind
 
 if TYPE_CHECKING:
     from qmd.store.values import Embedded, LexicalMatches
-    from qmd.text.layout import Layout
+    from qmd.types.structure import Structure
 
 #: The maximum number of cached model answers.
 CACHE_ROWS = 20_000
@@ -29,8 +29,6 @@ MAX_LEASE_SECONDS = 3_600.0
 POOL, POOL_FACTOR = 100, 3
 #: A text of fewer terms has hardly more than one place.
 LONG_TEXT = 300
-#: Only texts of more bytes have a layout: others are hardly longer than a snippet.
-LAID_OUT = 2_000
 #: The decimals of scores by words.
 SCORE_DIGITS = 9
 #: Documents with all terms are ranked first only up to this many terms. With more, having all of them is a
@@ -162,7 +160,7 @@ def with_scattered(
     found: LexicalMatches,
     query: LexicalQuery,
     places: Mapping[int, Sequence[tuple[float, Sequence[int]]]],
-    layouts: Mapping[int, Layout],
+    structures: Mapping[int, Structure],
 ) -> LexicalMatches:
     """Return matches that know what their best place lacks.
 
@@ -170,13 +168,13 @@ def with_scattered(
         found: The matches.
         query: The query.
         places: The idf of the terms that texts have, and their places, by document.
-        layouts: The layouts of the same texts.
+        structures: The structures of the same texts.
     """
     total = sum(found.idf[term.tokens] for term in query.required)
     scattered = {
-        document: bm25.scattered(places[document], layout.first_terms()) / total
-        for document, layout in layouts.items()
-        if total and len(layout.terms) > bm25.SEVERAL
+        document: bm25.scattered(places[document], structure.first_terms()) / total
+        for document, structure in structures.items()
+        if total and len(structure.terms) > bm25.SEVERAL
     }
     matches = tuple(match._replace(scattered=scattered.get(match.document, 0.0)) for match in found.matches)
     return replace(found, matches=matches)

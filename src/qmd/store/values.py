@@ -109,6 +109,7 @@ class Pending(Struct, frozen=True):
     text: str
     hash: str
     embedded_from: int | None = None
+    structure: bytes = b""  #: The structure of the text, packed; empty if the store has none
 
 
 class Embedded(Struct, frozen=True):

@@ -8,13 +8,12 @@ among them. Dataview also reads `[key:: value]` in a sentence. Decision records 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from qmd.text.blocks import fences
 from qmd.text.front_matter import collect, scalar
 from qmd.text.predicates import TAG, field_name
 from qmd.text.regex import lazy
+from qmd.text.spans import Closed
 from qmd.text.values import Value, fold, shown
 from qmd.types.states import REPLACED_BY, STATE_FIELDS, WORDS
 
@@ -73,8 +72,11 @@ _LISTS = frozenset((TAG, "alias", "author"))
 _Entries = Sequence[tuple[str, tuple[Value, ...]]]
 
 
-def without_own_lines(text: str, start: int) -> str:
-    """Return a text in which the lines are empty that Logseq writes for itself. Numbers of lines stay."""
+def without_own_lines(text: str, start: int, code: Callable[[str], Closed]) -> str:
+    """Return a text in which the lines are empty that Logseq writes for itself. Numbers of lines stay.
+
+    `code` returns the code of a text, and is called if it has such lines.
+    """
     if ":LOGBOOK:" in text:
         found = [*_OWN.finditer(text, start)]
     else:
@@ -82,10 +84,10 @@ def without_own_lines(text: str, start: int) -> str:
         found = [match for low, high in lines if (match := _OWN.match(text, low, high))]
     if not found:
         return text
-    code = fences(text, start)
+    closed = code(text)
     parts, at = [], 0
     for match in found:
-        if not _is_in(code, match.start()):
+        if closed.end(match.start()) == match.start():
             parts.append(text[at : match.start()])
             at = match.end()
     return "".join((*parts, text[at:]))
@@ -101,13 +103,13 @@ def _lines_with_colons(text: str, start: int) -> Iterator[tuple[int, int]]:
 
 
 def add_properties(
-    fields: dict[str, tuple[Value, ...]], text: str, start: int
+    fields: dict[str, tuple[Value, ...]], text: str, start: int, code: Closed
 ) -> tuple[dict[str, tuple[Value, ...]], str]:
     """Return fields with those of the body of a text, and the title that it states as a property, or "".
 
     A field of the front matter stays as it is; tags, aliases and links of both count.
     """
-    listed = [*_properties(text, start)]
+    listed = [*_properties(text, start, code)]
     title = next((written for key, written, of_page in listed if key == "title" and of_page), "")
     entries = [(key, written) for key, written, _ in listed if key != "title"]
     entries += _head(text, start)
@@ -130,16 +132,15 @@ def add_properties(
     return found, title
 
 
-def _properties(text: str, start: int) -> Iterator[tuple[str, str, bool]]:
+def _properties(text: str, start: int, code: Closed) -> Iterator[tuple[str, str, bool]]:
     """Yield key, value, and whether it is a property of the page, of `key:: value` outside code."""
     matches: list[re.Match[str]] = []
     for low, high in _lines_with_colons(text, start):
         whole = _LINE.match(text, low, high)
         matches += [*([whole] if whole else []), *_INLINE.finditer(text, low, high)]
-    code = fences(text, start) if matches else []
     page_end = start
     for match in matches[:_MOST]:
-        if _is_in(code, match.start()):
+        if code.end(match.start()) > match.start():
             continue
         key, written = " ".join(match["key"].split()), (match["value"] or "").strip()
         of_page = not text[page_end : match.start()].strip() and match[0][0] not in "[("
@@ -210,8 +211,3 @@ def _values(name: str, written: str) -> Iterator[Value]:
                 yield value
     elif (value := scalar(written)) is not None:
         yield value
-
-
-def _is_in(spans: Sequence[tuple[int, int]], at: int) -> bool:
-    place = bisect_right(spans, (at, len(spans) and spans[-1][1] + 1)) - 1
-    return place >= 0 and spans[place][0] <= at < spans[place][1]

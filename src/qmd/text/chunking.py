@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from operator import itemgetter
 
-from qmd.text.blocks import blocks, front_matter_end
 from qmd.types import Chunk
+from qmd.types.structure import Structure
 
 VERSION = 1  # increase it if chunks change, so that documents are embedded again
 TARGET = 900  # tokens
@@ -36,6 +36,7 @@ _JOINER = "\u200d"
 def chunk(
     text: str,
     offsets: Sequence[tuple[int, int]],
+    structure: Structure,
     *,
     target: int = TARGET,
     overlap: int | None = None,
@@ -46,7 +47,7 @@ def chunk(
     Every character is in a chunk. No chunk starts or ends inside a code fence that fits into one chunk. A
     chunk exceeds `target` only if a single character has more tokens. A blank text has no chunks, a text
     without offsets has one. `offsets` are the [start, end) character spans of the tokens, without special
-    tokens; `overlap` is by default 15% and `window` 200/900 of the target.
+    tokens; `structure` is that of the text; `overlap` is by default 15% and `window` 200/900 of the target.
     """
     overlap = int(target * OVERLAP) if overlap is None else overlap
     window = max(1, round(target * WINDOW)) if window is None else window
@@ -56,7 +57,7 @@ def chunk(
         return []
     if len(offsets) <= target:
         return list(numbered(text, [(0, len(text))]))
-    return list(numbered(text, _Cutter(text, _Tokens(offsets), target, overlap, window).spans()))
+    return list(numbered(text, _Cutter(text, _Tokens(offsets), structure, target, overlap, window).spans()))
 
 
 class _Tokens:
@@ -80,31 +81,35 @@ class _Tokens:
 
 
 class _Cutter:
-    def __init__(self, text: str, tokens: _Tokens, target: int, overlap: int, window: int) -> None:
+    def __init__(
+        self, text: str, tokens: _Tokens, structure: Structure, target: int, overlap: int, window: int
+    ) -> None:
         self.text, self.tokens = text, tokens
         self.target, self.overlap, self.window = target, overlap, window
         self.fence_starts: list[int] = []  # only of fences that fit into one chunk
         self.fence_ends: list[int] = []
         self.positions = array("q")  # the breaks: the first characters of lines
         self.scores = bytearray()
-        self._scan()
+        self._scan(structure)
 
-    def _scan(self) -> None:
+    def _scan(self, structure: Structure) -> None:
         strong: dict[int, int] = {}
         long_fences: list[tuple[int, int]] = []
-        for block in blocks(self.text, front_matter_end(self.text)):
-            if block.kind == "fence":
-                strong[block.start] = _FENCE_SCORE
-                blank = _BLANK_LINES.match(self.text, block.end)
-                strong[blank.end() if blank else block.end] = _FENCE_SCORE
-                if self.tokens.until(block.end) - self.tokens.since(block.start) <= self.target:
-                    self.fence_starts.append(block.start)
-                    self.fence_ends.append(block.end)
-                else:
-                    long_fences.append((block.start, block.end))
-            elif block.kind in ("heading", "rule"):
-                score = _HEADING_SCORES[block.level] if block.level else _RULE_SCORE
-                strong[block.start] = max(score, strong.get(block.start, 0))
+        for start, end in structure.verbatim_spans():
+            strong[start] = _FENCE_SCORE
+            blank = _BLANK_LINES.match(self.text, end)
+            strong[blank.end() if blank else end] = _FENCE_SCORE
+            if self.tokens.until(end) - self.tokens.since(start) <= self.target:
+                self.fence_starts.append(start)
+                self.fence_ends.append(end)
+            else:
+                long_fences.append((start, end))
+        for heading in structure.headings:
+            if heading.level < len(_HEADING_SCORES):
+                score = _HEADING_SCORES[heading.level]
+                strong[heading.start] = max(score, strong.get(heading.start, 0))
+        for at in structure.rule_places():
+            strong[at] = max(_RULE_SCORE, strong.get(at, 0))
         code = iter(long_fences)
         code_start, code_end = next(code, (0, 0))
         for match in _LINE.finditer(self.text):

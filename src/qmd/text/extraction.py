@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from qmd.text import body_properties, front_matter, links, properties
-from qmd.text.blocks import blocks
+from qmd.text import body_properties, front_matter, properties
 from qmd.text.link_targets import page_name
-from qmd.text.markup import only_text
+from qmd.text.markdown.reading import Reading, read
 from qmd.text.outline import heading_text, one_line
 from qmd.text.predicates import OF_FILE
 from qmd.text.regex import lazy
+from qmd.text.spans import Closed, apart, blanked
 from qmd.text.tokens import index_form
 from qmd.text.values import Value, key_of
 from qmd.types import Extracted
@@ -24,7 +24,8 @@ MARKDOWN = "markdown"
 #: 4: text with invalid bytes, and in charsets that were not known before
 #: 5: dates, comments and highlighted code as other programs write them
 #: 6: properties and links as other programs write them
-VERSION = 6
+#: 7: blocks and links by a parser of CommonMark
+VERSION = 7
 _ORG_TITLE = lazy(r"^#\+title:[ \t]*+(\S[^\n]*+)", re.I | re.M)
 _ORG_HEADLINE = lazy(r"^\*++[ \t]++(\S[^\n]*+)", re.M)
 #: A line that may be above the title: of HTML, JSX, images, links, tags, directives, or `key: value`.
@@ -60,27 +61,34 @@ def extract(text: str, path: str) -> Extracted:
     stated = one_line(head.stated.get("title", ""))
     fields = dict(head.fields)
     if not path.lower().endswith(".org"):
-        text = body_properties.without_own_lines(text, head.body)
-        fields, named = body_properties.add_properties(fields, text, head.body)
+        text = body_properties.without_own_lines(text, head.body, _code)
+    reading = read(text)
+    if not path.lower().endswith(".org"):
+        code = Closed(reading.structure.verbatim_spans())
+        fields, named = body_properties.add_properties(fields, text, head.body, code)
         if named := one_line(named):  # the name of the page for links as well
             stated = stated or named
             fields["alias"] = (*fields.get("alias", ()), named)
-    inline = links.find(text, head.body)
     fields = properties.interpreted(fields)
-    tags = dict.fromkeys((*map(str, fields.get("tag", ())), *inline.tags))
+    tags = dict.fromkeys((*map(str, fields.get("tag", ())), *reading.tags))
     if tags:
         fields["tag"] = tuple(tags)
-    title = _title(text, path, head.body, stated) or file_title(path)
+    title = _title(text, path, reading, stated) or file_title(path)
     return Extracted(
         text,
         title,
         fields,
-        inline.links,
-        omitted=(*head.omitted, *properties.omissions(fields), *inline.omitted),
+        reading.links,
+        omitted=(*head.omitted, *properties.omissions(fields), *reading.omitted),
+        structure=reading.structure,
     )
 
 
-def _title(text: str, path: str, start: int, stated: str) -> str:
+def _code(text: str) -> Closed:
+    return Closed(read(text).structure.verbatim_spans())
+
+
+def _title(text: str, path: str, reading: Reading, stated: str) -> str:
     """Return the title that a text states, as a property or as a heading; "" if there is none."""
     stem, _, suffix = path.rpartition("/")[2].rpartition(".")
     suffix = suffix.lower() if stem else ""
@@ -91,33 +99,24 @@ def _title(text: str, path: str, start: int, stated: str) -> str:
         return one_line(headline[1]) if headline else ""
     if stated:
         return stated
-    title = heading_text(_first_heading(text, start))
+    title = heading_text(_first_heading(text, reading))
     return "" if title.removeprefix("📝").strip().lower() == "notes" else title
 
 
-def _first_heading(text: str, start: int) -> str:
+def _first_heading(text: str, reading: Reading) -> str:
     """Return the first heading of a text if it is the heading of the whole; "" if it is not."""
-    if text.startswith("# ", start):  # as most texts do, which then need no search for blocks
-        end = text.find("\n", start)
-        if heading := text[start + 2 : end if end >= 0 else len(text)].lstrip(" \t"):
-            return heading
-    found = blocks(text, start)
-    above: list[str] = []  # the text outside comments and rules
-    at = start
-    for first in found:
-        if first.kind in ("heading", "fence"):
-            break
-        above.append(text[at : first.start])
-        at = first.end
-    else:
+    headings = [block for block in reading.blocks if block.level]
+    if not headings:
         return ""
-    in_list = _ITEM.match(text, first.start)
+    first = next(block for block in reading.blocks if block.kind in ("heading", "fence"))
+    skipped = [(each.start, each.end) for each in reading.blocks if each.kind in ("comment", "rule")]
     free = (
-        first.kind == "heading" and not in_list and _has_no_prose("".join((*above, text[at : first.start])))
+        first.level
+        and not _ITEM.match(text, first.start)
+        and _has_no_prose(text, first.start, reading, skipped)
     )
     if free and first.level == 1:
         return first.content
-    headings = [block for block in (first, *found) if block.kind == "heading"]
     # A heading in a list is one of its item, as outliners write them.
     title = next((block for block in headings if not _ITEM.match(text, block.start)), None)
     if title is None:
@@ -127,11 +126,16 @@ def _first_heading(text: str, start: int) -> str:
     return title.content if is_title else ""
 
 
-def _has_no_prose(above: str) -> bool:
-    """Return whether nothing is above a title but imports, images, links, directives and `key: value`."""
-    if len(above) > _MAX_ABOVE:
+def _has_no_prose(text: str, end: int, reading: Reading, skipped: list[tuple[int, int]]) -> bool:
+    """Return whether nothing is above a title but imports, images, links, directives and `key: value`.
+
+    Comments and rules, which are `skipped`, are no prose.
+    """
+    start = reading.structure.body
+    if end - start > _MAX_ABOVE:
         return False
-    above, at = only_text(above), 0
+    spans = [*reading.structure.unread_spans(), *skipped]
+    above, at = blanked(text, apart(spans))[start:end], 0
     while at < len(above):
         line = _IMPORT.match(above, at) or _NO_PROSE.match(above, at)
         if line is None:

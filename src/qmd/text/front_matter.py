@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
-from qmd.text import blocks
+from qmd.text.head import head_of
 from qmd.text.predicates import TAG, field_name
 from qmd.text.regex import lazy
 from qmd.text.values import Value, date_or_text, fold, number, shown
@@ -81,7 +81,7 @@ class FrontMatter(Struct):
 
 def of(text: str) -> FrontMatter:
     """Return the front matter of a document. Never raises an exception."""
-    head = blocks.front_matter(text)
+    head = head_of(text)
     result = read(text[head.start : head.end], head.kind) if head.kind else FrontMatter()
     result.body = head.body
     return result

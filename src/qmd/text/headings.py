@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
@@ -12,9 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from qmd.text.blocks import Block, code_of
-from qmd.text.numbers import Number, first_number, numbered_lines
-from qmd.text.outline import MAX_TITLE
+from qmd.text.numbers import first_number, numbered_lines
+from qmd.text.outline import MAX_LEVEL, MAX_TITLE
+from qmd.text.spans import Closed
+from qmd.types.structure import Heading, Structure
 
 if TYPE_CHECKING:
     from qmd.text.highlight import Highlighter
@@ -23,25 +23,8 @@ if TYPE_CHECKING:
 ABOVE = 0.5
 #: The weight of a number that was asked for, relative to the whole query.
 NUMBER = 1.5
-#: The level of a section that is no heading: below all headings, and by the parts of its number.
-_LINES = 7
 #: How many sections are among the best.
 _BEST = 8
-
-
-class Heading(NamedTuple):
-    """The beginning of a section: its place, level, the [low, high) of its words, and its number."""
-
-    start: int
-    level: int
-    low: int
-    high: int
-    number: Number | None
-
-    @property
-    def is_line(self) -> bool:
-        """True for a section that begins with a number, and has no heading."""
-        return self.level >= _LINES
 
 
 class Matched(NamedTuple):
@@ -60,27 +43,20 @@ class Matched(NamedTuple):
         return self.weight / total + NUMBER * self.number
 
 
-def headings(text: str, blocks: Sequence[Block]) -> list[Heading]:
-    """Return the beginnings of all sections of a text, in order: headings, and paragraphs with a number."""
-    found: list[Heading] = []
-    for block in blocks:
-        if block.kind == "heading":
-            words = block.content[:MAX_TITLE]
-            low = text.find(words, block.start)
-            found.append(Heading(block.start, block.level, low, low + len(words), first_number(words)))
-    code = code_of(blocks)
-    starts = {heading.start for heading in found}
-    lines = [
-        Heading(at, _LINES + number.value.count("."), at, at + len(words), number)
-        for at, words, number in numbered_lines(text)
-        if at not in starts and not _is_within(code, at)
+def numbered(text: str, structure: Structure) -> tuple[Heading, ...]:
+    """Return the headings of a text with their numbers, and the paragraphs with numbers, in order."""
+    found = [
+        each._replace(number=first_number(text[each.low : min(each.high, each.low + MAX_TITLE)]))
+        for each in structure.headings
     ]
-    return sorted([*found, *lines]) if lines else found
-
-
-def _is_within(spans: list[tuple[int, int]], at: int) -> bool:
-    place = bisect_right(spans, (at, math.inf)) - 1
-    return place >= 0 and at < spans[place][1]
+    starts = {heading.start for heading in found}
+    code = Closed(structure.verbatim_spans())
+    lines = [
+        Heading(at, MAX_LEVEL + 1 + number.value.count("."), at, at + len(words), "", number)
+        for at, words, number in numbered_lines(text)
+        if at not in starts and code.end(at) == at
+    ]
+    return tuple(sorted([*found, *lines]) if lines else found)
 
 
 class Sections(Struct, frozen=True):

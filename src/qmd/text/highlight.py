@@ -11,10 +11,11 @@ from itertools import accumulate, chain, product
 from operator import itemgetter
 
 from qmd.text import tokens
-from qmd.text.markup import as_seen
 from qmd.text.numbers import Named
 from qmd.text.phrases import Match, Phrases, name_of
 from qmd.text.query import Term
+from qmd.text.seen import edited_part, edits_of, seen_markdown
+from qmd.types.structure import Structure
 
 #: No word starts after these characters.
 _WITHIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
@@ -91,7 +92,7 @@ class Highlighter:
 
     def find(self, text: str) -> list[Match]:
         """Return the matches in a text as it is read and in its markup, in order."""
-        return _merged(self._find(each) for each in as_seen(text) if each)
+        return _merged(self._find(each) for each in seen_markdown(text) if each)
 
     def _find(self, text: str) -> list[Match]:
         if text.isascii():
@@ -109,24 +110,27 @@ class Highlighter:
         matches.sort(key=itemgetter(0, 1))
         return matches
 
-    def find_all(self, text: str) -> list[Match]:
-        """Return the matches in a text and those of whole phrases, in order."""
+    def find_all(self, text: str, seen: tuple[str, str] | None = None) -> list[Match]:
+        """Return the matches in a text and those of whole phrases, in order.
+
+        `seen` is the text as it is read, and what is not seen in it, if that is known; see `seen.edited`.
+        """
         found: list[list[Match]] = []
-        for each in filter(None, as_seen(text)):
+        for each in filter(None, seen_markdown(text) if seen is None else seen):
             matches = self._find(each)
             phrases = self._phrases.find(each, matches)
             found.append([match for match in matches if match[2] not in self._loose])
             found.append([(start, end, self.main(name), weight) for start, end, name, weight in phrases])
         return _merged(found)
 
-    def find_in(self, text: str, start: int, end: int) -> list[Match]:
+    def find_in(self, text: str, start: int, end: int, structure: Structure) -> list[Match]:
         """Return the matches of `find_all` that are in a part of a text, by their places in the whole text.
 
-        What lies in the part that was searched last is not searched again.
+        What lies in the part that was searched last is not searched again. `structure` is that of the text.
         """
         known, low, high, matches = self._last
         if known is not text or not low <= start <= end <= high:
-            found = self.find_all(text[start:end])
+            found = self.find_all(text[start:end], edited_part(text, edits_of(structure), start, end))
             matches = [(start + first, start + last, term, weight) for first, last, term, weight in found]
             self._last = text, start, end, matches
         elif (low, high) != (start, end):

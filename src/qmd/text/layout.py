@@ -1,27 +1,25 @@
-"""The layout of a text: what of its windows does not depend on a query.
+"""The layout of a text: its windows, which do not depend on a query.
 
-Stores keep it beside a long text, so that searches neither divide the text nor look for its markup and
-headings again. With the places of terms, which a full-text index has, it says which windows contain them.
+Stores keep them in the structure beside a text, so that searches do not divide it again. With the places of
+terms, which a full-text index has, they say which windows contain them.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
-from msgspec import Struct
 from msgspec.msgpack import Decoder, encode
 from msgspec.structs import replace
 
-from qmd.text.blocks import blocks, code_of, front_matter_end
-from qmd.text.headings import Heading, headings
-from qmd.text.markup import blanked, markup_spans
-from qmd.text.outline import heading_text
+from qmd.text.data_uris import without_data
+from qmd.text.headings import numbered
 from qmd.text.regex import lazy
+from qmd.text.seen import edited
+from qmd.text.spans import blanked
 from qmd.text.tokens import indexed_in_parts
+from qmd.types.structure import Structure, packed
 
 #: Characters of a window in scripts with spaces and without, about 55 tokens of the default tokenizer each.
 SPACED, _UNSPACED = 220, 90
@@ -66,98 +64,52 @@ def cut(text: str, start: int, width: int) -> int:
     return space if space >= 0 else start + width
 
 
-class Layout(Struct, frozen=True, array_like=True):
-    """The windows, the markup and the headings of a text.
-
-    Numbers are stored as differences from those before, which are small.
-
-    Attributes:
-        spans: The start and the end of each window, and of the next.
-        terms: The number of terms in the text before each window, and at last of the whole; empty unless it
-            is kept.
-        markup: The start and the end of each part that is markup.
-        sections: The headings, and the paragraphs that begin with a number.
-    """
-
-    spans: list[int]
-    terms: list[int]
-    markup: list[int]
-    sections: list[Heading]
-
-    def fits(self, text: str) -> bool:
-        """Return whether this may be the layout of a text. In a damaged index it may be another's."""
-        size = len(text)
-        return (
-            all(
-                len(edges) % 2 == 0 and sum(edges) <= size and min(edges, default=0) >= 0
-                for edges in (self.spans, self.markup)
-            )
-            and min(self.terms, default=0) >= 0
-            and all(0 <= each.start <= each.low <= each.high <= size for each in self.sections)
-        )
-
-    def windows(self) -> list[tuple[int, int]]:
-        """Return the [start, end) of each window, in order."""
-        edges = [*accumulate(self.spans)]
-        return [*zip(edges[::2], edges[1::2], strict=True)]
-
-    def first_terms(self) -> list[int]:
-        """Return the number of the first term of each window, and the number of all terms."""
-        return [*accumulate(self.terms)]
-
-    def section(self, text: str, place: int) -> str:
-        """Return the headings above a place, from the highest level down: `Operations > Backups`."""
-        line = text.rfind("\n", 0, place) + 1
-        above: list[Heading] = []
-        for heading in self.sections[: bisect_right(self.sections, line, key=_start_of)]:
-            if not heading.is_line:
-                above = [other for other in above if other.level < heading.level]
-                above.append(heading)
-        return " > ".join(heading_text(text[each.low : each.high]) for each in above)
-
-    def only_text(self, text: str) -> str:
-        """Return the text with blanks in place of its markup; see `markup.only_text`."""
-        edges = [*accumulate(self.markup)]
-        return blanked(text, zip(edges[::2], edges[1::2], strict=True))
-
-
 class Placed(NamedTuple):
-    """The layout of a text, and the places of some terms in it if they are known."""
+    """The structure of a text, and the places of some terms in it if they are known."""
 
-    layout: Layout
+    structure: Structure
     places: Places | None = None
 
 
-@lru_cache(maxsize=8)
-def lay_out(text: str) -> Layout:
-    """Return the layout of a text, without the numbers of terms."""
-    body = front_matter_end(text)
-    found = [*blocks(text, body)]
-    spans = markup_spans(text, code_of(found))
-    windows = divide(blanked(text, spans), body if body < len(text) else 0, len(text))
-    return Layout(
-        _differences([edge for window in windows for edge in window]),
-        [],
-        _differences([edge for span in spans for edge in span]),
-        headings(text, found),
+def lay_out(text: str, structure: Structure) -> Structure:
+    """Return the structure of a text with its windows and the numbers of its sections."""
+    plain = blanked(text, structure.unread_spans())
+    body = structure.body
+    windows = divide(plain, body if body < len(text) else 0, len(text))
+    return replace(
+        structure,
+        headings=numbered(text, structure),
+        windows=packed(edge for window in windows for edge in window),
     )
 
 
-def indexed_with_layout(names: str, text: str, path: str) -> tuple[tuple[str, str, str], bytes]:
-    """Return the terms of a document, as `indexed` does, and the layout of its text as a store keeps it."""
-    layout = lay_out.__wrapped__(text)
-    edges = [0, *(start for start, _ in layout.windows()), len(text)]
-    forms, counts = indexed_in_parts(names, text, path, edges)
-    return forms, encode(replace(layout, terms=counts))
+@lru_cache(maxsize=8)
+def lay_out_markdown(text: str) -> Structure:
+    """Return the structure of a Markdown text that no store has kept, with its windows."""
+    from qmd.text.markdown.reading import read  # searches of texts with structures start without it
+
+    return lay_out(text, read(text).structure)
 
 
-def _start_of(heading: Heading) -> int:
-    return heading.start
+def indexed_with_structure(
+    names: str, text: str, path: str, structure: Structure
+) -> tuple[tuple[str, str, str], bytes]:
+    """Return the terms of a document, as `indexed` does, and the structure of its text as a store keeps it.
+
+    It then has windows, the numbers of their first terms, and the numbers of headings.
+    """
+    laid_out = lay_out(text, structure)
+    edges = [0, *(start for start, _ in laid_out.window_spans()), len(text)]
+    seen, rest = edited(without_data(text), structure.all_edits())
+    forms, counts = indexed_in_parts(names, seen, rest, path, edges)
+    return forms, encode(replace(laid_out, terms=tuple(counts)))
 
 
-def _differences(numbers: Sequence[int]) -> list[int]:
-    return [number - before for before, number in zip([0, *numbers], numbers, strict=False)]
+def indexed(names: str, text: str, path: str, structure: Structure) -> tuple[str, str, str]:
+    """Return the terms of the names, the text and the path of a document; see `tokens.indexed_in_parts`."""
+    seen, rest = edited(without_data(text), structure.all_edits())
+    return indexed_in_parts(names, seen, rest, path, (0, len(text)))[0]
 
 
-#: The layout that `indexed_with_layout` has packed.
-unpack = Decoder(Layout).decode
+#: The structure that `indexed_with_structure` has packed.
+unpack = Decoder(Structure).decode

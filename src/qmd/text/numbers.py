@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from qmd.text import tokens
 from qmd.text.regex import lazy
+from qmd.types.structure import Number
 
 #: The words for parts of a document by kind, and the units after a number in Chinese, Japanese and Korean.
 _KINDS = {
@@ -81,29 +82,12 @@ _COUNTED_LINE = lazy(
 )
 #: A sentence goes on with a small letter: "Section 5 describes".
 _SENTENCE = lazy(r"\*{0,3},?[ \t]+[a-zß-ÿ]|[ \t]+[0-9]")
-#: How much a number counts that states no kind, and one in a query that may be something else.
-_LIKE, _DOTTED, _PLAIN = 0.9, 0.5, 0.1
+#: How surely a number in a query is that of a section if it may be something else.
+_DOTTED, _PLAIN = 0.5, 0.1
 #: The end of a sentence: a paragraph that has one says something, also if it is a line, and is no heading.
 _SAYS = lazy(r"(?:[。；：！？，]|(?:\S+[ \t]+){4,}\S*[.;:!?,])[\"'”’」』）)*]*[ \t\u3000]*\Z")
 #: The most characters of a line after its number if it is a heading.
 _ALONE = 100
-
-
-class Number(NamedTuple):
-    """The number of a section in the form in which it is compared, and its kind; "" if it states none."""
-
-    value: str
-    kind: str = ""
-
-    def likeness(self, other: Number) -> float:
-        """Return 1 for the same number and kind, less if one states no kind, and 0 for other numbers."""
-        if self.value != other.value:
-            return 0.0
-        if self.kind == other.kind:
-            return 1.0
-        kinds = {self.kind, other.kind}
-        alike = "" in kinds or kinds == {"§", "section"} or (self.value[0].isalpha() and "section" in kinds)
-        return _LIKE if alike else 0.0
 
 
 class Named(NamedTuple):

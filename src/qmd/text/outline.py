@@ -7,12 +7,14 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
-from qmd.text.blocks import blocks, front_matter_end
 from qmd.text.regex import lazy
 from qmd.text.tokens import compiled
 from qmd.text.values import fold
 from qmd.types import Section
+from qmd.types.structure import Heading, Structure
 
+#: The lowest level of headings; paragraphs that begin with a number are below.
+MAX_LEVEL = 6
 MAX_TITLE = 300  # characters; a longer heading is a paragraph without line breaks
 # Control characters other than white space, direction overrides, byte-order marks, lone surrogates.
 _CONTROLS = "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]+"
@@ -44,21 +46,16 @@ _SLUG = r"[^\w]+"
 _HYPHENS = r"-{2,}"
 
 
-def sections(text: str) -> tuple[Section, ...]:
+def sections(text: str, structure: Structure) -> tuple[Section, ...]:
     """Return the sections of a text in order: from its headings, or without any its numbered paragraphs."""
     headings: list[tuple[int, int, str, str]] = []
     line, at = 1, 0
-    for block in blocks(text, front_matter_end(text)):
-        if block.kind != "heading":
+    for heading in structure.headings:
+        if heading.level > MAX_LEVEL:
             continue
-        line += text.count("\n", at, block.start)
-        at = block.start
-        stated = (
-            _stated_id(text[block.start : block.end])
-            if "{#" in block.content or "{/*" in block.content or "<" in text[at : block.end]
-            else ""
-        )
-        headings.append((line, block.level, heading_text(block.content), stated))
+        line += text.count("\n", at, heading.start)
+        at = heading.start
+        headings.append((line, heading.level, heading_text(text[heading.low : heading.high]), heading.id))
     if not headings:
         from qmd.text.numbers import numbered_lines  # updates need no numbers
 
@@ -66,37 +63,37 @@ def sections(text: str) -> tuple[Section, ...]:
             line += text.count("\n", at, start)
             at = start
             words = words or text[start : start + MAX_TITLE].split("\n")[0]
-            headings.append((line, min(6, 1 + number.value.count(".")), one_line(words), ""))
+            headings.append((line, min(MAX_LEVEL, 1 + number.value.count(".")), one_line(words), ""))
     total = line + text.count("\n", at) + (not text.endswith("\n"))
     last = max(total - 1, line) if headings else 0
     found: list[Section] = []
     # From the last to the first: a section ends before the next heading of its level or above.
     ends: dict[int, int] = {}
-    for first, level, heading, stated in reversed(headings):
+    for first, level, heading_words, stated in reversed(headings):
         end = min((start - 1 for other, start in ends.items() if other <= level), default=last)
-        found.append(Section(heading, level, first, end, stated))
+        found.append(Section(heading_words, level, first, end, stated))
         ends = {other: start for other, start in ends.items() if other < level} | {level: first}
     return tuple(reversed(found))
 
 
-def section_path(text: str, line: int) -> str:
-    """Return the headings above a line, from the highest level down: `Operations > Backups`; "" if none."""
-    above: list[tuple[int, str]] = []
-    current, at = 1, 0
-    for block in blocks(text, front_matter_end(text)):
-        current += text.count("\n", at, block.start)
-        at = block.start
-        if current > line:
+def section_path(text: str, structure: Structure, place: int) -> str:
+    """Return the headings above a place, from the highest level down: `Operations > Backups`; "" if none."""
+    line = text.rfind("\n", 0, place) + 1
+    above: list[Heading] = []
+    for heading in structure.headings:
+        if heading.start > line:
             break
-        if block.kind == "heading":
-            above = [entry for entry in above if entry[0] < block.level]
-            above.append((block.level, heading_text(block.content)))
-    return " > ".join(heading for _, heading in above)
+        if heading.level <= MAX_LEVEL:
+            above = [other for other in above if other.level < heading.level]
+            above.append(heading)
+    return " > ".join(heading_text(text[each.low : each.high]) for each in above)
 
 
-def first_heading(text: str) -> str:
+def first_heading(text: str, structure: Structure) -> str:
     """Return the first heading of a text, of any level; "" if there is none."""
-    headings = (heading_text(block.content) for block in blocks(text) if block.kind == "heading")
+    headings = (
+        heading_text(text[each.low : each.high]) for each in structure.headings if each.level <= MAX_LEVEL
+    )
     return next(headings, "")
 
 
@@ -210,7 +207,7 @@ def anchors(heading: str) -> tuple[str, ...]:
     return github, gitlab, words, decomposed.encode("ascii", "ignore").decode().strip("-")
 
 
-def _stated_id(heading: str) -> str:
+def stated_id(heading: str) -> str:
     """Return the anchor that a heading states; "" if it states none."""
     match = compiled(_HEADING_ID).search(heading.rstrip("# \t")) or compiled(_HTML_ID).search(heading)
     return (match["id"] or "") if match else ""

@@ -22,8 +22,9 @@ from msgspec.structs import replace
 
 from qmd.text.headings import Sections, match_sections
 from qmd.text.highlight import Highlighter, inverse_frequency
-from qmd.text.layout import SPACED, Layout, Places, cut, divide
+from qmd.text.layout import SPACED, Places, cut, divide
 from qmd.types import Window
+from qmd.types.structure import Structure
 
 #: Texts longer than `_WHOLE` with many matches are searched in blocks of `_BLOCK` characters, best first.
 _WHOLE, _BLOCK = 16_384, 1_024
@@ -40,28 +41,28 @@ _NO_SECTIONS = Sections()
 
 
 def find_windows(
-    text: str, highlighter: Highlighter, layout: Layout, places: Places | None = None
+    text: str, highlighter: Highlighter, structure: Structure, places: Places | None = None
 ) -> list[Window]:
     """Return the windows of a text that contain terms of the query, best first, equal ones in their order.
 
     Args:
-        text: The text as `Layout.only_text` returns it.
+        text: The text with blanks in place of what is not read.
         highlighter: Finds the terms of the query.
-        layout: The layout of the text.
+        structure: The structure of the text, with its windows.
         places: The places of the terms in the text. Without them, the text is searched; if it is very long
             and has many matches, only its most promising parts.
     """
-    divided = layout.windows()
+    divided = structure.window_spans()
     span = start, end = (divided[0][0], divided[-1][1]) if divided else (0, 0)
-    placed = None if places is None else _placed(divided, layout, highlighter, places)
+    placed = None if places is None else _placed(divided, structure, highlighter, places)
     sections = _NO_SECTIONS
     if end - start > SPACED:
-        sections = match_sections(text, layout.sections, highlighter, span, placed)
+        sections = match_sections(text, structure.headings, highlighter, span, placed)
     if placed is not None:
         found, count = placed, len(divided)
         frequencies = Counter(chain.from_iterable(matched.terms for matched in found))
     elif end - start <= _WHOLE or highlighter.is_cheap(text[start:end]):
-        found, count = _matched(divided, highlighter.find_in(text, start, end)), len(divided)
+        found, count = _matched(divided, highlighter.find_in(text, start, end, structure)), len(divided)
         frequencies = Counter(chain.from_iterable(matched.terms for matched in found))
     else:
         blocks = _glance(text, highlighter, start, end)
@@ -78,9 +79,10 @@ def find_windows(
         best = [(low, high) for _, low, high in blocks]
         most = _SEARCHED // _BLOCK
         heads = [(each.start, min(each.end, each.start + _BLOCK)) for each in sections.best]
-        found = _search_blocks(text, highlighter, [*heads, *best[:most]], span)
+        found = _search_blocks(text, highlighter, structure, [*heads, *best[:most]], span)
         if not found:
-            found = _search_blocks(text, highlighter, best[most : _SEARCHED_IN_VAIN // _BLOCK], span)
+            rest = best[most : _SEARCHED_IN_VAIN // _BLOCK]
+            found = _search_blocks(text, highlighter, structure, rest, span)
     present = dict.fromkeys(chain.from_iterable(matched.terms for matched in found))
     weights = {
         term: highlighter.among(term, frequencies[term], count)
@@ -136,7 +138,7 @@ def _under_headings(
     return changed
 
 
-def best_place(text: str, window: Window, highlighter: Highlighter) -> int:
+def best_place(text: str, window: Window, highlighter: Highlighter, structure: Structure) -> int:
     """Return the first match in the line of a window that has most of the query; its start if none has.
 
     It is also the start if the window is in a single line, because only the line of the place is shown, and
@@ -145,7 +147,7 @@ def best_place(text: str, window: Window, highlighter: Highlighter) -> int:
     if window.is_named or text.find("\n", window.start, window.end) < 0:
         return window.start
     lines: dict[int, tuple[int, dict[str, float]]] = {}
-    for low, _, term, weight in highlighter.find_in(text, window.start, window.end):
+    for low, _, term, weight in highlighter.find_in(text, window.start, window.end, structure):
         line = text.rfind("\n", window.start, low)
         lines.setdefault(line, (low, {}))[1][term] = weight
     best = max(
@@ -189,13 +191,13 @@ def _most_promising(
 
 
 def _placed(
-    windows: Sequence[tuple[int, int]], layout: Layout, highlighter: Highlighter, places: Places
+    windows: Sequence[tuple[int, int]], structure: Structure, highlighter: Highlighter, places: Places
 ) -> list[_Terms] | None:
     """Return the windows in which terms have their places, in order.
 
     None if a term has places only behind the text as it is read: then it may be a part of a word in it.
     """
-    first_terms = layout.first_terms()
+    first_terms = structure.first_terms()
     terms: dict[int, dict[str, float]] = {}
     for term, weight, positions in highlighter.placed(places):
         numbers = {bisect_right(first_terms, at) for at in positions} if positions else set()
@@ -210,7 +212,11 @@ def _placed(
 
 
 def _search_blocks(
-    text: str, highlighter: Highlighter, blocks: Sequence[tuple[int, int]], span: tuple[int, int]
+    text: str,
+    highlighter: Highlighter,
+    structure: Structure,
+    blocks: Sequence[tuple[int, int]],
+    span: tuple[int, int],
 ) -> list[_Terms]:
     """Return the windows of blocks of a span that contain terms."""
     runs: list[tuple[int, int]] = []
@@ -227,7 +233,7 @@ def _search_blocks(
         windows = [(start, end) for start, end in divided if low < end and start < high and start >= done]
         if windows:
             start, done = windows[0][0], windows[-1][1]
-            found += _matched(windows, highlighter.find_in(text, start, done))
+            found += _matched(windows, highlighter.find_in(text, start, done, structure))
     return found
 
 

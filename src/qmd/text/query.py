@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from qmd.errors import QueryError
 from qmd.text import filters, letters, tokens
-from qmd.text.markup import as_seen
 from qmd.text.regex import lazy
+from qmd.text.seen import seen_markdown
 from qmd.types import SearchType, TypedSearch
 
 _PIECE = lazy(r'(?P<minus>-?)(?:"(?P<quoted>[^"]*)"(?P<star>\*?)|(?P<plain>[^\s"]+))')
@@ -306,7 +306,7 @@ def with_stops_apart(query: LexicalQuery, is_found: Callable[[Term], bool]) -> L
 
 def _phrase(text: str, prefix: bool) -> Term | None:
     """Return a quoted text as one term; None if it has no words. Markup in it is not seen, as in texts."""
-    text = as_seen(text)[0]
+    text = seen_markdown(text)[0]
     words = tuple(tokens.fold(word) for word in tokens.words(text))
     if not words:
         return None

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from qmd.text.blocks import front_matter_end
-from qmd.text.markup import with_names
+from qmd.text.data_uris import with_names
 from qmd.types import Snippet, Window
 
 #: The length of a snippet, in characters.
@@ -24,13 +23,12 @@ class Cut(Struct, frozen=True):
     place: int
 
 
-def snippet(text: str, plain: str, window: Window, place: int, *, lines: int | None = None) -> Cut:
+def snippet(text: str, plain: str, body: int, window: Window, place: int, *, lines: int | None = None) -> Cut:
     """Return the lines or words around a window, about `WIDTH` characters or the window if it is longer.
 
-    `plain` is the text without its markup (see `markup.only_text`). With `lines`, return the line of `place`
-    with that number of lines before and after it.
+    `plain` is the text with blanks in place of what is not read, and `body` the end of its front matter. With
+    `lines`, return the line of `place` with that number of lines before and after it.
     """
-    body = front_matter_end(text)
     floor = body if window.start >= body else 0
     if lines is not None:
         return _lines_around(text, plain, place, lines, floor)

@@ -162,7 +162,7 @@ def words_to_check(text: str) -> list[tuple[int, str]]:
         for at, word in tokens.placed(text)
         if _is_word(folded := tokens.fold(word))
         and folded not in ENGLISH_STOP_WORDS
-        and not _BEFORE.search(text[:at])
+        and not _BEFORE.search(text[max(0, at - 2) : at])
         and not text.startswith(_AFTER, at + len(word))
     ]
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from qmd.text import links
 from qmd.text.predicates import Comparison, Fields
 from qmd.text.values import Value, date_of, fold, shown
+from qmd.types import Link
 from qmd.types.states import CURRENT, REPLACED_BY, STATE_NAMES, WORDS, DocumentState, StateName, StateRole
 
 #: The states that a field `status` can name, by the words for them.
@@ -142,12 +142,18 @@ def _references(values: Iterable[Value]) -> tuple[Reference, ...]:
         if isinstance(value, bool):
             continue
         text = shown(value)
-        inline = links.find(text).links
+        inline = _links(text) if "[" in text else ()
         for link in inline:
             found.setdefault(Reference(link.target, link.kind in ("wikilink", "embed")))
         if text and not inline:
             found.setdefault(Reference(text))
     return tuple(found)[:_MAX_LINKS]
+
+
+def _links(text: str) -> tuple[Link, ...]:
+    from qmd.text.markdown.reading import read  # most searches start without it
+
+    return read(text).links
 
 
 def _dates(values: Iterable[Value]) -> list[str]:

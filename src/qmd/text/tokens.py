@@ -343,22 +343,21 @@ def index_form(text: str) -> str:
     return " ".join(map(_terms.__getitem__, found))
 
 
-def indexed(names: str, text: str, path: str) -> tuple[str, str, str]:
-    """Return the terms of the names, the text and the path of a document, joined by spaces.
-
-    Behind the terms of the text, as it is read, are those of its markup and of what that divides, and the
-    second terms of all three, each once.
-    """
-    return indexed_in_parts(names, text, path, (0, len(text)))[0]
-
-
 def indexed_in_parts(
-    names: str, text: str, path: str, edges: Sequence[int]
+    names: str, seen: str, rest: str, path: str, edges: Sequence[int]
 ) -> tuple[tuple[str, str, str], list[int]]:
-    """Return what `indexed` does, and the number of terms of each part of the text; see `_divided`."""
-    from qmd.text.markup import as_seen, without_data  # queries need neither
+    """Return the terms of the names, the text and the path of a document, and their number in each part.
 
-    seen, rest = as_seen(without_data(text))
+    The terms are joined by spaces. Behind those of the text are those of its markup and of what that divides,
+    and the second terms of all three, each once.
+
+    Args:
+        names: The title, the aliases and the name of the file.
+        seen: The text as it is read; see `seen.edited`.
+        rest: What is not seen in it.
+        path: The path of the document.
+        edges: The positions that divide the text; see `_divided`.
+    """
     body, counts = _divided(seen, edges)
     if rest:
         body = f"{body} {index_form(' '.join(rest.split()))}".strip()  # it is mostly blanks

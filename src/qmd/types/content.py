@@ -7,6 +7,8 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from qmd.types.structure import Structure
+
 LinkKind = Literal["wikilink", "markdown", "embed", "url"]
 
 
@@ -43,6 +45,7 @@ class Snippet(Struct, frozen=True):
     line: int  #: The line number of the first line with a match
     section: str = ""  #: The headings above the line, as `Operations > Backups`
     score: float = 0.0  #: How well it matches compared with the document's other passages, 0..1
+    fences: tuple[tuple[int, int], ...] = ()  #: [start, end) of code in it
 
 
 class Extracted(Struct, frozen=True):
@@ -55,6 +58,7 @@ class Extracted(Struct, frozen=True):
         links: The links in order.
         anchors: Places in the source file, by line; empty if lines of the text are lines of the file.
         omitted: What was left out because of limits or errors, a phrase each.
+        structure: The structure of the text; None if the text is Markdown and is to be read as such.
     """
 
     text: str
@@ -63,6 +67,7 @@ class Extracted(Struct, frozen=True):
     links: tuple[Link, ...] = ()
     anchors: tuple[Anchor, ...] = ()
     omitted: tuple[str, ...] = ()
+    structure: Structure | None = None
 
 
 class Decoding(Struct, frozen=True):
@@ -100,3 +105,4 @@ class SourceText(Struct, frozen=True):
     links: tuple[Link, ...] = ()  #: The links in order
     anchors: tuple[Anchor, ...] = ()  #: Places in the source file, in order
     omitted: tuple[str, ...] = ()  #: What was left out, a phrase each
+    structure: Structure | None = None  #: Its structure; None if the text is Markdown that was not read yet

@@ -88,6 +88,7 @@ class Hit(Struct, frozen=True):
     anchor: Anchor | None = None  #: The place in the source file, if lines of the text are not lines of it
     date: str = ""  #: The date of the document, as in `Document`
     body: str | None = None
+    fences: tuple[tuple[int, int], ...] = ()  #: [start, end) of code in the body
     traces: tuple[Trace, ...] = ()  #: How its score came about, if the request asks for that
     notes: tuple[Note, ...] = ()  #: What there is to say of it beside its text
 

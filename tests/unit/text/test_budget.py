@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmd.text import budget
-from qmd.text.blocks import fences, fences_of_part
 from qmd.text.budget import cuts
+from tests.markdown import fences
 
 
 def test_count_of_nothing_is_zero() -> None:
@@ -55,11 +55,6 @@ def test_cuts_are_not_inside_of_rows_of_tables() -> None:
     table = "| a. b | c |\n|---|---|\n| d. e | f |"
     rows = table.split("\n")
     assert parts(table + "\nEnd.") == ["\n".join(rows[:number]) for number in (1, 2, 3)]
-
-
-def test_fences_of_part_knows_that_the_first_mark_may_end_a_fence() -> None:
-    assert fences_of_part("a. b\n```\nc. d\ne") == [(0, 8)]
-    assert fences_of_part("a\n```py\nb\n```\nc") == [(2, 14)]
 
 
 @given(st.text(st.sampled_from("ab .。!\n`~|#>-1")))

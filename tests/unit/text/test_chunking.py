@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from qmd.text.chunking import chunk
 from qmd.types import Chunk
+from tests.markdown import chunk
 
 
 def words(text: str) -> list[tuple[int, int]]:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmd.text.blocks import front_matter_end
 from qmd.text.extraction import extract
-from qmd.text.outline import sections
+from qmd.text.head import front_matter_end
 from qmd.types import Link, Section
+from tests.markdown import sections
 
 
 def fields(front_matter: str, body: str = "") -> dict[str, tuple[object, ...]]:

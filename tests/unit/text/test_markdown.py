@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmd.text.blocks import blocks, front_matter_end
 from qmd.text.extraction import extract
-from qmd.text.outline import MAX_TITLE, first_heading
+from qmd.text.head import front_matter_end
+from qmd.text.markdown.parser import page_events
+from qmd.text.outline import MAX_TITLE
+from tests.markdown import blocks, first_heading
 
 HEADINGS = ("# A", "## ", "---", "===", "-", "text", "", "# Notes", "[a](b) *c* `d`", "...")
 OTHERS = ("```", "~~~~", "```py", "<!--", "-->", "- item", "> quote", "    code", "\t")
@@ -18,8 +20,7 @@ LINES = st.lists(st.sampled_from(HEADINGS + OTHERS + YAML), max_size=12).map("\n
 
 
 def fences(text: str) -> list[tuple[int, int]]:
-    body = blocks(text, front_matter_end(text))
-    return [(block.start, block.end) for block in body if block.kind == "fence"]
+    return [(block.start, block.end) for block in blocks(text) if block.kind == "fence"]
 
 
 def title_of(text: str, path: str) -> str:
@@ -285,3 +286,23 @@ def test_text_and_source_modules_import_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
     assert done.stdout.strip() == "[]"
+
+
+@given(st.text(alphabet=st.sampled_from("ab# \n*[]()!`>-$|é中😀\0\ud800\udfff\r\t"), max_size=400))
+def test_events_have_places_in_characters(text: str) -> None:
+    for event, start, end in page_events(text):
+        assert 0 <= start <= end <= len(text)
+        # Line ends are one line feed, and what is in math or escaped is not compared.
+        if (
+            isinstance(event, dict)
+            and isinstance(shown := event.get("Text"), str)
+            and end - start == len(shown)
+        ):
+            assert shown == text[start:end].translate(dict.fromkeys(range(0xD800, 0xE000), "\ufffd"))
+
+
+@pytest.mark.parametrize("before", ["", "\ud800", "😀" * 5_000 + "\n\n"])
+def test_events_of_texts_that_are_not_ascii(before: str) -> None:
+    text = f"{before}é *中文* \0 end"
+    found = [text[start:end] for event, start, end in page_events(text) if event == {"Start": "Emphasis"}]
+    assert found == ["*中文*"]

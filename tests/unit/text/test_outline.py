@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from qmd.text.outline import find_section, sections
+from qmd.text.outline import find_section
+from tests.markdown import sections
 
 TEXT = """# Guide
 

@@ -202,7 +202,7 @@ def _names(items: Sequence[Hit | Page | Skipped], view: View) -> str:
 
 def _name(item: Hit | Page | Skipped, view: View) -> str:
     document = item if isinstance(item, Hit) else item.document
-    return clean_name(view.address(document), terminal=view.terminal)
+    return clean_name(view.address(document))
 
 
 def _vimgrep_hits(hits: Sequence[Hit], view: View) -> str:

@@ -13,9 +13,8 @@ from msgspec.structs import replace
 from qmd.engine.documents.pages import Page, Pages, Skipped
 from qmd.errors import TokensError
 from qmd.text import budget
-from qmd.text.blocks import fences, fences_of_part
 from qmd.text.budget import cuts, line_ends
-from qmd.text.markup import with_names
+from qmd.text.data_uris import with_names
 from qmd.text.wording import plural, visible
 from qmd.types import Hit, SearchResponse, Snippet
 
@@ -128,10 +127,15 @@ def _note(kind: Kind[T], left: int, rest: str, limit: Limit) -> str:
 
 def _hit_cuts(hit: Hit) -> Iterator[Iterator[int]]:
     if hit.body is not None:
-        yield chain((0,), cuts(hit.body, fences(hit.body)))
+        yield chain((0,), cuts(hit.body, hit.fences))
     else:
-        shown = "\n".join(passage.text for passage in _passages(hit))
-        yield chain((0,), cuts(shown, fences_of_part(shown)))
+        shown, verbatim = list[str](), list[tuple[int, int]]()
+        at = 0
+        for passage in _passages(hit):
+            verbatim += [(at + low, at + high) for low, high in passage.fences]
+            shown.append(passage.text)
+            at += len(passage.text) + 1
+        yield chain((0,), cuts("\n".join(shown), verbatim))
 
 
 def _passages(hit: Hit) -> tuple[Snippet, ...]:

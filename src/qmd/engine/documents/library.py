@@ -21,6 +21,7 @@ from qmd.engine.documents.notes import notes_of
 from qmd.engine.documents.pages import Page, Pages, Skipped
 from qmd.engine.documents.references import Location, References
 from qmd.engine.documents.stated import unread_since
+from qmd.engine.documents.structures import of_markdown, structures
 from qmd.engine.parts import Part
 from qmd.engine.requests import ALL, DEFAULT_MAX_BYTES, FilterOptions, collections_of, unknown_collection
 from qmd.errors import DocumentNotFoundError, NotFoundError, QmdError, UsageError
@@ -29,17 +30,18 @@ from qmd.store.base import Store
 from qmd.store.values import LEFT_OUT, Scope
 from qmd.text.anchors import anchor_at
 from qmd.text.authorship import author_key
-from qmd.text.blocks import fences
+from qmd.text.data_uris import with_names
 from qmd.text.dates import of_mtime
-from qmd.text.markup import with_names
 from qmd.text.outline import find_section, sections
 from qmd.text.predicates import Comparison, both
 from qmd.text.similar import did_you_mean
+from qmd.text.spans import inside
 from qmd.text.uris import is_uri, split_fragment, split_lines, split_listing, split_location
 from qmd.text.wording import inert
 from qmd.types import Anchor, Author, Commit, Config, Document, Hit, Section, SourceText
 from qmd.types.cancelling import Cancelled
 from qmd.types.notes import Stale, first
+from qmd.types.structure import Structure
 
 
 class DocumentMethods(Part):
@@ -404,7 +406,7 @@ class Library(References):
 
     def sections(self, document: Document) -> tuple[Section, ...]:
         if document.id not in self._sections:
-            self._sections[document.id] = sections(self.text(document))
+            self._sections[document.id] = sections(self.text(document), self.structure(document))
         return self._sections[document.id]
 
     def with_spaces(self) -> list[Document]:
@@ -450,6 +452,13 @@ class Library(References):
             raise NotFoundError(f"there is no text of {document.file}: {LEFT_OUT}")
         return text
 
+    def structure(self, document: Document) -> Structure:
+        """Return the structure of the text of a document. Raises as `text`."""
+        source = self._other(document)[1]
+        if source is not None:
+            return source.structure or of_markdown(source.text)
+        return structures(self._store, {document.id: self.text(document)})[document.id]
+
     def page(
         self, document: Document, from_line: int | None, max_lines: int | None, count: int | None = None
     ) -> Page:
@@ -484,11 +493,7 @@ class Library(References):
             source_type,
             media_type,
             tuple(anchors),
-            tuple(
-                (max(0, low - before), high - before)
-                for low, high in fences(text)
-                if high > before and low < before + len(part)
-            ),
+            inside(self.structure(document).verbatim_spans(), before, before + len(part)),
             notes=tuple(note for note in notes if source is None or not isinstance(note, Stale)),
             commit=commit,
             unread_since="" if commit is not None else unread_since(self._store, document),

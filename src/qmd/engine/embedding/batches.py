@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from qmd.config.held_file import hold, publish, read_held
+from qmd.engine.documents.structures import of_markdown
 from qmd.errors import AlreadyRunningError, StoreError
 from qmd.models.base import Embedder
 from qmd.store.base import Store
 from qmd.store.values import Embedded, Pending, Scope, VectorSet
 from qmd.text.chunking import OVERLAP, TARGET, chunk
+from qmd.text.data_uris import without_data
 from qmd.text.digest import sha256
-from qmd.text.markup import without_data
+from qmd.text.layout import unpack
 from qmd.types import Chunk
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
@@ -194,7 +196,7 @@ def shares(
     try:
         while leased := store.pending.lease(vectors.fingerprint, scope, worker, text_count, lease):
             for item in leased:
-                chunks = cut(item.text, embedder)
+                chunks = cut(item, embedder)
                 known = _known(store, vectors, item.text)
                 todo = len(chunks) if item.embedded_from is None else min(item.embedded_from, len(chunks))
                 while todo:
@@ -231,11 +233,14 @@ def _worker_prefix(location: str) -> str:
     return sha256(b"\0".join(place))[:16] + "/"
 
 
-def cut(text: str, embedder: Embedder) -> list[Chunk]:
+def cut(item: Pending, embedder: Embedder) -> list[Chunk]:
     """Cut a text into chunks that fit in the window of the embedder."""
+    text = item.text
     target = min(TARGET, embedder.chunk_tokens)
     overlap = min(int(TARGET * OVERLAP), embedder.chunk_overlap)
-    return chunk(text, embedder.token_offsets(without_data(text)), target=target, overlap=overlap)
+    structure = unpack(item.structure) if item.structure else of_markdown(text)
+    offsets = embedder.token_offsets(without_data(text))
+    return chunk(text, offsets, structure, target=target, overlap=overlap)
 
 
 class _Part(Struct, frozen=True):

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from qmd.engine.documents.structures import structures
 from qmd.store.base import Store
 from qmd.store.values import Scope
+from qmd.text.layout import indexed
 from qmd.text.query import LexicalQuery, Term, longer_words
-from qmd.text.tokens import indexed, is_unspaced
+from qmd.text.tokens import is_unspaced
 from qmd.types import Document
 
 
@@ -37,7 +39,8 @@ def match_terms(store: Store, document: Document, query: LexicalQuery) -> list[T
     if not query.terms and not query.negative:
         return []
     text = store.documents.texts([document.id]).get(document.id, "")
-    forms = indexed(document.title, text, document.path)
+    structure = structures(store, {document.id: text})[document.id]
+    forms = indexed(document.title, text, document.path, structure)
     fields = {name: f" {form} " for name, form in zip(("title", "text", "path"), forms, strict=True)}
     all_terms = LexicalQuery((*query.terms, *query.negative))
     stats = store.collections.stats()

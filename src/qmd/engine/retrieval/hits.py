@@ -59,11 +59,17 @@ def make_hits(
                 anchor=anchor_at(anchors.get(document.id, ()), best.line),
                 date=document.date,
                 body=(text or best.text) if request.full else None,
+                fences=_fences(placed.get(item.document), text) if request.full else (),
                 traces=item.traces if request.explain else (),
                 notes=(*notes[document.id], *_notes(search, highlighter, item, source)),
             )
         )
     return tuple(hits)
+
+
+def _fences(placed: Placed | None, text: str) -> tuple[tuple[int, int], ...]:
+    known = placed is not None and placed.structure.fits(text)
+    return tuple(placed.structure.verbatim_spans()) if placed is not None and known else ()
 
 
 def _notes(search: Search, highlighter: Highlighter, item: Ranked, source: str) -> Iterator[Note]:

@@ -23,10 +23,10 @@ from qmd.ranking.fusion import convex, reciprocal_rank
 from qmd.ranking.rerank import contract, to_read, tuned, without_reading
 from qmd.store.base import Store
 from qmd.store.values import LEFT_OUT
+from qmd.text.data_uris import without_data
 from qmd.text.digest import sha256
 from qmd.text.extraction import searched_title
 from qmd.text.layout import Placed
-from qmd.text.markup import without_data
 from qmd.text.query import name_shares
 from qmd.text.tokens import terms
 from qmd.types import Chunk, Ranked, Stage, Window

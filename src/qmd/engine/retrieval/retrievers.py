@@ -15,7 +15,7 @@ from qmd.engine.retrieval.expansion import expand
 from qmd.engine.retrieval.filters import nothing_to_search
 from qmd.engine.retrieval.found import Found
 from qmd.engine.retrieval.queries import SubQuery
-from qmd.engine.retrieval.search import Search, Task
+from qmd.engine.retrieval.search import Search, Task, what_makes_vectors
 from qmd.engine.retrieval.spelling import respelled
 from qmd.errors import ModelError, QmdError, VectorIndexMissingError
 from qmd.store.values import ChunkMatch, LexicalMatches
@@ -167,4 +167,4 @@ def note_pending(search: Search, hits: Sequence[Hit], *, hybrid: bool) -> None:
     elif is_running(search.store.location):
         search.skip("embedding", f"vectors are being made: {plural(pending, 'document')} left")
     else:
-        search.skip("embedding", f"{without} yet: run 'qmd embed'")
+        search.skip("embedding", f"{without} yet: {what_makes_vectors(search.store.location)}")

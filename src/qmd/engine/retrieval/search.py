@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct, field
 
 from qmd.engine.deadline import Deadline, Stopwatch
+from qmd.engine.embedding.batches import is_running
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import SearchRequest
 from qmd.engine.retrieval.filters import Asked
@@ -138,3 +139,14 @@ class Search(Struct):
             self.store.answers.put(dict(values))
         except QmdError as error:
             self.stages.append(Stage("cache", "failed", error.in_one_line()))
+
+
+def what_makes_vectors(location: str) -> str:
+    """Say what makes the missing vectors of an index: a process, or the user."""
+    from qmd.engine.watching.election import find_watcher  # most searches need none of it
+
+    if is_running(location):
+        return "they are being made"
+    watcher = find_watcher(location)
+    will_be = watcher is not None and watcher.embedding in ("running", "waiting", "idle")
+    return f"{watcher.command} makes them" if watcher and will_be else "run 'qmd embed'"

@@ -22,12 +22,12 @@ from qmd.engine.documents.links import Links
 from qmd.engine.embedding.active_vectors import by_priority
 from qmd.engine.retrieval.found import Found
 from qmd.engine.retrieval.likelihood import mean_cosine
-from qmd.engine.retrieval.search import Search
+from qmd.engine.retrieval.search import Search, what_makes_vectors
 from qmd.errors import ModelError
 from qmd.ranking import fusion
 from qmd.ranking.calibration import uncertain
 from qmd.text import tokens
-from qmd.text.markup import without_data
+from qmd.text.data_uris import without_data
 from qmd.text.query import LexicalQuery, parse
 from qmd.text.question import Question
 from qmd.types import Chunk, Document, Ranked, Stage
@@ -67,7 +67,8 @@ def find_similar(search: Search) -> tuple[Found, Sequence[Ranked]]:
     left_out = _left_out(search, document)
     source = _source(search, document, first, last)
     if source is None:
-        search.skip("vector", f"{document.file} has no vectors yet: run 'qmd embed'")
+        awaited = what_makes_vectors(search.store.location)
+        search.skip("vector", f"{document.file} has no vectors yet: {awaited}")
         part = "\n".join(text.split("\n", last or -1)[first - 1 : last])
         found, matches = _search_words(search, part[:_READ], left_out, search.length)
         bound = found.words.bound if found.words else 0.0

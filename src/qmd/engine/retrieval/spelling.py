@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -17,8 +18,9 @@ from qmd.types import Stage
 
 #: The stage that tells of words that no document has.
 SPELLING = "spelling"
-#: The most words of a query that are corrected, and the most spellings of each that are searched.
-_MOST_WORDS, _MOST_SPELLINGS = 3, 4
+#: The most words of a query that are corrected, that this is tried with, and the most spellings of each that
+#: are searched.
+_MOST_WORDS, _MOST_TRIED, _MOST_SPELLINGS = 3, 12, 4
 #: The least share of letters, in their order, that a word has in common with what it may mean.
 _ALIKE = 0.8
 
@@ -31,27 +33,30 @@ def respelled(search: Search, question: Question, found: LexicalMatches | None) 
     matches = found.matches if found else ()
     if any(match.tier == "all" for match in matches):
         return None
-    text, others = question.words, dict[int, tuple[str, str]]()
+    text, others = question.words, dict[str, str]()
     # What is said of a condition in brackets that is text names the filter that it may mean.
     told = {word for each in question.brackets for word in tokens.words(question.text[each.start : each.end])}
     checked = [(at, word) for at, word in spelling.words_to_check(text) if word not in told]
     everywhere = replace(search.scope, collections=(*search.config.collections,), where=None)
-    terms = [*dict.fromkeys(tokens.stem(tokens.fold(word)) for _, word in checked)]
-    present = search.store.lexical.existing(terms, everywhere)  # one look-up for all words, as most are there
-    for at, word in checked:
-        if tokens.stem(tokens.fold(word)) in present:
-            continue
-        if len(others) == _MOST_WORDS or not _is_absent(search, word):
-            continue
+    stems = {word: tokens.stem(tokens.fold(word)) for _, word in checked}
+    # One look-up for all words, as most are there.
+    present = search.store.lexical.existing([*dict.fromkeys(stems.values())], everywhere)
+    for word in islice((word for word, stem in stems.items() if stem not in present), _MOST_TRIED):
+        if len(others) == _MOST_WORDS:
+            break
         # Stems are looked up, and those of rather different words may be alike.
-        if (other := _meant(search, word)) and similarity(tokens.fold(word), tokens.fold(other)) >= _ALIKE:
-            others[at] = word, other
+        if (
+            _is_absent(search, word)
+            and (other := _meant(search, word))
+            and similarity(tokens.fold(word), tokens.fold(other)) >= _ALIKE
+        ):
+            others[word] = other
     if not others:
         return None
-    for at, (word, other) in sorted(others.items(), reverse=True):
-        text = text[:at] + other + text[at + len(word) :]
-    words = " or ".join(f'"{plain(word)}"' for word, _ in others.values())
-    meant = " and ".join(f'"{plain(other)}"' for _, other in others.values())
+    for at, word in reversed(checked):
+        text = text[:at] + others.get(word, word) + text[at + len(word) :]
+    words = " or ".join(f'"{plain(word)}"' for word in others)
+    meant = " and ".join(f'"{plain(other)}"' for other in others.values())
     if matches:
         search.stages.append(Stage(SPELLING, "ran", f"No document has {words}: did you mean {meant}?"))
         return None

@@ -116,9 +116,9 @@ class StatusMethods(Part):
             notes.append(f"states of documents: {states.summary()}; 'qmd doctor --stale' lists what to mend")
         if not workspace.permissions.agent and (kept := len(KeptDocuments(store).ids())):
             notes.append(f"agents do not have {plural(kept, 'document')} with 'agents: false'")
-        if mark is None and (waiting := store.documents.without_layouts()):
+        if mark is None and (waiting := store.documents.without_structures()):
             notes.append(
-                f"{plural(waiting, 'long text')} of before: 'qmd update' makes searches in them faster"
+                f"{plural(waiting, 'text')} without structure: 'qmd update' makes searches in them faster"
             )
         total = sum(collection.documents for collection in collections)
         if unread := unread_dates(store, config):

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct, field
 
+from qmd.engine.documents.structures import structures
 from qmd.store.base import Store
-from qmd.text.blocks import fences, front_matter_end
 from qmd.text.layout import divide
 from qmd.types import Anchor, Document, Hit, Snippet
 from qmd.types.notes import Note
+from qmd.types.structure import Structure
 
 #: Documents with a lower score are no candidates. At this one no evidence of the measured sets is lost.
 LEAST = 0.1
@@ -30,7 +31,7 @@ _MOST = 8_000_000
 class Source(Struct):
     """A document with its text, its paragraphs, and how relevant they are to each question.
 
-    `body` is where the text begins after the front matter. `relevance` maps the places of paragraphs to a
+    `relevance` maps the places of paragraphs to a
     list with a number for each question; others have none.
     """
 
@@ -39,7 +40,7 @@ class Source(Struct):
     spans: list[tuple[int, int]]
     anchors: Sequence[Anchor]
     scores: list[float]
-    body: int
+    structure: Structure
     notes: tuple[Note, ...]
     relevance: dict[int, list[float]] = field(default_factory=dict)
 
@@ -59,7 +60,9 @@ class Source(Struct):
             for place, part in covered:
                 for near, factor in ((place - 1, BESIDE), (place, 1.0), (place + 1, BESIDE)):
                     # Front matter is beside the text, but says other things.
-                    if 0 <= near < len(self.spans) and (near == place or self.spans[near][0] >= self.body):
+                    if 0 <= near < len(self.spans) and (
+                        near == place or self.spans[near][0] >= self.structure.body
+                    ):
                         row = self.relevance.setdefault(near, [0.0] * len(self.scores))
                         row[question] = max(row[question], relevance * part * factor)
         self.scores[question] = hit.score
@@ -105,16 +108,17 @@ def sources(
         notes = {hit.file: hit.notes for hit in hits}
         ids = [document.id for document in new.values() if document is not None]
         texts, anchors = store.documents.texts(ids), store.fields.anchors(ids)
+        known = structures(store, texts)
         for file, document in new.items():
             if document is not None and texts.get(document.id):
-                text = texts[document.id]
+                text, structure = texts[document.id], known[document.id]
                 read[file] = Source(
                     document,
                     text,
-                    paragraphs(text),
+                    paragraphs(text, structure),
                     anchors.get(document.id, ()),
                     [0.0] * len(found),
-                    front_matter_end(text),
+                    structure,
                     notes[file],
                 )
         for hit in hits:
@@ -123,16 +127,16 @@ def sources(
     return [*read.values()]
 
 
-def paragraphs(text: str) -> list[tuple[int, int]]:
+def paragraphs(text: str, structure: Structure) -> list[tuple[int, int]]:
     """Return the [start, end) spans of the paragraphs of a text, in order, without the space between them.
 
     They depend on the text alone and not on a query, so the same paragraph is recognized in another pack.
     Long paragraphs are divided at the ends of lines or sentences; code in a fence is not.
     """
     text = text[:_MOST]
-    body = front_matter_end(text)
+    body = structure.body
     spans = [(0, len(text[:body].rstrip()))] if body else []
-    kept = [fence for fence in fences(text, body) if fence[1] - fence[0] <= _FENCE]
+    kept = [fence for fence in structure.verbatim_spans() if fence[1] - fence[0] <= _FENCE]
     at = 0
     for start, end in divide(text, body, len(text)):
         while at < len(kept) and kept[at][1] <= start:

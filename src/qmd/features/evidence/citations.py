@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 from msgspec import Struct
 from msgspec.structs import replace
 
-from qmd.text.blocks import fences
+from qmd.text.markdown.reading import read
 from qmd.text.regex import lazy
 from qmd.text.tokens import UNSPACED
 
@@ -110,7 +110,7 @@ def citations(text: str) -> list[Citation]:
     """Return the likely citations of a text, in order, outside of fenced code."""
     found: list[Citation] = []
     at = 0
-    for low, high in [*fences(text), (len(text), len(text))]:
+    for low, high in [*read(text).structure.verbatim_spans(), (len(text), len(text))]:
         found += _between(text, at, low)
         at = high
     return found

@@ -22,9 +22,9 @@ from qmd.features.evidence.types import Pack, PackedPassage
 from qmd.store.base import Store
 from qmd.text import budget
 from qmd.text.budget import cuts
+from qmd.text.data_uris import largest_free
 from qmd.text.dates import stated
 from qmd.text.digest import passage_hash
-from qmd.text.markup import largest_free
 from qmd.text.outline import sections
 from qmd.text.query import LexicalQuery
 from qmd.text.regex import lazy
@@ -227,7 +227,7 @@ class Packer(Struct):
         shown: dict[str, tuple[str, float]] = {}
         for source in documents:
             its = sorted(number for number in best_first if candidates[number].source == source)
-            outline = sections(found[source].text)
+            outline = sections(found[source].text, found[source].structure)
             for run in _runs([number for number in its if not candidates[number].unchanged], candidates):
                 first, last = candidates[run[0]], candidates[run[-1]]
                 also = _joined(found, candidates, [each for number in run for each in copies.get(number, ())])

@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from qmd.features.evidence.citations import Citation
 from qmd.features.evidence.verbatim import Words
-from qmd.text.blocks import fences
+from qmd.text.markdown.reading import read
 from qmd.text.regex import lazy
 from qmd.text.tokens import UNSPACED
 
@@ -273,7 +273,7 @@ def _inline(
 ) -> Iterator[Quotation]:
     """Yield the quotations inside of paragraphs, outside of code and of the spans that are taken."""
     code = [match.span() for match in _CODE.finditer(text)]
-    closed = sorted([*fences(text), *code, *taken])
+    closed = sorted([*read(text).structure.verbatim_spans(), *code, *taken])
     paths = [(each.start, each.end) for each in citations if each.form != "link"]
     for start, end in _outermost(text, closed):
         low, high = bisect_left(paths, (start, 0)), bisect_left(paths, (end, 0))

@@ -6,7 +6,7 @@ import re
 
 from qmd.sources.formats.base import RawFile
 from qmd.sources.formats.writing import first_title, with_headings
-from qmd.text.links import AFTER_URL, MAX_LINKS
+from qmd.text.markdown.links import AFTER_URL, MAX_LINKS
 from qmd.types import Extracted, Link
 
 name = "asciidoc"

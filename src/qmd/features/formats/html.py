@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 from qmd.sources.formats.base import RawFile
 from qmd.text import extraction
+from qmd.text.markdown.reading import read
 from qmd.text.outline import first_heading, one_line
 from qmd.text.properties import is_dated
 from qmd.types import Extracted, Link
@@ -43,7 +44,7 @@ def extract(file: RawFile) -> Extracted:
         Link(unquote(link.target), link.text, link.line, link.kind) if link.kind != "url" else link
         for link in found.links
     )
-    title = one_line("".join(head.title)) or first_heading(text)
+    title = one_line("".join(head.title)) or first_heading(text, read(text).structure)
     return Extracted(text, title, head.fields, links)
 
 

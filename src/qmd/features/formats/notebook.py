@@ -8,6 +8,7 @@ from typing import Any
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
 from qmd.sources.formats.writing import Writer, fenced
 from qmd.text import extraction
+from qmd.text.markdown.reading import read
 from qmd.text.outline import first_heading
 from qmd.types import Extracted
 
@@ -45,7 +46,10 @@ def extract(file: RawFile) -> Extracted:
     omitted = (f"the end of {cut} outputs",) if cut else ()
     found = extraction.extract(writer.text, file.path)
     fields = {**found.fields, **({"language": (language,)} if language else {})}
-    return Extracted(writer.text, first_heading(writer.text), fields, found.links, writer.anchors, omitted)
+    text = writer.text
+    structure = read(text).structure
+    title = first_heading(text, structure)
+    return Extracted(text, title, fields, found.links, writer.anchors, omitted, structure)
 
 
 def _cells(notebook: Any) -> list[Any] | None:

@@ -6,7 +6,7 @@ import re
 
 from qmd.sources.formats.base import RawFile
 from qmd.sources.formats.writing import with_headings
-from qmd.text.links import MAX_LINKS
+from qmd.text.markdown.links import MAX_LINKS
 from qmd.text.outline import heading_text
 from qmd.text.properties import is_dated
 from qmd.types import Extracted, Link

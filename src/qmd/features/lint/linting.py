@@ -12,6 +12,7 @@ from qmd.engine.access.rules import Rule
 from qmd.engine.doctor.stale import outdated
 from qmd.engine.documents.links import Links, is_wikilink, leads_to_document
 from qmd.engine.documents.stated import states_in
+from qmd.engine.documents.structures import structures
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
 from qmd.engine.workspace import Workspace
@@ -19,13 +20,13 @@ from qmd.errors import UsageError
 from qmd.features.lint import twins
 from qmd.features.lint.fault import KINDS, Fault, Kind
 from qmd.store.values import OnStep
-from qmd.text.blocks import blocks, front_matter_end
-from qmd.text.markup import only_text
-from qmd.text.outline import find_section, sections
+from qmd.text.outline import MAX_LEVEL, find_section, sections
+from qmd.text.spans import apart, blanked
 from qmd.text.uris import split_fragment
 from qmd.text.values import fold, shown
 from qmd.text.wording import visible
 from qmd.types import Document, ResolvedLink, Section
+from qmd.types.structure import Structure
 
 #: The suffixes of pages of a wiki. Other documents are neither checked nor orphans.
 _PAGES = (
@@ -153,25 +154,22 @@ class _Wiki:
         for at in range(0, len(pages), _BATCH):
             batch = pages[at : at + _BATCH]
             texts = self.store.documents.texts([document.id for document in batch])
+            known = structures(self.store, texts)
             for document in batch:
-                text = texts.get(document.id, "")
-                words = twins.words(_prose(text))
+                text, structure = texts.get(document.id, ""), known.get(document.id, Structure())
+                words = twins.words(_prose(text, structure))
                 named = self.fragments.get(document.file, ())
-                listed = sections(text) if named else ()
+                listed = sections(text, structure) if named else ()
                 missing = frozenset(name for name in named if not _has_place(text, listed, name))
                 found[document.file] = _Read(len(words), twins.sample(words, hashes), listed, missing)
         return found
 
 
-def _prose(text: str) -> str:
-    """Return a text without front matter, headings and comments."""
-    start, parts = front_matter_end(text), list[str]()
-    plain = only_text(text)
-    for block in blocks(text, start):
-        if block.kind in ("heading", "comment", "rule"):
-            parts.append(plain[start : block.start])
-            start = block.end
-    return "\n".join([*parts, plain[start:]])
+def _prose(text: str, structure: Structure) -> str:
+    """Return a text without front matter, headings and markup."""
+    heads = ((each.start, each.high) for each in structure.headings if each.level <= MAX_LEVEL)
+    plain = blanked(text, apart([*structure.unread_spans(), *heads]))
+    return plain[structure.body :]
 
 
 def _has_place(text: str, listed: Sequence[Section], fragment: str) -> bool:

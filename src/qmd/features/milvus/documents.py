@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from qmd.errors import StoreError
 from qmd.features.milvus.client import Reading, Row, like, literal, quoted
-from qmd.features.milvus.field_rows import ADDRESS, read_texts, stamp
+from qmd.features.milvus.field_rows import ADDRESS, read_structures, read_texts, stamp, structure_of
 from qmd.features.milvus.parts import Part, Shared
 from qmd.features.milvus.schema import (
     DOCUMENTS,
@@ -36,11 +36,11 @@ from qmd.features.milvus.schema import (
 from qmd.features.milvus.state import STALE_STATISTICS
 from qmd.features.milvus.weights import Weighted, weigh
 from qmd.store import base
-from qmd.store.records import LAID_OUT
 from qmd.store.values import Applied, DocumentChange
 from qmd.text.extraction import MARKDOWN, extract, searched_title
-from qmd.text.layout import Layout, Placed, indexed_with_layout, unpack
-from qmd.types import Document, Fingerprint, States
+from qmd.text.layout import Placed, indexed_with_structure, lay_out, lay_out_markdown, unpack
+from qmd.types import Document, Fingerprint, SourceText, States
+from qmd.types.structure import Structure
 
 _DOCUMENT = ("id", "collection", "path", "title", "hash", "size", "mtime_ns", "author", "date")
 #: Characters of one piece of a text. A character has at most 4 bytes.
@@ -86,8 +86,10 @@ class Documents(Part, base.Documents):
     ) -> Applied:
         identity = self._state.collection_id(collection)
         titles = [searched_title(item.source.title, item.source.fields, item.path) for item in changed]
+        laid_out = [_laid_out(item.source) for item in changed]
         weighted = [
-            weigh(title, item.source.text, item.path) for title, item in zip(titles, changed, strict=True)
+            weigh(title, item.source.text, item.path, structure)
+            for title, item, structure in zip(titles, changed, laid_out, strict=True)
         ]
         before = self._live_rows(identity, [*(item.path for item in changed), *removed])
         rows: dict[int, Row] = {}
@@ -104,7 +106,7 @@ class Documents(Part, base.Documents):
         self._state.mark_stale_statistics()
         if any(before[key]["content"] != rows[key]["content"] for key in before.keys() & rows.keys()):
             self._state.mark_orphans()
-        self._put_texts(changed)
+        self._put_texts(changed, laid_out)
         self._put_terms(weighted)
         documents = [rows[document_id(identity, item.path)] for item in changed]
         self._field_rows.put(
@@ -152,10 +154,16 @@ class Documents(Part, base.Documents):
         return {document: texts[content] for document, content in contents.items() if content in texts}
 
     def placed(self, ids: Sequence[int], terms: Sequence[str] = ()) -> dict[int, Placed]:
-        texts = self.texts(ids).items()
-        return {document: _placed(text, terms) for document, text in texts if len(text.encode()) > LAID_OUT}
+        contents = {row["id"]: row["content"] for row in self._live("id", ids, ["id", "content"])}
+        texts = read_texts(self._client, contents.values())
+        known = read_structures(self._client, contents.values())
+        return {
+            document: _placed(text, structure_of(known.get(content), text), terms)
+            for document, content in contents.items()
+            if (text := texts.get(content))
+        }
 
-    def without_layouts(self) -> int:
+    def without_structures(self) -> int:
         return 0
 
     def find(self, collection: str, path: str) -> Document | None:
@@ -213,7 +221,8 @@ class Documents(Part, base.Documents):
         self._state.mark_stale_statistics()
         for at in range(0, len(rows), _BATCH):
             batch = rows[at : at + _BATCH]
-            texts = read_texts(self._client, [row["content"] for row in batch])
+            contents = [row["content"] for row in batch]
+            texts, known = read_texts(self._client, contents), read_structures(self._client, contents)
             stored = self._field_rows.fields(batch)
             titles: dict[int, str] = {}
             weighted: dict[int, Weighted] = {}
@@ -222,7 +231,9 @@ class Documents(Part, base.Documents):
                 fields = stored[identity]
                 markdown = MARKDOWN in fields.get("format", ())
                 titles[identity] = _truncate(extract(text, path).title) if markdown else row["title"]
-                weighted[identity] = weigh(searched_title(titles[identity], fields, path), text, path)
+                structure = structure_of(known.get(row["content"]), text)
+                searched = searched_title(titles[identity], fields, path)
+                weighted[identity] = weigh(searched, text, path, structure)
             self._put_terms([*weighted.values()])
             self._client.put(
                 DOCUMENTS,
@@ -233,8 +244,12 @@ class Documents(Part, base.Documents):
             )
         self.refresh_statistics()
 
-    def _put_texts(self, changed: Sequence[DocumentChange]) -> None:
+    def _put_texts(self, changed: Sequence[DocumentChange], laid_out: Sequence[Structure]) -> None:
         texts = {content_id(item.source.hash): item.source.text for item in changed}
+        packed = {
+            content_id(item.source.hash): msgspec.json.encode(structure).decode()
+            for item, structure in zip(changed, laid_out, strict=True)
+        }
         for row in self._live("content", texts, ["content"], "strong"):
             texts.pop(row["content"], None)
         moment = int(time.time())
@@ -246,13 +261,13 @@ class Documents(Part, base.Documents):
                     "id": number("text", content, part),
                     "content": content,
                     "part": part,
-                    "text": text[part * _PIECE : (part + 1) * _PIECE],
+                    "text": piece,
                     "bytes": len(text.encode()) if part == 0 else 0,
                     "writer": self._state.writer,
                     "at": moment,
                 }
                 for content, text in texts.items()
-                for part in reversed(range(max(1, -(-len(text) // _PIECE))))
+                for part, piece in (*_pieces(packed[content], -1), *reversed([*_pieces(text, 1)]))
             ),
         )
 
@@ -306,22 +321,24 @@ class Documents(Part, base.Documents):
                 yield Document(row["id"], name, *(row[field] for field in _DOCUMENT[2:]))
 
 
-def _placed(text: str, terms: Sequence[str]) -> Placed:
-    """Return the layout of a text and the places of terms in it, as SQLite has them."""
-    layout, found = _laid_out(text)
+def _placed(text: str, structure: Structure, terms: Sequence[str]) -> Placed:
+    """Return the structure of a text and the places of terms in it, as SQLite has them."""
+    if not terms:
+        return Placed(structure)
+    indexed, found = _indexed(text, structure)
     known = [term for term in terms if not term.endswith("*")]
     places: dict[str, Sequence[int]] = {term: found.get(term, []) for term in known}
     for term in terms[len(known) :]:
         beginning = term.removesuffix("*")
         longer = (at for word, at in found.items() if word.startswith(beginning))
         places[term] = sorted(chain.from_iterable(longer))
-    return Placed(layout, places if terms else None)
+    return Placed(indexed, places)
 
 
 @lru_cache(_KNOWN)
-def _laid_out(text: str) -> tuple[Layout, dict[str, list[int]]]:
-    """Return the layout of a text, and the places of all its terms."""
-    (_, body, _), packed = indexed_with_layout("", text, "")
+def _indexed(text: str, structure: Structure) -> tuple[Structure, dict[str, list[int]]]:
+    """Return the structure of a text with the numbers of its terms, and the places of all its terms."""
+    (_, body, _), packed = indexed_with_structure("", text, "", structure)
     places: dict[str, list[int]] = {}
     for at, term in enumerate(body.split()):
         places.setdefault(term, []).append(at)
@@ -367,6 +384,18 @@ def _chunk_fields(row: Row | None) -> tuple[Any, ...] | None:
 def _sum(totals: Iterable[Totals]) -> Totals:
     parts = list(totals)
     return Totals(sum(part.documents for part in parts), sum(part.length for part in parts))
+
+
+def _pieces(text: str, step: int) -> Iterator[tuple[int, str]]:
+    """Yield the pieces of a text with their numbers: those of a structure, which is before, from -1 down."""
+    for at in range(0, max(1, len(text)), _PIECE):
+        yield at // _PIECE if step > 0 else -1 - at // _PIECE, text[at : at + _PIECE]
+
+
+def _laid_out(source: SourceText) -> Structure:
+    return (
+        lay_out_markdown(source.text) if source.structure is None else lay_out(source.text, source.structure)
+    )
 
 
 def _truncate(text: str) -> str:

@@ -13,15 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct, field
+from msgspec.json import decode
 
 from qmd.features.milvus.client import HEAVY, Client, Row, like, literal
 from qmd.features.milvus.schema import FIELDS, MAX_ARRAY, MAX_TEXT, TEXTS, number
 from qmd.features.milvus.state import State
 from qmd.store.records import LinkRow, link_rows
 from qmd.text.extraction import extract, stored_fields
+from qmd.text.layout import lay_out_markdown
 from qmd.text.link_targets import target_name
 from qmd.text.values import Value, read_written, written
 from qmd.types import Anchor, Link
+from qmd.types.structure import Structure
 
 DocumentFields = Mapping[str, tuple[Value, ...]]
 
@@ -43,8 +46,23 @@ def stamp(row: Row) -> int:
 
 def read_texts(client: Client, contents: Iterable[int]) -> dict[int, str]:
     """Return texts by their ids."""
-    rows = client.among(TEXTS, "content", contents, ["content", "part", "text"], page=HEAVY)
+    fields = ["content", "part", "text"]
+    rows = client.among(TEXTS, "content", contents, fields, where="part >= 0", page=HEAVY)
     return _joined(rows, "content", "text")
+
+
+def read_structures(client: Client, contents: Iterable[int]) -> dict[int, Structure]:
+    """Return the structures of texts by their ids, as far as there are any. They are before the texts."""
+    fields = ["content", "part", "text"]
+    rows = client.among(TEXTS, "content", contents, fields, where="part < 0", page=HEAVY)
+    return {
+        content: decode(text, type=Structure) for content, text in _joined(rows, "content", "text").items()
+    }
+
+
+def structure_of(known: Structure | None, text: str) -> Structure:
+    """Return the structure that is known of a text, or else what Markdown says of it."""
+    return known if known is not None and known.fits(text) else lay_out_markdown(text)
 
 
 def _joined(rows: Iterable[Row], key: str, column: str) -> dict[int, str]:
@@ -52,7 +70,7 @@ def _joined(rows: Iterable[Row], key: str, column: str) -> dict[int, str]:
     pieces: dict[int, dict[int, str]] = {}
     for row in rows:
         pieces.setdefault(row[key], {})[row["part"]] = row[column]
-    return {number: "".join(parts[at] for at in sorted(parts)) for number, parts in pieces.items()}
+    return {number: "".join(parts[at] for at in sorted(parts, key=abs)) for number, parts in pieces.items()}
 
 
 class FieldRows(Struct):

@@ -19,7 +19,7 @@ from msgspec import Struct, field
 
 from qmd.features.milvus.client import HEAVY, MAX_ROWS, Client, Row, literal, quoted
 from qmd.features.milvus.documents import Documents, Totals
-from qmd.features.milvus.field_rows import ADDRESS, FieldRows, read_texts
+from qmd.features.milvus.field_rows import ADDRESS, FieldRows, read_structures, read_texts, structure_of
 from qmd.features.milvus.parts import Part, Shared
 from qmd.features.milvus.schema import DOCUMENTS, LIVE, TERM_FIELDS, TERMS, dimension
 from qmd.features.milvus.weights import frequency
@@ -37,9 +37,8 @@ from qmd.store.records import (
 )
 from qmd.store.values import LexicalMatch, LexicalMatches, Scope
 from qmd.text.extraction import searched_title
-from qmd.text.layout import Places
+from qmd.text.layout import Places, indexed
 from qmd.text.query import LexicalQuery, Term, name_shares, with_stops_apart
-from qmd.text.tokens import indexed
 from qmd.text.tokens import terms as terms_of
 
 #: A term in fewer documents is counted by listing them, in one call for all rare terms of a query.
@@ -127,8 +126,8 @@ class Lexical(Part, base.Lexical):
         search = _Search(
             self._client, self._documents, self._field_rows, totals, found.documents, population, all_first
         )
-        found = search.run(query, limit, longer)
-        return self._placed(found, query, found.matches[:placed]) if placed else found
+        matches = search.run(query, limit, longer)
+        return self._placed(matches, query, matches.matches[:placed]) if placed else matches
 
     def _placed(
         self, found: LexicalMatches, query: LexicalQuery, first: Sequence[LexicalMatch]
@@ -154,8 +153,10 @@ class Lexical(Part, base.Lexical):
             ]
             for document, each in known.items()
         }
-        layouts = {document: each.layout for document, each in known.items() if len(places[document]) > 1}
-        return with_scattered(found, query, places, layouts)
+        known_structures = {
+            document: each.structure for document, each in known.items() if len(places[document]) > 1
+        }
+        return with_scattered(found, query, places, known_structures)
 
     def matching(self, query: LexicalQuery, scope: Scope, limit: int | None = None) -> list[int]:
         every = limit or self._documents.totals(None).documents
@@ -423,11 +424,13 @@ class _Search(Struct):
     def _load_tokens(self, rows: Mapping[int, Row]) -> None:
         """Read the texts of documents and keep their tokens."""
         unread = {document: row for document, row in rows.items() if document not in self._fields}
-        texts = read_texts(self._client, {row["content"] for row in unread.values()})
+        contents = {row["content"] for row in unread.values()}
+        texts, known = read_texts(self._client, contents), read_structures(self._client, contents)
         names = self._names(unread)
         for document, row in unread.items():
             body = texts.get(row["content"], "")
-            forms = indexed(names[document], body, row["path"])
+            structure = structure_of(known.get(row["content"]), body)
+            forms = indexed(names[document], body, row["path"], structure)
             self._fields[document] = tuple(form.split() for form in forms)
 
 

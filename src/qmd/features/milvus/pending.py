@@ -11,10 +11,11 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
+from msgspec.msgpack import encode
 
 from qmd.features.milvus.chunks import CHUNK_FIELDS, to_chunk
 from qmd.features.milvus.documents import Documents
-from qmd.features.milvus.field_rows import read_texts
+from qmd.features.milvus.field_rows import read_structures, read_texts
 from qmd.features.milvus.parts import Part, Shared
 from qmd.features.milvus.schema import DOCUMENTS, LIVE, number, vector_table
 from qmd.store import base
@@ -112,6 +113,7 @@ class PendingTexts(Part, base.PendingTexts):
         # If several documents have a text, all workers must use the title of the same document.
         documents = {row["content"]: row for row in sorted(rows, key=lambda row: -row["id"])}
         texts = read_texts(self._client, contents)
+        known = read_structures(self._client, contents)
         first_chunks = self._first_embedded(embedder, contents)
         return [
             Pending(
@@ -120,6 +122,7 @@ class PendingTexts(Part, base.PendingTexts):
                 texts[content],
                 documents[content]["hash"],
                 first_chunks[content].seq if content in first_chunks else None,
+                encode(known[content]) if content in known else b"",
             )
             for content in contents
             if content in documents and content in texts

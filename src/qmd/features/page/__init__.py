@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from qmd.server.pages import Pages
 
 #: The packages of the extra `web`.
-PACKAGES = ("jinja2", "latex2mathml", "markdown_it", "mdit_py_plugins", "nh3", "pygments")
+PACKAGES = ("jinja2", "latex2mathml", "nh3", "pygments")
 
 
 def missing() -> str:

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from qmd.api import operations
 from qmd.api.operations import Deadline
-from qmd.api.shown import browse
+from qmd.api.shown import browse, is_file
 from qmd.engine.index import Index
 from qmd.engine.requests import SearchRequest
 from qmd.errors import (
@@ -111,6 +111,10 @@ class Web:
         values = (" ".join(fields[name]) for name in ("name", "path", "place", "new_name") if name in fields)
         return " ".join((action, *values))
 
+    def missing(self, request: Request) -> Response:
+        path = visible(request.url.path)[:200]
+        return self._error(request, NotFoundError(f"There is no page {path}", "search for it above"))
+
     # Handlers.
 
     def _answering(
@@ -162,6 +166,12 @@ class Web:
             asked = replace(asked, mode="words")  # the page that led here decides nothing that costs time
         if not asked.query:
             return await self._home(request)
+        if (
+            not part
+            and "/" in asked.query
+            and await self._call(request, lambda index, _: is_file(index, asked.query))
+        ):
+            return RedirectResponse(read_address(asked.query), 303)
         # After each key the results alone are asked for.
         facets = part != "list"
         if not facets:
@@ -202,7 +212,7 @@ class Web:
     async def _read(self, request: Request) -> Response:
         parameters = request.query_params
         translate = pages.translator(request)
-        query = parameters.get("q", "")[:10_000]
+        query, typing = parameters.get("q", "")[:10_000], parameters.get("live") == "1"
         line = document.require_line(parameters.get("line", ""))
         source = parameters.get("view") == "source"
         first_line = document.require_line(parameters.get("from", "")) or 1
@@ -217,6 +227,7 @@ class Web:
                 translate,
                 Deadline(document.MAX_SECONDS, cancelled),
                 query=query,
+                typing=typing,
                 line=line,
                 source=source,
                 first_line=first_line,
@@ -227,7 +238,12 @@ class Web:
         here = view.page.document.file
         if here != file and request.method == "GET":
             return RedirectResponse(read_address(here, **dict(parameters)), 303)
-        shown = {"q": query, "line": line, "view": "source" if source else None}
+        shown = {
+            "q": query,
+            "live": 1 if typing else None,
+            "line": line,
+            "view": "source" if source else None,
+        }
         return self._page(
             request,
             "document.html",

@@ -30,6 +30,7 @@ from qmd.features.page.search import highlighter
 from qmd.text import front_matter
 from qmd.text.anchors import LINE, anchor_at
 from qmd.text.dates import stated
+from qmd.text.query import as_typed
 from qmd.text.question import Question
 from qmd.text.uris import DEFAULT_EDITOR, NO_EDITOR, editor_address, encode_path, is_editor, is_uri, parse_uri
 from qmd.types import Anchor, Document, ResolvedLink
@@ -54,7 +55,8 @@ class View(Struct, frozen=True):
     Attributes:
         page: The document.
         rendered: The parts of its HTML; none if it is shown as text.
-        html: Its HTML.
+        title: Its first heading in HTML, if it begins with its title.
+        html: The rest of its HTML.
         rows: Otherwise its lines by number.
         too_large: Whether it is shown as text because it is large.
         properties: Its fields.
@@ -70,6 +72,7 @@ class View(Struct, frozen=True):
 
     page: Page
     rendered: Rendered
+    title: Markup
     html: Markup
     rows: tuple[tuple[int, Markup], ...]
     too_large: bool
@@ -124,6 +127,7 @@ def view(
     deadline: Deadline,
     *,
     query: str = "",
+    typing: bool = False,
     line: int | None = None,
     source: bool = False,
     first_line: int = 1,
@@ -131,21 +135,26 @@ def view(
 ) -> View:
     """Return a document for the page. Raises as `Index.get`.
 
+    While `typing`, the last word of the query also marks longer words.
     What is left of a document when the budget of a page is spent, or at the deadline, is shown as plain text.
     """
     reading = read(index, reference)
     page, document = reading.page, reading.page.document
-    find, original = highlighter(Question.read(query)), _file_address(index.viewable_file(document))
+    find = highlighter(Question.read(as_typed(query) if typing else query))
+    original = _file_address(index.viewable_file(document))
     places = tuple(anchor for anchor in page.anchors[:MAX_PLACES] if anchor.kind != LINE)
     budget = Budget(deadline.passed)
     too_large = not budget.take_text(page.text)
     as_text = source or too_large or page.media_type != "text/markdown"
-    html, rendered = "", Rendered()
+    html, title, rendered = "", "", Rendered()
     properties: Mapping[str, tuple[Any, ...]] = {}
     if not as_text:
         rendered, properties = _render(index, reading, remote_images, translate, budget, deadline)
         separators = [(place.line, _separator(place, original, translate)) for place in places]
         html = rendered.html(find, line, separators, lines=True)
+        if rendered.headings and rendered.headings[0].text == document.title and html.startswith("<h1"):
+            heading, end, html = html.partition("</h1>\n")
+            title = heading + end
     if not properties:
         # Without a date of its own, a document has that of its file, which is no property.
         dated = ["date"] if stated(document.date, document.modified_ns) else []
@@ -157,6 +166,7 @@ def view(
     return View(
         page=page,
         rendered=rendered,
+        title=safe(title),
         html=safe(html),
         rows=tuple(_rows(page, line, first_line, find)) if as_text else (),
         too_large=too_large,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from qmd.text.blocks import front_matter_end
+from qmd.text.head import front_matter_end
+from qmd.text.markdown.reading import read
 from qmd.text.outline import find_section, sections
 
 #: A note is shown in a note that is shown in a note, but not deeper.
@@ -40,7 +41,7 @@ def part(text: str, fragment: str) -> str | None:
         return text[front_matter_end(text) :]
     if fragment.startswith("^"):
         return _block(text, fragment)
-    section = find_section(sections(text), fragment)
+    section = find_section(sections(text, read(text).structure), fragment)
     if section is None:
         return None
     return "\n".join(text.split("\n")[section.first_line - 1 : section.last_line])

@@ -1,18 +1,18 @@
 """The elements in a document that the page shows: a few tags of HTML, written anew, and formulas as MathML.
 
-Everything else that looks like a tag is text. The output of this module is cleaned again with the whole page.
+Other tags are left out, but not the text in them. The output is cleaned again with the whole page.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from html import escape, unescape
 
 from latex2mathml.converter import convert
 
-from qmd.text.links import HTML_TAG
+from qmd.text.markdown.links import HTML_TAG
 
 INLINE = frozenset("a abbr b br code del em i img ins kbd mark q s small span strong sub sup u wbr".split())
 #: Tags that begin a block if they begin a line.
@@ -31,79 +31,81 @@ _KEPT: Mapping[str, frozenset[str]] = {
 _ALIGNED = frozenset({"left", "right", "center"})
 
 #: Elements whose end need not be written, or that have none.
-_ENDED = frozenset("p li dt dd tr td th thead tbody tfoot br hr img wbr".split())
+_ENDED = frozenset("p li dt dd tr td th thead tbody tfoot br hr wbr".split())
+#: Elements that name a file, and those whose content is not for readers.
+_FILES = frozenset("img audio video source".split())
+_HIDDEN_END = re.compile(r"</(svg|script|style|template)\s*>", re.I)
+#: Elements that are often not closed. Another unknown name that nothing closes, such as `<T>`, is a word.
+_UNCLOSED = frozenset(
+    "area base center col embed font iframe input link meta param script style svg track".split()
+)
 #: Elements that are open inside of each other. Cleaning takes longer with each.
 MAX_OPEN = 50
+_CLOSED = re.compile(r"</([A-Za-z][A-Za-z0-9-]*)")
+_NEXT = re.compile(rf"<!--|{HTML_TAG.pattern}")
 
-#: Returns the HTML of a link or an image from its attributes.
+#: Returns the HTML of a link or a file from its attributes.
 Address = Callable[[Mapping[str, str]], str]
 
 
-class Open:
-    """The elements of a document that are open, by name. Deeper ones than `MAX_OPEN` are text."""
+class Tags:
+    """Writes the tags of a text anew, and leaves out those that documents may not use, but not their text."""
 
-    def __init__(self) -> None:
-        self._open: Counter[str] = Counter()
-        self._refused: Counter[str] = Counter()
+    def __init__(self, source: str, link: Address, file: Address) -> None:
+        self._link, self._file = link, file
         self._depth = 0
+        self._closed = frozenset(match[1].lower() for match in _CLOSED.finditer(source))
+        self._hidden: dict[str, list[int]] = {}  # the ends of elements whose content is not for readers
+        for match in _HIDDEN_END.finditer(source):
+            self._hidden.setdefault(match[1].lower(), []).append(match.end())
 
-    def takes(self, name: str, *, closing: bool) -> bool:
-        """Return whether a tag may be written."""
-        if name in _ENDED:
-            return True
-        if not closing:
-            deep = self._depth >= MAX_OPEN
-            (self._refused if deep else self._open)[name] += 1
-            self._depth += not deep
-            return not deep
-        # Those that were refused are the innermost.
-        if self._refused[name]:
-            self._refused[name] -= 1
-            return False
-        if self._open[name]:
-            self._open[name] -= 1
-            self._depth -= 1
-        return True
+    def html(self, match: re.Match[str]) -> str:
+        """Return a tag that `HTML_TAG` matches."""
+        closing, name, rest = match[1], match[2].lower(), match[3]
+        given = {each.lower(): unescape(value.strip("\"'")) for each, value in _ATTRIBUTE.findall(rest)}
+        if name in _FILES:
+            return self._file(given) if given.get("src") else ""
+        if name not in INLINE and name not in BLOCKS:
+            is_word = not (
+                closing or rest.strip() or match[0].endswith("/>") or name in _UNCLOSED | self._closed
+            )
+            return escape(match[0], False) if is_word else ""
+        if name not in _ENDED:
+            self._depth = max(0, self._depth + (-1 if closing else 1))
+            if self._depth + bool(closing) > MAX_OPEN:
+                return ""
+        if closing:
+            return f"</{name}>"
+        if name == "a":
+            return self._link(given)
+        kept = {attribute: value for attribute, value in given.items() if attribute in _KEPT.get(name, ())}
+        if given.get("align", "").lower() in _ALIGNED:
+            kept["class"] = given["align"].lower()
+        attributes = "".join(f' {key}="{escape(value)}"' for key, value in kept.items())
+        return f"<{name}{attributes}>"
 
+    def hidden(self, match: re.Match[str], at: int) -> int:
+        """Return the end of an element whose content is not shown, if its tag ends at `at`; 0 for others."""
+        ends = [] if match[1] or match[0].endswith("/>") else self._hidden.get(match[2].lower(), [])
+        place = bisect_right(ends, at)
+        return ends[place] if place < len(ends) else 0
 
-def tag_html(match: re.Match[str], opened: Open, link: Address, image: Address) -> str:
-    """Return a tag that `HTML_TAG` matches as HTML, or as text if documents may not use it here."""
-    closing, name, rest = match[1], match[2].lower(), match[3]
-    allowed = name in INLINE or name in BLOCKS
-    if not (allowed and opened.takes(name, closing=bool(closing))):
-        return escape(match[0])
-    if closing:
-        return f"</{name}>"
-    given = {attribute.lower(): unescape(value.strip("\"'")) for attribute, value in _ATTRIBUTE.findall(rest)}
-    if name == "img":
-        return image(given)
-    if name == "a":
-        return link(given)
-    kept = {attribute: value for attribute, value in given.items() if attribute in _KEPT.get(name, ())}
-    if given.get("align", "").lower() in _ALIGNED:
-        kept["class"] = given["align"].lower()
-    attributes = "".join(f' {key}="{escape(value)}"' for key, value in kept.items())
-    return f"<{name}{attributes}>"
-
-
-def block_html(text: str, opened: Open, link: Address, image: Address) -> str:
-    """Return a block of HTML with the tags that documents may use, and without comments."""
-    text = _without_comments(text)
-    parts: list[str] = []
-    at = 0
-    for match in HTML_TAG.finditer(text):
-        parts += [escape(unescape(text[at : match.start()]), False), tag_html(match, opened, link, image)]
-        at = match.end()
-    return "".join((*parts, escape(unescape(text[at:]), False)))
-
-
-def _without_comments(text: str) -> str:
-    parts: list[str] = []
-    at = 0
-    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
-        parts.append(text[at:start])
-        at = end + 3
-    return "".join((*parts, text[at:]))
+    def block(self, text: str, base: int, at: int = 0) -> tuple[str, int]:
+        """Return a block of HTML that begins at `base`, from `at` on, without comments; and its end."""
+        parts: list[str] = []
+        last_comment = text.rfind("-->")
+        while match := _NEXT.search(text, at):
+            parts.append(escape(unescape(text[at : match.start()]), False))
+            at = match.end()
+            if match[0] != "<!--":
+                hidden = self.hidden(match, base + at)
+                parts.append("" if hidden else self.html(match))
+                at = hidden - base if hidden else at
+            elif at <= last_comment:
+                at = text.find("-->", at) + 3
+            else:
+                parts.append("&lt;!--")
+        return "".join((*parts, escape(unescape(text[at:]), False))), base + at
 
 
 #: Longer formulas are shown as they are written.

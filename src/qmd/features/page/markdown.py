@@ -1,25 +1,22 @@
 """Render Markdown to HTML that is safe whatever a document contains.
 
-There are two locks. The parser creates elements only for Markdown, and for tags of a small set; other HTML in
-a document is text, and links have known schemes. Then nh3 removes everything that is not in `_ALLOWED`. The
-policy of the page is the third.
+There are two locks. This module writes elements only for Markdown, and for tags of a small set; links have
+known schemes. Then nh3 removes everything that is not in `_ALLOWED`. The policy of the page is the third.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
+from itertools import chain, islice
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import nh3
-from markdown_it import MarkdownIt
-from markdown_it.renderer import RendererHTML
-from markdown_it.rules_core import StateCore
-from markdown_it.token import Token
 from msgspec import Struct, field
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
@@ -30,13 +27,16 @@ from qmd.features.page import html_tags
 from qmd.features.page.budget import CODE, FORMULA, PER_TEX, SECONDS, Budget
 from qmd.features.page.embeds import media, sized
 from qmd.features.page.rendered import LINES, Heading, Rendered
-from qmd.features.page.syntax import INLINE_IMAGE, SCHEME, block_anchor, is_safe, parser
-from qmd.text.markup import without_site_markup
+from qmd.features.page.syntax import ATOM, BLOCK_ID, CALLOUT, CALLOUTS, SIGN, TASK, TASKS, prepared
+from qmd.text.markdown.links import AFTER_URL, HTML_TAG, TAG, tag_name
+from qmd.text.markdown.parser import page_events
 
 #: Characters of code that are coloured in a document. The rest is shown as it is.
 _MAX_COLOURED = 30_000
 #: Characters that a lexer gets at once, in whole lines.
 _PIECE = 1_000
+#: Blocks and emphasis inside of each other. Cleaning takes longer with each.
+_MAX_DEPTH = 50
 _TEXT_TAGS = "p h1 h2 h3 h4 h5 h6 blockquote ul ol li hr br em strong s del code pre mark sup sub section"
 _ALLOWED = {*_TEXT_TAGS.split(), "audio", "video", "tbody"}
 _ALLOWED |= html_tags.INLINE | html_tags.BLOCKS | html_tags.MATH_ELEMENTS
@@ -55,10 +55,31 @@ _ATTRIBUTES = {
     "div": {"tabindex", "role"},
     **html_tags.MATH_ATTRIBUTES,
 }
-
-
+#: The scheme of an address.
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+_SAFE_SCHEMES = ("http:", "https:", "mailto:")
+#: An address that contains an image.
+_INLINE_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]{1,200000}", re.I)
 #: Languages of code that describes a diagram.
 _DIAGRAMS = ("mermaid", "plantuml", "dot", "graphviz", "d2")
+#: The elements of blocks and emphasis; those of other events are written by methods.
+_BLOCKS: Mapping[str, tuple[str, str]] = {
+    "BlockQuote": ("<blockquote{}>\n", "</blockquote>\n"),
+    "Item": ("<li{}>", "</li>\n"),
+    "Table": ('<div class="table" tabindex="0" role="group"{}><table>\n', "</tbody>\n</table></div>\n"),
+    "TableHead": ("<thead>\n<tr{}>\n", "</tr>\n</thead>\n<tbody>\n"),
+    "TableRow": ("<tr{}>\n", "</tr>\n"),
+}
+_EMPHASIS = {"Emphasis": "em", "Strong": "strong", "Strikethrough": "s"}
+#: The place of a reference to a note, whose number is not known yet.
+_NOTE = re.compile(f"{ATOM}([^{ATOM}]*){ATOM}")
+#: The marks of a quote before its lines; an element that is a block; anything to see; a tag at the beginning.
+_QUOTED = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.M)
+_BLOCK_TAG = re.compile(rf"</?(?:{'|'.join(html_tags.BLOCKS - {'img'})})[ >]")
+_SHOWN = re.compile(r"(?:^|>)[^<]*[^<\s]|<(?:img|audio|video)")
+_FIRST_TAG = re.compile(r"\A(\s*<\w+)")
+_LINE_END = re.compile(rf"[ \t]*(?:[\n{ATOM}]|\Z)")
+_FORMATTER: HtmlFormatter[str] = HtmlFormatter(nowrap=True)
 
 
 class Context(Struct):
@@ -97,13 +118,15 @@ class Embedded(Struct, frozen=True):
 
 def render(text: str, context: Context) -> Rendered:
     """Return a Markdown text as HTML; the rest when the budget is spent is plain text in it."""
-    html = _clean(_render(without_site_markup(text), context))
+    html = nh3.clean(
+        _Writer(text, context).html(),
+        tags=_ALLOWED,
+        attributes=_ATTRIBUTES,
+        url_schemes={"http", "https", "mailto", "data"},
+        link_rel="noopener noreferrer",
+        attribute_filter=_filter,
+    )
     return Rendered.of(html, context.headings, context.blocked, short=context.budget.short)
-
-
-def _render(text: str, context: Context) -> str:
-    env = {"context": context, "budget": context.budget, "open": html_tags.Open()}
-    return str(_parser().render(text, env))
 
 
 def slug(text: str) -> str:
@@ -114,73 +137,435 @@ def slug(text: str) -> str:
 def anchor(fragment: str) -> str:
     """Return the id of the element that the fragment of a link names: a heading or a block."""
     last = fragment.rstrip("#").rpartition("#")[2].strip()
-    return block_anchor(last[1:]) if last.startswith("^") else slug(last)
+    return _block_anchor(last[1:]) if last.startswith("^") else slug(last)
 
 
-def _clean(html: str) -> str:
-    return nh3.clean(
-        html,
-        tags=_ALLOWED,
-        attributes=_ATTRIBUTES,
-        url_schemes={"http", "https", "mailto", "data"},
-        link_rel="noopener noreferrer",
-        attribute_filter=_filter,
-    )
+def _block_anchor(name: str) -> str:
+    return "b-" + name.casefold()
 
 
 def _filter(tag: str, name: str, value: str) -> str | None:
     if name == "href" and value.lower().lstrip().startswith("data:"):
         return None
-    if name == "src" and value.startswith("data:") and not INLINE_IMAGE.fullmatch(value):
+    if name == "src" and value.startswith("data:") and not _INLINE_IMAGE.fullmatch(value):
         return None
     return value
 
 
-@cache
-def _parser() -> MarkdownIt:
-    made = parser(_Renderer)
-    for name in ("math_inline", "math_block"):
-        # In place of the functions of the plugin, which make other elements.
-        made.renderer.rules[name] = getattr(made.renderer, name)  # type: ignore[attr-defined]
-    made.core.ruler.push("places", _places)
-    return made
+def _is_safe(url: str) -> bool:
+    """Return whether a link may have an address."""
+    scheme = _SCHEME.match(re.sub(r"[\x00-\x20\x7f]+", "", unquote(url)).lower())
+    return scheme is None or scheme[0] in _SAFE_SCHEMES
 
 
-def _places(state: StateCore) -> None:
-    """Give headings ids, and blocks their lines."""
-    context: Context = state.env["context"]
-    taken: dict[str, int] = {}  # ids, with the number of the last heading that would have had the same
-    for at, token in enumerate(state.tokens):
-        if context.page:
-            token.attrs.pop("id", None)
-            continue
-        if token.type == "heading_open":
-            text = _plain(state.tokens[at + 1])
-            name = base = slug(text)
-            while name in taken:
-                taken[base] += 1
-                name = f"{base}-{taken[base]}"
-            taken[name] = 1
-            token.attrSet("id", name)
-            context.headings.append(Heading(text, int(token.tag[1]), name))
-        if token.map is not None and token.nesting >= 0 and token.block and token.tag and not token.hidden:
-            first, end = (line + context.first_line for line in token.map)
-            token.attrSet(LINES, f"{first} {end}")
+#: The pieces of HTML in a line that are still to be written, each with its text.
+_Pieces = Iterator[tuple[str, str]]
 
 
-def _plain(inline: Token) -> str:
-    parts = (child.content for child in _all(inline.children or ()))
-    return " ".join("".join(parts).split())
+class _Line:
+    """The content of a paragraph, heading, cell, item or link: a text with `ATOM` for each piece of HTML."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.pieces: list[tuple[str, str]] = []
+
+    def add(self, html: str, text: str = "") -> None:
+        self.texts.append(ATOM)
+        self.pieces.append((html, text))
+
+    def take(self) -> tuple[str, list[tuple[str, str]]]:
+        return "".join(self.texts), self.pieces
 
 
-def _all(tokens: Sequence[Token]) -> Iterator[Token]:
-    for token in tokens:
-        yield token
-        if token.children:
-            yield from _all(token.children)
+class _Writer:
+    """Writes the HTML of a text from the events of the parser."""
+
+    def __init__(self, text: str, context: Context) -> None:
+        self._source = prepared(text)
+        self._context = context
+        self._starts = [0, *(match.end() for match in re.finditer(f"[\n{ATOM}]", self._source))]
+        self._out: list[str] = []
+        self._ends: list[str] = []  # of the blocks that are open
+        self._line = _Line()
+        self._around: list[tuple[_Line, Any]] = []  # the lines around a link or image, with what it leads to
+        self._element = ("", "")  # of the line: its name and attributes
+        self._code: list[str] | None = None  # the parts of the current one
+        self._columns: tuple[str, ...] = ()  # their alignments
+        self._column = 0
+        self._emphasis = 0  # how many are open
+        self._embed = ""  # the target of the last embed of a note
+        self._notes: dict[str, str] = {}
+        self._note = "", 0  # the name of the open one, and where it begins
+        self._at = 0  # the end of the last event
+        self._ids: dict[str, int] = {}  # with the number of the last heading that would have had the same
+        self._tags = html_tags.Tags(self._source, self._html_link, self._html_file)
+        self._hidden = 0, 0  # the part of the text that is in an element without content for readers
+
+    def html(self) -> str:
+        budget, whole = self._context.budget, True
+        for event, start, end in page_events(self._source):
+            value: Any
+            name, value = next(iter(event.items())) if isinstance(event, dict) else (event, None)
+            if self._hidden[0] < start and end <= self._hidden[1]:
+                continue
+            if not budget.take():
+                whole = False
+                break
+            if name in ("Start", "End"):
+                kind, detail = next(iter(value.items())) if isinstance(value, dict) else (value, None)
+                (self._start if name == "Start" else self._end)(kind, detail, start, end)
+                self._at = start if name == "Start" else end
+            elif self._code is not None:
+                self._code.append(value)
+            else:
+                self._inline(name, value, start, end)
+                self._at = end
+        if self._code is not None:
+            self._element = "", ""
+        while self._around:
+            self._end("Link", None, self._at, self._at)
+        self._flush()
+        self._out += reversed(self._ends)
+        if not whole:
+            rest = escape(self._source[self._at :].replace(ATOM, "\n"))
+            self._ends.clear()
+            lines = self._lines(self._at, len(self._source))
+            self._out.append(f'<pre class="rest" tabindex="0"{lines}>{rest}</pre>\n')
+        return self._with_notes("".join(self._out))
+
+    def _lines(self, start: int, end: int) -> str:
+        """Return the attribute of a block with its lines."""
+        if self._context.page or len(self._ends) >= _MAX_DEPTH:
+            return ""
+        last = start + len(self._source[start:end].rstrip(" \t>\n")) - 1
+        lines = (
+            bisect_right(self._starts, place) + self._context.first_line
+            for place in (start, max(start, last))
+        )
+        return f' {LINES}="{next(lines) - 1} {next(lines)}"'
+
+    def _start(self, kind: str, detail: Any, start: int, end: int) -> None:
+        if kind in _EMPHASIS:
+            self._emphasis += 1
+            self._line.add(f"<{_EMPHASIS[kind]}>" if self._emphasis <= _MAX_DEPTH else "")
+            return
+        if kind in ("Link", "Image"):
+            self._around.append((self._line, detail))
+            self._line = _Line()
+            return
+        self._flush()
+        lines = self._lines(start, end)
+        if kind == "Paragraph":
+            self._element = "p", lines
+        elif kind == "Heading":
+            self._element = detail["level"].lower(), lines
+        elif kind == "TableCell":
+            side = self._columns[self._column] if self._column < len(self._columns) else "None"
+            self._column += 1
+            name = "th" if self._ends[-1] == _BLOCKS["TableHead"][1] else "td"
+            self._element = name, "" if side == "None" else f' class="{side.lower()}"'
+        elif kind == "CodeBlock":
+            self._code = []
+            self._element = detail["Fenced"] if isinstance(detail, dict) else "", lines
+        elif kind == "HtmlBlock":
+            self._html_block(start, end, lines)
+        elif kind == "FootnoteDefinition":
+            self._note = detail, len(self._out)
+        elif kind == "List":
+            name = "ul" if detail is None else "ol"
+            first = f' start="{detail}"' if detail not in (None, 1) else ""
+            self._open(f"<{name}{first}{lines}>\n", f"</{name}>\n")
+        elif kind in _BLOCKS:
+            self._columns, self._column = detail if kind == "Table" else self._columns, 0
+            opening, ending = _BLOCKS[kind]
+            self._open(opening.format(lines), ending)
+            if kind == "BlockQuote" and detail is not None:
+                self._callout(detail, "", html=detail)
+
+    def _open(self, opening: str, ending: str) -> None:
+        shallow = len(self._ends) < _MAX_DEPTH
+        self._out.append(opening if shallow else "")
+        self._ends.append(ending if shallow else "")
+
+    def _end(self, kind: str, detail: Any, start: int, end: int) -> None:
+        if kind in _EMPHASIS:
+            self._line.add(f"</{_EMPHASIS[kind]}>" if self._emphasis <= _MAX_DEPTH else "")
+            self._emphasis -= 1
+        elif kind in ("Link", "Image"):
+            text, pieces = self._line.take()
+            self._line, target = self._around.pop()
+            (self._link if kind == "Link" else self._image)(text, pieces, target, self._source[start:end])
+        elif self._code is not None:
+            content, self._code = "".join(self._code).replace(ATOM, "\n"), None
+            (info, lines), self._element = self._element, ("", "")
+            self._out.append(_code(content, info.strip().partition(" ")[0], lines, self._context))
+        else:
+            self._flush()
+            if kind == "FootnoteDefinition":
+                label, begin = self._note
+                self._notes[label.casefold()] = "".join(self._out[begin:])
+                del self._out[begin:]
+            elif kind == "List" or kind in _BLOCKS:
+                self._out.append(self._ends.pop())
+
+    def _inline(self, name: str, value: Any, start: int, end: int) -> None:
+        line = self._line
+        match name:
+            case "Text":
+                literal = value == self._source[start:end]
+                shown = value.replace(ATOM, "\n")
+                if literal and self._at != start and self._source[start - 1 : start] == "\\":
+                    line.add(escape(shown[0], False), shown[0])
+                    shown = shown[1:]
+                if literal:
+                    line.texts.append(shown)
+                else:  # an entity
+                    line.add(escape(shown, False), shown)
+            case "SoftBreak":
+                line.texts.append("\n")
+            case "HardBreak":
+                line.add("<br>")
+                line.texts.append("\n")
+            case "Code":
+                shown = value.replace(ATOM, " ")
+                line.add(f"<code>{escape(shown, False)}</code>", shown)
+            case "InlineMath" if (
+                self._source[start - 1 : start].isdigit() or self._source[end : end + 1].isdigit()
+            ):
+                line.texts.append(f"${value}$")  # two amounts of money
+            case "InlineMath" | "DisplayMath":
+                self._formula(value.replace(ATOM, "\n").strip(), start, end, block=name == "DisplayMath")
+            case "InlineHtml":
+                if tag := HTML_TAG.fullmatch(value):
+                    if hidden := self._tags.hidden(tag, end):
+                        self._hidden = start, hidden
+                    else:
+                        line.add(self._tags.html(tag))
+            case "TaskListMarker":
+                line.texts.append(f"{self._source[start:end]} ")
+            case "FootnoteReference":
+                line.add(f"{ATOM}{value.casefold()}{ATOM}")
+            case "Rule":
+                self._flush()
+                self._out.append(f"<hr{self._lines(start, end)}>\n")
+
+    def _formula(self, tex: str, start: int, end: int, *, block: bool) -> None:
+        name = self._element[0]
+        html = _mathml(tex, self._context, block=block)
+        line_start = self._starts[bisect_right(self._starts, start) - 1]
+        alone = not self._source[line_start:start].strip(" \t>-*+.)0123456789") and _LINE_END.match(
+            self._source, end
+        )
+        if not (block and alone and name in ("p", "")):
+            html = html or f'<code class="math">{escape(tex)}</code>'
+        else:
+            html = html or f"<pre><code>{escape(tex)}</code></pre>"
+            html = f'<div class="math" tabindex="0" role="group"{self._lines(start, end)}>{html}</div>'
+            html = f"</p>\n{html}\n<p>" if name else html
+        self._line.add(html, tex)
+
+    def _flush(self) -> None:
+        """Write the line that is read, in its element if it has one."""
+        text, given = self._line.take()
+        (name, attributes), embed = self._element, self._embed
+        self._line, self._element, self._embed = _Line(), ("", ""), ""
+        if not name and not text.strip():
+            return
+        pieces, before, opening = iter(given), "", self._out[-1] if self._out else ""
+        if opening.startswith("<blockquote") and name and (title := CALLOUT.match(text)):
+            self._callout(title[1], title[2], html=self._html(title[3].strip(), pieces))
+            text = text[title.end() :]
+            if not text:
+                return
+        elif opening.startswith("<li") and (task := TASK.match(text)):
+            text = text[task.end() :]
+            self._out[-1] = opening.replace("<li", '<li class="task-item"', 1)
+            state = TASKS.get(task[1], "")
+            label, sign = (self._context.say(state), "") if state else (task[1], task[1])
+            look = f'class="task {state or "other"}" role="img" aria-label="{escape(label)}"'
+            before = f"<span {look}>{escape(sign)}</span>"
+        found = BLOCK_ID.search(text)
+        names = ""
+        if found:
+            text, names = text[: found.start()], f' id="{_block_anchor(found[1])}"'
+            if not name and opening.startswith("<li"):
+                self._out[-1] = self._out[-1].replace("<li", f"<li{names}", 1)
+        if name[:1] == "h":
+            names = self._heading(" ".join(_plain(text.replace("==", ""), given).split()), int(name[1]))
+        html = before + self._html(text, pieces)
+        if embed and text.strip() == ATOM and name in ("p", ""):
+            html = self._embedded(embed, html, attributes)
+        elif name:
+            names = "" if self._context.page else names
+            html = f"<{name}{names}{attributes}>{html}</{name}>\n"
+            if "</div>\n<p>" in html:  # a formula
+                html = html.replace(f"<p{attributes}></p>\n", "").replace("<p></p>\n", "")
+        self._out.append(html)
+
+    def _heading(self, text: str, level: int) -> str:
+        """Keep a heading for the outline. Return the attribute with its id."""
+        if self._context.page:
+            return ""
+        name = base = slug(text)
+        while name in self._ids:
+            self._ids[base] += 1
+            name = f"{base}-{self._ids[base]}"
+        self._ids[name] = 1
+        self._context.headings.append(Heading(text, level, name))
+        return f' id="{name}"'
+
+    def _callout(self, kind: str, fold: str, *, html: str) -> None:
+        """Turn the quote that has just begun into a callout with a title."""
+        name, title = ("details", "summary") if fold else ("div", "p")
+        look = f'<{name} class="callout {CALLOUTS.get(kind.lower(), "note")}"{" open" if fold == "+" else ""}'
+        if self._ends[-1]:
+            self._out[-1] = self._out[-1].replace("<blockquote", look, 1)
+            self._ends[-1] = f"</{name}>\n"
+        self._out.append(f'<{title} class="callout-title">{html or escape(kind.capitalize())}</{title}>\n')
+
+    def _embedded(self, target: str, link: str, attributes: str) -> str:
+        """Return a note, or the link to it, in place of a paragraph."""
+        context, found = self._context, self._context.embed(target)
+        if found is None:
+            return f"<p{attributes}>{link}</p>\n"
+        html = _Writer(found.text, found.context).html()
+        context.blocked += found.context.blocked
+        context.coloured += found.context.coloured
+        return f'<section class="embed"{attributes}><p class="embed-title">{link}</p>{html}</section>\n'
+
+    def _html_block(self, start: int, end: int, lines: str) -> None:
+        text = self._source[start:end]
+        if any(each != _BLOCKS["Item"][1] for each in self._ends):
+            text = _QUOTED.sub(lambda match: " " * len(match[0]), text)
+        html, at = self._tags.block(text, start, max(0, self._hidden[1] - start))
+        self._hidden = (start, at) if at > end else self._hidden
+        if not _BLOCK_TAG.search(html) and _SHOWN.search(html):
+            html = f"<p>{html.strip()}</p>\n"
+        self._out.append(_FIRST_TAG.sub(rf"\1{lines}", html, count=1))
+
+    def _html_link(self, given: Mapping[str, str]) -> str:
+        target = given.get("href")
+        return self._linked(target, "", wikilink=False).removesuffix("</a>") if target else "<a>"
+
+    def _html_file(self, given: Mapping[str, str]) -> str:
+        sizes = {name: given[name] for name in ("width", "height") if given.get(name, "").isdecimal()}
+        return _media(given["src"], given.get("alt", ""), sizes, self._context)
+
+    def _link(self, text: str, pieces: list[tuple[str, str]], given: Mapping[str, Any], source: str) -> None:
+        target, kind = given["dest_url"], given["link_type"]
+        wikilink = isinstance(kind, dict)
+        if wikilink:
+            target = target.removesuffix("\\").strip()
+            if not kind["WikiLink"]["has_pothole"]:
+                text, pieces = target.replace("#", " › ").strip(" ›"), []
+        elif kind == "Email":
+            target = f"mailto:{target}"
+        html = self._html(text, iter(pieces), linked=True)
+        self._line.add(self._linked(target, html, wikilink=wikilink), _plain(text, pieces))
+
+    def _linked(self, target: str, html: str, *, wikilink: bool) -> str:
+        address, css = _resolve(target, self._context, wikilink=wikilink)
+        if address is None or not _is_safe(address):
+            return f'<a class="unresolved">{html}</a>'
+        css = f' class="{css}" target="_blank"' if css else ""
+        return f'<a href="{escape(address)}"{css}>{html}</a>'
+
+    def _image(self, text: str, pieces: list[tuple[str, str]], given: Mapping[str, Any], source: str) -> None:
+        target = given["dest_url"]
+        if not isinstance(given["link_type"], dict):
+            alt, sizes = sized(_plain(text, pieces))
+            self._line.add(_media(target, alt, sizes, self._context), alt)
+            return
+        target, shown = target.removesuffix("\\").strip(), source.partition("|")[2][:-2].strip()
+        path = target.partition("#")[0].strip()
+        if not media(path):
+            text = shown or target.replace("#", " › ").strip(" ›")
+            self._embed = target
+            self._line.add(self._linked(target, escape(text), wikilink=True), text)
+            return
+        alt, sizes = sized(shown)
+        html = _media(path, alt, sizes, self._context)
+        caption = f'<span class="caption">{escape(alt)}</span>'
+        self._line.add(f'<span class="figure">{html}{caption}</span>' if alt else html, alt)
+
+    def _html(self, text: str, pieces: _Pieces, *, linked: bool = False) -> str:
+        """Return a part of a line as HTML, with its tags and addresses as links if it is in none."""
+        parts, at = [], 0
+        while match := SIGN.search(text, at):
+            parts.append(escape(text[at : match.start()], False))
+            at = match.end()
+            if match["atom"]:
+                parts.append(next(pieces)[0])
+            elif not self._context.budget.take():
+                parts.append(escape(match[0][0], False))
+                at = match.start() + 1
+            elif match["marked"]:
+                parts.append(
+                    f'<span class="marker">{self._html(match["marked"], pieces, linked=linked)}</span>'
+                )
+            elif match["comment"]:
+                deque(islice(pieces, match["comment"].count(ATOM)), 0)
+            elif match["note"]:
+                self._notes[label := f"^{len(self._notes)}"] = f"<p>{self._html(match['note'], pieces)}</p>"
+                parts.append(f"{ATOM}{label}{ATOM}")
+            elif linked:
+                parts.append(escape(match[0][0], False))
+                at = match.start() + 1
+            elif match["url"]:
+                url = match["url"].partition(ATOM)[0].rstrip(AFTER_URL)
+                parts.append(self._linked(url, escape(url, False), wikilink=False))
+                at = match.start() + len(url)
+            else:
+                tag = TAG.match(text, match.start())
+                name = tag_name(tag) if tag else ""
+                shown = escape(match[0], False)
+                parts.append(
+                    f'<a href="/?q=tag:{quote(name, safe="")}" class="tag">{shown}</a>' if name else shown
+                )
+        return "".join((*parts, escape(text[at:], False)))
+
+    def _with_notes(self, html: str) -> str:
+        """Number the references to notes, and add the notes in the order of their numbers."""
+        numbers: dict[str, int] = {}
+        order: list[str] = []
+        own = not self._context.page  # a document in another one has no ids
+
+        def numbered(match: re.Match[str]) -> str:
+            name, number = "", numbers.setdefault(match[1], len(numbers) + 1)
+            if number > len(order):
+                order.append(match[1])
+                name = f' id="fnref{number}"'
+            shown = f'<a href="#fn{number}"{name}>[{number}]</a>' if own else f"[{number}]"
+            return f'<sup class="footnote-ref">{shown}</sup>'
+
+        html, notes = _NOTE.sub(numbered, html), []
+        for label in chain(order, [*self._notes]):  # a note can refer to another one
+            if (note := self._notes.pop(label, None)) is not None:
+                number = numbers.get(label, 0)
+                back = f' <a href="#fnref{number}" class="footnote-backref">↩︎</a>' if own and number else ""
+                note, end, rest = _NOTE.sub(numbered, note).rpartition("</p>")
+                name = f' id="fn{number}"' if own and number else ""
+                notes.append(f'<li{name} class="footnote-item">{note}{back}{end}{rest}</li>\n')
+        if not notes:
+            return html
+        return (
+            f'{html}<hr class="footnotes-sep">\n<section class="footnotes">\n<ol class="footnotes-list">\n'
+            f"{''.join(notes)}</ol>\n</section>\n"
+        )
 
 
-_FORMATTER: HtmlFormatter[str] = HtmlFormatter(nowrap=True)
+def _plain(text: str, pieces: Iterable[tuple[str, str]]) -> str:
+    """Return a line without its markup."""
+    rest = iter(pieces)
+    return re.sub(ATOM, lambda _: next(rest)[1], text)
+
+
+def _code(code: str, language: str, lines: str, context: Context) -> str:
+    shown = _coloured(code, language, context) or escape(code)
+    # The programs that draw diagrams need inline styles, which the policy of the page refuses.
+    note = f" · {context.say('a diagram, as its source')}" if language.lower() in _DIAGRAMS else ""
+    name = f'<span class="language">{escape(language + note)}</span>' if language else ""
+    return f'<div class="code"{lines}>{name}<pre tabindex="0"><code>{shown}</code></pre></div>\n'
 
 
 def _coloured(code: str, language: str, context: Context) -> str:
@@ -218,122 +603,9 @@ def _pieces(code: str) -> Iterator[str]:
     yield piece
 
 
-def _lines(token: Token) -> str:
-    return f' {LINES}="{token.attrs[LINES]}"' if LINES in token.attrs else ""
-
-
-class _Renderer(RendererHTML):
-    """Renders the tokens that this module adds, and resolves links and images."""
-
-    def task(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        done = tokens[at].meta["done"]
-        label = escape(env["context"].say("done" if done else "open"), quote=True)
-        return f'<span class="task{" done" if done else ""}" role="img" aria-label="{label}"></span>'
-
-    def table_open(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        lines = _lines(tokens[at])
-        tokens[at].attrs.pop(LINES, None)
-        table = self.renderToken(tokens, at, options, env)
-        return f'<div class="table" tabindex="0" role="group"{lines}>{table}'
-
-    def table_close(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        return f"{self.renderToken(tokens, at, options, env)}</div>"
-
-    def th_open(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        # The policy of the page allows no style attributes.
-        style = str(tokens[at].attrs.pop("style", ""))
-        if style:
-            tokens[at].attrJoin("class", style.rpartition(":")[2])
-        return self.renderToken(tokens, at, options, env)
-
-    td_open = th_open
-
-    def fence(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        token = tokens[at]
-        language = token.info.strip().partition(" ")[0]
-        code = _coloured(token.content, language, env["context"]) or escape(token.content)
-        # The programs that draw diagrams need inline styles, which the policy of the page refuses.
-        note = f" · {env['context'].say('a diagram, as its source')}" if language.lower() in _DIAGRAMS else ""
-        shown = f'<span class="language">{escape(language + note)}</span>' if language else ""
-        return f'<div class="code"{_lines(token)}>{shown}<pre tabindex="0"><code>{code}</code></pre></div>\n'
-
-    code_block = fence  # type: ignore[assignment]  # called by position
-
-    def rest(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        return f'<pre class="rest" tabindex="0"{_lines(tokens[at])}>{escape(tokens[at].content)}</pre>\n'
-
-    def math_inline(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        tex = tokens[at].content
-        return _mathml(tex, env, block=False) or f'<code class="math">{escape(tex)}</code>'
-
-    def math_block(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        tex = tokens[at].content.strip()
-        html = _mathml(tex, env, block=True) or f"<pre><code>{escape(tex)}</code></pre>"
-        return f'<div class="math" tabindex="0" role="group"{_lines(tokens[at])}>{html}</div>'
-
-    def html_tags(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        return html_tags.block_html(tokens[at].content, env["open"], *_html_addresses(env["context"]))
-
-    def html_tag(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        return html_tags.tag_html(tokens[at].meta["match"], env["open"], *_html_addresses(env["context"]))
-
-    def embed(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        """Show a note, or the link to it, in place of a paragraph."""
-        token, context = tokens[at], env["context"]
-        link = self.renderInline(token.children or [], options, env)
-        found = context.embed(token.meta["target"])
-        if found is None:
-            return f"<p{_lines(token)}>{link}</p>\n"
-        html = _render(found.text, found.context)
-        context.blocked += found.context.blocked
-        context.coloured += found.context.coloured
-        title = f'<p class="embed-title">{link}</p>'
-        return f'<section class="embed"{_lines(token)}>{title}{html}</section>\n'
-
-    def link_open(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        token, context = tokens[at], env["context"]
-        target = str(token.attrGet("href") or "")
-        address, css = _resolve(target, context, wikilink=bool(token.meta.get("wikilink")))
-        if token.meta.get("page"):
-            address, css = target, "tag"
-        if address is None:
-            token.attrs = {"class": "unresolved"}
-        else:
-            token.attrs = {"href": address, **({"class": css} if css else {})}
-            if css == "external":
-                token.attrs["target"] = "_blank"
-        return self.renderToken(tokens, at, options, env)
-
-    def image(self, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-        token = tokens[at]
-        source = str(token.attrGet("src") or "")
-        alt, sizes = sized(self.renderInlineAsText(token.children or [], options, env))
-        html = _media(source, alt, sizes, env["context"])
-        if not (alt and token.meta.get("caption")):
-            return html
-        return f'<span class="figure">{html}<span class="caption">{escape(alt)}</span></span>'
-
-
-def _mathml(tex: str, env: Mapping[str, Any], *, block: bool) -> str | None:
-    enough = env["context"].budget.take(FORMULA + PER_TEX * len(tex))
+def _mathml(tex: str, context: Context, *, block: bool) -> str | None:
+    enough = context.budget.take(FORMULA + PER_TEX * len(tex))
     return html_tags.mathml(tex, block=block) if enough else None
-
-
-def _html_addresses(context: Context) -> tuple[html_tags.Address, html_tags.Address]:
-    """Return functions that write the links and images of HTML in a document."""
-
-    def link(given: Mapping[str, str]) -> str:
-        address, css = _resolve(given.get("href", ""), context, wikilink=False)
-        if address is None or not is_safe(address):
-            return "<a>"
-        external = ' class="external" target="_blank"' if css else ""
-        return f'<a href="{escape(address)}"{external}>'
-
-    def image(given: Mapping[str, str]) -> str:
-        sizes = {name: given[name] for name in ("width", "height") if given.get(name, "").isdecimal()}
-        return _media(given.get("src", ""), given.get("alt", ""), sizes, context)
-
-    return link, image
 
 
 def _media(source: str, alt: str, sizes: Mapping[str, str], context: Context) -> str:
@@ -362,7 +634,7 @@ def _resolve(target: str, context: Context, *, wikilink: bool) -> tuple[str | No
     if not wikilink:
         if target.lower().startswith("qmd://"):
             return context.link(target), ""
-        if SCHEME.match(target) or target.startswith("//"):
+        if _SCHEME.match(target) or target.startswith("//"):
             return target, "external"
         target = unquote(target)
     path, _, fragment = target.partition("#")

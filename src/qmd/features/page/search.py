@@ -42,10 +42,12 @@ MOST = 500
 RELATED_DOCUMENTS, LEAST_SIMILAR = 8, 0.2
 _MAX_SNIPPET = 480
 _MAX_TAGS = 6
-_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})[\w-]*\s*")
+_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})[^`\n]*")
 _PREFIX = re.compile(r"\s*(?:>\s*)*(?:#{1,6}\s+|[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,3}[.)]\s+)?")
 _HEADING = re.compile(r"\s*(?:>\s*)*#{1,6}\s")
-_CALLOUT = re.compile(r"\[!\w[\w-]*\][+-]?\s*")
+_CALLOUT = re.compile(r"\[!\w[\w-]*(?:\|[^\[\]]*)?\][+-]?\s*")
+#: A marked text in a title: `==text==`, or a heading of a wiki.
+_MARKED = re.compile(r"==\s*([^=\n]{1,200}?)\s*==")
 _MARKS = re.compile(r"==|`|!?\[\[|\]\]")
 _RULE = re.compile(r"[\s|:=*_-]*")
 _FOUND_BY: Mapping[Mode, str] = {
@@ -118,7 +120,7 @@ class Results(Struct, frozen=True):
     `mode` is that of the steps that ran: without vectors, a search by both is one by words.
     `total` is the number of results on all pages, if it is known, and `more` whether others follow.
     `indexed_at` is the time of the index: later changes of files are not in the results. `chips` are the
-    filters in the query.
+    filters in the query, and `waiting` is whether documents have no vectors yet.
     """
 
     asked: Asked
@@ -132,6 +134,7 @@ class Results(Struct, frozen=True):
     total: int | None
     indexed_at: str | None
     chips: tuple[Chip, ...] = ()
+    waiting: bool = False
 
 
 def read_parameters(parameters: Mapping[str, str]) -> Asked:
@@ -153,9 +156,14 @@ def read_parameters(parameters: Mapping[str, str]) -> Asked:
 
 
 def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Results:
-    """Search, without a mode by words. While one types, the last word also matches longer words."""
+    """Search, without a mode by words.
+
+    The last word also matches longer words while one types, and if nothing is found without.
+    """
     mode: Mode = asked.mode or "words"
-    query = as_typed(asked.query) if asked.typing and mode != "meaning" else asked.query
+    query = asked.query
+    if mode != "meaning" and (asked.typing or _is_unfinished(index, query, cancelled)):
+        query = as_typed(query)
     request = SearchRequest(
         query,
         limit=asked.limit,
@@ -178,7 +186,8 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
     hits = response.hits
     fields = index.fields_of([hit.file for hit in hits])
     find = highlighter(question if query == asked.query else Question.read(query).among(question.unknown))
-    results = tuple(_result(hit, asked, fields.get(hit.file, {}), find) for hit in hits)
+    typing = query != asked.query
+    results = tuple(_result(hit, asked.query, fields.get(hit.file, {}), find, typing=typing) for hit in hits)
     # Words that are not complete yet say little about what is related, and nothing about an answer.
     related = _related(index, asked, response, hits) if facets else len(hits)
     return Results(
@@ -190,12 +199,25 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
         if facets
         else None,
         tuple(_found_by(response, mode)),
-        tuple(_notes(response, silent=() if facets else ("answer",))),
+        # Without a related hit the line above says that nothing answers.
+        tuple(_notes(response, silent=() if facets and related else ("answer",))),
         response.more,
         response.total,
         indexed_at,
         tuple(typed),
+        response.stage("embedding") is not None,
     )
+
+
+def _is_unfinished(index: Index, query: str, cancelled: Cancelled) -> bool:
+    """Return whether the words of a query find something only if the last one is a beginning."""
+    typed = as_typed(query)
+
+    def is_answered(query: str) -> bool:
+        response, _ = operations.run(index, "search", SearchRequest(query, limit=1), cancelled)
+        return bool(response.hits) and response.stage("answer") is None
+
+    return typed != query and not is_answered(query) and is_answered(typed)
 
 
 def related(index: Index, file: str, cancelled: Cancelled) -> tuple[list[str], list[Result]]:
@@ -204,7 +226,7 @@ def related(index: Index, file: str, cancelled: Cancelled) -> tuple[list[str], l
     response = index.run("similar", request, cancelled=cancelled)
     # The scores of words alone are low.
     hits = [hit for hit in response.hits if hit.similar_to is None or hit.score >= LEAST_SIMILAR]
-    return [*_notes(response)], [_result(hit, Asked(""), {}, None) for hit in hits]
+    return [*_notes(response)], [_result(hit, "", {}, None) for hit in hits]
 
 
 def highlighter(question: Question) -> Find | None:
@@ -213,20 +235,24 @@ def highlighter(question: Question) -> Find | None:
     return Highlighter(terms).highlights if terms else None
 
 
-def _result(hit: Hit, asked: Asked, fields: Mapping[str, tuple[Any, ...]], find: Find | None) -> Result:
+def _result(
+    hit: Hit, query: str, fields: Mapping[str, tuple[Any, ...]], find: Find | None, *, typing: bool = False
+) -> Result:
     place = hit.file + (f":{hit.anchor.address}" if hit.anchor else "")
     line = hit.snippet.line
     section = (
         "" if hit.section == hit.title else hit.section.removeprefix(f"{hit.title} > ").replace(" > ", " › ")
     )
+    live = 1 if typing else None
+    section = _MARKED.sub(r"\1", section)
     return Result(
-        href=read_address(hit.file, q=asked.query, line=line if line > 1 else None)
+        href=read_address(hit.file, q=query, live=live, line=line if line > 1 else None)
         + ("#hit" if line > 1 else ""),
         file=hit.file,
-        title=safe(marked(plain(hit.title), find)),
+        title=safe(marked(plain(_MARKED.sub(r"\1", hit.title)), find)),
         crumbs=tuple(visible(part) for part in place.split("/")),
         section=safe(marked(plain(section), find)),
-        section_href=read_address(hit.file, q=asked.query) + f"#{slug(section.rpartition(' › ')[2])}",
+        section_href=read_address(hit.file, q=query, live=live) + f"#{slug(section.rpartition(' › ')[2])}",
         date=hit.date[:10],
         tags=tuple(visible(str(tag)) for tag in fields.get("tag", ())[:_MAX_TAGS]),
         snippet=safe(

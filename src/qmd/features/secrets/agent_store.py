@@ -81,7 +81,7 @@ class _View:
 
 
 class _Documents(_View):
-    passed = "manifest apply prune refresh_statistics without_layouts"
+    passed = "manifest apply prune refresh_statistics without_structures"
 
     def __init__(self, store: Store, kept: KeptDocuments, masker: Callable[[], Masker]) -> None:
         super().__init__(store.documents)

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from qmd.engine.documents.structures import of_markdown
 from qmd.ranking import bm25
 from qmd.store.records import longer_terms
 from qmd.store.values import LexicalMatch, LexicalMatches, Scope
-from qmd.text import tokens
+from qmd.text.layout import indexed
 from qmd.text.predicates import Among, Not, both
 from qmd.text.query import LexicalQuery, Term
 
@@ -144,7 +145,7 @@ class SecretWords:
             if masked == text and shown.get(document) == documents.get(document):
                 read[document] = True
             elif document in shown:
-                forms = tokens.indexed(shown[document].title, masked, shown[document].path)
+                forms = indexed(shown[document].title, masked, shown[document].path, of_markdown(masked))
                 if any(term.covered(form.split()) for form in forms for term in terms):
                     read[document] = True
         return read

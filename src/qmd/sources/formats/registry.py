@@ -26,7 +26,7 @@ from qmd.sources.formats.base import (
     failure,
 )
 from qmd.text import front_matter, properties
-from qmd.text.links import MAX_LINKS
+from qmd.text.markdown.links import MAX_LINKS
 from qmd.text.outline import one_line
 from qmd.text.predicates import field_name
 from qmd.text.similar import did_you_mean
@@ -361,6 +361,7 @@ def checked(found: Extracted, reader: Reader, path: str, key: str) -> Extracted 
         links,
         anchors,
         (*found.omitted, *collected.omitted, *properties.omissions(fields)),
+        found.structure if found.structure and text == found.text and found.structure.fits(text) else None,
     )
 
 

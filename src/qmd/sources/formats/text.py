@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from qmd.sources.formats.base import RawFile
+from qmd.text.markdown.reading import read
 from qmd.text.outline import first_heading
 from qmd.types import Extracted
 
@@ -13,4 +14,5 @@ media_type = "text/plain"
 
 def extract(file: RawFile) -> Extracted:
     text = file.text()
-    return Extracted(text, first_heading(text))
+    structure = read(text).structure
+    return Extracted(text, first_heading(text, structure), structure=structure)

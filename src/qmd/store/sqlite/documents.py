@@ -9,7 +9,7 @@ import apsw
 from msgspec.json import encode
 
 from qmd.store import base
-from qmd.store.sqlite import layouts
+from qmd.store.sqlite import structures
 from qmd.store.sqlite.blocks import link_content, unlink_content
 from qmd.store.sqlite.database import LISTED, Database, Part, listed
 from qmd.store.sqlite.field_rows import FieldWriter, forget
@@ -37,7 +37,7 @@ class Documents(Part, base.Documents):
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        self._placer = layouts.Placer()
+        self._placer = structures.Placer()
         #: The rest of the last batch: its place among the transactions, and a writer for the next one.
         self._left: tuple[object, FieldWriter] | None = None
 
@@ -58,23 +58,23 @@ class Documents(Part, base.Documents):
         wait: bool = True,
     ) -> Applied:
         from qmd.text.extraction import searched_title  # searches start without it
+        from qmd.text.layout import indexed_with_structure
 
         # Tokenize before the transaction, so that other writers do not wait for it.
         forms: list[tuple[str, str, str]] = []
-        laid_out: dict[str, bytes] = {}
+        packed: dict[str, bytes] = {}
         for item in changed:
             source = item.source
             names = searched_title(source.title, source.fields, item.path)
-            form, layout = layouts.indexed_document(names, source.text, item.path)
+            structure = structures.given(source)
+            form, packed[source.hash] = indexed_with_structure(names, source.text, item.path, structure)
             forms.append(form)
-            if layout is not None:
-                laid_out[source.hash] = layout
         left, self._left = self._left, None  # a batch that fails leaves nothing
         with self._database.transaction() as db:
             *place, number = point = self._database.point()
             fields = left[1] if left and left[0] == (*place, number - 1) else FieldWriter(db)
             writer = _Writer(db, collection_id(self._database, collection), fields)
-            writer.put(changed, forms, laid_out)
+            writer.put(changed, forms, packed)
             writer.remove(removed)
             writer.relink()
             if wait:
@@ -93,7 +93,7 @@ class Documents(Part, base.Documents):
             return drop_unused_texts(db)
 
     def refresh_statistics(self, force: bool = False) -> None:
-        layouts.fill(self._database)
+        structures.fill(self._database)
         documents = self._database.value("SELECT count(*) FROM documents")
         counted = int(self._database.value("SELECT value FROM meta WHERE key = 'counted'") or 0)
         if not force and (documents < COMMON_FROM or abs(documents - counted) < _STALE_SHARE * documents):
@@ -130,8 +130,8 @@ class Documents(Part, base.Documents):
         with self._database.snapshot() as db:
             return self._placer.placed(db, ids, terms)
 
-    def without_layouts(self) -> int:
-        return layouts.waiting(self._database)
+    def without_structures(self) -> int:
+        return structures.waiting(self._database)
 
     def find(self, collection: str, path: str) -> Document | None:
         return next(self._select("c.name = ? AND d.path = ?", (collection, path), 1), None)
@@ -209,7 +209,7 @@ class _Writer:
         self,
         items: Sequence[DocumentChange],
         forms: Iterable[tuple[str, str, str]],
-        laid_out: Mapping[str, bytes],
+        packed: Mapping[str, bytes],
     ) -> None:
         """Store documents, each with another path, and keep the parts to be indexed for `index`.
 
@@ -218,10 +218,7 @@ class _Writer:
         from qmd.text.extraction import MARKDOWN, stored_fields  # searches start without it
 
         contents, new = self._contents(items)
-        new_layouts = [
-            (contents[digest], each) for digest, each in laid_out.items() if contents[digest] in new
-        ]
-        layouts.put(self._db, new_layouts)
+        structures.put(self._db, [(contents[digest], each) for digest, each in packed.items()])
         present = self._find([item.path for item in items])
         rows = []
         for item, form in zip(items, forms, strict=True):

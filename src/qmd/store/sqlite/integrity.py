@@ -17,7 +17,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from qmd.store.records import FieldKey, is_changed, is_of_this_version
-from qmd.store.sqlite import layouts, postings
+from qmd.store.sqlite import postings, structures
 from qmd.store.sqlite.blocks import audit, decode
 from qmd.store.sqlite.database import LISTED, REMAKE
 from qmd.store.sqlite.opening import outdated
@@ -125,8 +125,8 @@ def _contradictions(db: apsw.Connection) -> Iterator[Fault]:
         for digest, size, text in db.execute("SELECT hash, bytes, text FROM contents")
     ):
         yield Fault(f"{changed:,} texts are not what was indexed", REMAKE)
-    if wrong := layouts.count_wrong(db):
-        yield Fault(f"{wrong:,} long texts have the places of other texts", _LAY_OUT_AGAIN)
+    if wrong := structures.count_wrong(db):
+        yield Fault(f"{wrong:,} texts have the structures of other texts", _LAY_OUT_AGAIN)
     if changed := sum(is_changed(*text, stored) for text, stored in _fields(db)):
         yield Fault(f"the fields of {changed:,} documents are not what was indexed", REMAKE)
 

@@ -25,7 +25,6 @@ from qmd.ranking import bm25
 from qmd.store import base
 from qmd.store.records import ALL_FIRST, POOL, POOL_FACTOR, in_order, longer_idf, longer_terms, with_scattered
 from qmd.store.sqlite.database import LISTED, Cache, Database, Part, listed
-from qmd.store.sqlite.layouts import of_documents
 from qmd.store.sqlite.scope_filter import (
     DocumentFilter,
     filter_of,
@@ -34,6 +33,7 @@ from qmd.store.sqlite.scope_filter import (
     with_ids,
 )
 from qmd.store.sqlite.scorer import Places, Ranges, Scorer
+from qmd.store.sqlite.structures import of_documents
 from qmd.store.sqlite.terms import (
     COMMON_FROM,
     COMMON_SHARE,
@@ -353,9 +353,8 @@ class _Search(Struct):
             order = self._order(entries) if is_ranked else order
             filters += " ORDER BY 2 LIMIT ?" if is_ranked else " LIMIT ?"
             bound = (*bound, _TIED * pool if is_ranked else pool)
-        rows: list[tuple[int, float]] = self.db.execute(
-            f"SELECT rowid, {order} FROM documents_fts WHERE documents_fts MATCH ? {filters}", (match, *bound)
-        ).fetchall()
+        statement = f"SELECT rowid, {order} FROM documents_fts WHERE documents_fts MATCH ? {filters}"
+        rows: list[tuple[int, float]] = [*self.db.execute(statement, (match, *bound))]
         if is_ranked and pool < len(rows) and rows[pool - 1][1] == rows[pool][1]:
             tied = [(row, 0.0) for row, score in rows if score == rows[pool][1]]
             rows = [each for each in rows if each[1] < rows[pool][1]]

@@ -23,7 +23,8 @@ _UNEMBEDDED = f"NOT EXISTS (SELECT 1 FROM content_vectors v WHERE {_OF_TEXT} AND
 #: The columns of a `Pending`, from `contents t`. One parameter, as above.
 _PENDING = (
     "t.id, (SELECT d.title FROM documents d WHERE d.content_id = t.id LIMIT 1), t.text, t.hash, "
-    f"(SELECT min(v.seq) FROM content_vectors v WHERE {_OF_TEXT})"
+    f"(SELECT min(v.seq) FROM content_vectors v WHERE {_OF_TEXT}), "
+    "coalesce((SELECT s.structure FROM structures s WHERE s.content_id = t.id), x'')"
 )
 #: The characters with which texts begin that are states of one text.
 _SAME = 1_000

@@ -47,7 +47,7 @@ _UNEXPECTED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionErr
 _MADE_BY = "the command backup makes such files with --portable"
 
 #: Tables that are too large to check before each search. A wrong value in them is an error when it is read.
-_UNCHECKED = {"contents", "content_vectors", "vectors_vec", "token_frequencies", "common_terms", "layouts"}
+_UNCHECKED = {"contents", "content_vectors", "vectors_vec", "token_frequencies", "common_terms", "structures"}
 
 
 class Mark(Struct, frozen=True):
@@ -84,7 +84,7 @@ def seal(path: str, mark: Mark, config: str, scans: Mapping[str, str | None]) ->
             db.execute("UPDATE collections SET root = NULL")
             db.executemany("UPDATE collections SET updated_at = ?2 WHERE name = ?1", scans.items())
             if not mark.texts:
-                db.execute("UPDATE contents SET text = ''; DELETE FROM layouts")
+                db.execute("UPDATE contents SET text = ''; DELETE FROM structures")
             db.execute("DELETE FROM meta WHERE key GLOB 'config*'")
             values = ((PORTABLE, msgspec.json.encode(mark).decode()), (_CONFIG, config))
             db.executemany("INSERT INTO meta VALUES (?, ?)", values)

@@ -16,10 +16,11 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from qmd.store.sqlite import structures
 from qmd.store.sqlite.titles import INDEXED
 from qmd.store.values import OnStep
 from qmd.text.extraction import searched_title
-from qmd.text.tokens import indexed
+from qmd.text.layout import indexed
 
 #: The number of counters, which terms share. With this many, two errors rarely cancel each other.
 _COUNTERS = 1 << 20
@@ -52,12 +53,14 @@ def _of_texts(db: apsw.Connection, on_step: OnStep) -> tuple[NDArray[np.int64], 
 
     total = db.execute("SELECT count(*) FROM documents").get
     positions = [[0, 0] for _ in _COLUMNS]
-    for number, (identity, title, aliases, body, path) in enumerate(db.execute(INDEXED)):
+    for number, (identity, title, aliases, body, path, kept) in enumerate(db.execute(INDEXED)):
         if number % _PROGRESS == 0:
             on_step(f"Comparing the words of {total:,} documents ({number / total:.0%})")
         terms: list[str] = []
         names = searched_title(title, {"alias": tuple(json.loads(aliases))}, path)
-        for sums, form in zip(positions, indexed(names, body, path), strict=True):
+        for sums, form in zip(
+            positions, indexed(names, body, path, structures.known(kept, body)), strict=True
+        ):
             words = form.split()
             sums[0] += len(words)
             sums[1] += identity % _MODULUS * (len(words) * (len(words) + 1) // 2)

@@ -213,14 +213,15 @@ CREATE INDEX links_name ON links(name, document_id) WHERE name <> '';
 """
 
 
-#: What the searches of long texts need of each (see text.layout), and a note that the texts of the file have
-#: none yet.
-_LAYOUTS = """
-CREATE TABLE IF NOT EXISTS layouts (
+#: The structures of texts (see types.structure), and a note that the texts of the file have none yet.
+_STRUCTURES = """
+DROP TABLE IF EXISTS layouts;
+DELETE FROM meta WHERE key = 'without layouts';
+CREATE TABLE IF NOT EXISTS structures (
   content_id INTEGER PRIMARY KEY REFERENCES contents(id) ON DELETE CASCADE,
-  layout BLOB NOT NULL
+  structure BLOB NOT NULL
 );
-INSERT OR REPLACE INTO meta SELECT 'without layouts', '' WHERE EXISTS (SELECT 1 FROM contents);
+INSERT OR REPLACE INTO meta SELECT 'without structures', '' WHERE EXISTS (SELECT 1 FROM contents);
 """
 
 #: The function without which no document can be written. SQLite shows its name to processes of versions that
@@ -245,11 +246,11 @@ def _nothing(*_: object) -> None:
 
 def _renew(db: apsw.Connection) -> None:
     """Renew data of earlier versions, also into a file of 1.1.0, and keep them from writing."""
+    db.execute(_STRUCTURES)
     if db.execute("SELECT 1 FROM documents LIMIT 1").get:
         from qmd.store.sqlite.titles import renew  # a new index has nothing to renew, and starts without it
 
         renew(db)
-    db.execute(_LAYOUTS)
     db.execute(_GUARDS)
 
 
@@ -259,14 +260,15 @@ MIGRATIONS: tuple[Callable[[apsw.Connection], object], ...] = (
     lambda db: db.execute(_NAMED_LINKS),
     lambda db: None,  # the titles, which the last step renews too
     lambda db: None,
+    lambda db: None,  # the layouts of long texts, in place of which the last step has structures
     _renew,
 )
 #: The version of `_TABLES`. No earlier one was released.
 FIRST_VERSION = 9
 VERSION = FIRST_VERSION + len(MIGRATIONS)
-#: Files from this version on can be read as they are: they have the tables of `VERSION`, but for layouts.
+#: Files from this version on can be read as they are: they have the tables of `VERSION`, but for structures.
 READABLE_FROM = 11
-WITH_LAYOUTS = 14
+WITH_STRUCTURES = 15
 
 
 def migrate_to(db: apsw.Connection, version: int) -> None:

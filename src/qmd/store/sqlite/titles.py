@@ -7,21 +7,25 @@ from collections.abc import Sequence
 
 import apsw
 
+from qmd.store.sqlite import structures
 from qmd.store.sqlite.blocks import rebuild
 from qmd.store.sqlite.field_rows import FieldWriter
+from qmd.text.data_uris import data_spans
 from qmd.text.extraction import MARKDOWN, extract, searched_title
 from qmd.text.languages import detect
-from qmd.text.markup import data_spans
-from qmd.text.tokens import index_form, indexed
+from qmd.text.layout import indexed
+from qmd.text.tokens import index_form
 from qmd.text.values import LANGUAGE, fold
 
-#: The indexed texts of each document: its id, title, aliases (JSON), text and path.
+#: The indexed texts of each document: its id, title, aliases (JSON), text, path and
+#: the structure of its text, packed.
 INDEXED = (
     "SELECT d.id, d.title, (SELECT json_group_array(v.value) "
     "FROM document_fields df JOIN field_values v ON v.id = df.value_id "
     "WHERE df.document_id = d.id AND v.type IN ('text', 'date') "
-    "AND v.field_id = (SELECT id FROM field_names WHERE name = 'alias')), t.text, d.path "
-    "FROM documents d JOIN contents t ON t.id = d.content_id"
+    "AND v.field_id = (SELECT id FROM field_names WHERE name = 'alias')), t.text, d.path, s.structure "
+    "FROM documents d JOIN contents t ON t.id = d.content_id "
+    "LEFT JOIN structures s ON s.content_id = d.content_id"
 )
 #: The documents that are Markdown.
 _MARKDOWN = (
@@ -50,14 +54,14 @@ def renew(db: apsw.Connection, *, everything: bool = False) -> None:
     pictured: list[int] = []
     found: list[int] = [identity for (identity,) in db.execute("SELECT id FROM documents")]
     for identity in found:
-        _, title, aliases, text, path = db.execute(f"{INDEXED} WHERE d.id = ?", (identity,)).get
+        _, title, aliases, text, path, kept = db.execute(f"{INDEXED} WHERE d.id = ?", (identity,)).get
         before = title
         if data_spans(text):
             pictured.append(identity)
         if identity in markdown:
             title = extract(text, path).title
         searched = searched_title(title, {"alias": tuple(json.loads(aliases))}, path)
-        forms = indexed(searched, text, path)
+        forms = indexed(searched, text, path, structures.known(kept, text))
         is_plain = f"{text}{searched}{path}".isascii() and forms[1] == index_form(text)
         same_title = title == before and _terms_of_title(db, identity) == len(forms[0].split())
         if is_plain and same_title and not everything:

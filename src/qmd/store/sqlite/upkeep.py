@@ -9,7 +9,7 @@ import apsw
 
 from qmd.errors import BusyError
 from qmd.store import base
-from qmd.store.sqlite import integrity, layouts, postings, titles
+from qmd.store.sqlite import integrity, postings, structures, titles
 from qmd.store.sqlite.blocks import Audit, audit, rebuild
 from qmd.store.sqlite.database import Part
 from qmd.store.sqlite.documents import drop_documents, drop_unused_texts
@@ -69,7 +69,7 @@ class Upkeep(Part, base.Upkeep):
         """Index the words of all documents again, and lay out texts again, if what is stored is of others."""
         with self._database.snapshot() as db:
             differ = postings.differ(db, on_step)
-            wrong = layouts.count_wrong(db)
+            wrong = structures.count_wrong(db)
         if differ:
             on_step("Indexing the words again")
             with self._database.transaction() as db:
@@ -77,8 +77,8 @@ class Upkeep(Part, base.Upkeep):
         if wrong:
             on_step("Looking for places again")
             with self._database.transaction() as db:
-                layouts.drop_wrong(db)
-            layouts.fill(self._database)
+                structures.drop_wrong(db)
+            structures.fill(self._database)
 
     def faults(self, on_step: OnStep) -> list[Fault]:
         with self._database.snapshot() as db:

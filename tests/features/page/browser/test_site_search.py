@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from qmd.text.outline import sections
 from tests.files import ROOT
+from tests.markdown import sections
 
 MAKER = ROOT / "tools" / "make_site_search.py"
 PAGES = {

@@ -187,6 +187,7 @@ function type() {
     typing = ask(query, { mode: "words", live: 1, part: "list" }, (view) => {
       adopt(view, true);
       $("#view").dataset.mode = mode ?? "";
+      if (mode !== "words" && parameters().get("sort") !== "date") unadvise();
     }, type);
   }
   timer = setTimeout(() => { follow(); refine(query, mode, { live: 1 }); }, REFINE_AFTER);
@@ -200,12 +201,20 @@ function follow() {
   document.title = `${query} – qmd`;
 }
 
+// Advice follows if nothing is found by meaning either.
+function unadvise() {
+  if ($("#list > .empty")) $("#list > .empty").hidden = true;
+}
+
 // Ask again with the meaning of the query, and with the counts beside the results.
 function refine(query, mode, more) {
   const byDate = parameters().get("sort") === "date";
   refining?.abort();
   const stage = $("#stage");
-  if (stage && !byDate && mode !== "words") stage.textContent = `${status.dataset.refining} …`;
+  if (stage && !byDate && mode !== "words") {
+    stage.textContent = `${status.dataset.refining} …`;
+    unadvise();
+  }
   refining = ask(query, { mode: mode || (byDate ? "words" : "both"), part: "all", ...more }, (view) => {
     typing?.abort();
     // What was found by words stays if the other search fails, or finds nothing.
@@ -294,7 +303,7 @@ function choose(at) {
 const sectionOf = (option) => $("[data-href]", option)?.dataset.href;
 
 function visit(event, address) {
-  leave();
+  leave(event.target.closest("#hits a")?.href ?? options()[active]?.href);
   event.preventDefault();
   if (event.ctrlKey || event.metaKey) window.open(address, "_blank", "noopener");
   else location.assign(address);
@@ -322,10 +331,15 @@ function remember(query) {
   store("localStorage", "recent", [query, ...others].slice(0, MAX_RECENT));
 }
 
-function leave() {
+function leave(chosen = "") {
   if (live) follow();
   remember(box.value.trim());
-  store("sessionStorage", "hits", { back: location.href, hits: options().map((option) => option.href) });
+  store("sessionStorage", "hits", { back: location.href, chosen, hits: options().map((option) => option.href) });
+}
+
+function rechoose() {
+  const { back, chosen } = stored("sessionStorage", "hits", {});
+  if (back === location.href && chosen) choose(options().findIndex((option) => option.href === chosen));
 }
 
 function recent() {
@@ -375,7 +389,7 @@ function trail() {
 // --- Reading: links to sections, the section in view, and quotations
 
 function sections() {
-  const prose = $(".prose[data-link]"), headings = $$(".prose > :is(h1, h2, h3, h4, h5, h6)[id]");
+  const prose = $(".prose[data-link]"), headings = $$("article > header > h1[id], .prose > :is(h1, h2, h3, h4, h5, h6)[id]");
   for (const heading of headings) {
     const link = document.createElement("a");
     link.className = "anchor";
@@ -407,12 +421,12 @@ function sections() {
 
 const PREVIEW_AFTER = 350; // milliseconds
 const PREVIEWED = '.prose a[href^="/read/"], .links a[href^="/read/"]';
-const roomy = matchMedia("(min-width: 100rem)");
+const roomy = matchMedia("(min-width: 75rem)");
 let previewing = null, soon = 0;
 
 // The title and the first blocks of a document, or all of it, without ids, which may be here too.
 function excerpt(answer, most) {
-  const part = document.createElement("div"), title = $(".doctitle", answer), prose = $(".prose", answer), from = $("#hit", answer);
+  const part = document.createElement("div"), title = $("article > header > h1", answer), prose = $(".prose", answer), from = $("#hit", answer);
   if (title) part.append(document.importNode(title, true));
   const blocks = [...(prose?.children ?? [])], at = most ? Math.max(0, blocks.findIndex((block) => block === from || block.contains(from))) : 0;
   part.append(...blocks.slice(at, most ? at + most : undefined).map((block) => document.importNode(block, true)));
@@ -586,7 +600,7 @@ document.addEventListener("click", async (event) => {
     const part = event.shiftKey && !event.detail ? event.target : event.target.closest("[data-href]");
     const section = part && (part.dataset.href ?? sectionOf(part));
     if (section) visit(event, section);
-    else leave();
+    else leave(event.target.closest("#hits a").href);
   }
 });
 
@@ -627,7 +641,6 @@ if (box) {
   $(".search").addEventListener("submit", (event) => {
     const query = box.value.trim();
     remember(query);
-    store("sessionStorage", "entered", query);
     if (!query) event.preventDefault();
   });
 }
@@ -639,13 +652,14 @@ if (live) {
   addEventListener("popstate", () => location.reload());
   decorate();
   const view = $("#view.found");
-  if (view && !view.dataset.mode) refine(box.value.trim(), "");
-  // After Enter the arrows choose a result, as they did before.
-  if (view && stored("sessionStorage", "entered", "") === box.value.trim()) {
+  // The arrows choose a result however the page was opened; back at the list, the one that was read is chosen.
+  if (view && document.activeElement === document.body && matchMedia("(hover: hover)").matches) {
     box.focus({ preventScroll: true });
     box.setSelectionRange(box.value.length, box.value.length);
   }
-  store("sessionStorage", "entered", "");
+  rechoose();
+  addEventListener("pageshow", (event) => { if (event.persisted) rechoose(); });
+  if (view && !view.dataset.mode) refine(box.value.trim(), "");
 }
 if (navigator.clipboard) document.documentElement.classList.add("copies");
 recent();

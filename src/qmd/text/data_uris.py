@@ -1,0 +1,66 @@
+"""Data in a text: pictures that it holds itself, as `data:` addresses.
+
+One of 60 kB is 80,000 characters in a line. They stay in the text, and `get` prints them. But no word of them
+is indexed or embedded, and where passages are shown they are named by their size.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from qmd.text.regex import lazy
+from qmd.text.spans import blanked
+from qmd.text.wording import human_size
+
+#: An address with at least 40 characters of data, in base64, also on several lines, or in percent signs; with
+#: the brackets around it. Quantifiers are possessive or bounded, so that matching takes linear time.
+_DATA = lazy(
+    r"(?=[(dD])(?:(?<=\])\(<?)?\b(?P<type>(?i:data):[\w.+-]{1,80}+/[\w.+-]{1,80}+)"
+    r"(?:;[\w.+-]{1,80}+(?:=[\w.+\"-]{0,80}+)?+){0,5}+,"
+    r"(?P<data>[^\s\"'<>()\\]{40,}+(?:\n[ \t]{0,20}+[A-Za-z0-9+/]{60,}+)*+"
+    r"(?:\n[ \t]{0,20}+[A-Za-z0-9+/]{1,76}+={0,2}(?=[\"'>)]))?+)(?:>?\))?"
+)
+
+
+@lru_cache(maxsize=8)
+def data_spans(text: str) -> tuple[tuple[int, int, str], ...]:
+    """Return [start, end) of each address of a text, and its name: `(data:image/png 60 kB)`."""
+    if not any(scheme in text for scheme in ("data:", "Data:", "DATA:")):
+        return ()
+    found = _DATA.finditer(text)
+    return tuple((match.start(), match.end(), _name(*match.group(0, "type", "data"))) for match in found)
+
+
+def _name(whole: str, kind: str, data: str) -> str:
+    """Return the name of an address, in the brackets around it, on as many lines."""
+    opening, _, rest = whole.partition(kind)
+    closing = rest.rpartition(data)[2]
+    bytes_of_it = len(data) * 3 // 4 if ";base64," in rest[:500] else len(data)
+    return f"{opening}{kind} {human_size(bytes_of_it)}{closing}" + "\n" * whole.count("\n")
+
+
+def without_data(text: str) -> str:
+    """Return a text with blanks in place of its data, so that all positions stay the same."""
+    return blanked(text, ((start, end) for start, end, _ in data_spans(text)))
+
+
+def with_names(text: str, start: int = 0, end: int | None = None) -> str:
+    """Return a part of a text in which data are named by their size."""
+    end = len(text) if end is None else end
+    parts, at = list[str](), start
+    for first, last, name in data_spans(text):
+        if first < end and last > at:
+            parts += [text[at:first], name] if first >= at else [name]
+            at = last
+    return "".join([*parts, text[at:end]]) if parts else text[start:end]
+
+
+def largest_free(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the longest part without data of a part of a text, without blanks around it if there are any."""
+    inside = [(first, last) for first, last, _ in data_spans(text) if first < end and last > start]
+    if not inside:
+        return start, end
+    edges = [start, *(edge for span in inside for edge in span), end]
+    start, end = max(zip(edges[::2], edges[1::2], strict=True), key=lambda part: part[1] - part[0])
+    end = start + len(text[start:end].rstrip())
+    return end - len(text[start:end].lstrip()), end
