@@ -53,9 +53,8 @@ def main() -> None:
     name, times, *queries = sys.argv[1:]
     programs = {
         "search": _each(lambda index, query: index.search(query, limit=10).hits, queries),
-        "pack": _each(lambda index, query: index.pack(query, rerank=False).passages, queries),
         "outline": _each(lambda index, reference: index.outline(reference)[1], _DOCUMENTS),
-        "completion": _each(_complete, ["sta", "[status:d", "tag:b", "path:no", "after:2"]),
+        "completion": _each(_complete, ["[sta", "[status:d", "tag:b", "path:no", "after:2"]),
         "save": _save,
     }
     with qmd.open_index() as index:

@@ -176,14 +176,14 @@ def _manual(writer: Writer) -> str:
 
 #: The documents of the rows, by folder: how many, and each.
 _DOCUMENTS: Mapping[str, tuple[int, Callable[[Writer], str]]] = {
-    "notes": (40, _note),
-    "short": (40, lambda writer: f"{writer.title(1)}\n\n{writer.sentences(2)}"),
-    "papers": (12, lambda writer: KINDS["prose"](writer, 12_000)),
-    "manuals": (6, _manual),
-    "chinese": (20, lambda writer: f"# {writer.chinese(1)[:8]}\n\n{writer.chinese(30)}"),
-    "code": (12, lambda writer: KINDS["fences"](writer, 4_000)),
-    "tables": (8, lambda writer: f"{writer.title(1)}\n\n{writer.table(60)}"),
-    "large": (1, lambda writer: KINDS["prose"](writer, 60_000)),
+    "notes": (30, _note),
+    "short": (30, lambda writer: f"{writer.title(1)}\n\n{writer.sentences(2)}"),
+    "papers": (6, lambda writer: KINDS["prose"](writer, 12_000)),
+    "manuals": (4, _manual),
+    "chinese": (12, lambda writer: f"# {writer.chinese(1)[:8]}\n\n{writer.chinese(30)}"),
+    "code": (8, lambda writer: KINDS["fences"](writer, 4_000)),
+    "tables": (6, lambda writer: f"{writer.title(1)}\n\n{writer.table(60)}"),
+    "large": (1, lambda writer: KINDS["prose"](writer, 40_000)),
 }
 
 
@@ -202,7 +202,7 @@ def edit(file: Path) -> None:
 
 
 def write_documents(folder: Path) -> None:
-    """Write the documents of the rows: mixed, most of them short, about 500 kB."""
+    """Write the documents of the rows: mixed, most of them short, about 300 kB."""
     writer = Writer(SEED)
     for name, (count, text) in _DOCUMENTS.items():
         for number in range(count):

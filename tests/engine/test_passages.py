@@ -83,6 +83,24 @@ def test_numbered_sentences_are_no_headings(
     assert sentence.format(77) in hit.snippet.text
 
 
+def test_words_of_a_name_need_not_stand_at_the_place_that_was_asked_for(
+    index: qmd.Index, notes: Notes
+) -> None:
+    articles = "".join(
+        f"第{number}条　任何人不得违反本条的规定，违反者依照规定处罚。\n\n" for number in "一二三四五六七八九"
+    )
+    far = "依照刑法的规定处罚。\n\n"
+    refers = f"{articles * 9}依照刑法第一百七十九条的规定。\n\n{articles * 9}"
+    own = f"{far * 3}{articles * 9}第一百七十九条　擅自发行股票的，处五年以下有期徒刑。\n\n{articles * 9}"
+    files = {
+        "刑法.md": f"# 中华人民共和国刑法\n\n{own}",
+        "诉讼法.md": f"# 中华人民共和国刑事诉讼法\n\n{refers}",
+    }
+    files |= {f"{number}.md": f"# 规定{number}\n\n{articles * 9}" for number in range(9)}
+    index.add_collection(str(notes(files)), "laws")
+    assert index.search("刑法第一百七十九条").hits[0].path == "刑法.md"
+
+
 def test_repeated_page_is_shown_once_where_it_comes_first(index: qmd.Index, notes: Notes) -> None:
     page = "The herons nest in the old oak since 1987, and every spring they return to it from the coast.\n\n"
     text = f"{FILLER}{page}{FILLER}{page}{FILLER}Herons are shy.\n"

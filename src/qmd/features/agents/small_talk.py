@@ -20,7 +20,8 @@ _WORDS: Mapping[str, str] = {
         look looks looking see show shows tell give let lets make makes get put take want wants like likes
         need needs think know mean means say says said sound sounds seem seems work works working feel happy
         help do it's that's i'm you're let's don't explain describe thing things stuff way time part rest
-        everything something anything nothing far long little bit much lot new old same other others
+        everything something anything nothing second third yet
+        moment minute quite shorter longer simpler far long little bit much lot new old same other others
     """,
     "de": """
         danke dankeschön bitte ok okay ja nein gut super prima toll perfekt genau richtig stimmt klar gerne
@@ -29,10 +30,10 @@ _WORDS: Mapping[str, str] = {
         änderungen änderung ausgabe fehler tests datei dateien hallo
     """,
     "fr": """
-        merci oui non ok okay bien super parfait génial exactement d'accord accord continue continuez
-        continuer vas-y vas va allez arrête attends encore maintenant suivant suivante montre montrez
-        montre-moi moi dis donne regarde ça cela semble bon bonne fait faites diff erreur erreurs fichier
-        fichiers bonjour salut s'il plaît
+        merci oui non parfait parfaite comme ok okay bien super génial exactement accord c d s l
+        continue continuez continuer vas-y vas va allez arrête attends encore maintenant suivant suivante
+        montre montrez montre-moi moi dis donne regarde ça cela semble bon bonne fait faites diff
+        erreur erreurs fichier fichiers bonjour salut plaît
     """,
     "es": """
         gracias sí si no vale ok okay bien bueno buena genial perfecto exacto exactamente claro adelante
@@ -40,14 +41,14 @@ _WORDS: Mapping[str, str] = {
         dime dame mira parece hazlo haz listo hecho cambios cambio error errores archivo archivos hola favor
     """,
     "it": """
-        grazie sì si no ok okay bene buono ottimo perfetto esatto certo avanti continua continuare vai
+        grazie sì si no così ok okay bene buono ottimo perfetto esatto certo avanti continua continuare vai
         fermati aspetta ancora ora adesso prossimo mostra mostrami dimmi dammi guarda sembra fallo fai fatto
         modifiche errore errori file ciao favore prego
     """,
     "pt": """
-        obrigado obrigada sim não ok okay bem bom boa ótimo perfeito exato certo continue continua continuar
-        segue siga pare espere novamente agora próximo mostre mostra mostre-me diga veja parece faça feito
-        mudanças alterações erro erros arquivo arquivos olá favor
+        obrigado obrigada ficou muito sim não ok okay bem bom boa ótimo perfeito exato certo continue continua
+        continuar segue siga pare espere novamente agora próximo mostre mostra mostre-me diga veja
+        parece faça feito mudanças alterações erro erros arquivo arquivos olá favor
     """,
     "nl": """
         dank bedankt dankje ja nee ok okay goed prima mooi perfect precies klopt ga door verder doorgaan
@@ -84,7 +85,7 @@ _UNSPACED = lazy(
             ありがとうございます はい いいえ いいね いいです 良い よし 大丈夫 続けて 続き ください 次 止めて
             待って もう一度 見せて 表示 して 差分 変更 結果 お願い お願いします です ます ね よ を の が は
             に 감사합니다 고마워 고마워요 네 예 아니요 좋아 좋아요 좋습니다 계속 계속해 계속해줘 다음 그만
-            잠깐 다시 보여줘 보여 줘 해줘 변경 결과 를 을 이 가
+            잠깐 다시 보여줘 보여 줘 해줘 주세요 해 변경 결과 를 을 이 가
             """.split(),
             key=len,
             reverse=True,

@@ -134,16 +134,24 @@ class Lexical(Part, base.Lexical):
     ) -> LexicalMatches:
         """Return matches of which the first know what their best place lacks, as on SQLite."""
         ids = [match.document for match in first if match.tier != "longer"]
-        rows = self._live("id", ids, ["id", "length"]) if len(query.terms) > 1 else ()
+        columns = ["title", "length", *ADDRESS]
+        rows = {
+            row["id"]: row
+            for row in (self._live("id", ids, columns) if len(query.terms) > 1 else ())
+            if row["length"] > LONG_TEXT
+        }
+        names = {document: terms_of(name) for document, name in _names(self._field_rows, rows).items()}
         terms = [term for term in query.terms if term.tokens in found.idf]
         tokens = dict.fromkeys(token for term in terms for form in term.forms for token in _keys(term, form))
         by_end = sorted(tokens, key=lambda token: token.endswith("*"))
-        known = self._documents.placed([row["id"] for row in rows if row["length"] > LONG_TEXT], by_end)
+        known = self._documents.placed([*rows], by_end)
         places = {
             document: [
                 (found.idf[term.tokens], at)
                 for term in terms
-                if (
+                # What the name has, all places are about.
+                if not term.covered(names[document])
+                and (
                     at := [
                         *chain.from_iterable(
                             _starts(_keys(term, form), each.places or {}) for form in term.forms
@@ -369,7 +377,7 @@ class _Search(Struct):
             if any(entry.needs_text and entry.may_be_in(row["weights"]) for entry in (*terms, *excluded))
         }
         self._load_tokens(unverified)
-        names = self._names(rows)
+        names = _names(self._rows, rows)
         scored = []
         for document, row in rows.items():
             if any(
@@ -389,14 +397,6 @@ class _Search(Struct):
                 has_all = bool(required) and all(frequencies.get(id(entry)) for entry in required)
                 scored.append((document, score, has_all))
         return scored
-
-    def _names(self, rows: Mapping[int, Row]) -> dict[int, str]:
-        """Return the names of documents."""
-        fields = self._rows.fields(rows.values())
-        return {
-            document: searched_title(row["title"], fields[document], row["path"])
-            for document, row in rows.items()
-        }
 
     def _named(self, score: float, terms: Sequence[_QueryTerm], name: Sequence[str]) -> float:
         """Return the score of a document with its name."""
@@ -426,7 +426,7 @@ class _Search(Struct):
         unread = {document: row for document, row in rows.items() if document not in self._fields}
         contents = {row["content"] for row in unread.values()}
         texts, known = read_texts(self._client, contents), read_structures(self._client, contents)
-        names = self._names(unread)
+        names = _names(self._rows, unread)
         for document, row in unread.items():
             body = texts.get(row["content"], "")
             structure = structure_of(known.get(row["content"]), body)
@@ -445,6 +445,15 @@ def _starts(tokens: Sequence[str], places: Places) -> list[int]:
     for after, following in enumerate(others, 1):
         first &= {at - after for at in following}
     return sorted(first)
+
+
+def _names(field_rows: FieldRows, rows: Mapping[int, Row]) -> dict[int, str]:
+    """Return the names of documents."""
+    fields = field_rows.fields(rows.values())
+    return {
+        document: searched_title(row["title"], fields[document], row["path"])
+        for document, row in rows.items()
+    }
 
 
 def _any_of(dimensions: Sequence[int]) -> str:

@@ -353,8 +353,9 @@ class _Search(Struct):
             order = self._order(entries) if is_ranked else order
             filters += " ORDER BY 2 LIMIT ?" if is_ranked else " LIMIT ?"
             bound = (*bound, _TIED * pool if is_ranked else pool)
-        statement = f"SELECT rowid, {order} FROM documents_fts WHERE documents_fts MATCH ? {filters}"
-        rows: list[tuple[int, float]] = [*self.db.execute(statement, (match, *bound))]
+        rows: list[Any] = self.db.execute(
+            f"SELECT rowid, {order} FROM documents_fts WHERE documents_fts MATCH ? {filters}", (match, *bound)
+        ).fetchall()
         if is_ranked and pool < len(rows) and rows[pool - 1][1] == rows[pool][1]:
             tied = [(row, 0.0) for row, score in rows if score == rows[pool][1]]
             rows = [each for each in rows if each[1] < rows[pool][1]]

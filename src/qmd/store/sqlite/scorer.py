@@ -122,7 +122,8 @@ class Scorer:
                 if titles:
                     frequency += _TITLE * len(titles)
                     places += titles if width == 1 else _covered(titles, width)
-            if found and in_text is not None:
+            # What the name has, all places are about.
+            if found and in_text is not None and len(places) == before:
                 in_text.append((idf, found))
             if frequency:
                 score += bm25.term_score(idf, frequency, norm)
