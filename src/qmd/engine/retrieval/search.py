@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct, field
 
 from qmd.engine.deadline import Deadline, Stopwatch
-from qmd.engine.embedding.batches import is_running
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.requests import SearchRequest
 from qmd.engine.retrieval.filters import Asked
@@ -143,7 +142,9 @@ class Search(Struct):
 
 def what_makes_vectors(location: str) -> str:
     """Say what makes the missing vectors of an index: a process, or the user."""
-    from qmd.engine.watching.election import find_watcher  # most searches need none of it
+    # Most searches need none of them.
+    from qmd.engine.embedding.batches import is_running
+    from qmd.engine.watching.election import find_watcher
 
     if is_running(location):
         return "they are being made"

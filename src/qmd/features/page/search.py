@@ -199,8 +199,7 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
         if facets
         else None,
         tuple(_found_by(response, mode)),
-        # Without a related hit the line above says that nothing answers.
-        tuple(_notes(response, silent=() if facets and related else ("answer",))),
+        tuple(_notes(response, silent=() if facets else ("answer",))),
         response.more,
         response.total,
         indexed_at,

@@ -29,8 +29,10 @@ _ATX = lazy(r"#{1,6}[ \t]*")
 _SETEXT = lazy(r"\n[ \t>]*(?:=+|-+)[ \t]*\Z")
 #: What a part of HTML may contain that is Markdown for most programs, though not for CommonMark.
 _MARKDOWN_IN_HTML = lazy(r"\]\(|\[\[|`|~~~|^[ \t]{0,3}#{1,6}[ \t]", re.M)
-#: The same in lines that are indented, which are code for CommonMark, and not for MDX.
-_MARKDOWN_IN_CODE = lazy(r"^[ \t]*(?:```|~~~|</?[A-Z])", re.M)
+#: What lines that are indented have if they are not code, as in CommonMark, but Markdown of MDX: a component,
+#: or a fence that is closed.
+_COMPONENT_LINE = lazy(r"^[ \t]*</?[A-Z]", re.M)
+_FENCE_LINE = lazy(r"^[ \t]*(?:```|~~~)", re.M)
 #: The kinds of emphasis, which are marks inside a word if letters are on both sides.
 _EMPHASIS = frozenset({"Emphasis", "Strong", "Strikethrough"})
 
@@ -39,7 +41,7 @@ class Block(Struct, frozen=True):
     """A heading, code fence, rule, comment or verbatim HTML: characters [start, end), from a line's start.
 
     Attributes:
-        level: 1 to 6 for headings, otherwise 0, also for those in quotes.
+        level: 1 to 6 for headings, otherwise 0.
         low: The start of the words of a heading.
         content: These words, as they are written.
     """
@@ -176,8 +178,7 @@ class _Scan:
         line = text.rfind("\n", 0, low) + 1
         end = high - (text[high - 1 : high] == "\n")
         if quotes:
-            self.blocks.append(Block("heading", line, end))  # one of the quote, not of the document
-            return
+            return  # a heading of the quote, not of the document
         raw = text[low:end]
         if atx := _ATX.match(raw):
             low += atx.end()
@@ -195,7 +196,9 @@ class _Scan:
         if kind.__class__ is dict:  # a fence, with its language
             end = high if text[high - 1 : high] == "\n" else min(high + 1, len(text))
             self.blocks.append(Block("fence", line, end))
-        elif not nested and _MARKDOWN_IN_CODE.search(text, line, high):
+        elif not nested and (
+            _COMPONENT_LINE.search(text, line, high) or len(_FENCE_LINE.findall(text, line, high)) > 1
+        ):
             raw = text[line:high]
             self._indented(line, high, self._tags(raw, line))
         else:

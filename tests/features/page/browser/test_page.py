@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.clients import Server
+from tests.clients import Client, Server
 from tests.features.page.browser.conftest import OpenPage, watched
 
 #: Rules of axe that are off by default.
@@ -405,3 +405,62 @@ def test_states_are_displayed_in_the_list_and_above_the_document(open_page: Open
     expect(page.locator(".hits .state", has_text="draft")).to_have_count(1)
     page.goto("/read/wiki/guide.md")
     expect(page.locator("article .state")).to_have_text("draft")
+
+
+def test_beginning_of_a_word_leads_to_its_line_and_is_marked_there(open_page: OpenPage) -> None:
+    for path in ("/?q=xylopho", "/?q=xylopho&mode=words", "/?q=xylopho&mode=both"):
+        page = open_page(path)
+        page.locator("#stage", has_text="by words").wait_for()
+        page.locator("#hits a").first.click()
+        expect(page.locator("#hit")).to_contain_text("Restore the xylophone.")
+        expect(page.locator("article mark")).to_have_text("xylophone")
+        expect(page.locator("#q")).to_have_value("xylopho")
+
+
+def test_result_that_was_read_is_chosen_again(open_page: OpenPage) -> None:
+    page = open_page("/?q=backup&mode=words")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#q")).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    chosen = page.locator("#hits [aria-selected=true]")
+    name = chosen.get_attribute("data-file")
+    page.keyboard.press("Enter")
+    page.locator("article").wait_for()
+    page.go_back()
+    expect(chosen).to_have_attribute("data-file", name or "")
+
+
+def test_preview_has_room_beside_the_list(open_page: OpenPage) -> None:
+    page = open_page("/", viewport={"width": 1280, "height": 800})
+    page.locator("#q").press_sequentially("xylophone")
+    page.locator("#hits a").first.hover()
+    expect(page.locator("#preview")).to_be_visible()
+    assert page.locator("#preview").evaluate("it => it.getBoundingClientRect().width") > 350
+
+
+def test_advice_waits_until_nothing_is_found_by_meaning_either(open_page: OpenPage) -> None:
+    page = open_page("/")
+    page.evaluate(
+        """() => {
+          window.seen = [];
+          new MutationObserver(() => {
+            const advice = document.querySelector('#list > .empty'), stage = document.querySelector('#stage');
+            if (advice && !advice.hidden && stage.textContent.includes('…')) seen.push(advice.textContent);
+          }).observe(document.body, { subtree: true, childList: true, attributes: true });
+        }"""
+    )
+    page.locator("#q").press_sequentially("qqzzxxww")
+    page.locator("#list > .empty:not([hidden]), #hits").first.wait_for()
+    assert page.evaluate("seen") == []
+
+
+def test_address_of_a_document_in_the_box_opens_it(open_page: OpenPage) -> None:
+    page = open_page("/?q=wiki/guide.md")
+    expect(page).to_have_url(re.compile("/read/wiki/guide.md$"))
+
+
+def test_browser_gets_a_page_if_there_is_nothing(server: Server) -> None:
+    client = Client(server.port)
+    answer = client.ask("GET", "/nosuch", accept="text/html,*/*")
+    assert (answer.status, "There is no page /nosuch" in answer.text) == (404, True)
+    assert client.ask("GET", "/nosuch", accept="*/*").detail(404).startswith("There is nothing at /nosuch")

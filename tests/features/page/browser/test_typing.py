@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.clients import Client, Server, server_of
-from tests.features.page.browser.conftest import OpenPage, watched
+from tests.clients import Server, server_of
+from tests.features.page.browser.conftest import watched
 from tests.features.page.browser.test_page import hits
 from tests.features.page.browser.test_page import settle as both_steps
 from tests.files import ROOT
@@ -211,62 +211,3 @@ def test_page_reports_a_stopped_server_and_retries(browser: Browser, make_user: 
             expect(page.locator("#hits .title")).to_contain_text(["Deploying the service"])
             both_steps(page)
             expect(page.locator("#view.old")).to_have_count(0)
-
-
-def test_beginning_of_a_word_leads_to_its_line_and_is_marked_there(open_page: OpenPage) -> None:
-    for path in ("/?q=xylopho", "/?q=xylopho&mode=words", "/?q=xylopho&mode=both"):
-        page = open_page(path)
-        page.locator("#stage", has_text="by words").wait_for()
-        page.locator("#hits a").first.click()
-        expect(page.locator("#hit")).to_contain_text("Restore the xylophone.")
-        expect(page.locator("article mark")).to_have_text("xylophone")
-        expect(page.locator("#q")).to_have_value("xylopho")
-
-
-def test_result_that_was_read_is_chosen_again(open_page: OpenPage) -> None:
-    page = open_page("/?q=backup&mode=words")
-    expect(page.locator("#q")).to_be_focused()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowDown")
-    chosen = page.locator("#hits [aria-selected=true]")
-    name = chosen.get_attribute("data-file")
-    page.keyboard.press("Enter")
-    page.locator("article").wait_for()
-    page.go_back()
-    expect(chosen).to_have_attribute("data-file", name or "")
-
-
-def test_preview_has_room_beside_the_list(open_page: OpenPage) -> None:
-    page = open_page("/", viewport={"width": 1280, "height": 800})
-    page.locator("#q").press_sequentially("xylophone")
-    page.locator("#hits a").first.hover()
-    expect(page.locator("#preview")).to_be_visible()
-    assert page.locator("#preview").evaluate("it => it.getBoundingClientRect().width") > 350
-
-
-def test_advice_waits_until_nothing_is_found_by_meaning_either(open_page: OpenPage) -> None:
-    page = open_page("/")
-    page.evaluate(
-        """() => {
-          window.seen = [];
-          new MutationObserver(() => {
-            const advice = document.querySelector('#list > .empty'), stage = document.querySelector('#stage');
-            if (advice && !advice.hidden && stage.textContent.includes('…')) seen.push(advice.textContent);
-          }).observe(document.body, { subtree: true, childList: true, attributes: true });
-        }"""
-    )
-    page.locator("#q").press_sequentially("qqzzxxww")
-    page.locator("#list > .empty:not([hidden]), #hits").first.wait_for()
-    assert page.evaluate("seen") == []
-
-
-def test_address_of_a_document_in_the_box_opens_it(open_page: OpenPage) -> None:
-    page = open_page("/?q=wiki/guide.md")
-    expect(page).to_have_url(re.compile("/read/wiki/guide.md$"))
-
-
-def test_browser_gets_a_page_if_there_is_nothing(server: Server) -> None:
-    client = Client(server.port)
-    answer = client.ask("GET", "/nosuch", accept="text/html,*/*")
-    assert (answer.status, "There is no page /nosuch" in answer.text) == (404, True)
-    assert client.ask("GET", "/nosuch", accept="*/*").detail(404).startswith("There is nothing at /nosuch")

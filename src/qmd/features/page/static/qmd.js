@@ -389,7 +389,7 @@ function trail() {
 // --- Reading: links to sections, the section in view, and quotations
 
 function sections() {
-  const prose = $(".prose[data-link]"), headings = $$("article > header > h1[id], .prose > :is(h1, h2, h3, h4, h5, h6)[id]");
+  const prose = $(".prose[data-link]"), headings = $$(".doctitle > h1[id], .prose > :is(h1, h2, h3, h4, h5, h6)[id]");
   for (const heading of headings) {
     const link = document.createElement("a");
     link.className = "anchor";
@@ -426,7 +426,7 @@ let previewing = null, soon = 0;
 
 // The title and the first blocks of a document, or all of it, without ids, which may be here too.
 function excerpt(answer, most) {
-  const part = document.createElement("div"), title = $("article > header > h1", answer), prose = $(".prose", answer), from = $("#hit", answer);
+  const part = document.createElement("div"), title = $(".doctitle", answer), prose = $(".prose", answer), from = $("#hit", answer);
   if (title) part.append(document.importNode(title, true));
   const blocks = [...(prose?.children ?? [])], at = most ? Math.max(0, blocks.findIndex((block) => block === from || block.contains(from))) : 0;
   part.append(...blocks.slice(at, most ? at + most : undefined).map((block) => document.importNode(block, true)));
@@ -572,7 +572,10 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (writing || event.ctrlKey || event.metaKey || event.altKey || $("dialog[open]")) return;
-  if (event.key === "/" && box) { event.preventDefault(); box.focus(); box.select(); }
+  // The arrows choose a result.
+  if (live && event.target === document.body && ["ArrowDown", "ArrowUp", "Enter"].includes(event.key)) {
+    if (options().length) { box.focus({ preventScroll: true }); keys(event); }
+  } else if (event.key === "/" && box) { event.preventDefault(); box.focus(); box.select(); }
   else if (event.key === "?") help();
   else if (event.key === "n" || event.key === "p") $(`#trail a[data-to=${event.key === "n" ? "next" : "previous"}][href]`)?.click();
   else if (event.key === "j" || event.key === "k") toMatch(event.key === "j" ? 1 : -1);
@@ -641,6 +644,7 @@ if (box) {
   $(".search").addEventListener("submit", (event) => {
     const query = box.value.trim();
     remember(query);
+    store("sessionStorage", "entered", query);
     if (!query) event.preventDefault();
   });
 }
@@ -652,11 +656,12 @@ if (live) {
   addEventListener("popstate", () => location.reload());
   decorate();
   const view = $("#view.found");
-  // The arrows choose a result however the page was opened; back at the list, the one that was read is chosen.
-  if (view && document.activeElement === document.body && matchMedia("(hover: hover)").matches) {
+  // After Enter one goes on typing, as before.
+  if (view && stored("sessionStorage", "entered", "") === box.value.trim()) {
     box.focus({ preventScroll: true });
     box.setSelectionRange(box.value.length, box.value.length);
   }
+  store("sessionStorage", "entered", "");
   rechoose();
   addEventListener("pageshow", (event) => { if (event.persisted) rechoose(); });
   if (view && !view.dataset.mode) refine(box.value.trim(), "");
