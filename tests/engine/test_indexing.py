@@ -168,7 +168,7 @@ def test_update_removes_nothing_if_a_folder_was_replaced(
     assert (report.error, files(index)) == (None, ["notes/c.md"])
 
 
-@pytest.mark.parametrize("parts", [0, 4, 5, 6, "a list"])
+@pytest.mark.parametrize("parts", [0, 4, 5, 6, 8, "a list", "packed"])
 def test_update_reads_the_records_of_earlier_versions(
     index: qmd.Index, notes: Notes, parts: int | str
 ) -> None:
@@ -177,8 +177,11 @@ def test_update_reads_the_records_of_earlier_versions(
     with contextlib.closing(apsw.Connection(index.locations.index)) as db:
         ((stored,),) = db.execute("SELECT root FROM collections")
         record = json.loads(stored)
-        assert [type(part) for part in record] == [str, str, int, str, dict, dict, dict, int]
-        record = [*record[:5], []] if parts == "a list" else record[: int(parts)]
+        assert [type(part) for part in record] == [
+            *(str, str, int, str, dict, dict, dict, int, dict, int, dict, dict)
+        ]
+        former = {"a list": [[]], "packed": [{"files": {"damaged": "abcdefgh"}, "cut": 2}, {}, 1]}
+        record = [*record[:5], *former[parts]] if isinstance(parts, str) else record[:parts]
         db.execute("UPDATE collections SET root = ?", (json.dumps(record),))
     assert not index.status().notes
     assert [(report.unchanged, report.error) for report in index.update()] == [(3, None)]

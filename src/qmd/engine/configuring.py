@@ -81,7 +81,13 @@ class ConfigurationMethods(Part):
         refuse_to_empty(workspace)
         written = workspace.edit(editing.add_collection, collection)
         workspace.configuration.trust.approve_typed(name, "path")
-        report = scan.scan(workspace.store, written.collections[name], on_progress, owner=config_path)
+        report = scan.scan(
+            workspace.store,
+            written.collections[name],
+            on_progress,
+            owner=config_path,
+            processes=workspace.settings.threads,
+        )
         report.notices += [
             *describe_left(collection, workspace.store.collections.last_root(collection.name)),
             *left_out(collection),

@@ -1,7 +1,8 @@
 """The program of a child process that reads files: `python -m qmd.sources.child MEMORY`.
 
-A request on stdin is a `Request` in JSON on a line, and then the bytes of the file and of the one beside it.
-An answer on stdout is the number of its bytes on a line, and then an `Answer` in JSON.
+A message on stdin is the number of its bytes on a line, then a `Request` in MessagePack, and then the bytes
+of its files and of those beside them. The answer on stdout is the number of its bytes on a line, and then an
+`Answer` for each file in MessagePack.
 """
 
 from __future__ import annotations
@@ -9,21 +10,23 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from msgspec import Struct, to_builtins
-from msgspec.json import decode
+from msgspec.json import decode as decode_json
+from msgspec.msgpack import Decoder, encode
 
-from qmd.errors import SourceError
 from qmd.plugins import resolve
 from qmd.sources.confinement import confine
-from qmd.sources.formats.base import DAMAGED, MAX_ANCHORS, TOO_LARGE, Unreadable, extracted, failure
-from qmd.sources.read import RawBytes
+from qmd.sources.formats.base import MAX_ANCHORS, Unreadable, failure
+from qmd.sources.formats.registry import Reader, Row
+from qmd.sources.read import Answer, Found, Purpose, RawBytes, not_read, read
 from qmd.system import limit_reading, limit_time
 from qmd.text.markdown.links import MAX_LINKS
 from qmd.text.values import Date, written
-from qmd.types import UTF_8, Decoding, Extracted, Link
+from qmd.types import Extracted, Link
 
+_Value = TypeVar("_Value", Answer, Extracted)
 #: Events of no reader: programs, the network, changed files. They end reading with an error, also if the
 #: system cannot refuse them.
 _FORBIDDEN = (
@@ -34,42 +37,32 @@ _FORBIDDEN = (
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
 
 
-class Request(Struct, frozen=True):
+class RequestedFile(Struct, frozen=True, array_like=True):
     """A file to read.
 
     Attributes:
         path: Its path inside the collection.
         format: The format as `module` or `module:attribute`.
         folder: The folder that the package of the format is imported from.
-        encoding: The encoding of the collection.
+        isolated: Whether all files of the format are read in child processes.
         size: The number of its bytes.
         beside: The number of the bytes after these, of the second file that belongs to it.
-        seconds: The most processor time.
     """
 
     path: str
     format: str
     folder: str
-    encoding: str | None
+    isolated: bool
     size: int
     beside: int
+
+
+class Request(Struct, frozen=True, array_like=True):
+    """Files to read, what for, and the most seconds of processor time for all of them."""
+
+    files: tuple[RequestedFile, ...]
+    purpose: Purpose
     seconds: int
-
-
-class Answer(Struct, frozen=True):
-    """The documents of a file by key, and how their text was decoded.
-
-    If the file cannot be read there are none, but the reason, which is "" if the format failed, details, and
-    the traceback if our reader failed. `failed` has the key, reason and details of documents of a container
-    that cannot be read.
-    """
-
-    documents: tuple[tuple[str, Extracted], ...] | None = None
-    decoding: Decoding = UTF_8
-    reason: str = ""
-    detail: str = ""
-    trace: str = ""
-    failed: tuple[tuple[str, str, str], ...] = ()
 
 
 def main() -> None:
@@ -77,13 +70,14 @@ def main() -> None:
     limit_reading(int(sys.argv[1]))
     confine()
     sys.addaudithook(_refuse)
+    decode = Decoder(Request).decode
     while line := requests.readline():
-        request = decode(line, type=Request)
+        request = decode(requests.read(int(line)))
+        files = [(file, requests.read(file.size), requests.read(file.beside)) for file in request.files]
         limit_time(request.seconds)
-        answer = to_builtins(_answer(request, requests.read(request.size), requests.read(request.beside)))
-        # Lone surrogates, which damaged files contain, become question marks.
-        data = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
-        answers.write(b"%d\n" % len(data) + data)
+        data = _packed([_answer(*file, request.purpose) for file in files])
+        answers.write(b"%d\n" % len(data))
+        answers.write(data)
         answers.flush()
 
 
@@ -105,42 +99,51 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
         raise PermissionError(f"a reader may not do this: {event}")
 
 
-def _answer(request: Request, data: bytes, beside: bytes) -> Answer:
+def _answer(file: RequestedFile, data: bytes, beside: bytes, purpose: Purpose) -> Answer:
     # Packages that are not installed for all of Python: those of the working folder are no absolute path.
-    if os.path.isabs(request.folder) and request.folder not in sys.path:
-        sys.path.append(request.folder)
-    file = RawBytes(request.path, data, request.encoding, beside)
+    if os.path.isabs(file.folder) and file.folder not in sys.path:
+        sys.path.append(file.folder)
     try:
-        documents, failed = [], []
-        for key, found in extracted(resolve(request.format), file):
-            if isinstance(found, Unreadable):
-                failed.append((key, found.reason, found.detail))
-            else:
-                documents.append((key, _plain(found)))
-        return Answer((*documents,), file.decoding, failed=(*failed,))
-    except Unreadable as error:
-        return Answer(reason=error.reason, detail=error.detail)
-    except SourceError as error:
-        return Answer(reason=DAMAGED, detail=error.message)
-    except MemoryError:
-        return Answer(reason=TOO_LARGE, detail="needs too much memory")
-    except Exception as error:  # noqa: BLE001 - whatever a library raises for a broken file
-        found = failure(error)
-        return Answer(reason=found.reason, detail=found.detail, trace=found.trace)
+        reader = Reader(resolve(file.format), Row(file.format, isolated=file.isolated))
+    except Exception as error:  # noqa: BLE001 - whatever a package raises
+        return not_read(failure(error))
+    return read(RawBytes(file.path, data, purpose.encoding, beside), reader, purpose, _sent)
 
 
-def _plain(found: Extracted) -> Extracted:
-    """Return a content within the limits. Packages make mistakes."""
-    if not all(isinstance(link, Link) for link in found.links):
+def _packed(answers: list[Answer]) -> bytes:
+    try:
+        return encode(answers)
+    except UnicodeEncodeError:
+        return encode([*map(_sendable, answers)])
+
+
+def _sendable(value: _Value) -> _Value:
+    """Return a value with question marks in place of lone surrogates, which damaged files contain."""
+    try:
+        encode(value)
+    except UnicodeEncodeError:
+        plain = json.dumps(to_builtins(value), ensure_ascii=False).encode("utf-8", "replace")
+        return decode_json(plain, type=type(value))
+    return value
+
+
+def _sent(found: Found) -> Found:
+    """Return a document that can be sent, within the limits. Packages make mistakes."""
+    key, content = found
+    if isinstance(content, Unreadable):
+        return found
+    if not all(isinstance(link, Link) for link in content.links):
         raise TypeError("links must be of the type qmd.types.Link")
-    return Extracted(
-        found.text,
-        found.title,
-        {name: _values(values) for name, values in found.fields.items()},
-        found.links[:MAX_LINKS],
-        found.anchors[:MAX_ANCHORS],
-        tuple(map(str, found.omitted[:100])),
-        found.structure,
+    return key, _sendable(
+        Extracted(
+            content.text,
+            content.title,
+            {name: _values(values) for name, values in content.fields.items()},
+            content.links[:MAX_LINKS],
+            content.anchors[:MAX_ANCHORS],
+            tuple(map(str, content.omitted[:100])),
+            content.structure,
+        )
     )
 
 

@@ -8,25 +8,38 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from subprocess import DEVNULL, PIPE
-from typing import Self
+from typing import Self, TypeAlias
 
-from msgspec import json
+from msgspec.msgpack import Decoder, encode
 from msgspec.structs import replace
 
 from qmd.errors import SourceError
-from qmd.processes import processors, python, start
-from qmd.sources.child import Answer, Request
+from qmd.processes import python, start
+from qmd.sources.child import Request, RequestedFile
 from qmd.sources.decoding import MAX_LINES
 from qmd.sources.formats import registry
-from qmd.sources.formats.base import CRASHED, NO_TEXT, TOO_LARGE, TOO_SLOW, Unreadable, fault
+from qmd.sources.formats.base import CRASHED, TOO_LARGE, TOO_SLOW, Unreadable, fault
 from qmd.sources.paths import in_words
-from qmd.sources.read import MAX_BYTES, Outcome, RawBytes, failed, read_raw, to_source
+from qmd.sources.read import (
+    MAX_BYTES,
+    Answer,
+    Outcome,
+    Purpose,
+    RawBytes,
+    failed,
+    not_read,
+    outcome,
+    read_raw,
+)
 from qmd.sources.root import Root
+from qmd.text.indexing import belongs
 from qmd.text.outline import one_line
-from qmd.types import Decoding, SourceFile
+from qmd.text.values import read_written
+from qmd.types import Fingerprint, SourceFile
 
 #: How long reading one file may take, in seconds.
 SECONDS = 30.0
@@ -36,18 +49,30 @@ PROCESSOR, PROCESSOR_PER_MB = 5, 5
 MEMORY = 1 << 30
 #: The most that a child process may return for one file, in bytes.
 _MAX_ANSWER = 128 * 1024 * 1024
-#: The most child processes.
-_MOST = 4
 #: Variables by which Python finds its modules and libraries. A child gets no others: they have secrets.
 _VARIABLES = ("HOME", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH", "PYTHONUSERBASE")
 
 
-class Children:
-    """A pool of child processes, for files below `root`, to be used in a `with`."""
+_decode = Decoder(list[Answer]).decode
+#: A file with its reader.
+Readable: TypeAlias = tuple[SourceFile, registry.Reader]
+#: A file that is in memory, with its reader.
+_Raw: TypeAlias = tuple[RawBytes, registry.Reader]
 
-    def __init__(self, root: Root | None) -> None:
+
+class Children:
+    """A pool of child processes, for files below `root`, to be used in a `with`.
+
+    Args:
+        root: The folder of the files.
+        purpose: What they are read for.
+        most: The most processes.
+    """
+
+    def __init__(self, root: Root | None, purpose: Purpose, most: int) -> None:
         self._root = root
-        self._threads = ThreadPoolExecutor(min(_MOST, processors()), thread_name_prefix="reader")
+        self._purpose = purpose
+        self._threads = ThreadPoolExecutor(most, thread_name_prefix="reader")
         self._local = threading.local()
         self._children: list[_Child] = []
 
@@ -65,52 +90,86 @@ class Children:
         for child in self._children:
             child.end()
 
-    def submit(self, file: SourceFile, reader: registry.Reader, encoding: str | None) -> Future[Outcome]:
-        """Read a file as soon as a child process is free."""
-        return self._threads.submit(self._read, file, reader, encoding)
+    def submit(self, files: Sequence[Readable]) -> Future[list[Outcome]]:
+        """Read files as soon as a child process is free."""
+        return self._threads.submit(self._read, files)
 
-    def _read(self, file: SourceFile, reader: registry.Reader, encoding: str | None) -> Outcome:
-        isolated = reader.row.isolated
+    def _read(self, files: Sequence[Readable]) -> list[Outcome]:
+        outcomes: dict[str, Outcome] = {}
+        raws: dict[str, tuple[_Raw, Fingerprint]] = {}
+        for file, reader in files:
+            try:
+                raw, fingerprint = read_raw(
+                    file,
+                    self._purpose.encoding,
+                    reader.row.max_bytes or MAX_BYTES,
+                    self._root,
+                    reader.row.beside,
+                )
+            except SourceError as error:
+                outcomes[file.path] = Outcome(file, error=error)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it costs this file alone
+                outcomes[file.path] = failed(file, fault(error))
+            else:
+                raws[file.path] = (raw, reader), fingerprint
+        answers = dict(zip(raws, self._answers([raw for raw, _ in raws.values()]), strict=True))
+        for file, reader in files:
+            if file.path in raws:
+                outcomes[file.path] = self._outcome(file, reader, raws[file.path][1], answers[file.path])
+        return [outcomes[file.path] for file, _ in files]
+
+    def _answers(self, raws: Sequence[_Raw]) -> list[Answer]:
+        """Return the answers for files, each of which costs at most itself."""
+        if not raws:
+            return []
         try:
-            raw, fingerprint = read_raw(
-                file, encoding, reader.row.max_bytes or MAX_BYTES, self._root, reader.row.beside
-            )
-            if not isolated:  # decoded here, so that the errors are those of short texts
-                raw.data = raw.text().encode()
-        except SourceError as error:
-            return Outcome(file, error=error)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it costs this file alone
-            return failed(file, fault(error))
+            return self._child(raws[0][1].row.isolated).read(raws, self._purpose)
+        except Unreadable as error:
+            if len(raws) == 1:
+                return [not_read(error)]
+        except OSError as error:  # no process could be started
+            return [Answer(problem=(f"cannot read {raw.path}: {in_words(error)}", None)) for raw, _ in raws]
+        except Exception as error:  # noqa: BLE001 - a child that has read a hostile file may answer anything
+            if len(raws) == 1:
+                return [not_read(Unreadable("", type(error).__name__))]
+        return [answer for raw in raws for answer in self._answers([raw])]
+
+    def _outcome(
+        self, file: SourceFile, reader: registry.Reader, fingerprint: Fingerprint, answer: Answer
+    ) -> Outcome:
         try:
-            answer, decoding = self._child().read(raw, reader, encoding if isolated else None)
-            if not isolated:
-                decoding = raw.decoding
-            found = []
-            without = [(key, Unreadable(reason, detail)) for key, reason, detail in answer.failed]
-            for key, content in answer.documents or ():
-                whole = registry.checked(content, reader, file.path, key)
-                if isinstance(whole, Unreadable):
-                    without.append((key, whole))
-                else:
-                    found.append((key, to_source(whole, decoding)))
+            return outcome(file, fingerprint, reader, _completed(file.path, reader, answer))
         except Unreadable as error:
             return failed(file, error)
-        except OSError as error:  # no process could be started
-            return Outcome(file, error=SourceError(f"cannot read {file.path}: {in_words(error)}"))
-        except Exception as error:  # noqa: BLE001 - a child that has read a hostile file may answer anything
+        except Exception as error:  # noqa: BLE001 - as above
             return failed(file, Unreadable(reader.failure, type(error).__name__))
-        if isolated:
-            found = [(key, source) for key, source in found if source.text.strip()]
-            if not found:
-                return failed(file, without[0][1] if without else Unreadable(NO_TEXT))
-        return Outcome(file, tuple(found), fingerprint, without=(*without,))
 
-    def _child(self) -> _Child:
-        child: _Child | None = getattr(self._local, "child", None)
+    def _child(self, isolated: bool) -> _Child:
+        """Return the process of this thread. One that has read other formats than text reads no text."""
+        children: dict[bool, _Child] = self._local.__dict__.setdefault("children", {})
+        child = children.get(isolated)
         if child is None or not child.alive:
-            child = self._local.child = _Child()
+            child = children[isolated] = _Child()
             self._children.append(child)
         return child
+
+
+def _completed(path: str, reader: registry.Reader, answer: Answer) -> Answer:
+    """Return an answer within the limits: a child that has read a hostile file is not trusted."""
+    documents, without = [], [*answer.failed]
+    for key, content, made in answer.documents:
+        fields = {name: tuple(map(read_written, values)) for name, values in content.fields.items()}
+        whole = registry.checked(replace(content, fields=fields), reader, path, key)
+        if isinstance(whole, Unreadable):
+            without.append((key, whole.reason, whole.detail))
+        elif made is not None and not belongs(made, whole.text):
+            raise ValueError("the layout is of another text")
+        else:
+            documents.append((key, whole, made))
+    decoding = answer.decoding
+    charset, lines = one_line(decoding.charset)[:40], decoding.lines[:MAX_LINES]
+    decoding = replace(decoding, charset=charset, lines=lines)
+    return replace(answer, documents=(*documents,), failed=(*without,), decoding=decoding)
 
 
 class _Child:
@@ -131,44 +190,51 @@ class _Child:
         """True if the process can read another file."""
         return self._process.poll() is None
 
-    def read(self, raw: RawBytes, reader: registry.Reader, encoding: str | None) -> tuple[Answer, Decoding]:
-        """Return the documents of a file by key, and how they were decoded.
+    def read(self, raws: Sequence[_Raw], purpose: Purpose) -> list[Answer]:
+        """Return what files are read as.
 
         Raises:
-            Unreadable: If the format cannot read the file, or the process reaches a limit or crashes.
+            Unreadable: If the process reaches a limit or crashes.
         """
         assert self._process.stdin is not None
-        size = len(raw.data) + len(raw.beside)
+        size = sum(len(raw.data) + len(raw.beside) for raw, _ in raws)
         seconds = PROCESSOR + PROCESSOR_PER_MB * size // 1_000_000
+        files = [
+            RequestedFile(
+                raw.path,
+                reader.row.module,
+                reader.folder,
+                reader.row.isolated,
+                len(raw.data),
+                len(raw.beside),
+            )
+            for raw, reader in raws
+        ]
+        head = encode(Request((*files,), purpose, seconds))
         timer = threading.Timer(SECONDS, self._expire)
         timer.start()
         try:
-            request = Request(
-                raw.path, reader.row.module, reader.folder, encoding, len(raw.data), len(raw.beside), seconds
-            )
             with suppress(BrokenPipeError):
-                self._process.stdin.write(json.encode(request) + b"\n")
-                self._process.stdin.write(raw.data)
-                self._process.stdin.write(raw.beside)
+                self._process.stdin.write(b"%d\n" % len(head))
+                for part in (head, *(part for raw, _ in raws for part in (raw.data, raw.beside))):
+                    self._process.stdin.write(part)
                 self._process.stdin.flush()
-            answer = self._answer()
+            answers = self._answer()
         finally:
             timer.cancel()
-        if answer is None:
+        if answers is None:
             self.end()
             if self._late:
                 raise Unreadable(TOO_SLOW, f"more than {SECONDS:.3g} s")
             if self._process.returncode == -getattr(signal, "SIGXCPU", 0):
                 raise Unreadable(TOO_SLOW, f"more than {seconds} s of processor time")
-            raise Unreadable(reader.failure, CRASHED)
-        if answer.documents is None:
-            raise Unreadable(answer.reason or reader.failure, answer.detail, answer.trace)
-        decoding = answer.decoding
-        charset, lines = one_line(decoding.charset)[:40], decoding.lines[:MAX_LINES]
-        return answer, replace(decoding, charset=charset, lines=lines)
+            raise Unreadable("", CRASHED)
+        if len(answers) != len(raws):
+            raise Unreadable("", CRASHED)
+        return answers
 
-    def _answer(self) -> Answer | None:
-        """Return the next answer; None if the process has ended."""
+    def _answer(self) -> list[Answer] | None:
+        """Return the next answers; None if the process has ended."""
         assert self._process.stdout is not None
         head = self._process.stdout.readline(32)
         if not head[:-1].isdigit() or not head.endswith(b"\n"):
@@ -178,7 +244,7 @@ class _Child:
             self.end()
             raise Unreadable(TOO_LARGE, f"{size / 1e6:,.0f} MB of text")
         data = self._process.stdout.read(size)
-        return json.decode(data, type=Answer) if len(data) == size else None
+        return _decode(data) if len(data) == size else None
 
     def _expire(self) -> None:
         self._late = True

@@ -1,21 +1,43 @@
-"""Read a file in this process."""
+"""Read a file: from bytes to the rows that a store keeps, without a store."""
 
 from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from hashlib import sha256
 from stat import S_ISREG
+from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.errors import SourceError
 from qmd.sources.decoding import decode
-from qmd.sources.formats.base import Unreadable
+from qmd.sources.formats.base import (
+    DAMAGED,
+    NO_TEXT,
+    TOO_LARGE,
+    Unreadable,
+    extracted,
+    failure,
+    fault,
+)
+from qmd.sources.formats.registry import Reader, checked
 from qmd.sources.paths import in_words
 from qmd.sources.root import Root
 from qmd.text.authorship import stated
-from qmd.types import UTF_8, Decoding, Extracted, Fingerprint, SourceFile, SourceText
+from qmd.text.indexing import indexed
+from qmd.text.languages import language_of
+from qmd.types import (
+    UTF_8,
+    Decoding,
+    Extracted,
+    Fingerprint,
+    Indexed,
+    SourceFile,
+    SourceText,
+)
 
 MAX_BYTES = 50 * 1024 * 1024
 
@@ -30,7 +52,7 @@ class Outcome(Struct, frozen=True):
 
     Attributes:
         file: The file.
-        documents: (key, content) of each document; a key is "" except in containers.
+        documents: (key, content, terms) of each document; a key is "" except in containers.
         fingerprint: The state of the file before it was read.
         error: Why there are no documents.
         failure: Why its format cannot read it, if that is the error.
@@ -38,11 +60,117 @@ class Outcome(Struct, frozen=True):
     """
 
     file: SourceFile
-    documents: tuple[tuple[str, SourceText], ...] = ()
+    documents: tuple[tuple[str, SourceText, Indexed | None], ...] = ()
     fingerprint: Fingerprint | None = None
     error: SourceError | None = None
     failure: Unreadable | None = None
     without: tuple[tuple[str, Unreadable], ...] = ()
+
+
+class Answer(Struct, frozen=True):
+    """What a file was read as.
+
+    Attributes:
+        documents: (key, content, terms) of each document; a key is "" except in containers.
+        decoding: How its text was decoded.
+        failed: The key, reason and details of documents of a container that cannot be read.
+        problem: The message and the hint if its bytes are not text.
+        unread: The reason if its format cannot read it, "" if the format failed, with details, and the
+            traceback if our reader failed.
+    """
+
+    documents: tuple[tuple[str, Extracted, Indexed | None], ...] = ()
+    decoding: Decoding = UTF_8
+    failed: tuple[tuple[str, str, str], ...] = ()
+    problem: tuple[str, str | None] | None = None
+    unread: tuple[str, str, str] | None = None
+
+
+class Purpose(Struct, frozen=True):
+    """What files are read for.
+
+    Attributes:
+        encoding: The encoding of the collection.
+        language: Its language.
+        terms: Whether their documents are indexed, and need terms.
+    """
+
+    encoding: str | None = None
+    language: str | None = None
+    terms: bool = False
+
+
+#: The key and the content of a document, or why it cannot be read.
+Found: TypeAlias = tuple[str, Extracted | Unreadable]
+
+
+def read(
+    raw: RawBytes, reader: Reader, purpose: Purpose, sent: Callable[[Found], Found] | None = None
+) -> Answer:
+    """Return what a file is read as. It depends on nothing but the arguments.
+
+    A process that sends the answer gives `sent`, which makes a content one that can be sent; whoever gets it
+    completes it again, see `registry.checked`.
+    """
+    documents, failures = [], []
+    try:
+        for key, content in map(sent or _same, extracted(reader.format, raw)):
+            whole = content if isinstance(content, Unreadable) else checked(content, reader, raw.path, key)
+            if isinstance(whole, Unreadable):
+                failures.append((key, whole.reason, whole.detail))
+            else:
+                made = _indexed(whole, raw.path, key, purpose) if purpose.terms else None
+                if sent and isinstance(content, Extracted):
+                    # The structure of a text with terms is sent once, beside these.
+                    whole = replace(content, structure=None) if made else content
+                documents.append((key, whole, made))
+    except Unreadable as error:
+        return not_read(error)
+    except SourceError as error:
+        if reader.row.isolated:
+            return not_read(Unreadable(DAMAGED, error.message))
+        return Answer(problem=(error.message, error.hint))
+    except MemoryError:
+        return not_read(Unreadable(TOO_LARGE, "needs too much memory"))
+    except Exception as error:  # noqa: BLE001 - whatever a library raises for a broken file
+        return not_read(failure(error))
+    return Answer((*documents,), raw.decoding, (*failures,))
+
+
+def _same(found: Found) -> Found:
+    return found
+
+
+def not_read(error: Unreadable) -> Answer:
+    """Return the answer for a file that its format cannot read."""
+    return Answer(unread=(error.reason, error.detail, error.trace))
+
+
+def _indexed(found: Extracted, path: str, key: str, purpose: Purpose) -> Indexed | None:
+    if not found.text.strip():
+        return None
+    try:
+        place = f"{path}#{key}" if key else path
+        made = indexed(found.title, found.fields, found.text, place, found.structure)
+        return replace(made, language=language_of(found.text, found.fields, purpose.language))
+    except Exception as error:
+        raise fault(error) from error
+
+
+def outcome(file: SourceFile, fingerprint: Fingerprint, reader: Reader, answer: Answer) -> Outcome:
+    """Return the outcome of a file that was read."""
+    if answer.problem is not None:
+        return Outcome(file, error=SourceError(*answer.problem))
+    if answer.unread is not None:
+        reason, *more = answer.unread
+        return failed(file, Unreadable(reason or reader.failure, *more))
+    documents = [(key, to_source(found, answer.decoding), made) for key, found, made in answer.documents]
+    without = tuple((key, Unreadable(*why)) for key, *why in answer.failed)
+    if reader.row.isolated:
+        documents = [each for each in documents if each[1].text.strip()]
+        if not documents:
+            return failed(file, without[0][1] if without else Unreadable(NO_TEXT))
+    return Outcome(file, (*documents,), fingerprint, without=without)
 
 
 def failed(file: SourceFile, error: Unreadable) -> Outcome:

@@ -4,96 +4,133 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from hashlib import sha256
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 from qmd.errors import PluginError, SourceError
-from qmd.sources.formats.base import Unreadable, fault
-from qmd.sources.formats.registry import Reader, Readers, extract, file_of
+from qmd.processes import processors
+from qmd.sources.formats.base import fault
+from qmd.sources.formats.registry import Reader, Readers, file_of
 from qmd.sources.paths import absolute_path, in_words
-from qmd.sources.read import Outcome, failed, read_raw, to_source
+from qmd.sources.read import Outcome, Purpose, failed, outcome, read, read_raw
 from qmd.sources.root import Root
 from qmd.sources.rules import exclusion
 from qmd.types import Collection, Fingerprint, SourceFile, SourceText
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    from qmd.sources.children import Children, Readable
 
-    from qmd.sources.children import Children
-
-#: The most files that are read before the first of them is passed on.
+#: The most messages with files that are read before the first of them is passed on.
 _AHEAD = 12
 #: The most bytes of a text that is read in this process. A child process that reads for too long is ended.
 _SHORT = 100_000
+#: From so many bytes of files on, all texts are read in child processes, whose start costs a tenth of that. A
+#: file counts as so many bytes more.
+_MANY, _FILE = 3_000_000, 300
+#: The bytes of texts in one message to a child process.
+_MESSAGE = 200_000
+#: The most child processes, unless a setting says more. The process that writes is busy with those of eight.
+_MOST = 8
 
 
 class _Pending(NamedTuple):
-    """A file that is read after others. Without a future, it is read in this process."""
+    """Files that are read after others."""
 
-    file: SourceFile
-    reader: Reader
-    future: Future[Outcome] | None
+    outcomes: Callable[[], Iterable[Outcome]]
+    are_ready: Callable[[], bool] = lambda: True
 
 
-def read_all(files: Iterable[SourceFile], readers: Readers, root: Root | None = None) -> Iterator[Outcome]:
+def read_all(
+    files: Iterable[SourceFile],
+    readers: Readers,
+    root: Root | None = None,
+    *,
+    terms: bool = False,
+    processes: int | None = None,
+) -> Iterator[Outcome]:
     """Read files and yield their outcomes in the same order; see `read_raw` for `root`.
 
-    Child processes start when the first file needs one, and end with the iteration.
+    Short texts are read in this process if they are few, and other files in child processes. These start when
+    the first file needs one, and end with the iteration.
+
+    Args:
+        files: The files.
+        readers: Their readers.
+        root: The folder that they are in.
+        terms: Whether their documents are indexed, and get terms.
+        processes: The most child processes; None for one for each processor.
     """
+    files = [*files]
+    purpose = Purpose(readers.encoding, readers.language, terms)
+    most = processes or min(_MOST, processors())
+    many = most > 1 and sum(file.fingerprint.size + _FILE for file in files) >= _MANY
     with ExitStack() as stack:
         children: Children | None = None
         ahead: deque[_Pending] = deque()
-        for file in files:
-            try:
-                reader = readers.of(file.path)
-            except PluginError as error:
-                problem = SourceError(f"cannot read {file.path}: {error.message}", error.hint)
-                yield from _drain(ahead, readers.encoding, root, 0)
-                yield Outcome(file, error=problem)
-                continue
-            apart = reader.row.isolated or file.fingerprint.size > _SHORT
-            if not apart and not ahead:
-                yield _read_here(file, reader, readers.encoding, root)
-                continue
-            if apart and children is None:
-                from qmd.sources.children import Children
+        for group in _groups(files, readers, many):
+            if isinstance(group, Outcome):
+                ahead.append(_Pending(partial(iter, (group,))))
+            elif many or _is_apart(*group[0]):
+                if children is None:
+                    from qmd.sources.children import Children
 
-                children = stack.enter_context(Children(root))
-            future = children.submit(file, reader, readers.encoding) if children and apart else None
-            ahead.append(_Pending(file, reader, future))
-            yield from _drain(ahead, readers.encoding, root, _AHEAD)
-        yield from _drain(ahead, readers.encoding, root, 0)
-
-
-def _drain(ahead: deque[_Pending], encoding: str | None, root: Root | None, keep: int) -> Iterator[Outcome]:
-    """Yield the first outcomes as far as they are ready, and wait until at most `keep` are left."""
-    while ahead:
-        file, reader, future = ahead[0]
-        if future is not None and not future.done() and len(ahead) <= keep:
-            return
-        ahead.popleft()
-        yield future.result() if future is not None else _read_here(file, reader, encoding, root)
-
-
-def _read_here(file: SourceFile, reader: Reader, encoding: str | None, root: Root | None) -> Outcome:
-    documents, without = [], []
-    try:
-        raw, fingerprint = read_raw(file, encoding, root=root)
-        for key, content in extract(reader, raw):
-            if isinstance(content, Unreadable):
-                without.append((key, content))
+                    children = stack.enter_context(Children(root, purpose, most))
+                future = children.submit(group)
+                ahead.append(_Pending(future.result, future.done))
             else:
-                documents.append((key, to_source(content, raw.decoding)))
+                ahead.append(_Pending(partial(_read_here, *group[0], purpose, root)))
+            yield from _drain(ahead, _AHEAD)
+        yield from _drain(ahead, 0)
+
+
+def _groups(files: Iterable[SourceFile], readers: Readers, many: bool) -> Iterator[list[Readable] | Outcome]:
+    """Yield the files that are read together, several texts if they are many; or that a package is broken."""
+    group: list[Readable] = []
+    size = 0
+    for file in files:
+        try:
+            reader = readers.of(file.path)
+        except PluginError as error:
+            problem = SourceError(f"cannot read {file.path}: {error.message}", error.hint)
+            yield from (group, Outcome(file, error=problem)) if group else (Outcome(file, error=problem),)
+            group, size = [], 0
+            continue
+        alone = not many or _is_apart(file, reader)
+        size += file.fingerprint.size + _FILE
+        if group and (alone or size > _MESSAGE):
+            yield group
+            group, size = [], file.fingerprint.size + _FILE
+        group.append((file, reader))
+        if alone:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def _is_apart(file: SourceFile, reader: Reader) -> bool:
+    """Tell whether a file is never read in this process."""
+    return reader.row.isolated or file.fingerprint.size > _SHORT
+
+
+def _drain(ahead: deque[_Pending], keep: int) -> Iterator[Outcome]:
+    """Yield the first outcomes as far as they are ready, and wait until at most `keep` are left."""
+    while ahead and (len(ahead) > keep or ahead[0].are_ready()):
+        yield from ahead.popleft().outcomes()
+
+
+def _read_here(file: SourceFile, reader: Reader, purpose: Purpose, root: Root | None) -> Iterator[Outcome]:
+    try:
+        raw, fingerprint = read_raw(file, purpose.encoding, root=root)
+        yield outcome(file, fingerprint, reader, read(raw, reader, purpose))
     except SourceError as error:
-        return Outcome(file, error=error)
-    except Unreadable as error:
-        return failed(file, error)
+        yield Outcome(file, error=error)
     except Exception as error:  # noqa: BLE001 - whatever it is, it costs this file alone
-        return failed(file, fault(error))
-    return Outcome(file, (*documents,), fingerprint, without=(*without,))
+        yield failed(file, fault(error))
 
 
 def source_at(collection: Collection, path: str) -> SourceText:
@@ -153,12 +190,12 @@ def read_documents(
         from qmd.installation import install_command  # it looks at paths and addresses
 
         raise SourceError(f"files of this format wait for the extra '{missing}'", install_command(missing))
-    (outcome,) = read_all([file], readers, root)
-    if outcome.error is not None:
-        raise outcome.error
-    if why := dict(outcome.without).get(key):
+    (found,) = read_all([file], readers, root)
+    if found.error is not None:
+        raise found.error
+    if why := dict(found.without).get(key):
         raise SourceError(f"cannot read {file.path}#{key}: {why}")
-    return {key: source for key, source in outcome.documents if source.text.strip()}
+    return {key: source for key, source, _ in found.documents if source.text.strip()}
 
 
 def waits_for(readers: Readers, path: str) -> str:

@@ -30,50 +30,64 @@ from qmd.types import Collection, Fingerprint, SourceFile, States
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
-def walk(
-    collection: Collection,
-    on_problem: OnProblem | None = None,
-    unknown: Counter[str] | None = None,
-    root: Root | None = None,
-    unseen: States | None = None,
-) -> Iterator[SourceFile]:
+class Listing(Struct, frozen=True):
+    """The files of a collection, compared with their last states.
+
+    Attributes:
+        files: Those that are new or have another state, with folders in the order of their names.
+        unseen: The last states of files that were not found with them.
+        paths: The paths of all files that were found, by their real paths.
+        problems: (path, reason) of files and folders that cannot be accessed. The path of a folder ends in
+            `/`, that of the collection itself is `/`. The files in such a folder are unknown, not deleted.
+        unknown: The numbers of files that no format reads, by suffix, if all files were looked at.
+        within: The files and folders that were looked at; empty if all were.
+    """
+
+    files: list[SourceFile]
+    unseen: States
+    paths: dict[str, str]
+    problems: list[tuple[str, str]]
+    unknown: Counter[str]
+    within: frozenset[str]
+
+    def same(self, known: States) -> Iterator[SourceFile]:
+        """Yield the files that were found with their last states, `known`."""
+        for absolute, path in self.paths.items():
+            if path in known and path not in self.unseen:
+                yield SourceFile(path, absolute, Fingerprint(*known[path]))
+
+
+def list_files(root: Root, collection: Collection, known: States, within: Iterable[str] = ()) -> Listing:
+    """List the files of a collection, and compare them with their last states; see `walk`.
+
+    `within` has paths relative to the collection, in NFC, which need not exist. Only the files there and in
+    these folders are looked at, unless there are links on the way or among them: the target of a link depends
+    on the whole collection. Raises as `walk`.
+    """
+    problems: list[tuple[str, str]] = []
+    walker = _Walker(collection, lambda path, reason: problems.append((path, reason)), root)
+    walker.unseen = dict(known)
+    only = frozenset(within)
+    walker.unknown = None if only else Counter()
+    files = walker.files_within(only) if only else [*walker.files()]
+    if files is None:
+        return list_files(root, collection, known)
+    return Listing(files, walker.unseen, walker.listed, problems, walker.unknown or Counter(), only)
+
+
+def walk(collection: Collection, on_problem: OnProblem | None = None) -> Iterator[SourceFile]:
     """List every file of a collection once, with folders in the order of their names.
 
     Links inside the collection are followed. The target of a link is listed with its real path if that path
     belongs to the collection, otherwise with the path of the link. `absolute` is always the real path.
 
-    `on_problem` is called for files and folders that cannot be accessed. The path of a folder ends in `/`,
-    that of the collection itself is `/`. The files in such a folder are unknown, not deleted. `root` is the
-    collection's folder, if it is already open.
-
-    `unknown` counts the files that no format reads, by suffix. Files that are in `unseen` with their present
-    state are removed from it instead of being listed.
+    `on_problem` is called for files and folders that cannot be accessed; see `Listing`.
 
     Raises `UsageError` if the pattern or a glob is invalid. Raises `SourceError` at the call, if the
     collection's folder is missing, no folder or cannot be listed, and at the end of the iteration, if it was
     removed or replaced meanwhile.
     """
-    walker = _Walker(collection, on_problem, root or Root(collection))
-    walker.unknown = unknown
-    walker.unseen = unseen or {}
-    return walker.files()
-
-
-def walk_within(
-    collection: Collection,
-    paths: Iterable[str],
-    on_problem: OnProblem | None = None,
-    root: Root | None = None,
-    unseen: States | None = None,
-) -> list[SourceFile] | None:
-    """Return the files of a collection that are at `paths` or in these folders, as `walk` lists them.
-
-    The paths are relative to the collection, in NFC, and need not exist. None if there are links on the way
-    or among the files, because the target of a link depends on the whole collection. Raises as `walk`.
-    """
-    walker = _Walker(collection, on_problem, root or Root(collection))
-    walker.unseen = unseen or {}
-    return walker.files_within(paths)
+    return _Walker(collection, on_problem, Root(collection)).files()
 
 
 class Folders(Struct, frozen=True):
@@ -134,7 +148,7 @@ class _Walker:
         self.unknown: Counter[str] | None = None
         self.unseen: States = {}
         self.visited: set[tuple[int, int]] = set()  # device and inode of every real folder listed
-        self.listed: set[str] = set()  # absolute paths of every real file listed
+        self.listed: dict[str, str] = {}  # the path of every real file listed, by its absolute path
         self.links: list[tuple[str, str, str]] = []  # absolute path, relative path, name
 
     def files(self) -> Iterator[SourceFile]:
@@ -218,10 +232,11 @@ class _Walker:
                             if self.beside:
                                 state = self._with_second(absolute, state)
                             if unseen.get(path) == state:
-                                listed.add(absolute)
+                                # Of an unchanged file no object is made.
+                                listed[absolute] = path
                                 del unseen[path]
                             elif self._is_valid(path) and S_ISREG(status.st_mode):
-                                listed.add(absolute)
+                                listed[absolute] = path
                                 yield SourceFile(path, absolute, state)
                         elif entry.is_dir(follow_symlinks=False):
                             if not rules.folder_excluded(name, path) and self._is_valid(path, "/"):
@@ -301,7 +316,7 @@ class _Walker:
             and not self.rules.file_excluded(name, path)
             and self._is_valid(path)
         ):
-            self.listed.add(target)
+            self.listed[target] = path
             state = Fingerprint.of(status)
             yield SourceFile(path, target, self._with_second(target, state))
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from qmd.text.predicates import Predicate
-    from qmd.types import Fingerprint, SourceText
+    from qmd.types import Fingerprint, Indexed, SourceText
 
     Floats = NDArray[np.float32]
 
@@ -80,13 +80,27 @@ class ChunkMatch(NamedTuple):
 
 
 class DocumentChange(Struct, frozen=True):
-    """A file to store. `author` and `date` have the same form as in `Document`."""
+    """A file to store. `author` and `date` have the same form as in `Document`.
+
+    `indexed` are its terms if they are made already; otherwise the store makes them.
+    """
 
     path: str
     fingerprint: Fingerprint
     source: SourceText
     author: str = ""
     date: str = ""
+    indexed: Indexed | None = None
+
+
+def terms_of(item: DocumentChange) -> Indexed:
+    """Return the terms of a document to store."""
+    if item.indexed is not None:
+        return item.indexed
+    from qmd.text.indexing import indexed  # searches start without it
+
+    source = item.source
+    return indexed(source.title, source.fields, source.text, item.path, source.structure)
 
 
 class Applied(Struct, frozen=True):

@@ -54,6 +54,9 @@ from qmd.types.content import (
     Extracted as Extracted,
 )
 from qmd.types.content import (
+    Indexed as Indexed,
+)
+from qmd.types.content import (
     Link as Link,
 )
 from qmd.types.content import (

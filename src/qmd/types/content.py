@@ -91,6 +91,14 @@ class Decoding(Struct, frozen=True):
 UTF_8 = Decoding()
 
 
+class Indexed(Struct, frozen=True):
+    """What stores keep of a document to find it by its words; see `qmd.text.indexing`."""
+
+    forms: tuple[str, str, str]  #: The terms of its names, text and path, joined by spaces
+    structure: bytes  #: The structure of its text, packed; see `qmd.text.layout`
+    language: str | None = None  #: The language that the text states, is configured or is found to be in
+
+
 class SourceText(Struct, frozen=True):
     """The decoded text of a file, and properties from its content."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from qmd import sources
 from qmd.errors import SourceError
 from qmd.sources.formats import registry
 from qmd.sources.read import MAX_BYTES, read_raw, to_source
@@ -23,7 +24,10 @@ def read_source(
 ) -> tuple[SourceText, Fingerprint]:
     """Read a file like a collection without formats."""
     raw, fingerprint = read_raw(file, encoding, max_bytes)
-    ((_, found),) = registry.extract(registry.Readers().of(file.path), raw)
+    answer = sources.read.read(raw, registry.Readers().of(file.path), sources.read.Purpose())
+    if answer.problem is not None:
+        raise SourceError(*answer.problem)
+    ((_, found, _),) = answer.documents
     return to_source(found, raw.decoding), fingerprint
 
 

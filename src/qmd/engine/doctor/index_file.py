@@ -8,7 +8,8 @@ from collections.abc import Generator, Iterator, Mapping
 
 from qmd.engine.doctor.finding import Finding, attempt, ok, problem, warning
 from qmd.engine.documents.dated import unread_dates, with_unread_dates
-from qmd.engine.indexing.unread import describe_kept, kept_since, remedy, waiting
+from qmd.engine.indexing.record import ScanRecord
+from qmd.engine.indexing.unread import describe_kept, remedy, waiting
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.upkeep.cleanup import clean
 from qmd.engine.watching.election import find_watcher
@@ -80,7 +81,7 @@ def scans(store: Store, config: Config) -> Iterator[Finding]:
     for name in config.collections:
         if last_scans.get(name) is None:
             yield warning("index", f"collection '{name}' was never scanned", "run 'qmd update'")
-        if kept := kept_since(store.collections.last_root(name)):
+        if kept := ScanRecord.read(store.collections.last_root(name)).kept:
             hint = "'qmd update --failed' reads them again and says why"
             yield warning("files", f"{name}: {describe_kept(kept)}", hint)
     unread = [*with_unread_dates(store, config, _MOST_DATES + 1)]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from qmd.sources.rules import Rules
 
 #: Where a record of a scan has the folders and the time: see `ScanRecord`.
-_FOLDERS = slice(8, 10)
+_FOLDERS = slice(12, 14)
 
 
 class FreshnessMethods(Part):

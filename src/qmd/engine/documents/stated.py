@@ -104,8 +104,8 @@ def unread_files(store: Store, collection: str) -> Mapping[str, str]:
 
 
 def _unread(root: str | None) -> Mapping[str, str]:
-    if not root or '"kept": {"' not in root:
+    if not root or '"since": "' not in root:
         return {}
     from qmd.engine.indexing.record import ScanRecord
 
-    return ScanRecord.read(root).unread.kept
+    return ScanRecord.read(root).kept

@@ -10,11 +10,11 @@ from msgspec import Struct
 
 from qmd.config.validate import nfc
 from qmd.engine.documents.references import References, paths_on_disk
-from qmd.engine.indexing.unread import kept_since, name_lines
+from qmd.engine.documents.stated import unread_since
+from qmd.engine.indexing.unread import name_lines
 from qmd.engine.parts import Part
 from qmd.engine.workspace import Workspace
 from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, QmdError, SourceError, UsageError
-from qmd.sources.formats.registry import file_of
 from qmd.sources.paths import is_inside
 from qmd.sources.patterns import compile_pattern
 from qmd.sources.reading import source_at
@@ -92,8 +92,7 @@ class Lookup(Struct, frozen=True):
         try:
             source = source_at(self.config.collections[document.collection], document.path)
         except SourceError as error:
-            kept = kept_since(self.store.collections.last_root(document.collection))
-            since = kept.get(document.path) or kept.get(file_of(document.path))
+            since = unread_since(self.store, document)
             stays = f"; what was indexed before stays, since {since}" if since else ""
             return [f"the file cannot be indexed any more: {error.message}{stays}"]
         if source.hash != document.hash:

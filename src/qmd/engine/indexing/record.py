@@ -5,28 +5,24 @@ from __future__ import annotations
 # msgspec's own JSON refuses names of files that are not UTF-8.
 import json
 import os
-from typing import Self
+from typing import Any, Self
 
-from msgspec import Struct, ValidationError, convert, field, to_builtins
+from msgspec import Struct, convert, field, to_builtins
 
 from qmd.sources.walk import device_of
 from qmd.types import Collection
 
 
-class UnreadFiles(Struct, frozen=True):
-    """The files that a scan did not index; see `qmd.engine.indexing.unread`."""
+class UnreadFile(Struct, frozen=True, omit_defaults=True):
+    """A file that a scan did not index, or not as it is; see `qmd.engine.indexing.unread`."""
 
-    #: Four characters for each path and state, by reason and details
-    files: dict[str, str] = field(default_factory=dict)
-    cut: int = 0  #: The number of files that are not in `files`, because there are too many
-    waiting: dict[str, dict[str, int]] = field(default_factory=dict)
-    unknown: dict[str, int] = field(default_factory=dict)
-    #: The files of documents that are as they were indexed before, with the time of the first failure
-    kept: dict[str, str] = field(default_factory=dict)
-    #: By the characters of a path: how often a reason that passes was met, and when last, in Unix time
-    tries: dict[str, tuple[int, int]] = field(default_factory=dict)
-    #: The lines with invalid bytes of files that were read, by path
-    invalid: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    reason: str = ""  #: Why it was not read; "" if that is not its own fault
+    detail: str = ""
+    state: str = ""  #: A digest of what it was read with; see `unread.state_of`
+    tries: int = 0  #: How often a reason that passes was met
+    tried: int = 0  #: When last, in Unix time
+    since: str = ""  #: The time of the first failure, if its documents stay as they were indexed before
+    lines: tuple[int, ...] = ()  #: The lines with invalid bytes, if it was read
 
 
 class ScanRecord(Struct, frozen=True, array_like=True):
@@ -40,9 +36,13 @@ class ScanRecord(Struct, frozen=True, array_like=True):
     device: int | None = None  #: The device that the folder is on
     real: str = ""  #: Its path without links
     formats: dict[str, str] = field(default_factory=dict)  #: The formats by suffix, with their versions
-    unread: UnreadFiles = UnreadFiles()
+    former: Any = field(default_factory=dict)  #: The unread files in the forms of earlier versions
     commits: dict[str, str] = field(default_factory=dict)  #: The last commit, by the top folder of a clone
     dates: int = 0  #: The version of the rules for dates of documents
+    unread: dict[str, UnreadFile] = field(default_factory=dict)  #: By path
+    cut: int = 0  #: The number of files that are not in `unread`, because there are too many
+    waiting: dict[str, dict[str, int]] = field(default_factory=dict)  #: Numbers of files, by extra and suffix
+    unknown: dict[str, int] = field(default_factory=dict)  #: Those that no format reads, by suffix
     #: The folders with documents, and when the last scan of all began, for `qmd.engine.documents.freshness`
     folders: tuple[str, ...] = ()
     began: int = 0
@@ -56,11 +56,12 @@ class ScanRecord(Struct, frozen=True, array_like=True):
     @classmethod
     def read(cls, stored: str | None) -> Self:
         """Return a stored record."""
-        values = json.loads(stored or "[]")
-        try:
-            return convert(values, cls)
-        except ValidationError:  # an early version had another form of unread files
-            return convert(values[:5], cls)
+        return convert(json.loads(stored or "[]"), cls)
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """The files that could not be read and whose documents stay, with the times of first failures."""
+        return {path: file.since for path, file in self.unread.items() if file.since}
 
     def stored(self) -> str:
         """Return the record as text for the store."""

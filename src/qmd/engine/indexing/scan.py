@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
+import os
 import time
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from qmd.engine.indexing.comparison import Comparison
-from qmd.engine.indexing.unread import describe_invalid, describe_kept, describe_waiting
+from qmd.engine.indexing.comparison import Work, check_removal, compare
+from qmd.engine.indexing.record import ScanRecord, UnreadFile
+from qmd.engine.indexing.unread import (
+    MOST,
+    describe_invalid,
+    describe_kept,
+    describe_waiting,
+    failed,
+    most_frequent,
+    state_of,
+)
 from qmd.errors import QmdError
-from qmd.sources.formats.base import Unreadable, fault
+from qmd.sources.formats import registry
+from qmd.sources.formats.base import EMPTY, Unreadable, fault
+from qmd.sources.formats.registry import Readers
+from qmd.sources.git_dates import GitDates
 from qmd.sources.read import Outcome
 from qmd.sources.reading import read_all
-from qmd.sources.walk import walk
+from qmd.sources.root import Root
+from qmd.sources.walk import list_files, walk
 from qmd.store.base import Store
 from qmd.store.values import Applied, DocumentChange
 from qmd.text import authorship
-from qmd.text.dates import of_mtime
-from qmd.text.languages import language_of
+from qmd.text.dated_paths import in_path
+from qmd.text.dates import of_mtime, stated
 from qmd.text.values import CHANGED, DATE_ORIGIN, LANGUAGE
 from qmd.text.wording import plural
 from qmd.types import Collection, SourceFile, States
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
+#: The version of the rules by which documents get their dates. With another one, names are looked at again.
+DATES = 1
+#: The most folders that are remembered, so that a search can ask whether they have changed.
+_MOST_FOLDERS = 1_000
 #: The largest number of files in a transaction.
 BATCH_FILES = 400
 #: Between two reports of the progress, which can also stop the scan.
@@ -91,96 +110,158 @@ def scan(
     within: Sequence[str] = (),
     record: bool = True,
     on_change: OnChange | None = None,
+    processes: int | None = None,
 ) -> ScanReport:
     """Bring one collection up to date. `owner` is the configuration file that names it.
 
     With `within`, only the files at these paths and in these folders are compared. Links, and folders that
     become or cease to be an author's, still cause a scan of everything. With `anew`, files that could not be
-    read are read again. Without `record`, a scan that finds no change writes nothing, not even its time.
+    read are read again. Without `record`, a scan that finds no change writes nothing, not even its time. Many
+    files are read in as many as `processes`, by default one for each processor.
 
     Raises `SourceError` if the folder is missing or cannot be listed. Unless `allow_empty`, also if it has no
     documents any more, or was replaced by another folder without most of them; then nothing is removed.
     """
-    began = time.monotonic()
-    comparison = Comparison(store, collection, owner, within, anew=anew)
+    began, moment = time.monotonic(), time.time_ns()
+    # Read before the files are listed, so that those that another process indexes meanwhile are not removed.
+    known = store.documents.manifest(collection.name)
+    last = ScanRecord.read(store.collections.last_root(collection.name))
+    readers = Readers(collection.formats, collection.encoding, collection.language)
+    root = Root(collection)
+    git = GitDates(root, last.commits)
+    committed = [] if within else git.changed()
+    found = list_files(root, collection, known, within)
+    again = frozenset[str]() if within else _dated_again(store, collection.name, committed, last)
+    work = compare(found, known, last, readers, again, anew=anew)
+    if work is None:
+        return scan(
+            store,
+            collection,
+            on_progress,
+            owner=owner,
+            allow_empty=allow_empty,
+            anew=anew,
+            record=record,
+            on_change=on_change,
+            processes=processes,
+        )
+    now = ScanRecord.of(collection, owner)
     if not allow_empty:
-        comparison.check_removal()
-    report = ScanReport(collection.name, problems=comparison.problems)
+        check_removal(collection, work, found, known, is_other=now.replaces(last))
+    git.prepare(work.read)
+    report = ScanReport(collection.name, problems=work.problems, waiting=work.waiting)
 
     def fail(file: SourceFile, failure: Unreadable | None, message: str = "") -> None:
-        comparison.fail(file, message or f"cannot read {file.path}: {failure}", failure)
+        path, stays = file.path, work.stays(file.path)
+        message = message or f"cannot read {path}: {failure}"
+        report.problems.append((path, message))
         if failure is not None and failure.trace:
-            report.traces[file.path] = failure.trace
+            report.traces[path] = failure.trace
+        if failure is not None and failure.reason in EMPTY and stays:
+            batch.removed += work.documents[path]
+            stays = False
+        error = failure or message.removeprefix(f"cannot read {path}: ")
+        work.unread[path] = failed(
+            last.unread.get(path), error, state_of(file, work.formats[registry.suffix(path)]), stays=stays
+        )
 
-    batch = _Batch(store, report, comparison.indexed, on_change, fail)
-    invalid: dict[str, Sequence[int]] = {}
+    batch = _Batch(store, report, known, on_change, fail)
     due = time.monotonic() + _PROGRESS_SECONDS
-    for outcome in read_all(comparison.to_read(), comparison.readers, comparison.root):
-        file = outcome.file
+    total = work.same + len(work.read)
+    outcomes = read_all(work.read, readers, root, terms=True, processes=processes)
+    for done, outcome in enumerate(outcomes, work.same + 1):
+        path = outcome.file.path
         if outcome.error is not None:
-            fail(file, outcome.failure, outcome.error.message)
+            fail(outcome.file, outcome.failure, outcome.error.message)
             continue
-        without = {comparison.fail_part(file, key, failure) for key, failure in outcome.without}
-        before = [path for path in comparison.documents_of.get(file.path, ()) if path not in without]
         try:
-            changes = [*_changes(outcome, comparison)]
+            changes = [*_changes(outcome, work.authors, git)]
         except Exception as error:  # noqa: BLE001 - whatever it is, it costs this file alone
-            fail(file, fault(error))
+            fail(outcome.file, fault(error))
             continue
-        batch.add(file, changes, before)
-        if lines := next((source.decoding.lines for _, source in outcome.documents), ()):
-            comparison.unread.invalid[file.path] = invalid[file.path] = lines
+        for key, failure in outcome.without:
+            part = f"{path}#{key}"
+            report.problems.append((part, f"cannot read {part}: {failure}"))
+            work.unread[part] = failed(last.unread.get(part), failure, stays=part in known)
+        parts = {f"{path}#{key}" for key, _ in outcome.without}
+        batch.add(outcome.file, changes, [each for each in work.documents.get(path, ()) if each not in parts])
         # All documents of a file are in one transaction: its fingerprint says that all are there.
         full = batch.full
         if full:
             batch.apply(wait=on_change is not None)
         if on_progress is not None and (full or time.monotonic() >= due):
-            on_progress(collection.name, comparison.seen, comparison.total)
+            on_progress(collection.name, done, total)
             due = time.monotonic() + _PROGRESS_SECONDS
     # Remove last, so that a renamed file's text and vectors are still there when its new name is added.
-    batch.apply([*batch.removed, *comparison.stale, *comparison.deleted()])
+    batch.apply([*batch.removed, *work.gone])
     if on_progress is not None:
-        on_progress(collection.name, comparison.total, comparison.total)
-    report.unchanged += comparison.unchanged
-    report.notices += comparison.git_problems
-    report.waiting = comparison.unread.waiting
-    if comparison.unread.kept and not within:
-        report.notices.append(describe_kept(comparison.unread.kept))
-    now, last = comparison.record(), comparison.last
+        on_progress(collection.name, total, total)
+    report.unchanged += work.same
+    report.notices += git.problems
+    kept = {path: row.since for path, row in work.unread.items() if row.since}
+    if kept and not within:
+        report.notices.append(describe_kept(kept))
+    for path, lines in batch.invalid.items():
+        work.unread.setdefault(path, UnreadFile(lines=lines))
+    whole, remembered = not within, dict(sorted(work.unread.items())[:MOST])
+    now = replace(
+        now,
+        formats={each: name for each, name in work.formats.items() if name != registry.FIRST_IDENTITY},
+        commits=git.heads if whole else last.commits,
+        dates=DATES if whole else last.dates,
+        unread=remembered,
+        cut=len(work.unread) - len(remembered) + (last.cut if found.within else 0),
+        waiting=work.waiting,
+        unknown=last.unknown if found.within else most_frequent(found.unknown),
+        folders=_folders(known, work) if whole else last.folders,
+        began=moment if whole else last.began,
+    )
     if record or report.added or report.updated or report.removed or last != replace(now, began=last.began):
         store.collections.finish_scan(collection.name, now.stored())
-    if batch.with_nul:
-        count, example = len(batch.with_nul), batch.with_nul[0]
-        report.notices.append(f"{plural(count, 'file')} with NUL bytes, indexed as spaces: {example}")
-    if invalid:
-        report.notices.append(describe_invalid(invalid))
-    if batch.guessed:
-        count, example = len(batch.guessed), batch.guessed[0]
-        report.notices.append(
-            f"{plural(count, 'file')} whose encoding is a guess: {example}. If letters are wrong, set the "
-            "collection's 'encoding'"
-        )
+    report.notices += batch.notices()
     report.seconds = time.monotonic() - began
     return report
 
 
-def _changes(outcome: Outcome, comparison: Comparison) -> Iterator[DocumentChange]:
+def _folders(known: States, work: Work) -> tuple[str, ...]:
+    """Return the folders with documents, as many as are remembered."""
+    files = {*known, *(file.path for file in work.read)}
+    return tuple(sorted({path.rpartition("/")[0] for path in files})[:_MOST_FOLDERS])
+
+
+def _dated_again(
+    store: Store, collection: str, committed: list[str] | None, last: ScanRecord
+) -> frozenset[str]:
+    """Return the paths of files whose date may be another one than at the last scan.
+
+    `committed` has the files in the commits since; None if that is not known.
+    """
+    paths = committed or []
+    if committed is None or (last.path and last.dates != DATES):
+        documents = store.documents.listing(collection)
+        undated = [each.path for each in documents if not stated(each.date, each.modified_ns)]
+        paths = undated if committed is None else [*committed, *filter(in_path, undated)]
+    files = [unicodedata.normalize("NFC", path.replace(os.sep, "/")) for path in paths]
+    return frozenset((*files, *map(registry.file_of, files)))
+
+
+def _changes(outcome: Outcome, authors: frozenset[str], git: GitDates) -> Iterator[DocumentChange]:
     """Yield the documents of a file that have text."""
     file, fingerprint = outcome.file, outcome.fingerprint
     assert fingerprint is not None
-    committed = comparison.committed(file)
-    for key, source in outcome.documents:
-        if source.text.strip():
-            author = authorship.author_of(file.path, source.author, comparison.authors)
+    committed = git.of(file)
+    for key, source, made in outcome.documents:
+        if made is not None:
+            author = authorship.author_of(file.path, source.author, authors)
             date, origin = authorship.date_of(file.path, source.date, fingerprint.mtime_ns, committed)
             fields = {**source.fields, DATE_ORIGIN: (origin,)}
-            if language := language_of(source.text, source.fields, comparison.language):
-                fields[LANGUAGE] = (language,)
+            if made.language is not None:
+                fields[LANGUAGE] = (made.language,)
             if committed is not None:
                 fields.setdefault(CHANGED, (of_mtime(committed * 1_000_000_000),))
             source = replace(source, fields=fields)
             path = f"{file.path}#{key}" if key else file.path
-            yield DocumentChange(path, fingerprint, source, author, date)
+            yield DocumentChange(path, fingerprint, source, author, date, made)
 
 
 class _Batch:
@@ -210,6 +291,8 @@ class _Batch:
         self.with_nul: list[str] = []
         #: Documents whose encoding is doubtful, with that encoding.
         self.guessed: list[str] = []
+        #: The lines with invalid bytes of files, by path.
+        self.invalid: dict[str, tuple[int, ...]] = {}
 
     def add(self, file: SourceFile, items: Sequence[DocumentChange], before: Sequence[str]) -> None:
         """Add the documents of a file; `before` are the paths of those in the index."""
@@ -222,6 +305,22 @@ class _Batch:
             decoding = item.source.decoding
             self.with_nul += [item.path] if decoding.zeros else []
             self.guessed += [f"{item.path} ({decoding.charset})"] if decoding.doubtful else []
+            if decoding.lines:
+                self.invalid[file.path] = decoding.lines
+
+    def notices(self) -> list[str]:
+        """Return what was changed in the texts of files."""
+        found = [describe_invalid(self.invalid)] if self.invalid else []
+        if self.with_nul:
+            files = plural(len(self.with_nul), "file")
+            found.insert(0, f"{files} with NUL bytes, indexed as spaces: {self.with_nul[0]}")
+        if self.guessed:
+            files = plural(len(self.guessed), "file")
+            found.append(
+                f"{files} whose encoding is a guess: {self.guessed[0]}. If letters are wrong, set the "
+                "collection's 'encoding'"
+            )
+        return found
 
     @property
     def full(self) -> bool:

@@ -85,7 +85,13 @@ class UpdateMethods(Part):
                 step_error = error
             try:
                 report = scan.scan(
-                    store, collection, on_progress, owner=owner, allow_empty=allow_empty, anew=failed
+                    store,
+                    collection,
+                    on_progress,
+                    owner=owner,
+                    allow_empty=allow_empty,
+                    anew=failed,
+                    processes=workspace.settings.threads,
                 )
             except (SourceError, CollectionNotFoundError) as error:
                 # CollectionNotFoundError: another process has removed or renamed the collection meanwhile.
@@ -158,6 +164,7 @@ class UpdateMethods(Part):
                 within=within,
                 record=record,
                 on_change=on_change,
+                processes=workspace.settings.threads,
             )
         except (SourceError, CollectionNotFoundError) as error:
             return scan.ScanReport(collection, error=error)

@@ -36,10 +36,11 @@ from qmd.features.milvus.schema import (
 from qmd.features.milvus.state import STALE_STATISTICS
 from qmd.features.milvus.weights import Weighted, weigh
 from qmd.store import base
-from qmd.store.values import Applied, DocumentChange
-from qmd.text.extraction import MARKDOWN, extract, searched_title
-from qmd.text.layout import Placed, indexed_with_structure, lay_out, lay_out_markdown, unpack
-from qmd.types import Document, Fingerprint, SourceText, States
+from qmd.store.values import Applied, DocumentChange, terms_of
+from qmd.text.extraction import MARKDOWN, extract
+from qmd.text.indexing import indexed
+from qmd.text.layout import Placed, indexed_with_structure, unpack
+from qmd.types import Document, Fingerprint, Indexed, States
 from qmd.types.structure import Structure
 
 _DOCUMENT = ("id", "collection", "path", "title", "hash", "size", "mtime_ns", "author", "date")
@@ -85,12 +86,8 @@ class Documents(Part, base.Documents):
         wait: bool = True,
     ) -> Applied:
         identity = self._state.collection_id(collection)
-        titles = [searched_title(item.source.title, item.source.fields, item.path) for item in changed]
-        laid_out = [_laid_out(item.source) for item in changed]
-        weighted = [
-            weigh(title, item.source.text, item.path, structure)
-            for title, item, structure in zip(titles, changed, laid_out, strict=True)
-        ]
+        made = [terms_of(item) for item in changed]
+        weighted = [weigh(each.forms) for each in made]
         before = self._live_rows(identity, [*(item.path for item in changed), *removed])
         rows: dict[int, Row] = {}
         added = updated = 0
@@ -106,7 +103,7 @@ class Documents(Part, base.Documents):
         self._state.mark_stale_statistics()
         if any(before[key]["content"] != rows[key]["content"] for key in before.keys() & rows.keys()):
             self._state.mark_orphans()
-        self._put_texts(changed, laid_out)
+        self._put_texts(changed, made)
         self._put_terms(weighted)
         documents = [rows[document_id(identity, item.path)] for item in changed]
         self._field_rows.put(
@@ -232,8 +229,7 @@ class Documents(Part, base.Documents):
                 markdown = MARKDOWN in fields.get("format", ())
                 titles[identity] = _truncate(extract(text, path).title) if markdown else row["title"]
                 structure = structure_of(known.get(row["content"]), text)
-                searched = searched_title(titles[identity], fields, path)
-                weighted[identity] = weigh(searched, text, path, structure)
+                weighted[identity] = weigh(indexed(titles[identity], fields, text, path, structure).forms)
             self._put_terms([*weighted.values()])
             self._client.put(
                 DOCUMENTS,
@@ -244,11 +240,11 @@ class Documents(Part, base.Documents):
             )
         self.refresh_statistics()
 
-    def _put_texts(self, changed: Sequence[DocumentChange], laid_out: Sequence[Structure]) -> None:
+    def _put_texts(self, changed: Sequence[DocumentChange], made: Sequence[Indexed]) -> None:
         texts = {content_id(item.source.hash): item.source.text for item in changed}
         packed = {
-            content_id(item.source.hash): msgspec.json.encode(structure).decode()
-            for item, structure in zip(changed, laid_out, strict=True)
+            content_id(item.source.hash): msgspec.json.encode(unpack(each.structure)).decode()
+            for item, each in zip(changed, made, strict=True)
         }
         for row in self._live("content", texts, ["content"], "strong"):
             texts.pop(row["content"], None)
@@ -390,12 +386,6 @@ def _pieces(text: str, step: int) -> Iterator[tuple[int, str]]:
     """Yield the pieces of a text with their numbers: those of a structure, which is before, from -1 down."""
     for at in range(0, max(1, len(text)), _PIECE):
         yield at // _PIECE if step > 0 else -1 - at // _PIECE, text[at : at + _PIECE]
-
-
-def _laid_out(source: SourceText) -> Structure:
-    return (
-        lay_out_markdown(source.text) if source.structure is None else lay_out(source.text, source.structure)
-    )
 
 
 def _truncate(text: str) -> str:

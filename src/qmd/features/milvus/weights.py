@@ -15,8 +15,6 @@ from msgspec import Struct
 
 from qmd.features.milvus.schema import MAX_ARRAY, TERM_FIELDS, dimension
 from qmd.ranking import bm25
-from qmd.text.layout import indexed
-from qmd.types.structure import Structure
 
 #: The assumed average length of documents in terms.
 REFERENCE = 400.0
@@ -45,11 +43,11 @@ class Weighted(Struct, frozen=True):
         return {"length": self.length, "weights": weights or {0: 1.0}, **terms}
 
 
-def weigh(title: str, body: str, path: str, structure: Structure) -> Weighted:
-    """Count the terms of a document. `title` includes the aliases."""
+def weigh(forms: tuple[str, str, str]) -> Weighted:
+    """Count the terms of a document; see `Indexed.forms`."""
     frequencies: Counter[str] = Counter()
     length = 0
-    for form, weight in zip(indexed(title, body, path, structure), bm25.FIELD_WEIGHTS, strict=True):
+    for form, weight in zip(forms, bm25.FIELD_WEIGHTS, strict=True):
         terms = form.split()
         length += len(terms)
         for term, count in Counter(terms).items():

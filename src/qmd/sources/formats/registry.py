@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd import features
-from qmd.errors import PluginError, SourceError, UsageError
+from qmd.errors import PluginError, UsageError
 from qmd.plugins import Table, package_of
 from qmd.sources.formats import markdown
 from qmd.sources.formats.base import (
@@ -20,10 +20,7 @@ from qmd.sources.formats.base import (
     TOO_LARGE,
     Container,
     Format,
-    RawFile,
     Unreadable,
-    extracted,
-    failure,
 )
 from qmd.text import front_matter, properties
 from qmd.text.markdown.links import MAX_LINKS
@@ -145,6 +142,7 @@ class Readers:
         self, formats: Sequence[str] = (), encoding: str | None = None, language: str | None = None
     ) -> None:
         self.encoding = encoding
+        self.language = language
         self._language = f"language={language}" if language else ""
         self._formats = frozenset(formats)
         self._found: dict[str, Reader] = {}
@@ -310,27 +308,6 @@ def media_types(path: str, collection: Collection | None = None) -> tuple[str, s
     if reader is None:
         return markdown.media_type, ""
     return reader.format.media_type, reader.row.source_type
-
-
-def extract(reader: Reader, file: RawFile) -> list[tuple[str, Extracted | Unreadable]]:
-    """Return (key, content) of each document of a file, in this process. A key is "" except in containers.
-
-    A document of a container that cannot be read has its failure in place of the content.
-
-    Raises:
-        SourceError: If the file is not text.
-        Unreadable: If the format cannot read it.
-    """
-    try:
-        return [
-            (key, content if isinstance(content, Unreadable) else checked(content, reader, file.path, key))
-            for key, content in extracted(reader.format, file)
-        ]
-    except (SourceError, Unreadable):
-        raise
-    except Exception as error:  # the code of a library
-        found = failure(error)
-        raise Unreadable(found.reason or reader.failure, found.detail, found.trace) from error
 
 
 def checked(found: Extracted, reader: Reader, path: str, key: str) -> Extracted | Unreadable:

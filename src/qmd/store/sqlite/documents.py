@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import apsw
@@ -15,8 +15,8 @@ from qmd.store.sqlite.database import LISTED, Database, Part, listed
 from qmd.store.sqlite.field_rows import FieldWriter, forget
 from qmd.store.sqlite.scope_filter import collection_id, ranges
 from qmd.store.sqlite.terms import COMMON_FROM, COMMON_SHARE
-from qmd.store.values import Applied, DocumentChange
-from qmd.types import Document, States
+from qmd.store.values import Applied, DocumentChange, terms_of
+from qmd.types import Document, Indexed, States
 
 if TYPE_CHECKING:
     from qmd.text.layout import Placed
@@ -57,24 +57,14 @@ class Documents(Part, base.Documents):
         *,
         wait: bool = True,
     ) -> Applied:
-        from qmd.text.extraction import searched_title  # searches start without it
-        from qmd.text.layout import indexed_with_structure
-
-        # Tokenize before the transaction, so that other writers do not wait for it.
-        forms: list[tuple[str, str, str]] = []
-        packed: dict[str, bytes] = {}
-        for item in changed:
-            source = item.source
-            names = searched_title(source.title, source.fields, item.path)
-            structure = structures.given(source)
-            form, packed[source.hash] = indexed_with_structure(names, source.text, item.path, structure)
-            forms.append(form)
+        # Terms are made before the transaction, so that other writers do not wait for them.
+        made = [terms_of(item) for item in changed]
         left, self._left = self._left, None  # a batch that fails leaves nothing
         with self._database.transaction() as db:
             *place, number = point = self._database.point()
             fields = left[1] if left and left[0] == (*place, number - 1) else FieldWriter(db)
             writer = _Writer(db, collection_id(self._database, collection), fields)
-            writer.put(changed, forms, packed)
+            writer.put(changed, made)
             writer.remove(removed)
             writer.relink()
             if wait:
@@ -208,8 +198,7 @@ class _Writer:
     def put(
         self,
         items: Sequence[DocumentChange],
-        forms: Iterable[tuple[str, str, str]],
-        packed: Mapping[str, bytes],
+        made: Sequence[Indexed],
     ) -> None:
         """Store documents, each with another path, and keep the parts to be indexed for `index`.
 
@@ -218,10 +207,13 @@ class _Writer:
         from qmd.text.extraction import MARKDOWN, stored_fields  # searches start without it
 
         contents, new = self._contents(items)
-        structures.put(self._db, [(contents[digest], each) for digest, each in packed.items()])
+        structures.put(
+            self._db,
+            [(contents[item.source.hash], each.structure) for item, each in zip(items, made, strict=True)],
+        )
         present = self._find([item.path for item in items])
         rows = []
-        for item, form in zip(items, forms, strict=True):
+        for item, indexed in zip(items, made, strict=True):
             source, content = item.source, contents[item.source.hash]
             values = (source.title, content, *item.fingerprint, item.author, item.date)
             fields = stored_fields(source.fields, item.path, item.author)
@@ -230,7 +222,7 @@ class _Writer:
                 identity = self._next
                 self._next += 1
                 rows.append((identity, self._collection, item.path, *values))
-                self._forms[identity] = form
+                self._forms[identity] = indexed.forms
                 self.added += 1
                 linked = content not in new  # a new text has no vectors
             else:
@@ -245,7 +237,7 @@ class _Writer:
                 # The text of another format than Markdown does not say which aliases it has, and of Markdown
                 # another version may have read others.
                 if changed or "alias" in fields or fields["format"] != (MARKDOWN,):
-                    self._forms[identity] = form
+                    self._forms[identity] = indexed.forms
                     self._db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
                 self.updated += changed
                 linked = previous != content

@@ -20,7 +20,6 @@ from qmd.store.sqlite.terms import phrase
 
 if TYPE_CHECKING:
     from qmd.text.layout import Placed
-    from qmd.types import SourceText
     from qmd.types.structure import Structure
 
 #: The key in the table `meta` as long as a text may be without its structure.
@@ -103,15 +102,6 @@ def known(kept: bytes | None, text: str) -> Structure:
         if kept is not None and (structure := unpack(kept)).fits(text):
             return structure
     return read(text).structure
-
-
-def given(source: SourceText) -> Structure:
-    """Return the structure of the text of a file; what Markdown says of it if its format says none."""
-    if source.structure is not None:
-        return source.structure
-    from qmd.text.markdown.reading import read
-
-    return read(source.text).structure
 
 
 def put(db: apsw.Connection, rows: Sequence[tuple[int, bytes]]) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmd.sources.walk import folders, walk, walk_within
-from qmd.types import Collection
+from qmd.sources.root import Root
+from qmd.sources.walk import folders, list_files, walk
+from qmd.types import Collection, States
 
 NAMES = st.sampled_from(["a", "b", "é", "node_modules", ".hidden", "drafts"])
 FILES = st.sampled_from(["x.md", "é.md", "y.txt", ".z.md", "b.md"])
@@ -26,7 +27,7 @@ def make(root: Path, paths: list[str]) -> Collection:
 
 @settings(max_examples=60)
 @given(st.lists(PATHS, max_size=12), st.lists(PATHS | st.lists(NAMES, min_size=1).map("/".join), max_size=5))
-def test_walk_within_lists_the_files_of_walk_at_these_paths(paths: list[str], within: list[str]) -> None:
+def test_some_paths_have_the_files_that_walk_lists_there(paths: list[str], within: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         collection = make(Path(folder).resolve(), paths)
         expected = {
@@ -34,10 +35,14 @@ def test_walk_within_lists_the_files_of_walk_at_these_paths(paths: list[str], wi
             for file in walk(collection)
             if any(f"{file.path}/".startswith(f"{path}/") for path in within)
         }
-        found = walk_within(collection, within)
-        assert found is not None
-        assert len(found) == len(expected)
-        assert set(found) == expected
+        found = list_files(Root(collection), collection, {}, within)
+        if within:
+            assert len(found.files) == len(expected)
+            assert set(found.files) == expected
+        known: States = {file.path: file.fingerprint for file in walk(collection)}
+        same = list_files(Root(collection), collection, known, within)
+        assert not same.files
+        assert set(same.same(known)) == (expected if within else {*walk(collection)})
 
 
 @settings(max_examples=60)
@@ -54,11 +59,12 @@ def test_folders_have_or_can_have_documents(paths: list[str]) -> None:
             assert real == str(root / prefix)
 
 
-def test_walk_within_leaves_links_to_walk(tmp_path: Path) -> None:
+def test_links_among_some_paths_need_the_whole_collection(tmp_path: Path) -> None:
     collection = make(tmp_path, ["a/x.md", "b/y.md"])
     (tmp_path / "link.md").symlink_to("a/x.md")
     (tmp_path / "folder").symlink_to("b")
-    assert walk_within(collection, ["link.md"]) is None
-    assert walk_within(collection, ["folder/y.md"]) is None
-    assert [file.path for file in walk_within(collection, ["a"]) or ()] == ["a/x.md"]
+    for within, paths in {"link.md": "a/x.md b/y.md", "folder/y.md": "a/x.md b/y.md", "a": "a/x.md"}.items():
+        found = list_files(Root(collection), collection, {}, [within])
+        assert [file.path for file in found.files] == paths.split()
+        assert found.within == ({within} if within == "a" else set())
     assert folders(collection).links == {"link.md", "folder"}
