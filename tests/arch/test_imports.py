@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -240,3 +241,27 @@ def test_client_of_a_server_loads_neither_parsers_nor_engine() -> None:
     assert third_party(loaded) == {"qmd"}
     assert loaded.isdisjoint({"qmd.cli.options", "qmd.cli.running", "json", "socket", "inspect"})
     assert len(loaded) <= 40
+
+
+def modules_with(pattern: str) -> list[str]:
+    sources = Path(qmd.__file__).parent
+    found = [file for file in sources.rglob("*.py") if re.search(pattern, file.read_text("utf-8"), re.M)]
+    return sorted(file.relative_to(sources).as_posix() for file in found)
+
+
+def test_one_module_imports_the_parser_of_markdown() -> None:
+    assert modules_with(r"^\s*(?:import|from) pyromark") == ["text/markdown/parser.py"]
+
+
+#: Modules that look for signs of Markdown: its reader, the page, what people's answers are checked by, and
+#: writers of Markdown. Others take the structure that the reader has made.
+MAY_LOOK_FOR_MARKS = (
+    *("text/markdown/", "text/outline.py", "text/body_properties.py", "text/written_dates.py"),
+    *("features/page/", "features/evidence/", "features/formats/", "sources/formats/writing.py"),
+    *("config/marks_file.py", "features/agents/recall.py", "features/secrets/names.py"),
+)
+
+
+def test_modules_after_the_reader_look_for_no_marks() -> None:
+    found = modules_with(r"""`\{3|#\{1,6\}|\\\[\\\[|~\{3|["']```""")
+    assert [path for path in found if not path.startswith(MAY_LOOK_FOR_MARKS)] == []

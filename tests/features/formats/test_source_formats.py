@@ -10,6 +10,8 @@ import pytest
 import qmd
 from qmd.engine.requests import SearchRequest
 from qmd.errors import UsageError
+from qmd.sources.formats.registry import Readers
+from qmd.sources.read import RawBytes
 from qmd.types import Anchor
 from tests.conftest import Notes
 from tests.files import MAILS, NOTEBOOK, epub, pdf
@@ -41,6 +43,186 @@ def test_headings_of_text_formats_are_sections(index: qmd.Index, notes: Notes) -
     assert [hit.path for hit in index.search("crane", tag="bird").hits] == ["c.org"]
     assert index.search("[deadline:2026-03-01] [todo:TODO]").hits[0].path == "c.org"
     assert index.search("[author:Ann]").hits[0].path == "a.rst"
+
+
+ASCIIDOC = """= Manual
+:idprefix: s-
+
+.Title of a block
+[NOTE]
+====
+Mind the tide.
+----
+== code
+====
+
+Some text
+== of a paragraph
+****
+== in a sidebar
+****
+
+// == a comment
+
+[[first-id]]
+== One ==
+
+[source]
+code
+
+Two-line title
+--------------
+
+See link:https://example.org[the fox] jump, and <<first-id,over it>> again.
+
+////
+== a comment
+////
+
+[#other.role]
+=== Three [[no]]
+
+|===
+| == cell
+|===
+
+== One
+"""
+RST = """PEP: 8
+Title: Style
+
+Abstract
+========
+
+Text::
+
+   # code
+   ------
+
+.. comment
+   =======
+
+.. _a label:
+
+1. Numbered
+-----------
+
+.. code-block:: python
+
+   # code
+
+.. note:: See :ref:`the fox <fox>` jump.
+
+   Not a title
+   ===========
+
+>>> 1
+# code
+
+=====
+Above
+=====
+
+- item::
+
+    # code
+
+"""
+ORG = """:PROPERTIES:
+:ID: 1-2
+:END:
+#+title: Birds
+#+todo: OPEN | SHUT
+* OPEN [#A] First task [1/2] :tag1:tag2:
+:PROPERTIES:
+:CUSTOM_ID: first
+:END:
+:LOGBOOK:
+CLOCK: [2026-01-01]
+:END:
+# a comment
+See [[https://example.org][the fox]] jump.
+#+begin_src sh
+# code
+,* no
+#+end_src
+#+begin_example
+not closed
+** COMMENT Second
+: # fixed
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "outline", "code", "hidden"),
+    [
+        (
+            "a.adoc",
+            ASCIIDOC,
+            [
+                ("Manual", 1, "_manual"),
+                ("One", 2, "first-id"),
+                ("Two-line title", 2, "s-two_line_title"),
+                ("Three", 3, "other"),
+                ("One", 2, "s-one"),
+            ],
+            ["----\n== code\n", "code\n"],
+            [":idprefix: s-", "[NOTE]", "// == a comment", "[[first-id]]", "--------------"],
+        ),
+        (
+            "a.rst",
+            RST,
+            [("Abstract", 1, ""), ("1. Numbered", 2, "a label"), ("Above", 3, "")],
+            ["   # code\n   ------", "   # code", ">>> 1\n# code", "    # code"],
+            ["PEP: 8", "Title: Style", "========", ".. comment\n   =======", ".. _a label:", ".. note::"],
+        ),
+        (
+            "a.org",
+            ORG,
+            [("First task", 1, "first"), ("Second", 2, "")],
+            ["#+begin_src sh\n# code\n,* no\n#+end_src", ": # fixed"],
+            [":ID: 1-2", "#+title: Birds", ":CUSTOM_ID: first", "CLOCK: [2026-01-01]", "# a comment"],
+        ),
+    ],
+    ids=["asciidoc", "rst", "org"],
+)
+def test_text_formats_have_their_own_structure(
+    index: qmd.Index,
+    notes: Notes,
+    name: str,
+    text: str,
+    outline: list[tuple[str, int, str]],
+    code: list[str],
+    hidden: list[str],
+) -> None:
+    index.add_collection(str(notes({name: text})), formats=["all"])
+    page = index.get(name)
+    assert page.text == text
+    assert [(each.heading, each.level, each.id) for each in index.outline(name)[1]] == outline
+    assert [text[start:end] for start, end in page.fences] == code
+    structure = Readers(["all"]).of(name).format.extract(RawBytes(name, text.encode())).structure
+    assert structure is not None
+    unread = [text[start:end] for start, end in structure.unread_spans()]
+    assert [part for part in hidden if part not in unread] == []
+    # The address of a link is not between its words and those around them.
+    assert index.search('"the fox jump"').hits[0].path == name
+
+
+def test_no_line_is_a_heading_by_accident(index: qmd.Index, notes: Notes) -> None:
+    folder = notes(
+        {
+            "a.eml": "From: a@b.c\nSubject: # News\n\nHello\n\n# remark\n\nOur offer\n---------\n```\nbuy\n",
+            "b.rtf": "{\\rtf1\\ansi # not a heading\\par x\\par ---\\par}",
+        }
+    )
+    document = pytest.importorskip("docx").Document()
+    document.add_heading("# Report", 1)
+    document.add_paragraph("# 3 rooms")
+    document.save(str(folder / "c.docx"))
+    index.add_collection(str(folder), formats=["all"])
+    paths = [each.path for each in index.documents()]
+    found = {path: [section.heading for section in index.outline(path)[1]] for path in paths}
+    assert found == {"a.eml": ["# News"], "b.rtf": [], "c.docx": ["# Report"]}
 
 
 def test_links_of_text_formats_lead_to_their_documents(index: qmd.Index, notes: Notes) -> None:
@@ -130,7 +312,7 @@ def test_pdf_pages_are_anchors(index: qmd.Index, notes: Notes) -> None:
     assert index.get("a.pdf:p2").text.strip() == "The ibis walks."
     assert index.get("a.pdf:p2-4").text.split("\n\n") == ["The ibis walks.", "The crane sleeps."]
     page = index.get("a.pdf:p4")
-    assert (page.source_type, page.media_type) == ("application/pdf", "text/markdown")
+    assert (page.source_type, page.media_type) == ("application/pdf", "text/plain")
     assert page.anchor == Anchor(5, "page", 4)
     why = index.why("a.pdf", "search", SearchRequest("ibis"))
     assert "left out: page 3 without a text layer" in why.notes
@@ -189,8 +371,7 @@ def test_pdf_lines_are_no_headings_unless_a_bookmark_says_so(index: qmd.Index, n
     index.add_collection(str(folder), "notes", formats=["pdf"])
     assert [each.heading for each in index.outline("a.pdf")[1]] == ["1.2 Of herons"]
     text = index.get("a.pdf").text
-    assert "kxk =" in text
-    assert "include x" in text
+    assert "kxk\n=\n1 for all\n---\n# include x\n" in text
 
 
 def test_pdf_bookmarks_are_headings_and_form_values_are_text(index: qmd.Index, notes: Notes) -> None:
@@ -242,10 +423,10 @@ def test_office_slides_and_sheets_are_anchors(index: qmd.Index, notes: Notes) ->
         slide.placeholders[1].text = f"About the {'ibis' if title == 'First' else 'crane'}"
     presentation.save(str(folder / "b.pptx"))
     index.add_collection(str(folder), formats=["docx", "pptx"])
-    assert index.get("a.docx").text == ("# Report\n\nThe heron.\n\n| bird |  |\n| --- | --- |\n|  | 4 |\n")
+    assert index.get("a.docx").text == ("Report\n\nThe heron.\n\n| bird |  |\n| --- | --- |\n|  | 4 |\n")
     path, anchor = found(index, "crane")
     assert (path, anchor and anchor.address) == ("b.pptx", "s2")
-    assert index.get("b.pptx:s2").text == "## Second\n\nAbout the crane"
+    assert index.get("b.pptx:s2").text == "Second\n\nAbout the crane"
 
 
 def test_word_headers_comments_and_text_boxes_are_read(index: qmd.Index, notes: Notes) -> None:
@@ -271,8 +452,8 @@ def test_word_headers_comments_and_text_boxes_are_read(index: qmd.Index, notes: 
     index.add_collection(str(folder), formats=["docx"])
     boxes = "\n\n".join(f"box {depth}" for depth in range(31))
     assert index.get("a.docx").text == (
-        f"The body.\n\n{boxes}\n\n## Headers\n\nConfidential heron\n\n## Footers\n\nFooter ibis\n\n"
-        "## Comments\n\nAnn: Why a crane?\n\nA second question.\n"
+        f"The body.\n\n{boxes}\n\nHeaders\n\nConfidential heron\n\nFooters\n\nFooter ibis\n\n"
+        "Comments\n\nAnn: Why a crane?\n\nA second question.\n"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,32 @@ def test_files_that_html_names_are_shown(tmp_path: Path, environ: dict[str, str]
             assert index.file_on_disk(f"n/img/{name}")[0].endswith(name)
         with pytest.raises(NotFoundError):
             index.file_on_disk("n/img/d.png")
+
+
+def test_other_formats_are_shown_by_their_structure(
+    tmp_path: Path, environ: dict[str, str], notes: Notes
+) -> None:
+    texts = ("# A\n```\nopen", "# B\n*x*")
+    notebook = {"cells": [{"cell_type": "markdown", "source": text} for text in texts]}
+    files = {
+        "a.adoc": "= One & <c>\n\nSee xref:b.adoc[it] & *go*.\n\n----\n== <i>no</i>\n----\n\nTwo\n---\n\nx\n",
+        "b.adoc": "= B\n\nhttps://example.org/\n",
+        "c.ipynb": json.dumps(notebook),
+    }
+    with qmd.open_index(tmp_path / "index.sqlite", environ=environ) as index:
+        index.add_collection(str(notes(files)), "n", formats=["all"])
+        view = document.view(index, "n/a.adoc", LANGUAGES["en"], Deadline(None), query="go", line=5)
+        assert [(each.text, each.level) for each in view.rendered.headings] == [("One & <c>", 1), ("Two", 2)]
+        assert view.title == '<h1 id="h-one-c" data-lines="1 2">One &amp; &lt;c&gt;</h1>\n'
+        assert view.html == (
+            '<p class="lines" data-lines="3 4">See xref:<a href="/read/n/b.adoc" rel="noopener noreferrer">'
+            "b.adoc</a>[it] &amp; *<mark>go</mark>*.</p>\n"
+            '<pre id="hit" class="hit-line source" data-lines="5 8">'
+            "<code>----\n== &lt;i&gt;no&lt;/i&gt;\n----</code></pre>\n"
+            '<h2 id="h-two" data-lines="9 10">Two</h2>\n<p class="lines" data-lines="12 13">x</p>\n'
+        )
+        other = document.view(index, "n/b.adoc", LANGUAGES["en"], Deadline(None))
+        assert 'href="https://example.org/"' in other.html
+        cells = document.view(index, "n/c.ipynb", LANGUAGES["en"], Deadline(None))
+        assert [each.text for each in cells.rendered.headings] == ["A", "B"]
+        assert "<em>x</em>" in cells.html

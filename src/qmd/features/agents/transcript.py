@@ -14,7 +14,7 @@ from qmd.text.sessions import FORMAT
 from qmd.types import Extracted
 
 name = FORMAT
-version = 3
+version = 4
 media_type = "text/markdown"
 
 #: The reason for files that are something else in JSON.
@@ -27,7 +27,6 @@ _ADDED = re.compile(
     r"# AGENTS\.md|<(environment_context|user_instructions|system-reminder|session_context"
     r"|command-\w+|local-command-\w+)>"
 )
-_HEADING = re.compile(r"^(#{1,6})(?=\s)", re.M)
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -51,19 +50,21 @@ def render(entries: Sequence[Entry], path: str = "") -> Extracted:
         if role != last:
             number += 1
             writer.anchor(number)
-            writer.add(f"## {_ROLES[role]}")
+            writer.add_markdown(f"## {_ROLES[role]}")
             last = role
         if role == "user" and not title and not _ADDED.match(text.lstrip()):
             title = one_line(text.strip().partition("\n")[0])
         # Headings in a message are below the message.
-        writer.add(_HEADING.sub(lambda match: "#" * min(len(match[1]) + 2, 6), text))
+        writer.add_markdown(text, below=2)
     fields: Fields = {"agent": (key,), **{field: (value,) for field, value in about.items() if value}}
     # `shop/chats/session-2026-03-07T10-00-1a2b3c4d.jsonl` of Gemini CLI names the project there only.
     place = path.split("/")[-3:-1]
     if place[1:] == ["chats"] and "project" not in fields and not _HASH.fullmatch(place[0]):
         fields["project"] = (place[0],)
     omitted = (f"the end of {cut} inputs or outputs of tools",) if cut else ()
-    return Extracted(writer.text, title, fields, anchors=writer.anchors, omitted=omitted)
+    return Extracted(
+        writer.text, title, fields, anchors=writer.anchors, omitted=omitted, structure=writer.structure
+    )
 
 
 def _entries(text: str) -> Iterator[Entry]:

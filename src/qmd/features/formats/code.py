@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 from qmd.sources.formats.base import RawFile
-from qmd.sources.formats.writing import Writer, fenced
-from qmd.text.outline import one_line
-from qmd.types import Extracted
+from qmd.sources.formats.parts import Parts, numbered_lines
+from qmd.text.anchors import LINE
+from qmd.types import Anchor, Extracted
+from qmd.types.structure import Heading
 
 name = "code"
-version = 2
-media_type = "text/markdown"
+version = 3
+media_type = "text/plain"
 
 #: Package, function of the package that returns the language, and name of the language by suffix.
 GRAMMARS = {
@@ -49,6 +51,8 @@ _AROUND = frozenset(
 _BEFORE = ("comment", "line_comment", "block_comment", "attribute_item")
 #: How deeply definitions are nested at most, and sections with fewer lines are not split.
 _DEPTH, _SMALL = 5, 30
+#: The longest name, in characters.
+_MAX_NAME = 100
 
 
 def extract(file: RawFile) -> Extracted:
@@ -58,60 +62,47 @@ def extract(file: RawFile) -> Extracted:
     package, function, language = GRAMMARS[suffix]
     grammar = Language(getattr(import_module(package), function)())
     text = file.text()
-    lines = text.split("\n")
     root = Parser(grammar).parse(text.encode()).root_node
-    writer = Writer("line")
-    at = 0
-    names: list[str] = []
-    for level, label, first, last in _sections(root, len(lines)):
-        _write(writer, lines, at, first, language)
-        names.append(label)
-        writer.add(f"{'#' * min(level + 1, 6)} {label}")
-        _write(writer, lines, first, last, language)
-        at = last
-    _write(writer, lines, at, len(lines), language)
+    lines = [(start, line) for _, start, line in numbered_lines(text)]
+    parts = Parts()
+    for level, first, named in _sections(root):
+        row, column = named.start_point
+        start, line = lines[row]
+        low = start + len(line.encode()[:column].decode())
+        high = min(low + len(named.text.decode()), start + len(line), low + _MAX_NAME)
+        parts.headings.append(Heading(lines[first][0], min(level + 1, 6), low, high))
+    starts = [0, *(each.start for each in parts.headings), len(text)]
+    parts.verbatim = [*pairwise(starts)]
+    # `a.py:l6` is line 6 as well.
+    places = (Anchor(1, LINE, 1),)
+    fields = {"language": (language,)}
     return Extracted(
-        writer.text, file.path.rpartition("/")[2], {"language": (language,)}, anchors=writer.anchors
+        text, file.path.rpartition("/")[2], fields, anchors=places, structure=parts.structure(text)
     )
 
 
-def _write(writer: Writer, lines: list[str], first: int, last: int, language: str) -> None:
-    """Add lines as a block of code, with an anchor at the first of them."""
-    while first < last and not lines[first].strip():
-        first += 1
-    part = "\n".join(lines[first:last]).rstrip("\n")
-    if part.strip():
-        # The opening line of the block is before the first line of the code.
-        writer.anchor(first)
-        writer.add(fenced(part, language))
-
-
-def _sections(root: Any, total: int) -> Iterator[tuple[int, str, int, int]]:
-    """Yield (level, label, first line, end) of definitions, in order; lines count from 0.
-
-    The lines of a class that has sections inside end where the first of those begins.
-    """
-    pending = [(node, 1, "") for node in reversed(root.children)]
+def _sections(root: Any) -> Iterator[tuple[int, int, Any]]:
+    """Yield (level, first line, name) of definitions, in order; lines count from 0."""
+    pending = [(node, 1) for node in reversed(root.children)]
     end = 0
     while pending:
-        node, level, outer = pending.pop()
+        node, level = pending.pop()
         if node.type in _AROUND:
-            pending += [(child, level, outer) for child in reversed(node.children)]
+            pending += [(child, level) for child in reversed(node.children)]
             continue
         if node.type not in _FUNCTIONS and node.type not in _CLASSES:
             continue
-        first, last = _first_line(node), min(node.end_point[0] + 1, total)
-        label = _label(node)
-        if first < end or not label:
+        first, last = _first_line(node), node.end_point[0] + 1
+        named = _name(node)
+        if first < end or named is None:
             continue  # on a line with what is before it
-        label = f"{outer}.{label}" if outer else label
         inner = _inner(node) if node.type in _CLASSES and level < _DEPTH and last - first > _SMALL else []
         stop = min((_first_line(child) for child in inner), default=last)
         if inner and stop > first:
-            pending += [(child, level + 1, label) for child in reversed(inner)]
+            pending += [(child, level + 1) for child in reversed(inner)]
             last = stop
         end = last
-        yield level, label, first, last
+        yield level, first, named
 
 
 def _inner(node: Any) -> list[Any]:
@@ -137,14 +128,12 @@ def _first_line(node: Any) -> int:
     return first
 
 
-def _label(node: Any) -> str:
-    """Return the name of a definition; "" if it has none."""
+def _name(node: Any) -> Any:
+    """Return the name of a definition; None if it has none."""
     named = node.child_by_field_name("name") or node.child_by_field_name("declarator")
     while named is not None and named.child_by_field_name("declarator") is not None:
         named = named.child_by_field_name("declarator")
     if named is None:
-        kind = node.child_by_field_name("type") or next(
-            (child.child_by_field_name("name") for child in node.children if child.type == "type_spec"), None
-        )
-        named = kind
-    return one_line(named.text.decode("utf-8", "replace"))[:100] if named is not None else ""
+        inside = (child.child_by_field_name("name") for child in node.children if child.type == "type_spec")
+        named = node.child_by_field_name("type") or next(inside, None)
+    return named if named is not None and named.text.strip() else None

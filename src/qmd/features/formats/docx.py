@@ -14,8 +14,8 @@ from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "docx"
-version = 2
-media_type = "text/markdown"
+version = 3
+media_type = "text/plain"
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
@@ -52,18 +52,18 @@ def extract(file: RawFile) -> Extracted:
         level = levels(block)
         if level and text.strip():
             title = title or (one_line(text) if level == 1 else "")
-            writer.add(f"{'#' * min(level, 6)} {one_line(text)}")
+            writer.add_heading(one_line(text), level)
         elif block.find(f"{_W}pPr/{_W}numPr") is not None and text.strip():
             writer.add(f"- {text.strip()}")
         else:
             writer.add(text)
     for heading, texts in _beside(document.part).items():
-        writer.add(f"## {heading}")
+        writer.add_heading(heading, 2)
         writer.add("\n\n".join(texts))
     stated, fields = core_properties(document.core_properties)
     images = len(document.inline_shapes)
     omitted = (f"{images} images",) if images else ()
-    return Extracted(writer.text, stated or title, fields, omitted=omitted)
+    return Extracted(writer.text, stated or title, fields, omitted=omitted, structure=writer.structure)
 
 
 def _blocks(body: Any) -> Iterator[Any]:

@@ -16,7 +16,7 @@ from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "epub"
-version = 3
+version = 4
 media_type = "text/markdown"
 
 _MAX_CHAPTERS = 10_000
@@ -47,7 +47,7 @@ def extract(file: RawFile) -> Extracted:
             raise Unreadable(ENCRYPTED)
         writer.anchor(number)
         try:
-            writer.add(to_markdown(_decoded(read_member(archive, member, _MAX_CHAPTER))))
+            writer.add_markdown(to_markdown(_decoded(read_member(archive, member, _MAX_CHAPTER))))
         except KeyError:
             missing += 1
     omitted = [f"{missing} chapters that the file lacks"] if missing else []
@@ -55,7 +55,12 @@ def extract(file: RawFile) -> Extracted:
         omitted.append(f"chapters after the first {_MAX_CHAPTERS:,}")
     fields = {name: tuple(values) for name, values in package.fields.items()}
     return Extracted(
-        writer.text, one_line("".join(package.title)), fields, anchors=writer.anchors, omitted=tuple(omitted)
+        writer.text,
+        one_line("".join(package.title)),
+        fields,
+        anchors=writer.anchors,
+        omitted=tuple(omitted),
+        structure=writer.structure,
     )
 
 

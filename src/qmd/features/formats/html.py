@@ -44,8 +44,9 @@ def extract(file: RawFile) -> Extracted:
         Link(unquote(link.target), link.text, link.line, link.kind) if link.kind != "url" else link
         for link in found.links
     )
-    title = one_line("".join(head.title)) or first_heading(text, read(text).structure)
-    return Extracted(text, title, head.fields, links)
+    structure = read(text).structure
+    title = one_line("".join(head.title)) or first_heading(text, structure)
+    return Extracted(text, title, head.fields, links, structure=structure)
 
 
 def declared_charset(data: bytes) -> str:

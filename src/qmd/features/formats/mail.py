@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from qmd.sources.decoding import as_text
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
+from qmd.sources.formats.writing import Writer
 from qmd.text.outline import one_line
 from qmd.types import Extracted
 
@@ -19,8 +20,8 @@ from qmd.types import Extracted
 AnyMessage: TypeAlias = "Message[str, str]"
 
 name = "mail"
-version = 2
-media_type = "text/markdown"
+version = 3
+media_type = "text/plain"
 
 #: The most parts of a message that are looked at, and the most recipients and attachments.
 _MAX_PARTS, _MAX_NAMES = 1_000, 50
@@ -67,17 +68,18 @@ def read(message: AnyMessage) -> Extracted:
             marked_up.append(_text(part))
     fields["attachment"] = tuple(attachments[:_MAX_NAMES])
     body = "\n\n".join(plain) if any(text.strip() for text in plain) else "\n\n".join(map(_plain, marked_up))
-    top = [f"# {one_line(subject)}"] if one_line(subject) else []
+    writer = Writer("part")
+    writer.add_heading(one_line(subject), 1)
     about = {
         "From": header(message, "from"),
         "To": header(message, "to"),
         "Date": header(message, "date"),
         "Attachments": ", ".join(fields["attachment"]),
     }
-    top.append("\n".join(f"{key}: {one_line(value)}" for key, value in about.items() if one_line(value)))
-    text = "\n\n".join([*filter(None, top), body.strip("\n")]).strip("\n") + "\n"
+    writer.add("\n".join(f"{key}: {one_line(value)}" for key, value in about.items() if one_line(value)))
+    writer.add(body)
     omitted = (f"parts of the message after the first {_MAX_PARTS:,}",) if parts > _MAX_PARTS else ()
-    return Extracted(text, subject, fields, omitted=omitted)
+    return Extracted(writer.text or "\n", subject, fields, omitted=omitted, structure=writer.structure)
 
 
 def header(message: AnyMessage, key: str) -> str:

@@ -12,8 +12,8 @@ from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
 from qmd.types import Extracted
 
 name = "mailbox"
-version = 2
-media_type = "text/markdown"
+version = 3
+media_type = mail.media_type
 
 #: The line before each message.
 _FROM = re.compile(rb"(?:\A|\r?\n)From [^\r\n]*\d\d:\d\d[^\r\n]*\r?\n")

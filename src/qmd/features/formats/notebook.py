@@ -8,12 +8,11 @@ from typing import Any
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
 from qmd.sources.formats.writing import Writer, fenced
 from qmd.text import extraction
-from qmd.text.markdown.reading import read
 from qmd.text.outline import first_heading
 from qmd.types import Extracted
 
 name = "notebook"
-version = 3
+version = 4
 media_type = "text/markdown"
 
 #: The longest output of a cell, in characters.
@@ -37,19 +36,19 @@ def extract(file: RawFile) -> Extracted:
         kind, source = cell.get("cell_type"), _joined(cell.get("source", cell.get("input")))
         writer.anchor(number)
         if kind != "code":
-            writer.add(source if kind in ("markdown", "heading") else fenced(source))
+            writer.add_markdown(source if kind in ("markdown", "heading") else fenced(source))
             continue
-        writer.add(fenced(source, language))
+        writer.add_markdown(fenced(source, language))
         for output in _texts(cell.get("outputs")):
             cut += len(output) > _MAX_OUTPUT
-            writer.add(fenced(output[:_MAX_OUTPUT].rstrip(), "output"))
+            writer.add_markdown(fenced(output[:_MAX_OUTPUT].rstrip(), "output"))
     omitted = (f"the end of {cut} outputs",) if cut else ()
     found = extraction.extract(writer.text, file.path)
     fields = {**found.fields, **({"language": (language,)} if language else {})}
     text = writer.text
-    structure = read(text).structure
+    structure = writer.structure
     title = first_heading(text, structure)
-    return Extracted(text, title, fields, found.links, writer.anchors, omitted, structure)
+    return Extracted(text, title, fields, tuple(writer.links), writer.anchors, omitted, structure)
 
 
 def _cells(notebook: Any) -> list[Any] | None:

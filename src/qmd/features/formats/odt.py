@@ -13,7 +13,7 @@ from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "odt"
-version = 1
+version = 2
 media_type = "text/markdown"
 
 _IMAGE = re.compile(r"!\[[^\[\]\n]*+\]\((?:[^()\n]|\([^()\n]*+\))*+\)")
@@ -37,17 +37,17 @@ def extract(file: RawFile) -> Extracted:
     if not isinstance(text, str):
         raise Unreadable(DAMAGED, "not a text document")
     writer = Writer("page")
-    writer.add(_ESCAPED.sub(r"\1", _IMAGE.sub("", text)))
+    writer.add_markdown(_ESCAPED.sub(r"\1", _IMAGE.sub("", text)))
     comments = [_comment(each) for each in document.body.get_annotations()]
     if any(comments):
-        writer.add("## Comments")
+        writer.add_markdown("## Comments")
         writer.add("\n\n".join(filter(None, comments)))
     meta = document.meta
     first = _TITLE.search(text)
     title = one_line(meta.title or "") or one_line(first[1] if first else "")
     date = meta.date.isoformat() if meta.date else ""
     fields = properties(meta.initial_creator or meta.creator, date, meta.keyword)
-    return Extracted(writer.text, title, fields)
+    return Extracted(writer.text, title, fields, structure=writer.structure)
 
 
 def _comment(annotation: Any) -> str:

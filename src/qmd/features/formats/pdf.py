@@ -18,8 +18,8 @@ from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "pdf"
-version = 3
-media_type = "text/markdown"
+version = 4
+media_type = "text/plain"
 
 _MAX_PAGES = 20_000
 #: The most bookmarks that become headings, and the most lines that one of them has on its page.
@@ -42,11 +42,6 @@ _MADE_UP = re.compile(
     r"|.*\.(docx?|pptx?|xlsx?|dvi|tex|indd|qxd|rtf|odt|html?)\Z",
     re.I,
 )
-#: Signs that would mark a heading, code or a comment in Markdown; and a line that would underline one.
-_MARK = re.compile(
-    r"[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+(?=#{1,6}(?:[ \t]|$)|`{3}|~{3}|<!--|<[hH][1-6])"
-)
-_UNDERLINE = re.compile(r"[ \t>]*(?:=+|-+)[ \t]*\Z")
 _NUMBERING = re.compile(r"\A[\d.\s]+")
 #: The share of a page's height at each edge with headers and footers, and their most lines and characters.
 _EDGE, _EDGE_LINES, _EDGE_CHARACTERS = 0.15, 2, 100
@@ -104,10 +99,13 @@ def extract(file: RawFile) -> Extracted:
     first = ""
     for number, page in enumerate(pages, 1):
         writer.anchor(number)
-        kept = _as_text(_without_repeated(page, repeated))
+        kept = _without_repeated(page, repeated)
         first = first or next((line for line in kept if _is_title(line)), "")
-        text = _JOINED.sub("", "\n".join(_with_headings(kept, bookmarks.get(number, []))))
-        writer.add(_WRAPPED.sub(" ", text))
+        for level, lines in _divided(kept, bookmarks.get(number, [])):
+            if level:
+                writer.add_heading(one_line(" ".join(lines)), level)
+            else:
+                writer.add(_WRAPPED.sub(" ", _JOINED.sub("", "\n".join(lines))))
         writer.add("\n\n".join(page.values))
     metadata = document.get_metadata_dict()
     title = one_line(metadata.get("Title") or "")
@@ -116,7 +114,14 @@ def extract(file: RawFile) -> Extracted:
     fields = {**_fields(metadata), "pages": (float(len(pages)),)}
     if _MADE_UP.match(title):
         title = first
-    return Extracted(writer.text, title, fields, anchors=writer.anchors, omitted=tuple(omitted))
+    return Extracted(
+        writer.text,
+        title,
+        fields,
+        anchors=writer.anchors,
+        omitted=tuple(omitted),
+        structure=writer.structure,
+    )
 
 
 def _pages(document: Any) -> tuple[list[Page], list[int]]:
@@ -166,22 +171,6 @@ def _without_repeated(page: Page, repeated: Counter[str]) -> list[str]:
     return [line for at, line in enumerate(page.lines) if at not in dropped]
 
 
-def _as_text(lines: list[str]) -> list[str]:
-    """Return lines of which none is a heading: only bookmarks say what is one.
-
-    A line that would underline the one before it, such as a sign of equality, is joined to that line.
-    """
-    joined: list[str] = []
-    for line in lines:
-        if _UNDERLINE.match(line) and joined and joined[-1].strip():
-            joined[-1] += f" {line.strip()}"
-        elif mark := _MARK.match(line):
-            joined.append(f"{line[: mark.end()]}\\{line[mark.end() :]}")
-        else:
-            joined.append(line)
-    return joined
-
-
 def _bookmarks(document: Any, pages: int) -> dict[int, list[tuple[int, str]]]:
     """Return (level, title) of the bookmarks by page."""
     found: dict[int, list[tuple[int, str]]] = {}
@@ -201,22 +190,29 @@ def _toc(document: Any) -> Iterator[tuple[int, str, int]]:
             yield int(bookmark.level), one_line(bookmark.get_title()), int(page)
 
 
-def _with_headings(lines: list[str], bookmarks: Sequence[tuple[int, str]]) -> list[str]:
-    """Mark the lines that bookmarks lead to as headings. A bookmark without a line is a heading above all."""
-    above = []
+def _divided(lines: list[str], bookmarks: Sequence[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
+    """Yield (level, lines) of the headings and texts of a page; the level of a text is 0.
+
+    The lines that a bookmark leads to are a heading. A bookmark without a line is a heading above all.
+    """
+    headings: dict[int, tuple[int, int]] = {}  # the number of lines, and the level, by the first line
     for level, title in bookmarks:
-        marks, bare = "#" * min(level + 2, 6), _bare(title)
+        bare = _bare(title)
         places = [*_places(lines, bare)] if bare else []
         # The head of a page may say the same in capitals.
         exact = (place for place in places if title in " ".join(lines[place[0] : sum(place)]))
         at, count = next(exact, places[0] if places else (0, 0))
         if count:
-            # Empty lines around it keep the lines of a paragraph together.
-            heading = " ".join(line.strip() for line in lines[at : at + count])
-            lines[at : at + count] = [f"\n{marks} {heading}\n", *[""] * (count - 1)]
+            headings[at] = count, level + 2
         else:
-            above.append(f"{marks} {title}\n")
-    return above + lines
+            yield level + 2, [title]
+    before = 0
+    for at, (count, level) in sorted(headings.items()):
+        if at >= before:
+            yield 0, lines[before:at]
+            yield level, lines[at : at + count]
+            before = at + count
+    yield 0, lines[before:]
 
 
 def _places(lines: Sequence[str], bare: str) -> Iterator[tuple[int, int]]:

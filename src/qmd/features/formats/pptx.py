@@ -13,8 +13,8 @@ from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "pptx"
-version = 2
-media_type = "text/markdown"
+version = 3
+media_type = "text/plain"
 
 #: How deeply groups in groups are read.
 _DEPTH = 20
@@ -34,7 +34,7 @@ def extract(file: RawFile) -> Extracted:
         heading = one_line(title.text_frame.text) if title is not None else ""
         first = first or heading
         writer.anchor(number)
-        writer.add(f"## {heading or f'Slide {number}'}")
+        writer.add_heading(heading or f"Slide {number}", 2)
         for shape in _shapes(slide.shapes, _DEPTH):
             pictures += shape.shape_type == 13
             if title is None or shape.shape_id != title.shape_id:
@@ -45,7 +45,14 @@ def extract(file: RawFile) -> Extracted:
     stated, fields = core_properties(presentation.core_properties)
     omitted = (f"{pictures} pictures",) if pictures else ()
     fields["slides"] = (float(len(presentation.slides)),)
-    return Extracted(writer.text, stated or first, fields, anchors=writer.anchors, omitted=omitted)
+    return Extracted(
+        writer.text,
+        stated or first,
+        fields,
+        anchors=writer.anchors,
+        omitted=omitted,
+        structure=writer.structure,
+    )
 
 
 def _shapes(shapes: Iterable[Any], depth: int) -> Iterator[Any]:

@@ -1,23 +1,49 @@
-"""reStructuredText: headings are underlined, and field lists at the top are fields. No directive is run."""
+"""reStructuredText: the text as it is written, with underlined titles as sections. No directive is run."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
-from itertools import islice
+from typing import NamedTuple
 
 from qmd.sources.formats.base import RawFile
-from qmd.sources.formats.writing import first_title, with_headings
+from qmd.sources.formats.parts import Parts, numbered_lines
 from qmd.text.markdown.links import AFTER_URL, MAX_LINKS
+from qmd.text.outline import first_heading
 from qmd.types import Extracted, Link, LinkKind
+from qmd.types.structure import Edit, Heading
 
 name = "rst"
-version = 3
-media_type = "text/markdown"
+version = 4
+media_type = "text/x-rst"
 
-_UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*\Z")
-_FIELD = re.compile(r":([A-Za-z][\w -]{0,40}):[ \t]+(\S.*)")
+#: Directives whose contents are code or data, and those of which nothing is read. Of others, such as `note`,
+#: the contents are text.
+_DIRECTIVES = {
+    **dict.fromkeys(
+        "code code-block sourcecode parsed-literal doctest testcode testoutput math prompt console graphviz "
+        "digraph graph productionlist ipython jupyter-execute mermaid uml plot".split(),
+        "verbatim",
+    ),
+    **dict.fromkeys(
+        "index meta raw testsetup testcleanup toctree contents sectnum highlight include literalinclude "
+        "image currentmodule module automodule tabularcolumns default-role default-domain role "
+        "autosummary".split(),
+        "unread",
+    ),
+}
+_UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1*\Z")
+#: The shortest line below a title that is longer, and the shortest line between paragraphs.
+_LONG = 4
+#: What begins a line of a block that is no paragraph, and so no title.
+_NO_TITLE = re.compile(r"[-+*•‣⁃](?:[ ]|\Z)|>>>(?:[ ]|\Z)|\|(?:[ ]|\Z)|\+-[-+]+\Z|__[ ]")
+_MARKER = re.compile(r":(?![: ])(?:[^:\\]|\\.|:(?![ `]|\Z)){1,200}(?<! ):(?:[ ]|\Z)")
+_ITEMS = re.compile(r"(?:(?:[-+*•‣⁃]|\(?(?:\d{1,9}|[A-Za-z#]|[ivxlc]{1,9})[.)])[ ]+)*")
+_DIRECTIVE = re.compile(r"\.\.[ \t]+(?:\|[^|\n]{1,200}\|[ \t]+)?((?!_)\w[\w.+:-]*?)[ ]?::(?=[ \t]|\Z)")
+_TARGET = re.compile(r"\.\.[ \t]+_(?!_)(?:`([^`]+)`|((?:\\.|[^:\\])+)):(?=[ \t]|\Z)")
+_NOTE = re.compile(r"\.\.[ \t]+(?:\[[^\[\]\n]+\]|__:)")
+#: A field at the top: of a list of fields, in a comment as Nikola writes it, or of a header as PEPs have it.
+_FIELD = re.compile(r"(?P<sign>:|\.\.[ ]|)(?P<name>[A-Za-z][\w -]{0,40}):[ \t]+(?P<value>\S.*)")
 #: Links in a line: `:doc:`text <a>``, `` `text <a>`_ ``, `.. _name: a`, `.. include:: a`, `https://a.b`.
 _LINK = re.compile(
     r":doc:`(?:(?P<shown>[^`<>]{0,500}+)<)?(?P<doc>[^`<>]{1,500}+)>?`"
@@ -25,71 +51,260 @@ _LINK = re.compile(
     r"|^[ \t]*\.\.[ \t]+(?:_[^:\n]{1,300}:|(?P<part>include::))[ \t]+(?P<named>\S{1,1000}+)"
     r"|(?P<url>https?://[^\s<>\"'`]{1,1000}+)"
 )
-_TOCTREE = re.compile(r"([ \t]*)\.\.[ \t]+toctree::")
+#: Roles and the addresses of links around their words, and what divides a word.
+_MARKS = re.compile(
+    r"(?P<before>(?::[\w.+-]{1,80}+(?::[\w.+-]{1,80}+){0,3}:)?`)(?=[^`])[^`<>\n]{1,500}?"
+    r"(?P<after>[ ]?(?:<[^`<>\n]{1,1000}>)?`(?!`)_{0,2})"
+    r"|(?P<joined>[*`]{0,2}\\[ ][*`]{0,2})"
+)
 #: An entry of a table of contents: `a`, or `Title <a>`.
 _ENTRY = re.compile(r"[ \t]+(?!:)(?:[^<>]{0,300}<)?([^\s<>*]{1,500}+)>?[ \t]*\Z")
 #: Fields with a meaning, by their name in a field list.
 _NAMES = {"author": "author", "authors": "author", "date": "date", "tags": "tag", "keywords": "tag"}
+#: The number of lines in which a header begins.
+_HEAD = 40
 
 
 def extract(file: RawFile) -> Extracted:
-    lines = file.text().split("\n")
-    styles: list[tuple[str, bool]] = []  # an underline and whether there is an overline, in order of level
-    headings: dict[int, tuple[int, str]] = {}
-    empty: set[int] = set()
-    for at in range(1, len(lines)):
-        under, title = _UNDERLINE.match(lines[at]), lines[at - 1]
-        if under is None or at - 1 in empty or not title.strip() or _UNDERLINE.match(title):
-            continue
-        if len(lines[at].rstrip()) < _width(title.rstrip()):
-            continue
-        over = at > 1 and lines[at - 2].rstrip() == lines[at].rstrip()
-        if (title[:1].isspace() and not over) or (at > 1 and lines[at - 2].strip() and not over):
-            continue
-        style = (under[1], over)
-        if style not in styles:
-            styles.append(style)
-        headings[at - 1] = (styles.index(style) + 1, title.strip())
-        empty |= {at, at - 2} if over else {at}
-    links = tuple(islice(_links(lines), MAX_LINKS))
-    return Extracted(with_headings(lines, headings, empty), first_title(headings), _fields(lines), links)
+    text = file.text()
+    scan = _Scan(text)
+    structure = scan.parts.structure(text)
+    title = scan.fields.pop("title", ("",))[0] or first_heading(text, structure)
+    return Extracted(text, title, scan.fields, tuple(scan.links), structure=structure)
 
 
-def _links(lines: list[str]) -> Iterator[Link]:
-    """Yield the links of a text, and the entries of its tables of contents."""
-    indent: int | None = None  # of a table of contents
-    for at, line in enumerate(lines, 1):
-        if start := _TOCTREE.match(line):
-            indent = len(start[1])
-        elif indent is not None and line.strip():
-            if len(line) - len(line.lstrip()) <= indent:
-                indent = None
-            elif entry := _ENTRY.match(line):
-                yield _link(entry[1], "", at)
+class _Line(NamedTuple):
+    """A line: its number, place, the place of its text, the columns before it, and the text."""
+
+    number: int
+    line: int
+    start: int
+    indent: int
+    text: str
+
+    @classmethod
+    def of(cls, number: int, place: int, line: str) -> _Line:
+        """Return a line without the blanks around its text."""
+        bare = line.lstrip()
+        blanks = line[: len(line) - len(bare)]
+        return cls(number, place, place + len(blanks), len(blanks.expandtabs()), bare.rstrip())
+
+    @property
+    def end(self) -> int:
+        """The place after its last sign."""
+        return self.start + len(self.text)
+
+
+class _Block(NamedTuple):
+    """Indented lines below one with an `indent`: `verbatim`, `unread`, `toctree` or `comment`."""
+
+    indent: int
+    kind: str
+    start: int
+
+
+class _Scan:
+    """Reads a text line by line."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.parts = Parts()
+        self.links: list[Link] = []
+        self.fields: dict[str, tuple[str, ...]] = {}
+        self._styles: list[tuple[str, bool]] = []  # a sign, and whether it is above too, in order of level
+        self._block: _Block | None = None
+        self._at_start = True  # whether the line may begin a block
+        self._literal: int | None = None  # the indent below which lines after an empty line are verbatim
+        self._last = ""  # the last line of a paragraph
+        self._options: int | None = None  # the indent of a directive whose options may follow
+        self._id = ""
+        self._end = 0  # of the last line that is not empty
+        self._lines = [_Line.of(*each) for each in numbered_lines(text)]
+        at = self._header()
+        while at < len(self._lines):
+            at += self._line(at)
+        self._close()
+
+    def _header(self) -> int:
+        """Read the fields at the top, and return the number of lines of a header that is above all."""
+        read = 0
+        head = self._lines[:_HEAD]
+        if not head[0].text.startswith((":", "..")):  # one line like a field is a sentence
+            fields = next((at for at, line in enumerate(head) if not line.text), len(head))
+            if fields < 2 or not all(each.indent or _FIELD.match(each.text) for each in head[:fields]):
+                head = [each for each in head if each.text[:1] in (":", "")]
+                read = -1
+        for at, line in enumerate(head):
+            match = _FIELD.match(line.text)
+            if match and (match["sign"] == ":" or at == read) and not line.indent:
+                key = match["name"].strip().lower()
+                self.fields[_NAMES.get(key, key)] = (match["value"].strip(),)
+            elif self.fields and not line.text:
+                break
+            elif at != read or not read or not line.indent:
                 continue
-        for match in _LINK.finditer(line):
+            self.parts.unread.append((line.start, line.end))
+            read += at == read
+        return max(read, 0)
+
+    def _line(self, at: int) -> int:
+        """Read a line, and return the number of lines that were read."""
+        line = self._lines[at]
+        if not line.text:
+            self._at_start = True
+            self._options = None
+            if self._last.endswith("::"):
+                self._literal = self._lines[at - 1].indent + _items(self._last)
+            self._last = ""
+            return 1
+        if self._block is not None and line.indent <= self._block.indent:
+            self._close()
+        before, self._end = self._end, line.end
+        if self._block is not None:
+            if self._block.kind == "toctree" and (entry := _ENTRY.match(" " + line.text)):
+                self._add(_link(entry[1], "", line.number))
+            if self._options is not None and _MARKER.match(line.text):
+                self.parts.unread.append((line.start, line.end))
+                self._block = self._block._replace(start=line.end)
+            else:
+                self._options = None
+            return 1
+        if self._literal is not None:
+            if line.indent > self._literal:
+                self._block = _Block(self._literal, "verbatim", line.line)
+            elif self._at_start and line.indent == self._literal and not line.text[0].isalnum():
+                self._literal = None
+                if not _UNDERLINE.match(line.text) and line.text[:2] != "..":
+                    return self._quoted(at)
+            self._literal = None
+            if self._block is not None:
+                return 1
+        if self._options is not None and line.indent > self._options and _MARKER.match(line.text):
+            self.parts.unread.append((line.start, line.end))
+            return 1
+        self._options = None
+        self._end = max(before, line.end)
+        if line.text.startswith("..") and line.text[2:3] in ("", " ", "\t"):
+            return self._explicit(at, line)
+        if self._at_start or line.indent != self._lines[at - 1].indent:
+            if count := 0 if line.indent else self._title(at, line):
+                return count
+            if line.text.startswith(">>>"):
+                return self._quoted(at)
+        self._at_start = False
+        self._last = line.text
+        self._inline(line)
+        return 1
+
+    def _quoted(self, at: int) -> int:
+        """Read lines until an empty one as code."""
+        end = at
+        while end < len(self._lines) and self._lines[end].text:
+            end += 1
+        self.parts.verbatim.append((self._lines[at].line, self._lines[end - 1].end))
+        self._end = self._lines[end - 1].end
+        return end - at
+
+    def _title(self, at: int, line: _Line) -> int:
+        """Read a title with the lines below and above it, or a line between paragraphs."""
+        texts = [each.text for each in self._lines[at : at + 3]] + ["", ""]
+        over = _UNDERLINE.match(line.text)
+        if over and not texts[1]:
+            if len(line.text) < _LONG:
+                return 0
+            self.parts.rules.append(line.start)
+            return 1
+        if over:
+            if texts[2] != line.text or (len(line.text) < _LONG and _width(texts[1]) > len(line.text)):
+                return 0
+            title, count = self._lines[at + 1], 3
+            self.parts.unread.append((line.start, line.end))
+        else:
+            under = _UNDERLINE.match(texts[1])
+            if under is None or self._lines[at + 1].indent or _NO_TITLE.match(line.text):
+                return 0
+            if _MARKER.match(line.text) or (len(texts[1]) < _LONG and _width(line.text) > len(texts[1])):
+                return 0
+            title, count = line, 2
+        last = self._lines[at + count - 1]
+        style = last.text[0], bool(over)
+        if style not in self._styles:
+            self._styles.append(style)
+        level = min(self._styles.index(style) + 1, 6)
+        self.parts.headings.append(Heading(title.line, level, title.start, title.end, self._id))
+        self._inline(title)
+        self.parts.unread.append((last.start, last.end))
+        self._id, self._at_start, self._last, self._end = "", True, "", last.end
+        return count
+
+    def _explicit(self, at: int, line: _Line) -> int:
+        """Read the line of a directive, target, note or comment."""
+        self._last, self._at_start = "", True
+        start = line.start
+        if match := _DIRECTIVE.match(line.text):
+            kind = _DIRECTIVES.get(match[1], "")
+            self.parts.unread.append((start, line.end if kind else start + match.end()))
+            if kind:
+                self._block = _Block(line.indent, "toctree" if match[1] == "toctree" else kind, line.end)
+            else:
+                self._last = line.text[match.end() :]
+            self._options = line.indent
+            self._inline(line)
+        elif target := _TARGET.match(line.text):
+            self.parts.unread.append((start, line.end))
+            self._id = target[1] or target[2]
+            self._inline(line)
+        elif _NOTE.match(line.text):
+            self._last = line.text
+            self._inline(line)
+        else:
+            following = self._lines[at + 1] if at + 1 < len(self._lines) else line
+            if line.text != ".." or following.text:
+                self._block = _Block(line.indent, "comment", line.start)
+        return 1
+
+    def _close(self) -> None:
+        """End the indented block."""
+        if self._block is not None and self._block.start < self._end:
+            start = self._block.start
+            while self.text[start] == "\n":
+                start += 1
+            span = start, self._end
+            (self.parts.verbatim if self._block.kind == "verbatim" else self.parts.unread).append(span)
+            if self._block.kind == "comment":
+                self.parts.markup([span])
+        self._block, self._at_start = None, True
+
+    def _inline(self, line: _Line) -> None:
+        """Keep the links of a line, and what of it is markup."""
+        for match in _LINK.finditer(line.text):
             if match["url"]:
-                yield _link(match["url"].rstrip(AFTER_URL), "", at)
+                self._add(_link(match["url"].rstrip(AFTER_URL), "", line.number))
             elif not (target := match["doc"] or match["target"] or match["named"]).endswith("_"):
                 text = (match["shown"] or match["text"] or "").strip()
-                yield _link(target.strip(), text, at, "embed" if match["part"] else "markdown")
+                kind: LinkKind = "embed" if match["part"] else "markdown"
+                self._add(_link(target.strip(), text, line.number, kind))
+        start = line.start
+        for match in _MARKS.finditer(line.text) if "`" in line.text or "\\ " in line.text else ():
+            if match["joined"]:
+                self.parts.edits.append(Edit(start + match.start(), start + match.end(), "joined"))
+            else:
+                spans = match.span("before"), match.span("after")
+                self.parts.markup((start + low, start + high) for low, high in spans)
+
+    def _add(self, link: Link) -> None:
+        if len(self.links) < MAX_LINKS:
+            self.links.append(link)
 
 
 def _link(target: str, text: str, line: int, kind: LinkKind = "markdown") -> Link:
     return Link(target, text, line, "url" if "://" in target or target.startswith("mailto:") else kind)
 
 
-def _fields(lines: list[str]) -> dict[str, tuple[str, ...]]:
-    """Return the fields of the first field list, which stands in the first lines."""
-    found: dict[str, tuple[str, ...]] = {}
-    for line in lines[:40]:
-        match = _FIELD.match(line)
-        if match:
-            name = match[1].strip().lower()
-            found[_NAMES.get(name, name)] = (match[2].strip(),)
-        elif found and not line.strip():
-            break
-    return found
+def _items(text: str) -> int:
+    """Return the width of the signs of items before the words of a line."""
+    match = _ITEMS.match(text)
+    return match.end() if match else 0
 
 
 def _width(text: str) -> int:

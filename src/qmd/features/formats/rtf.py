@@ -6,11 +6,12 @@ import re
 from typing import Any
 
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
+from qmd.sources.formats.parts import Parts
 from qmd.sources.formats.writing import properties
 from qmd.types import Extracted
 
 name = "rtf"
-version = 1
+version = 2
 media_type = "text/plain"
 
 #: Groups of the document's information, and the bytes at the beginning that contain it.
@@ -30,7 +31,8 @@ def extract(file: RawFile) -> Extracted:
     prefix = f"{{\\rtf1{page[0] if page else ''} "
     about = {key: _text(f"{prefix}{value}}}") for key, value in _INFORMATION.findall(source[:_HEAD])}
     fields = properties(about.get("author"), "", about.get("keywords"))
-    return Extracted(_text(source).strip("\n") + "\n", about.get("title", ""), fields)
+    text = _text(source).strip("\n") + "\n"
+    return Extracted(text, about.get("title", ""), fields, structure=Parts().structure(text))
 
 
 def _text(source: str) -> str:

@@ -13,8 +13,8 @@ from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "xlsx"
-version = 1
-media_type = "text/markdown"
+version = 2
+media_type = "text/plain"
 
 _MAX_SHEETS, _MAX_CELLS, _MAX_COLUMNS = 1_000, 5_000_000, 1_000
 
@@ -39,7 +39,7 @@ def extract(file: RawFile) -> Extracted:
     cells = 0
     for number, sheet_name in enumerate(book.sheet_names, 1):
         writer.anchor(number)
-        writer.add(f"## {one_line(sheet_name) or f'Sheet {number}'}")
+        writer.add_heading(one_line(sheet_name) or f"Sheet {number}", 2)
         try:
             sheet = book.get_sheet_by_name(sheet_name)
         except python_calamine.CalamineError as error:  # a chart, for example
@@ -53,7 +53,14 @@ def extract(file: RawFile) -> Extracted:
         rows = [[_cell(value) for value in row[:_MAX_COLUMNS]] for row in sheet.iter_rows()]
         writer.add(table(_trimmed(rows)))
     fields = {"sheet": tuple(map(one_line, book.sheet_names))}
-    return Extracted(writer.text, "", fields, anchors=writer.anchors, omitted=tuple(omitted))
+    return Extracted(
+        writer.text,
+        "",
+        fields,
+        anchors=writer.anchors,
+        omitted=tuple(omitted),
+        structure=writer.structure,
+    )
 
 
 def _trimmed(rows: list[list[str]]) -> list[list[str]]:

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from html import escape
-from itertools import islice
+from itertools import islice, pairwise
 from threading import Lock
 from typing import Any
 from urllib.parse import quote
@@ -19,7 +19,7 @@ from qmd.api.operations import Deadline, Page
 from qmd.api.shown import Reading, read
 from qmd.engine.index import Index
 from qmd.errors import UsageError
-from qmd.features.page import read_address
+from qmd.features.page import read_address, structured
 from qmd.features.page.budget import FILE, Budget
 from qmd.features.page.embeds import MAX_DEPTH, part
 from qmd.features.page.markdown import Context, Embedded, render
@@ -145,7 +145,7 @@ def view(
     places = tuple(anchor for anchor in page.anchors[:MAX_PLACES] if anchor.kind != LINE)
     budget = Budget(deadline.passed)
     too_large = not budget.take_text(page.text)
-    as_text = source or too_large or page.media_type != "text/markdown"
+    as_text = source or too_large or (page.media_type == "text/plain" and page.source_type == "text/plain")
     html, title, rendered = "", "", Rendered()
     properties: Mapping[str, tuple[Any, ...]] = {}
     if not as_text:
@@ -216,9 +216,9 @@ def _render(
     budget: Budget,
     deadline: Deadline,
 ) -> tuple[Rendered, Mapping[str, tuple[Any, ...]]]:
-    """Return a Markdown document as HTML, and its properties."""
+    """Return a document as HTML, and its properties."""
     text, document = reading.page.text, reading.page.document
-    head = front_matter.of(text)
+    head = front_matter.of(text if reading.page.media_type == "text/markdown" else "")
     start = head.body
     # Links lead elsewhere if documents come and go, or for a reader who may not see all collections.
     links = tuple((link.target, link.to) for link in reading.links if link.to)
@@ -227,12 +227,29 @@ def _render(
     if rendered is None:
         shown = _Shown(index, remote_images, translate, budget)
         first_line = 1 + text.count("\n", 0, start)
-        rendered = render(text[start:], shown.context(document, reading.links, first_line))
+        context = shown.context(document, reading.links, first_line)
+        if reading.page.media_type == "text/markdown":
+            rendered = _in_parts(text[start:], reading.page.anchors, context)
+        else:
+            outline = index.outline(document.file)[1]
+            rendered = structured.render(text, outline, reading.page.fences, reading.links, context)
         deadline.check()
         # Other notes may change without this one, and there may be more time.
         if not shown.parts and not deadline.passed():
             _rendered.put(key, rendered)
     return rendered, {name: values for name, values in head.fields.items() if values}
+
+
+def _in_parts(text: str, anchors: Sequence[Anchor], context: Context) -> Rendered:
+    """Return a Markdown text as HTML. What a cell or a message of it opens does not reach the next one."""
+    lines, above = text.split("\n"), context.first_line - 1
+    places = {each.line - above - 1 for each in anchors if each.kind != LINE}
+    starts = sorted({0, *(place for place in places if place > 0)})
+    rendered = []
+    for first, end in pairwise([*starts, len(lines)]):
+        context.first_line = above + first + 1
+        rendered.append(render("\n".join(lines[first:end]), context))
+    return Rendered.joined(rendered)
 
 
 class _Shown(Struct):

@@ -105,6 +105,7 @@ class Context(Struct):
     embed: Callable[[str], Embedded | None] = lambda target: None
     page: str = ""
     headings: list[Heading] = field(default_factory=list)
+    ids: dict[str, int] = field(default_factory=dict)
     blocked: int = 0
     coloured: int = 0
 
@@ -197,7 +198,7 @@ class _Writer:
         self._notes: dict[str, str] = {}
         self._note = "", 0  # the name of the open one, and where it begins
         self._at = 0  # the end of the last event
-        self._ids: dict[str, int] = {}  # with the number of the last heading that would have had the same
+        self._ids = context.ids  # with the number of the last heading that would have had the same
         self._tags = html_tags.Tags(self._source, self._html_link, self._html_file)
         self._hidden = 0, 0  # the part of the text that is in an element without content for readers
 

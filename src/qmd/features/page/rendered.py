@@ -77,6 +77,23 @@ class Rendered(Struct, frozen=True):
             depth += not tag.startswith(_VOID)
         return cls(tuple(parts), tuple(blocks), tuple(headings), blocked_images, short)
 
+    @classmethod
+    def joined(cls, rendered: Sequence[Rendered]) -> Rendered:
+        """Return parts of a document as one. The last of them has the headings of all."""
+        parts, blocks = [""], list[tuple[int, int, int, int]]()
+        for each in rendered:
+            shift = len(parts) - 1
+            blocks += [(first, end, place + shift, depth) for first, end, place, depth in each.blocks]
+            parts[-1:] = [parts[-1] + each.parts[0], *each.parts[1:]]
+        last = rendered[-1]
+        return cls(
+            tuple(parts),
+            tuple(blocks),
+            last.headings,
+            last.blocked_images,
+            any(each.short for each in rendered),
+        )
+
     @property
     def size(self) -> int:
         """The number of characters."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
 from typing import Any
 
+from msgspec.structs import replace
+
 from qmd.sources.formats.base import MAX_ANCHORS, MAX_TEXT, TOO_LARGE, Unreadable
-from qmd.text.outline import heading_text, one_line
+from qmd.sources.formats.parts import Parts
+from qmd.text.markdown.reading import read
+from qmd.text.outline import one_line
 from qmd.text.regex import lazy
-from qmd.types import Anchor
+from qmd.types import Anchor, Link
+from qmd.types.structure import Heading, Structure
 
 #: Values by field name. Those that are empty are dropped with the checks of all formats.
 Fields = dict[str, tuple[str | float | bool, ...]]
@@ -31,8 +35,10 @@ class Writer:
         self._kind = kind
         self._parts: list[str] = []
         self._line = 1
-        self._length = 0
+        self._length = self._start = 0
         self._anchors: list[Anchor] = []
+        self._found = Parts()
+        self.links: list[Link] = []  #: Those of the parts that are Markdown
 
     def anchor(self, value: int) -> None:
         """Set an anchor before the next part."""
@@ -49,11 +55,34 @@ class Writer:
             raise Unreadable(TOO_LARGE, f"more than {MAX_TEXT:,} characters of text")
         self._parts.append(part)
         self._line += part.count("\n") + 2
+        self._start += len(part) + 2
+
+    def add_heading(self, words: str, level: int) -> None:
+        """Add a line as a heading. Levels below the lowest count as that."""
+        start = self._start
+        self.add(words)
+        if words.strip():
+            self._found.headings.append(Heading(start, min(level, 6), start, start + len(words)))
+
+    def add_markdown(self, part: str, below: int = 0) -> None:
+        """Add a part that is Markdown. Its headings are `below` by some levels, and it ends what it opens."""
+        start, line = self._start, self._line
+        part = part.strip("\n")
+        self.add(part)
+        if part.strip():
+            reading = read(part)
+            self._found.shifted(reading.structure, start, below)
+            self.links += (replace(link, line=link.line + line - 1) for link in reading.links)
 
     @property
     def text(self) -> str:
         """The text so far."""
         return "\n\n".join(self._parts) + "\n" if self._parts else ""
+
+    @property
+    def structure(self) -> Structure:
+        """The structure of the text so far."""
+        return self._found.structure(self.text)
 
     @property
     def anchors(self) -> tuple[Anchor, ...]:
@@ -83,25 +112,6 @@ def table(rows: list[list[str]]) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
-
-
-def with_headings(lines: list[str], headings: dict[int, tuple[int, str]], empty: Container[int] = ()) -> str:
-    """Return a text with the headings of Markdown. Its lines keep their places.
-
-    Args:
-        lines: The lines of the text.
-        headings: (level from 1, heading) by the number of the line, from 0.
-        empty: Numbers of lines that only underline headings.
-    """
-    written = ["" if number in empty else line for number, line in enumerate(lines)]
-    for number, (level, heading) in headings.items():
-        written[number] = f"{'#' * min(level, 6)} {heading}"
-    return "\n".join(written)
-
-
-def first_title(headings: dict[int, tuple[int, str]]) -> str:
-    """Return the first heading as a title; "" if there is none."""
-    return next((heading_text(heading) for _, heading in headings.values()), "")
 
 
 def properties(author: str | None, date: str | None, keywords: str | None) -> Fields:
