@@ -90,9 +90,9 @@ def main() -> None:
             result.unread[outcome.failure.reason if outcome.failure else outcome.error.message] += 1
             result.named[path.name] = outcome.error.message.partition(": ")[2]
             continue
-        pages = sum(max(1, len(source.anchors)) for _, source in outcome.documents)
+        pages = sum(max(1, len(source.anchors)) for _, source, _ in outcome.documents)
         result.pages += pages
-        _compare(result, path, "\n".join(source.text for _, source in outcome.documents))
+        _compare(result, path, "\n".join(source.text for _, source, _ in outcome.documents))
         _clock(result, reader, path, pages)
     rows = []
     for result in sorted(results.values(), key=lambda each: each.format):
@@ -120,7 +120,7 @@ def _thousand(paths: list[Path], readers: registry.Readers) -> dict[str, Any]:
     """Compare reading 1,000 pages of PDF in child processes with pypdfium2 alone."""
     sources = [_source(path) for path in paths]
     pages = sum(
-        len(source.anchors) for outcome in read_all(sources, readers) for _, source in outcome.documents
+        len(source.anchors) for outcome in read_all(sources, readers) for _, source, _ in outcome.documents
     )
     times = -(-1_000 // max(pages, 1))
     ours, alone = [], []

@@ -151,7 +151,7 @@ def _broken(outcome: Outcome) -> str:
     if outcome.error is not None:
         message = outcome.error.message
         return "" if "\n" not in message and len(message) < 500 else f"the message is {message!r}"
-    for _, source in outcome.documents:
+    for _, source, _ in outcome.documents:
         lines = source.text.count("\n") + 1
         places = [anchor.line for anchor in source.anchors]
         if "\0" in source.text or "\r" in source.text:

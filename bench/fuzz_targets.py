@@ -62,7 +62,7 @@ def _reading() -> Iterator[Check]:
             if outcome.error is not None:
                 _refused(outcome.error)
                 return
-            ((_, source),), fingerprint = outcome.documents, outcome.fingerprint
+            ((_, source, _),), fingerprint = outcome.documents, outcome.fingerprint
             assert fingerprint is not None
             text = source.text
             assert "\r" not in text

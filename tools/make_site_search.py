@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from qmd.ranking.bm25 import FIELD_WEIGHTS, idf, length_norm, term_score
+from qmd.text.markdown.reading import read
 from qmd.text.outline import sections
 from qmd.text.tokens import fold, terms_of, words
 
@@ -40,7 +41,7 @@ def make(docs: Path, site: Path) -> dict[str, Any]:
     counts: list[Counter[str]] = []
     known: dict[str, list[str]] = {}
     for address, text, ids in pages(docs, site):
-        lines, found = text.splitlines(), sections(text)
+        lines, found = text.splitlines(), sections(text, read(text).structure)
         for at, (section, anchor) in enumerate(zip(found, ids, strict=True)):
             end = found[at + 1].first_line - 1 if at + 1 < len(found) else len(lines)
             body = "\n".join(lines[section.first_line : end])

@@ -58,7 +58,7 @@ def rows(index: qmd.Index) -> dict[str, list[object]]:
     queries = {
         "documents": "SELECT path, title, hash, size, mtime_ns, author, date FROM documents d "
         "JOIN contents t ON t.id = content_id ORDER BY path",
-        "layouts": "SELECT hash, layout FROM layouts JOIN contents ON id = content_id ORDER BY hash",
+        "structures": "SELECT hash, structure FROM structures JOIN contents ON id = content_id ORDER BY hash",
         "fields": "SELECT path, name, type, value, first FROM document_fields f JOIN documents d "
         "ON d.id = document_id JOIN field_values v ON v.id = value_id JOIN field_names n ON n.id = field_id "
         "ORDER BY path, name, type, v.key, value",

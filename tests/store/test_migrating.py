@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from qmd.errors import StoreError
-from qmd.features.milvus import documents
 from qmd.features.milvus.schema import FIELDS, FORMER
 from qmd.features.milvus.store import MilvusStore
+from qmd.text import extraction
 from qmd.text.query import parse
 from qmd.text.values import DATE_ORIGIN
 from tests.store.material import (
@@ -32,7 +32,7 @@ def test_older_milvus_index_gets_titles_from_texts_and_names(
 
     store = opened()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(documents, "searched_title", lambda title, fields, path: title)
+        patched.setattr(extraction, "searched_title", lambda title, fields, path: title)
         fill(
             store, {"Manage otters.md": "words\n\n# Settings\n\n# More\n", "data.md": "words\n\n# Settings\n"}
         )

@@ -95,8 +95,9 @@ def raise_file_limit(wanted: int) -> int:
     return wanted  # sockets have no common limit with files
 
 
-def memory_limit() -> None:
+def memory_limit() -> int | None:
     """Return None: Windows has no such limit for one process."""
+    return None
 
 
 def trim_memory() -> None:

@@ -7,9 +7,11 @@ terms, which a full-text index has, they say which windows contain them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
+from msgspec import MsgspecError
 from msgspec.msgpack import Decoder, encode
 from msgspec.structs import replace
 
@@ -113,3 +115,13 @@ def indexed(names: str, text: str, path: str, structure: Structure) -> tuple[str
 
 #: The structure that `indexed_with_structure` has packed.
 unpack = Decoder(Structure).decode
+
+
+def known(packed: bytes | None, text: str) -> Structure:
+    """Return the structure of a text as a store keeps it, or else what Markdown says of the text."""
+    with suppress(MsgspecError):
+        if packed and (structure := unpack(packed)).fits(text):
+            return structure
+    from qmd.text.markdown.reading import read  # most texts have one
+
+    return read(text).structure

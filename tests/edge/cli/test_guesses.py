@@ -58,7 +58,7 @@ MEANT = {
     "--index work find x": "qmd --index work search x, or qmd --index work query x",
     "status notes": "qmd collection show notes",
     "completions zsh": "qmd completion zsh",
-    "edit a.md": "qmd open a.md, or qmd collection set COLLECTION",
+    "edit a.md": "qmd open a.md, or qmd collection set a.md",
     "uninstall": "qmd agent uninstall claude, or qmd watch --uninstall",
     "logs": "qmd server status, or qmd server --log-queries",
     "tables": "qmd fields",

@@ -14,7 +14,8 @@ from qmd.engine.embedding import batches
 from qmd.server import body_limit, connections
 from qmd.sources import clone, git_history
 from qmd.sources.formats import base
-from qmd.text import filters, front_matter, globs, links, query, tokens
+from qmd.text import filters, front_matter, globs, query, tokens
+from qmd.text.markdown import links
 
 PAGE = (Path(__file__).parents[3] / "docs" / "limits.md").read_text(encoding="utf-8")
 LIMITS = {

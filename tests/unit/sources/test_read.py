@@ -41,10 +41,12 @@ def test_read_raw_returns_text_hash_title_and_fingerprint(tmp_path: Path) -> Non
     path = tmp_path / "a.md"
     path.write_text("# Title\n\nétext\n", encoding="utf-8")
     status = path.stat()
-    assert read_source(source(path)) == (
-        SourceText("# Title\n\nétext\n", sha256("# Title\n\nétext\n".encode()).hexdigest(), "Title"),
-        Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino),
-    )
+    found, fingerprint = read_source(source(path))
+    text = "# Title\n\nétext\n"
+    assert (found.text, found.hash, found.title) == (text, sha256(text.encode()).hexdigest(), "Title")
+    assert found.structure is not None
+    assert [each.level for each in found.structure.headings] == [1]
+    assert fingerprint == Fingerprint(status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 @pytest.mark.parametrize("data", [b"a\r\nb\r\n", b"a\rb\r", b"a\nb\n", codecs.BOM_UTF8 + b"a\r\nb\n"])

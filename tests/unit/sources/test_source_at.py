@@ -56,8 +56,8 @@ def test_source_at_finds_a_name_in_any_unicode_form(collection: Collection) -> N
 @pytest.mark.parametrize(
     ("path", "reason", "setting"),
     [
-        ("drafts/d.md", "ignore glob 'drafts'", "'ignore'"),
-        ("table.txt", "does not match the pattern '**/*.md'", "'pattern'"),
+        ("drafts/d.md", "ignore glob 'drafts'", "--ignore"),
+        ("table.txt", "does not match the pattern '**/*.md'", "--mask"),
     ],
 )
 def test_source_at_names_the_rule_and_its_setting(

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from qmd.config.held_file import hold, publish, read_held
-from qmd.engine.documents.structures import of_markdown
 from qmd.errors import AlreadyRunningError, StoreError
 from qmd.models.base import Embedder
 from qmd.store.base import Store
@@ -22,7 +21,7 @@ from qmd.store.values import Embedded, Pending, Scope, VectorSet
 from qmd.text.chunking import OVERLAP, TARGET, chunk
 from qmd.text.data_uris import without_data
 from qmd.text.digest import sha256
-from qmd.text.layout import unpack
+from qmd.text.layout import known
 from qmd.types import Chunk
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
@@ -238,7 +237,7 @@ def cut(item: Pending, embedder: Embedder) -> list[Chunk]:
     text = item.text
     target = min(TARGET, embedder.chunk_tokens)
     overlap = min(int(TARGET * OVERLAP), embedder.chunk_overlap)
-    structure = unpack(item.structure) if item.structure else of_markdown(text)
+    structure = known(item.structure, text)
     offsets = embedder.token_offsets(without_data(text))
     return chunk(text, offsets, structure, target=target, overlap=overlap)
 

@@ -59,7 +59,9 @@ class Change(Struct, frozen=True):
             else:
                 replace_file(target, self.after)
             for old in _backups(target) if self.removes else ():
-                if read_file(old, _MAX_BYTES) in (self.before, self.after):
+                if read_file(old, _MAX_BYTES) in (self.before, self.after) or (
+                    self.after is None and _is_own(old)
+                ):
                     os.unlink(old)
         except OSError as error:
             raise cannot_write(self.path, error) from error
@@ -147,6 +149,22 @@ def _backups(target: str) -> list[str]:
     """Return the backups of a file, oldest first. Of those before one that was removed, some may be left."""
     names = (f"{target}.bak{number or ''}" for number in range(_MOST_BACKUPS))
     return [name for name in names if os.path.isfile(name) and not os.path.islink(name)]
+
+
+def _is_own(backup: str) -> bool:
+    """Return whether a backup has nothing but entries of qmd, as after one of several parts was installed."""
+    with suppress(ConfigError):
+        _, settings = load(backup)
+        return all(
+            isinstance(section, dict)
+            and all(
+                "qmd" in json.dumps([name, entry])
+                for name, entries in section.items()
+                for entry in (entries if isinstance(entries, list) else [entries])
+            )
+            for section in settings.values()
+        )
+    return False
 
 
 def _back_up(path: str, data: bytes) -> str:

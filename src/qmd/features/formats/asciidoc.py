@@ -36,12 +36,12 @@ _LEVELS = "=-~^+"
 _TITLE = re.compile(r"(?!\.)[^\n]*?\w")
 _ATTRIBUTE = re.compile(r":!?\w[^:]*:(?:[ \t]|\Z)")
 _BLOCK_ATTRIBUTES = re.compile(
-    r"\[(?:\[(?P<anchor>[\w:][\w:.-]*)[^\[\]]*\]|(?P<list>(?:[\w{,.#\"'%].*)?))\]\Z"
+    r"\[(?:\[(?P<anchor>[\w:][\w:.-]{0,200}+)[^\[\]]{0,500}+\]|(?P<list>(?:[\w{,.#\"'%].*)?))\]\Z"
 )
 _STATED_ID = re.compile(r"#(?P<short>[^.,%\s\]]+)|\bid=[\"']?(?P<long>[^\"',\]]+)")
-_ANCHOR = re.compile(r"\[\[([\w:][\w:.-]*)[^\[\]]*\]\]|\[#([\w:.-]+)\]##")
-_DIRECTIVE = re.compile(r"(?:include|ifdef|ifndef|ifeval|endif)::\S*\[.*\]\Z")
-_MACRO = re.compile(r"[a-z]\w*::\S*\[.*\]\Z")
+_ANCHOR = re.compile(r"\[\[([\w:][\w:.-]{0,200}+)[^\[\]]{0,500}+\]\]|\[#([\w:.-]{1,200}+)\]##")
+_DIRECTIVE = re.compile(r"(?:include|ifdef|ifndef|ifeval|endif)::[^\s\[]*+\[.*\]\Z")
+_MACRO = re.compile(r"[a-z]\w*+::[^\s\[]*+\[.*\]\Z")
 _RULE = re.compile(r"'{3,}\Z|(?:-[ ]?-[ ]?-|\*[ ]?\*[ ]?\*)\Z")
 _FIELD = re.compile(r":([A-Za-z][\w-]{0,40}):[ \t]+(\S.*)")
 _AUTHOR = re.compile(r"([^<:;]{2,80}?)[ \t]*<[^>]*>")

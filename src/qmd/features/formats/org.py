@@ -18,14 +18,18 @@ version = 4
 media_type = "text/org"
 
 _HEADLINE = re.compile(r"(\*++)[ \t]++(\S.*+)")
-_TAGS = re.compile(r"(?:\A|[ \t]+)(:[\w@#%:]+:)[ \t]*\Z")
+_TAGS = re.compile(r"(?:\A|[ \t]{1,20}+)(:[\w@#%:]{1,500}:)[ \t]{0,20}\Z")
 _STATES = ("TODO", "DONE", "NEXT", "WAITING", "CANCELLED")
 #: The states that a file names for itself: `#+TODO: OPEN(o) | CLOSED(c)`.
 _OWN_STATES = re.compile(r"^[ \t]*#\+(?:seq_|typ_)?todo:(.*)", re.I | re.M)
-_WORD = re.compile(r"[^\s|()]+(?=\(|[ \t]|\Z)")
+#: The key of a state in such a list.
+_SHORTCUT = re.compile(r"\([^()\n]{0,20}+\)")
 _PRIORITY = re.compile(r"\[#\w{1,2}\][ \t]*")
 _COMMENT = re.compile(r"COMMENT(?:[ \t]+|\Z)")
-_COOKIE = re.compile(r"(?:[ \t]*\[(?:\d*/\d*|\d*%)\])+[ \t]*\Z|\A(?:\[(?:\d*/\d*|\d*%)\][ \t]*)+")
+_COOKIE = re.compile(
+    r"[ \t]{0,20}+\[(?:\d{0,9}/\d{0,9}|\d{0,9}%)\][ \t]{0,20}+\Z"
+    r"|\A\[(?:\d{0,9}/\d{0,9}|\d{0,9}%)\][ \t]{0,20}+"
+)
 _KEYWORD = re.compile(r"[ \t]*#\+([\w@-]+)(?:\[[^\]\n]*\])?:[ \t]*(.*)")
 _PROPERTY = re.compile(r"[ \t]*:([\w-]{1,60})\+?:[ \t]+(\S.*)")
 _PLANNING = re.compile(r"\b(SCHEDULED|DEADLINE|CLOSED):[ \t]*[<\[](\d{4}-\d{2}-\d{2})")
@@ -65,7 +69,10 @@ class _Scan:
         self.links: list[Link] = []
         self.title = ""
         own = " ".join(_OWN_STATES.findall(text))
-        states = "|".join(re.escape(state) for state in (*_WORD.findall(own)[:50], *_STATES))
+        named = [
+            word for word in _SHORTCUT.sub("", own).split() if word.isalnum() or "_" in word or "-" in word
+        ]
+        states = "|".join(re.escape(state) for state in (*named[:50], *_STATES))
         self._state = re.compile(rf"({states})(?:[ \t]+|\Z)")
         self._lines = [*numbered_lines(text)]
         self._ends = _ends(self._lines)

@@ -164,5 +164,6 @@ def _chunk_rows(item: Embedded, shard: int) -> Iterable[dict[str, Any]]:
             "content": item.content,
             "shard": shard,
             "tokens": sorted(set(map(int, tokens)))[:MAX_ARRAY],
-            "vector": [float(value) for value in vector],
+            # As SQLite rounds them, so that both give one order.
+            "vector": vector.astype(np.float16).astype(np.float32).tolist(),
         }

@@ -47,7 +47,7 @@ _PREFIX = re.compile(r"\s*(?:>\s*)*(?:#{1,6}\s+|[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,3
 _HEADING = re.compile(r"\s*(?:>\s*)*#{1,6}\s")
 _CALLOUT = re.compile(r"\[!\w[\w-]*(?:\|[^\[\]]*)?\][+-]?\s*")
 #: A marked text in a title: `==text==`, or a heading of a wiki.
-_MARKED = re.compile(r"==\s*([^=\n]{1,200}?)\s*==")
+_MARKED = re.compile(r"==[ \t]{0,5}([^=\n]{1,200}+)==")
 _MARKS = re.compile(r"==|`|!?\[\[|\]\]")
 _RULE = re.compile(r"[\s|:=*_-]*")
 _FOUND_BY: Mapping[Mode, str] = {

@@ -34,7 +34,7 @@ SIGN = re.compile(
 #: Code, or a formula that has lines of its own.
 _FORMULA = re.compile(
     r"^([ \t>]*(?:[-*+][ \t]+|\d{1,9}[.)][ \t]+)?)"
-    r"(?:(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})(?s:.*?)(?:^[ \t>]*(?P=fence)|\Z)"
+    r"(?:(?P<fence>`{3,}+(?=[^`\n]*+$)|~{3,}+)(?s:.*?)(?:^[ \t>]*+(?P=fence)|\Z)"
     r"|(\$\$(?:(?!\$\$)(?s:.))*+\$\$)[ \t]*$)",
     re.M,
 )

@@ -16,11 +16,10 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from qmd.store.sqlite import structures
 from qmd.store.sqlite.titles import INDEXED
 from qmd.store.values import OnStep
 from qmd.text.extraction import searched_title
-from qmd.text.layout import indexed
+from qmd.text.layout import indexed, known
 
 #: The number of counters, which terms share. With this many, two errors rarely cancel each other.
 _COUNTERS = 1 << 20
@@ -58,9 +57,7 @@ def _of_texts(db: apsw.Connection, on_step: OnStep) -> tuple[NDArray[np.int64], 
             on_step(f"Comparing the words of {total:,} documents ({number / total:.0%})")
         terms: list[str] = []
         names = searched_title(title, {"alias": tuple(json.loads(aliases))}, path)
-        for sums, form in zip(
-            positions, indexed(names, body, path, structures.known(kept, body)), strict=True
-        ):
+        for sums, form in zip(positions, indexed(names, body, path, known(kept, body)), strict=True):
             words = form.split()
             sums[0] += len(words)
             sums[1] += identity % _MODULUS * (len(words) * (len(words) + 1) // 2)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import apsw
@@ -91,17 +90,6 @@ def of_documents(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Structure
         except (MsgspecError, TypeError):  # it is damaged, and can be made again
             continue
     return found
-
-
-def known(kept: bytes | None, text: str) -> Structure:
-    """Return the structure of a text as it is kept; if there is none, what Markdown says of the text."""
-    from qmd.text.layout import unpack
-    from qmd.text.markdown.reading import read
-
-    with suppress(MsgspecError):
-        if kept is not None and (structure := unpack(kept)).fits(text):
-            return structure
-    return read(text).structure
 
 
 def put(db: apsw.Connection, rows: Sequence[tuple[int, bytes]]) -> None:

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 import apsw
 
-from qmd.store.sqlite import structures
 from qmd.store.sqlite.blocks import rebuild
 from qmd.store.sqlite.field_rows import FieldWriter
 from qmd.text.data_uris import data_spans
 from qmd.text.extraction import MARKDOWN, extract, searched_title
 from qmd.text.languages import detect
-from qmd.text.layout import indexed
+from qmd.text.layout import indexed, known
 from qmd.text.tokens import index_form
 from qmd.text.values import LANGUAGE, fold
 
@@ -61,7 +60,7 @@ def renew(db: apsw.Connection, *, everything: bool = False) -> None:
         if identity in markdown:
             title = extract(text, path).title
         searched = searched_title(title, {"alias": tuple(json.loads(aliases))}, path)
-        forms = indexed(searched, text, path, structures.known(kept, text))
+        forms = indexed(searched, text, path, known(kept, text))
         is_plain = f"{text}{searched}{path}".isascii() and forms[1] == index_form(text)
         same_title = title == before and _terms_of_title(db, identity) == len(forms[0].split())
         if is_plain and same_title and not everything:

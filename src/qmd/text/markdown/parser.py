@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import accumulate
 from typing import Any, TypeAlias
-
-import pyromark
 
 from qmd.text.regex import lazy
 
 #: An event as the library has it: a name, or a name with its values.
 Event: TypeAlias = Any
-_OPTIONS = pyromark.Options
-_COMMON = (
-    _OPTIONS.ENABLE_FOOTNOTES
-    | _OPTIONS.ENABLE_TABLES
-    | _OPTIONS.ENABLE_STRIKETHROUGH
-    | _OPTIONS.ENABLE_WIKILINKS
-)
-_READER = pyromark.Markdown(options=_COMMON)
-#: What is only shown: formulas would hide tags and links between two dollars.
-_SHOWN = pyromark.Markdown(
-    options=_COMMON | _OPTIONS.ENABLE_TASKLISTS | _OPTIONS.ENABLE_MATH | _OPTIONS.ENABLE_GFM
-)
 _SURROGATES = lazy("[\ud800-\udfff]")
 #: The bytes of UTF-8 that begin no character, and the bytes between two places whose characters are counted.
 _CONTINUED, _STEP = bytes(range(0x80, 0xC0)), 1024
+
+
+@cache
+def _parser(*, shown: bool) -> Any:
+    """Return the parser; imported on use, because commands that only read texts need none."""
+    import pyromark
+
+    options = pyromark.Options
+    common = (
+        options.ENABLE_FOOTNOTES
+        | options.ENABLE_TABLES
+        | options.ENABLE_STRIKETHROUGH
+        | options.ENABLE_WIKILINKS
+    )
+    # Formulas are only shown: they would hide tags and links between two dollars.
+    more = options.ENABLE_TASKLISTS | options.ENABLE_MATH | options.ENABLE_GFM
+    return pyromark.Markdown(options=common | more if shown else common)
 
 
 def events(text: str) -> tuple[Iterator[tuple[Event, Event]], Callable[[int], int]]:
@@ -35,13 +39,13 @@ def events(text: str) -> tuple[Iterator[tuple[Event, Event]], Callable[[int], in
     Neighbouring texts are one event. Lone surrogates, which UTF-8 cannot express, are replacement characters.
     """
     text, place = _places(text)
-    return _READER.events_with_range(text, merge_text=True), place
+    return _parser(shown=False).events_with_range(text, merge_text=True), place
 
 
 def page_events(text: str) -> Iterator[tuple[Event, int, int]]:
     """Yield the events by which a text is shown, each with [start, end) in characters."""
     text, place = _places(text)
-    for event, span in _SHOWN.events_with_range(text):
+    for event, span in _parser(shown=True).events_with_range(text):
         yield event, place(span["start"]), place(span["end"])
 
 
