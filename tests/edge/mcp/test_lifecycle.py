@@ -205,7 +205,7 @@ def test_instructions_describe_the_index_and_the_tools(start: StartAgent, seer: 
         f'- "work" (1 document, indexed {updated["work"]})\n'
         f'- "crowd" (30 documents, indexed {updated["crowd"]})\n'
         "All documents have vectors.\n"
-        "Call query for questions and search for exact words; then get or multi_get to read the documents. "
+        "Call query with pack: true for questions, search for exact words; then get or multi_get to read. "
         "Queries can contain filters, also alone: tag:work -path:old/ author:ann after:2024 [status:draft] "
         "state:current. "
         "A score estimates how likely the result is about the query: from 0.5 it is, below 0.3 it is about "
