@@ -16,12 +16,10 @@ def indexed(
 ) -> Indexed:
     """Return the terms of a document, and the structure of its text; that of Markdown if it is None."""
     from qmd.text.extraction import searched_title  # searches start without it
-    from qmd.text.layout import indexed_with_structure
+    from qmd.text.layout import indexed_with_structure, of_markdown
 
     if structure is None:
-        from qmd.text.markdown.reading import read
-
-        structure = read(text).structure
+        structure = of_markdown(text)
     return Indexed(*indexed_with_structure(searched_title(title, fields, path), text, path, structure))
 
 

@@ -88,9 +88,7 @@ def lay_out(text: str, structure: Structure) -> Structure:
 @lru_cache(maxsize=8)
 def lay_out_markdown(text: str) -> Structure:
     """Return the structure of a Markdown text that no store has kept, with its windows."""
-    from qmd.text.markdown.reading import read  # searches of texts with structures start without it
-
-    return lay_out(text, read(text).structure)
+    return lay_out(text, of_markdown(text))
 
 
 def indexed_with_structure(
@@ -122,6 +120,11 @@ def known(packed: bytes | None, text: str) -> Structure:
     with suppress(MsgspecError):
         if packed and (structure := unpack(packed)).fits(text):
             return structure
-    from qmd.text.markdown.reading import read  # most texts have one
+    return of_markdown(text)
+
+
+def of_markdown(text: str) -> Structure:
+    """Return the structure of a Markdown text that no store has kept."""
+    from qmd.text.markdown.reading import read  # searches of texts with structures start without it
 
     return read(text).structure

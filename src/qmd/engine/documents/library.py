@@ -21,7 +21,7 @@ from qmd.engine.documents.notes import notes_of
 from qmd.engine.documents.pages import Page, Pages, Skipped
 from qmd.engine.documents.references import Location, References
 from qmd.engine.documents.stated import unread_since
-from qmd.engine.documents.structures import of_markdown, structures
+from qmd.engine.documents.structures import structures
 from qmd.engine.parts import Part
 from qmd.engine.requests import ALL, DEFAULT_MAX_BYTES, FilterOptions, collections_of, unknown_collection
 from qmd.errors import DocumentNotFoundError, NotFoundError, QmdError, UsageError
@@ -32,6 +32,7 @@ from qmd.text.anchors import anchor_at
 from qmd.text.authorship import author_key
 from qmd.text.data_uris import with_names
 from qmd.text.dates import of_mtime
+from qmd.text.layout import of_markdown
 from qmd.text.outline import find_section, sections
 from qmd.text.predicates import Comparison, both
 from qmd.text.similar import did_you_mean

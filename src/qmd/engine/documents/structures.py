@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from qmd.store.base import Store
+from qmd.text.layout import of_markdown
 from qmd.types.structure import Structure
 
 
@@ -17,10 +18,3 @@ def structures(store: Store, texts: Mapping[int, str]) -> dict[int, Structure]:
         known = placed is not None and placed.structure.fits(text)
         found[document] = placed.structure if placed is not None and known else of_markdown(text)
     return found
-
-
-def of_markdown(text: str) -> Structure:
-    """Return the structure of a Markdown text."""
-    from qmd.text.markdown.reading import read  # most processes start without it
-
-    return read(text).structure

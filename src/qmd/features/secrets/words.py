@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from qmd.engine.documents.structures import of_markdown
 from qmd.ranking import bm25
 from qmd.store.records import longer_terms
 from qmd.store.values import LexicalMatch, LexicalMatches, Scope
-from qmd.text.layout import indexed
+from qmd.text.layout import indexed, of_markdown
 from qmd.text.predicates import Among, Not, both
 from qmd.text.query import LexicalQuery, Term
 

@@ -136,15 +136,14 @@ def fill(database: Database) -> None:
     """Make the structures that are missing."""
     if not database.value("SELECT 1 FROM meta WHERE key = ?", (_WAITING,)):
         return
-    from qmd.text.layout import indexed_with_structure
-    from qmd.text.markdown.reading import read
+    from qmd.text.layout import indexed_with_structure, of_markdown
 
     while database.value("SELECT 1 FROM meta WHERE key = ?", (_WAITING,)):
         ids = [row[0] for row in database.rows(f"SELECT id {_MISSING} LIMIT {_BATCH}")]
         texts = database.rows(f"SELECT id, hash, text FROM contents WHERE id IN {LISTED}", (listed(ids),))
         found = {digest: (identity, text) for identity, digest, text in texts}
         made = {
-            digest: indexed_with_structure("", text, "", read(text).structure)[1]
+            digest: indexed_with_structure("", text, "", of_markdown(text))[1]
             for digest, (_, text) in found.items()
         }
         with database.transaction() as db:
