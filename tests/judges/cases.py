@@ -47,12 +47,12 @@ def differs(said: str, line: str, peer: Answer, ours: Answer) -> Case:
 
 #: The order matters, because later commands use the results of earlier ones.
 CASES = [
+    differs("`collection add PATH`", "collection add", Answer(1, "Usage"), Answer(0, "lib")),
+    differs("`collection add PATH`", "collection remove lib", Answer(1), Answer(0)),
     same("collection add notes --name notes"),
     same("collection add talks"),
     same("collection add talkshow"),
     same("collection add notes --name again", 1),
-    differs("`collection add PATH`", "collection add", Answer(1, "Usage"), Answer(0, "lib")),
-    differs("`collection add PATH`", "collection remove lib", Answer(1), Answer(0)),
     same("collection list", 0, r"notes[\s\S]*talks"),
     same("collection show notes", 0, r"Pattern:\s+\*\*/\*\.md"),
     same("collection info notes", 0, "notes"),

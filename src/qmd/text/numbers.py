@@ -84,8 +84,8 @@ _COUNTED_LINE = lazy(
 _SENTENCE = lazy(r"\*{0,3},?[ \t]+[a-zß-ÿ]|[ \t]+[0-9]")
 #: How surely a number in a query is that of a section if it may be something else.
 _DOTTED, _PLAIN = 0.5, 0.1
-#: The end of a sentence: a paragraph that has one says something, also if it is a line, and is no heading.
-_SAYS = lazy(r"(?:[。；：！？，]|(?:\S+[ \t]+){4,}\S*[.;:!?,])[\"'”’」』）)*]*[ \t\u3000]*\Z")
+#: What ends a sentence whose words are not separated, one with words, and what may follow.
+_ENDS, _ENDS_WORDS, _CLOSES = tuple("。；：！？，"), tuple(".;:!?,"), "\"'”’」』）)* \t\u3000"
 #: The most characters of a line after its number if it is a heading.
 _ALONE = 100
 
@@ -149,8 +149,14 @@ def numbered_lines(text: str) -> Iterator[tuple[int, str, Number]]:
             groups = match.groupdict()
             sentence = _SENTENCE.match(rest) and (not alone or rest.endswith("."))
             if groups.get("count") or (not sentence and (alone or groups["bare"] is None)):
-                titled = alone and not _SAYS.search(rest)
+                titled = alone and not _says(rest)
                 yield start - 2, padded[start : match.end()] if titled else "", _number(groups)
+
+
+def _says(line: str) -> bool:
+    """Return whether a line ends as a sentence does: it says something, and is no heading."""
+    line = line.rstrip(_CLOSES)
+    return line.endswith(_ENDS) or (line.endswith(_ENDS_WORDS) and len(line.split(None, 4)) > 4)
 
 
 def _number(match: Mapping[str, str | None]) -> Number:

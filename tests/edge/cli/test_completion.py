@@ -30,7 +30,8 @@ def test_completion_offers_commands_and_options(user: User) -> None:
     assert offered(user, "vse") == ["vsearch"]
     assert {"add", "list", "remove"} <= set(offered(user, "collection", ""))
     assert offered(user, "search", "--form") == ["--format"]
-    assert offered(user, "search", "--format", "") == ["cli", "json", "csv", "md", "xml", "files"]
+    formats = ["cli", "json", "csv", "md", "xml", "files", "names", "vimgrep"]
+    assert offered(user, "search", "--format", "") == formats
     assert offered(user, "completion", "z") == ["zsh"]
 
 

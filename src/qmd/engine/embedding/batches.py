@@ -35,8 +35,8 @@ BATCH_CHUNKS = 64
 TITLE_CHARACTERS = 60
 #: Texts that one call of `embed_texts` takes.
 MAX_TEXTS = 1000
-#: Those of the first batch, so that there soon is an estimate of the time.
-_FIRST_BATCH = 8
+#: Chunks of the first batch, so that there soon is an estimate of the time.
+FIRST_BATCH = 8
 #: If embedding can be cancelled: the chunks of the first call of the model, and the seconds of later ones.
 _FIRST_CHUNKS, _STEP_SECONDS = 4, 0.5
 #: Characters of a text from which on it is worth while to look for an earlier state of it.
@@ -190,7 +190,7 @@ def shares(
     Texts that another worker has leased are left out. Raises `CancelledError` if `cancelled` returns True.
     """
     batch: list[_Part] = []
-    batch_size, largest = 0, _FIRST_BATCH
+    batch_size, largest = 0, FIRST_BATCH
     text_count = 1
     try:
         while leased := store.pending.lease(vectors.fingerprint, scope, worker, text_count, lease):

@@ -63,12 +63,12 @@ def keys_of_shape(text: str) -> Iterator[Secret]:
         yield from _keys(text, longer, by_short_keyword)
         for part in parts:
             pair = _ENCODED.search(part.word) if part.at >= 0 else None
-            if pair and is_pair(pair[0]):
+            if pair and pair[0].lower() != pair[0] != pair[0].upper() and is_pair(pair[0]):
                 yield Secret(part.at + pair.start(), part.at + pair.end(), "password")
 
 
 #: What may be a pair of a name and a password in base64, at the end of a word.
-_ENCODED = lazy(r"(?<![A-Za-z0-9+/])(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[A-Za-z0-9+/]{12,300}={0,2}\Z")
+_ENCODED = lazy(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{12,300}={0,2}\Z")
 
 
 def _keys(text: str, parts: Sequence[_Part], by_keyword: _ByKeyword) -> Iterator[Secret]:
