@@ -6,6 +6,7 @@ is indexed or embedded, and where passages are shown they are named by their siz
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from qmd.text.regex import lazy
@@ -13,10 +14,10 @@ from qmd.text.spans import blanked
 from qmd.text.wording import human_size
 
 #: An address with at least 40 characters of data, in base64, also on several lines, or in percent signs; with
-#: the brackets around it. Quantifiers are possessive or bounded, so that matching takes linear time.
+#: the brackets behind it. Quantifiers are possessive or bounded, so that matching takes linear time.
 _DATA = lazy(
-    r"(?=[(dD])(?:(?<=\])\(<?)?\b(?P<type>(?i:data):[\w.+-]{1,80}+/[\w.+-]{1,80}+)"
-    r"(?:;[\w.+-]{1,80}+(?:=[\w.+\"-]{0,80}+)?+){0,5}+,"
+    r"[dD](?<!\w[dD])(?i:ata):[\w.+-]{1,80}+/[\w.+-]{1,80}+(?P<parameters>"
+    r"(?:;[\w.+-]{1,80}+(?:=[\w.+\"-]{0,80}+)?+){0,5}+),"
     r"(?P<data>[^\s\"'<>()\\]{40,}+(?:\n[ \t]{0,20}+[A-Za-z0-9+/]{60,}+)*+"
     r"(?:\n[ \t]{0,20}+[A-Za-z0-9+/]{1,76}+={0,2}(?=[\"'>)]))?+)(?:>?\))?"
 )
@@ -27,16 +28,17 @@ def data_spans(text: str) -> tuple[tuple[int, int, str], ...]:
     """Return [start, end) of each address of a text, and its name: `(data:image/png 60 kB)`."""
     if not any(scheme in text for scheme in ("data:", "Data:", "DATA:")):
         return ()
-    found = _DATA.finditer(text)
-    return tuple((match.start(), match.end(), _name(*match.group(0, "type", "data"))) for match in found)
+    return tuple(_named(text, match) for match in _DATA.finditer(text))
 
 
-def _name(whole: str, kind: str, data: str) -> str:
-    """Return the name of an address, in the brackets around it, on as many lines."""
-    opening, _, rest = whole.partition(kind)
-    closing = rest.rpartition(data)[2]
-    bytes_of_it = len(data) * 3 // 4 if ";base64," in rest[:500] else len(data)
-    return f"{opening}{kind} {human_size(bytes_of_it)}{closing}" + "\n" * whole.count("\n")
+def _named(text: str, match: re.Match[str]) -> tuple[int, int, str]:
+    """Return [start, end) of an address with the brackets around it, and its name, on as many lines."""
+    start, data = match.start(), match["data"]
+    opening = next((each for each in ("(", "(<") if text.endswith(f"]{each}", 0, start)), "")
+    size = len(data) * 3 // 4 if match["parameters"].endswith(";base64") else len(data)
+    kind, closing = text[start : match.start("parameters")], text[match.end("data") : match.end()]
+    name = f"{opening}{kind} {human_size(size)}{closing}" + "\n" * data.count("\n")
+    return start - len(opening), match.end(), name
 
 
 def without_data(text: str) -> str:

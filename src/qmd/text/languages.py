@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -13,10 +12,11 @@ from qmd.text.regex import lazy
 from qmd.text.tokens import fold
 from qmd.text.values import LANGUAGE, LANGUAGES, Value
 
-#: Languages by the first character of their scripts in this order: Japanese has Han characters too.
+#: Languages by the first and the last letter of their scripts: Japanese, which is first, has Han characters too.
 _SCRIPTS = (
-    ("ja", "\u3041-\u30ff"), ("ko", "\uac00-\ud7a3"), ("zh", "\u4e00-\u9fff"), ("ar", "\u0621-\u064a"),
-    ("he", "\u05d0-\u05ea"), ("el", "\u03b1-\u03c9"), ("hi", "\u0904-\u0939"), ("th", "\u0e01-\u0e2e"),
+    ("ja", "\u3041", "\u30ff"), ("ko", "\uac00", "\ud7a3"), ("zh", "\u4e00", "\u9fff"),
+    ("ar", "\u0621", "\u064a"), ("he", "\u05d0", "\u05ea"), ("el", "\u03b1", "\u03c9"),
+    ("hi", "\u0904", "\u0939"), ("th", "\u0e01", "\u0e2e"),
 )  # fmt: skip
 #: Characters of the beginning of a text that are looked at.
 _SAMPLE = 1_500
@@ -39,12 +39,23 @@ def detect(text: str) -> str | None:
     else:
         sample = sample.lower()
         words = _WORDS.findall(sample)
-        letters = sum(map(len, words))
-        for script, letter_range in _SCRIPTS:
-            if len(re.findall(f"[{letter_range}]", sample)) > _LEAST_SCRIPT * letters:
-                return script
+        if script := _script(words):
+            return script
     language, count = _most(words)
     return language if count >= max(_LEAST_FOUND, _LEAST_WORDS * len(words)) else None
+
+
+def _script(words: Sequence[str]) -> str | None:
+    """Return the language of the first script that enough letters of some words are of."""
+    letters = "".join(words)
+    blocks = {*letters.encode("utf-16-be", "surrogatepass")[::2]}  # of 256 characters
+    for script, first, last in _SCRIPTS:
+        # Patterns of such ranges take longer to compile than most texts to read.
+        if not blocks.isdisjoint(range(ord(first) >> 8, (ord(last) >> 8) + 1)) and (
+            sum(first <= letter <= last for letter in letters) > _LEAST_SCRIPT * len(letters)
+        ):
+            return script
+    return None
 
 
 def _most(words: Iterable[str]) -> tuple[str | None, int]:

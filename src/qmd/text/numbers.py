@@ -41,10 +41,12 @@ _WORDS = "|".join(
     sorted((word for words, _ in _KINDS.values() for word in words.split()), key=len, reverse=True)
 )
 #: The beginnings of words, one of which every number without a digit has before it or in it.
-_BEGINNINGS = tuple(word for words, _ in _KINDS.values() for word in words.split())
-_LETTERS = lazy(r"[a-z0-9]+")
-#: The first word of a heading, with a sign behind it.
-_WORD = lazy(r"[ \t*_\[(]{0,8}([A-Za-z0-9]+)([.)]?)")
+_BEGINNINGS = (*(word for words, _ in _KINDS.values() for word in words.split()), "第", "제")
+#: Those that may stand inside of a run of letters.
+_INSIDE = "§第제附付부"
+_LETTERS = lazy(r"[^\W_]+")
+#: The first word of a heading or a paragraph, with a sign behind it.
+_WORD = lazy(r"[ \t\u00a0\u3000*_\[(（【]{0,8}([^\W_]+)([.)、．]?)")
 _UNITS = "".join(units for _, units in _KINDS.values())
 _HAN = {**{digit: value for value, digit in enumerate("零一二三四五六七八九")}, "〇": 0, "两": 2, "兩": 2}
 _HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
@@ -53,7 +55,7 @@ _HAN_NUMBER = rf"(?:{_HAN_WORD}|[0-9０-９]{{1,9}})"
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _GAP = r"[ \t\u00a0\u3000]{0,3}"
 _END = r"(?![^\W_])"
-_DIGITS = r"[0-9]{1,9}(?:\.[0-9]{1,9})*+[a-z]?"
+_DIGITS = r"[0-9]{1,9}+(?:\.[0-9]{1,9})*+[a-z]?"
 _LETTERED = r"[A-Z](?:\.[0-9]{1,9})++"
 _NAMED = (
     rf"(?<![^\W_])(?P<word>(?i:{_WORDS}))\.?{_GAP}(?P<value>"
@@ -68,6 +70,8 @@ _FIRST = lazy(
     rf"[ \t\u00a0\u3000*_\[(（【]{{0,8}}(?:{_NAMED}|{_COUNTED}|(?P<bare>{_LETTERED}{_END}|{_DIGITS}{_END}"
     rf"|(?:[IVXLC]{{1,9}}|[A-Z])(?=[.)][ \t])|{_HAN_NUMBER}(?=[、．])))"
 )
+#: The same of a heading in ASCII that has a digit there.
+_FIRST_DIGIT = lazy(rf"[ \t*_\[(]{{0,8}}(?P<bare>{_DIGITS}{_END})")
 _ANY = lazy(
     rf"{_NAMED}|{_COUNTED}|(?<![^\W_])(?<![^\W_][.-])(?P<bare>(?:{_LETTERED}|{_DIGITS}){_END})"
     rf"(?P<after>\.[ ](?i:{_WORDS}){_END})?"
@@ -80,6 +84,8 @@ _PARAGRAPH = lazy(
 _COUNTED_LINE = lazy(
     rf"\n(?P<mark>[ \t\u3000*]{{0,8}}+){_COUNTED}(?P<rest>(?:[\s（(【*:：][^\n]{{0,120}})?)(?!\w)"
 )
+#: Where these may begin; the patterns of what follows take longer to compile than most texts take to read.
+_PARAGRAPH_START, _COUNTED_START = lazy(r"\n\n(?=[^a-z\s#>|(-])"), lazy(r"\n(?=[ \t\u3000*]{0,8}+[第제])")
 #: A sentence goes on with a small letter: "Section 5 describes".
 _SENTENCE = lazy(r"\*{0,3},?[ \t]+[a-zß-ÿ]|[ \t]+[0-9]")
 #: How surely a number in a query is that of a section if it may be something else.
@@ -101,8 +107,8 @@ class Named(NamedTuple):
 def numbers_in(query: str) -> list[Named]:
     """Return the numbers of a query that sections may have; only those with a word if there are any."""
     # Most queries have no number, and the pattern takes longer to compile than they take to read.
-    words = _LETTERS.findall(query.lower()) if query.isascii() else None
-    if words is not None and not any(word.startswith(_BEGINNINGS) or not word.isalpha() for word in words):
+    words = _LETTERS.findall(query)
+    if not (any(map(query.__contains__, _INSIDE)) or any(not w.isalpha() or _may_be_named(w) for w in words)):
         return []
     found: list[Named] = []
     for match in _ANY.finditer(query):
@@ -116,12 +122,28 @@ def numbers_in(query: str) -> list[Named]:
 
 def first_number(heading: str) -> Number | None:
     """Return the number that a heading begins with; None if it begins with none."""
-    word = _WORD.match(heading) if heading.isascii() else None
+    word = _WORD.match(heading)
     # Most headings begin with another word, and the pattern takes longer to compile than they take to read.
-    if word and word[1].isalpha() and not word[2] and not word[1].lower().startswith(_BEGINNINGS):
+    if word and word[1].isalpha() and not word[2] and not _may_be_named(word[1]):
         return None
-    match = _FIRST.match(heading)
+    has_digit = word is not None and word[1][0].isdigit() and heading.isascii()
+    match = _FIRST_DIGIT.match(heading) if has_digit else _FIRST.match(heading)
     return _number(match.groupdict()) if match else None
+
+
+def _may_begin(text: str, at: int) -> bool:
+    """Return whether a paragraph that begins at a position may begin with a number."""
+    word = _WORD.match(text, at)
+    if word is None:
+        return "§" in text[at : at + 8]
+    is_dotted = word[2] == "." and text[word.end() : word.end() + 1].isdigit()
+    return is_dotted or _may_be_named(word[1])
+
+
+def _may_be_named(word: str) -> bool:
+    """Return whether a word of letters may be one for a part of a document, or begin with it."""
+    lowered = word.lower()
+    return lowered in _KIND_OF or (lowered.startswith(_BEGINNINGS) and not word[1:].islower())
 
 
 def whole_number(address: str) -> Number | None:
@@ -140,17 +162,20 @@ def numbered_lines(text: str) -> Iterator[tuple[int, str, Number]]:
     alone with a number of several parts. The words are those of the line, if it stands alone as a heading
     does, and is no sentence.
     """
-    patterns = [_PARAGRAPH, *([_COUNTED_LINE] if "第" in text or "제" in text else ())]
     padded = f"\n\n{text}"
-    for pattern in patterns:
-        for match in pattern.finditer(padded):
-            start, rest = match.end("mark"), match["rest"]
+    for beginning, pattern in ((_PARAGRAPH_START, _PARAGRAPH), (_COUNTED_START, _COUNTED_LINE)):
+        for start in beginning.finditer(padded):
+            if pattern is _PARAGRAPH and not _may_begin(padded, start.end()):
+                continue
+            if (match := pattern.match(padded, start.start())) is None:
+                continue
+            low, rest = match.end("mark"), match["rest"]
             alone = len(rest) < _ALONE and padded[match.end() : match.end() + 2] in ("\n\n", "\n", "")
             groups = match.groupdict()
             sentence = _SENTENCE.match(rest) and (not alone or rest.endswith("."))
             if groups.get("count") or (not sentence and (alone or groups["bare"] is None)):
                 titled = alone and not _says(rest)
-                yield start - 2, padded[start : match.end()] if titled else "", _number(groups)
+                yield low - 2, padded[low : match.end()] if titled else "", _number(groups)
 
 
 def _says(line: str) -> bool:
