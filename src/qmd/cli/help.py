@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from qmd._version import __version__
@@ -147,4 +146,6 @@ def _section(title: str, rows: Sequence[tuple[str, str]], width: int) -> Iterato
 
 
 def _wrapped(text: str, width: int) -> list[str]:
+    from textwrap import wrap  # most commands print no help
+
     return wrap(" ".join(text.split("\n")), width, replace_whitespace=False)

@@ -23,6 +23,7 @@ from qmd.sources.child import Request, RequestedFile
 from qmd.sources.decoding import MAX_LINES
 from qmd.sources.formats import registry
 from qmd.sources.formats.base import CRASHED, TOO_LARGE, TOO_SLOW, Unreadable, fault
+from qmd.sources.formats.checking import checked
 from qmd.sources.paths import in_words
 from qmd.sources.read import (
     MAX_BYTES,
@@ -159,7 +160,7 @@ def _completed(path: str, reader: registry.Reader, answer: Answer) -> Answer:
     documents, without = [], [*answer.failed]
     for key, content, made in answer.documents:
         fields = {name: tuple(map(read_written, values)) for name, values in content.fields.items()}
-        whole = registry.checked(replace(content, fields=fields), reader, path, key)
+        whole = checked(replace(content, fields=fields), reader, path, key)
         if isinstance(whole, Unreadable):
             without.append((key, whole.reason, whole.detail))
         elif made is not None and not belongs(made, whole.text):

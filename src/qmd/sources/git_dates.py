@@ -7,7 +7,6 @@ needed; files that are not in that part of the history have no time.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -102,6 +101,8 @@ class GitDates:
             data = read_raw(file, root=self._root)[0].data
         except SourceError:
             return False
+        import hashlib  # most scans are of no clone, and start without OpenSSL
+
         algorithm = "sha1" if len(blob) == 40 else "sha256"
         for content in dict.fromkeys((data, data.replace(b"\r\n", b"\n"))):
             found = hashlib.new(algorithm, b"blob %d\0" % len(content), usedforsecurity=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
-from hashlib import sha256
 from stat import S_ISREG
 from typing import TypeAlias
 
@@ -23,10 +22,11 @@ from qmd.sources.formats.base import (
     failure,
     fault,
 )
-from qmd.sources.formats.registry import Reader, checked
+from qmd.sources.formats.registry import Reader
 from qmd.sources.paths import in_words
 from qmd.sources.root import Root
 from qmd.text.authorship import stated
+from qmd.text.digest import sha256
 from qmd.text.indexing import indexed
 from qmd.text.languages import language_of
 from qmd.types import (
@@ -110,8 +110,10 @@ def read(
     """Return what a file is read as. It depends on nothing but the arguments.
 
     A process that sends the answer gives `sent`, which makes a content one that can be sent; whoever gets it
-    completes it again, see `registry.checked`.
+    completes it again, see `checked`.
     """
+    from qmd.sources.formats.checking import checked  # scans without a change start without it
+
     documents, failures = [], []
     try:
         for key, content in map(sent or _same, extracted(reader.format, raw)):
@@ -206,7 +208,7 @@ def read_raw(
 def to_source(found: Extracted, decoding: Decoding = UTF_8) -> SourceText:
     """Return the content of a document as it is stored."""
     author, date = stated(found.fields)
-    digest = sha256(found.text.encode()).hexdigest()
+    digest = sha256(found.text.encode())
     return SourceText(
         found.text,
         digest,

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
-from hashlib import sha256
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +18,7 @@ from qmd.sources.paths import absolute_path, in_words
 from qmd.sources.read import Outcome, Purpose, failed, outcome, read, read_raw
 from qmd.sources.root import Root
 from qmd.sources.rules import exclusion
+from qmd.text.digest import sha256
 from qmd.types import Collection, Fingerprint, SourceFile, SourceText
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def has_text(collection: Collection, path: str, digest: str) -> bool:
         absolute = root.follow(absolute_path(root.prefix, path)) or ""
         file = SourceFile(path, absolute, Fingerprint.of(root.stat(absolute)))
         raw, _ = read_raw(file, collection.encoding, max_bytes=_SHORT, root=root)
-        return sha256(raw.text().encode()).hexdigest() == digest
+        return sha256(raw.text().encode()) == digest
     except (SourceError, OSError, ValueError):
         return False
 

@@ -16,6 +16,7 @@ from qmd.text.predicates import Fields, Span
 from qmd.text.query import LexicalQuery, Term, longer_words
 from qmd.text.values import OF_SCAN, key_of
 from qmd.types import Anchor, Link, LinkKind
+from qmd.types.content import MARKDOWN, MARKDOWN_VERSION
 
 if TYPE_CHECKING:
     from qmd.store.values import Embedded, LexicalMatches
@@ -103,7 +104,7 @@ def is_changed(text: str, path: str, author: str, stored: Collection[FieldKey]) 
 
     Those of other formats than Markdown are not compared: their text does not contain the fields.
     """
-    from qmd.text.extraction import MARKDOWN, extract, stored_fields
+    from qmd.text.extraction import extract, stored_fields
 
     if any(name == "format" and key != MARKDOWN for name, _, key in stored):
         return False
@@ -113,9 +114,7 @@ def is_changed(text: str, path: str, author: str, stored: Collection[FieldKey]) 
 
 def is_of_this_version(root: str) -> bool:
     """Tell whether the record of a scan says that Markdown was read as this version reads it."""
-    from qmd.text.extraction import MARKDOWN, VERSION
-
-    return any(f'"{MARKDOWN} {VERSION}{end}' in root for end in '" ')
+    return any(f'"{MARKDOWN} {MARKDOWN_VERSION}{end}' in root for end in '" ')
 
 
 def bounds(span: Span) -> list[tuple[str, Bound]]:

@@ -6,10 +6,16 @@ from importlib import import_module
 
 #: Characters of the hash of a passage, enough to tell those of one session apart.
 PASSAGE_HASH = 16
+#: Bytes from which on OpenSSL is faster, although it must be loaded.
+_LARGE = 1_000_000
 
 
 def sha256(data: bytes) -> str:
-    """Return the SHA-256 of some data in hexadecimal. For megabytes use `hashlib`, which is faster."""
+    """Return the SHA-256 of some data in hexadecimal."""
+    if len(data) > _LARGE:
+        from hashlib import sha256 as of_large
+
+        return of_large(data).hexdigest()
     digest: str = _sha256(data).hexdigest()
     return digest
 

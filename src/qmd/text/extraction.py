@@ -15,17 +15,8 @@ from qmd.text.spans import Closed, apart, blanked
 from qmd.text.tokens import index_form
 from qmd.text.values import Value, key_of
 from qmd.types import Extracted
+from qmd.types.content import MARKDOWN
 
-#: The field `format` of Markdown documents.
-MARKDOWN = "markdown"
-#: The version of what is read from it; files are read again if it differs.
-#: 2: fields of nested maps, TOML and JSON; tags and links outside indented code and HTML
-#: 3: code, comments and headings in lists and quotes
-#: 4: text with invalid bytes, and in charsets that were not known before
-#: 5: dates, comments and highlighted code as other programs write them
-#: 6: properties and links as other programs write them
-#: 7: blocks and links by a parser of CommonMark
-VERSION = 7
 _ORG_TITLE = lazy(r"^#\+title:[ \t]*+(\S[^\n]*+)", re.I | re.M)
 _ORG_HEADLINE = lazy(r"^\*++[ \t]++(\S[^\n]*+)", re.M)
 #: A line that may be above the title: of HTML, JSX, images, links, tags, directives, or `key: value`.

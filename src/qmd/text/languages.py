@@ -12,7 +12,7 @@ from qmd.text.regex import lazy
 from qmd.text.tokens import fold
 from qmd.text.values import LANGUAGE, LANGUAGES, Value
 
-#: Languages by the first and the last letter of their scripts: Japanese, which is first, has Han characters too.
+#: Languages by the first and the last letter of their scripts, in this order: Japanese has Han letters too.
 _SCRIPTS = (
     ("ja", "\u3041", "\u30ff"), ("ko", "\uac00", "\ud7a3"), ("zh", "\u4e00", "\u9fff"),
     ("ar", "\u0621", "\u064a"), ("he", "\u05d0", "\u05ea"), ("el", "\u03b1", "\u03c9"),

@@ -9,6 +9,17 @@ from msgspec import Struct, field
 
 from qmd.types.structure import Structure
 
+#: The field `format` of Markdown documents.
+MARKDOWN = "markdown"
+#: The version of what is read from a file; files are read again if it differs.
+#: 2: fields of nested maps, TOML and JSON; tags and links outside indented code and HTML
+#: 3: code, comments and headings in lists and quotes
+#: 4: text with invalid bytes, and in charsets that were not known before
+#: 5: dates, comments and highlighted code as other programs write them
+#: 6: properties and links as other programs write them
+#: 7: blocks and links by a parser of CommonMark
+MARKDOWN_VERSION = 7
+
 LinkKind = Literal["wikilink", "markdown", "embed", "url"]
 
 

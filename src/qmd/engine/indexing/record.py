@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 # msgspec's own JSON refuses names of files that are not UTF-8.
-import json
 import os
 from typing import Any, Self
 
-from msgspec import Struct, convert, field, to_builtins
+from msgspec import Struct, field, json
 
 from qmd.sources.walk import device_of
 from qmd.types import Collection
@@ -56,7 +55,7 @@ class ScanRecord(Struct, frozen=True, array_like=True):
     @classmethod
     def read(cls, stored: str | None) -> Self:
         """Return a stored record."""
-        return convert(json.loads(stored or "[]"), cls)
+        return json.decode(stored or "[]", type=cls)
 
     @property
     def kept(self) -> dict[str, str]:
@@ -65,7 +64,7 @@ class ScanRecord(Struct, frozen=True, array_like=True):
 
     def stored(self) -> str:
         """Return the record as text for the store."""
-        return json.dumps(to_builtins(self))
+        return json.encode(self).decode()
 
     def replaces(self, last: ScanRecord) -> bool:
         """Tell whether this is another folder than at the last scan, without being configured."""

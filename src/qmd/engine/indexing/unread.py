@@ -8,10 +8,8 @@ for an extra if it is not installed. What was indexed of an earlier state of suc
 from __future__ import annotations
 
 import time
-from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import blake2b
 from shlex import quote
 
 from msgspec.structs import replace
@@ -21,6 +19,7 @@ from qmd.engine.indexing.record import ScanRecord, UnreadFile
 from qmd.sources.formats import registry
 from qmd.sources.formats.base import MAX_TEXT, Unreadable
 from qmd.sources.formats.registry import BUILTIN
+from qmd.text.digest import sha256
 from qmd.text.wording import plural, visible
 from qmd.types import DEFAULT_PATTERN, Collection, SourceFile
 from qmd.types.clock import now
@@ -83,7 +82,7 @@ def state_of(file: SourceFile, identity: str) -> str:
     limits = children.SECONDS, children.PROCESSOR, children.PROCESSOR_PER_MB, children.MEMORY, MAX_TEXT
     size, changed = file.fingerprint.size, file.fingerprint.mtime_ns
     state = f"{size}\0{changed}\0{identity}\0{__version__}\0{limits}"
-    return b64encode(blake2b(state.encode(), digest_size=6).digest()).decode()
+    return sha256(state.encode())[:8]
 
 
 def most_frequent(unknown: Mapping[str, int]) -> dict[str, int]:

@@ -21,10 +21,11 @@ from qmd.store.base import Store
 from qmd.store.opening import open_store
 from qmd.store.sqlite.opening import belongs_to_us
 from qmd.store.values import DocumentChange, Embedded, Scope, VectorSet
-from qmd.text.extraction import MARKDOWN, extract
+from qmd.text.extraction import extract
 from qmd.text.predicates import OF_FILE
 from qmd.text.values import OF_SCAN, Value
 from qmd.types import Anchor, Config, Document, Fingerprint, Link, SourceText
+from qmd.types.content import MARKDOWN
 
 #: Batch sizes: documents, texts with their vectors, cached answers of models.
 _DOCUMENTS, _TEXTS, _ANSWERS = 200, 256, 1_000

@@ -37,10 +37,11 @@ from qmd.features.milvus.state import STALE_STATISTICS
 from qmd.features.milvus.weights import Weighted, weigh
 from qmd.store import base
 from qmd.store.values import Applied, DocumentChange, terms_of
-from qmd.text.extraction import MARKDOWN, extract
+from qmd.text.extraction import extract
 from qmd.text.indexing import indexed
 from qmd.text.layout import Placed, indexed_with_structure, unpack
 from qmd.types import Document, Fingerprint, Indexed, States
+from qmd.types.content import MARKDOWN
 from qmd.types.structure import Structure
 
 _DOCUMENT = ("id", "collection", "path", "title", "hash", "size", "mtime_ns", "author", "date")

@@ -17,6 +17,7 @@ from qmd.store.sqlite.scope_filter import collection_id, ranges
 from qmd.store.sqlite.terms import COMMON_FROM, COMMON_SHARE
 from qmd.store.values import Applied, DocumentChange, terms_of
 from qmd.types import Document, Indexed, States
+from qmd.types.content import MARKDOWN
 
 if TYPE_CHECKING:
     from qmd.text.layout import Placed
@@ -204,7 +205,7 @@ class _Writer:
 
         A few statements for all of them take half the time of a few for each.
         """
-        from qmd.text.extraction import MARKDOWN, stored_fields  # searches start without it
+        from qmd.text.extraction import stored_fields  # searches start without it
 
         contents, new = self._contents(items)
         structures.put(

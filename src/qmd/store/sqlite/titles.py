@@ -10,11 +10,12 @@ import apsw
 from qmd.store.sqlite.blocks import rebuild
 from qmd.store.sqlite.field_rows import FieldWriter
 from qmd.text.data_uris import data_spans
-from qmd.text.extraction import MARKDOWN, extract, searched_title
+from qmd.text.extraction import extract, searched_title
 from qmd.text.languages import detect
 from qmd.text.layout import indexed, known
 from qmd.text.tokens import index_form
 from qmd.text.values import LANGUAGE, fold
+from qmd.types.content import MARKDOWN
 
 #: The indexed texts of each document: its id, title, aliases (JSON), text, path and
 #: the structure of its text, packed.
