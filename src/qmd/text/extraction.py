@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from qmd.text import body_properties, front_matter, properties
-from qmd.text.link_targets import page_name
+from qmd.text.link_targets import file_title
 from qmd.text.markdown.reading import Reading, read
 from qmd.text.outline import heading_text, one_line
 from qmd.text.predicates import OF_FILE
@@ -134,12 +134,6 @@ def _has_no_prose(text: str, end: int, reading: Reading, skipped: list[tuple[int
         feed = above.find("\n", max(at, line.end() - 1))
         at = feed + 1 if feed >= 0 else len(above)
     return True
-
-
-def file_title(path: str) -> str:
-    """Return the name of a file without its suffix, in one line."""
-    name = path.rpartition("/")[2]
-    return one_line(page_name(name.rpartition(".")[0] or name)) or one_line(name)
 
 
 def _unique(values: tuple[Value, ...]) -> tuple[Value, ...]:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
 
+from qmd.text.outline import one_line
 from qmd.text.regex import lazy
 from qmd.text.uris import split_fragment
 from qmd.text.values import fold
@@ -41,6 +42,12 @@ def page_name(name: str) -> str:
     from urllib.parse import unquote
 
     return unquote(name.replace("___", "/"))
+
+
+def file_title(path: str) -> str:
+    """Return the name of a file without its suffix, in one line."""
+    name = path.rpartition("/")[2]
+    return one_line(page_name(name.rpartition(".")[0] or name)) or one_line(name)
 
 
 def target_name(target: str) -> str:

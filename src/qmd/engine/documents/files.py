@@ -11,7 +11,6 @@ from functools import lru_cache
 from qmd.engine.documents.links import Links
 from qmd.errors import NotFoundError
 from qmd.sources.paths import absolute_path, entries_of, is_inside
-from qmd.sources.rules import Rules, exclusion
 from qmd.store.base import Store
 from qmd.text.wording import visible
 from qmd.types import Collection, Config
@@ -81,6 +80,8 @@ def _media_type_of(path: str) -> str | None:
 
 def _may_be_sent(store: Store, collection: Collection, path: str) -> bool:
     """Return whether a file belongs to a collection, or is an image or the like in one of its documents."""
+    from qmd.sources.rules import exclusion  # most commands send no files
+
     if exclusion(collection, path) is None and _is_spelled(collection.path, path):
         return True
     if not (_media_type_of(path) or "").startswith(("image/", "audio/", "video/")):
@@ -134,6 +135,8 @@ def _files_below(root: str, ignore: tuple[str, ...], period: int) -> Mapping[str
     """Return the paths of files that can be sent, by name, without excluded folders. Kept for a period."""
     found: dict[str, str] = {}
     looked_at = 0
+    from qmd.sources.rules import Rules
+
     rules = Rules(Collection("", root, ignore=ignore))
     for folder, folders, names in os.walk(root):
         below = os.path.relpath(folder, root)

@@ -13,7 +13,7 @@ from qmd.errors import AmbiguousReferenceError, DocumentNotFoundError, UsageErro
 from qmd.sources.patterns import compile_pattern, split_pattern
 from qmd.store.base import Store
 from qmd.text.anchors import span, split_anchor
-from qmd.text.extraction import file_title
+from qmd.text.link_targets import file_title
 from qmd.text.similar import similar_paths
 from qmd.text.uris import SCHEME, is_uri, parse_uri, split_fragment, split_location
 from qmd.types import Anchor, Collection, Config, Document
