@@ -9,12 +9,12 @@ from typing import Any
 
 from qmd.features.formats.archive import open_zip
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
-from qmd.sources.formats.writing import Writer, core_properties, table
+from qmd.sources.formats.writing import Writer, core_properties
 from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "docx"
-version = 3
+version = 4
 media_type = "text/plain"
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -46,7 +46,7 @@ def extract(file: RawFile) -> Extracted:
     title = ""
     for block in _blocks(document.element.body):
         if block.tag == _TABLE:
-            writer.add(table(_rows(block, _DEPTH)))
+            writer.add_rows(_rows(block, _DEPTH))
             continue
         text = _text(block)
         level = levels(block)

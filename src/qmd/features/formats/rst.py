@@ -14,7 +14,7 @@ from qmd.types import Extracted, Link, LinkKind
 from qmd.types.structure import Edit, Heading
 
 name = "rst"
-version = 4
+version = 5
 media_type = "text/x-rst"
 
 #: Directives whose contents are code or data, and those of which nothing is read. Of others, such as `note`,
@@ -57,6 +57,9 @@ _MARKS = re.compile(
     r"(?P<after>[ ]?(?:<[^`<>\n]{1,1000}>)?`(?!`)_{0,2})"
     r"|(?P<joined>[*`]{0,2}\\[ ][*`]{0,2})"
 )
+#: Words in a title that are code or emphasized, and the sign before one that is no markup.
+_QUOTED = re.compile(r"(?<![\w`*\\])(``|\*\*|\*)(?=\S)((?:(?!\1)[^\n])+)(?<=\S)\1(?!\w)")
+_ESCAPE = re.compile(r"\\(?=[^\w\s])")
 #: An entry of a table of contents: `a`, or `Title <a>`.
 _ENTRY = re.compile(r"[ \t]+(?!:)(?:[^<>]{0,300}<)?([^\s<>*]{1,500}+)>?[ \t]*\Z")
 #: Fields with a meaning, by their name in a field list.
@@ -233,6 +236,11 @@ class _Scan:
         level = min(self._styles.index(style) + 1, 6)
         self.parts.headings.append(Heading(title.line, level, title.start, title.end, self._id))
         self._inline(title)
+        self.parts.marks(_QUOTED, title.text, title.start)
+        self.parts.edits += (
+            Edit(title.start + each.start(), title.start + each.end(), "joined")
+            for each in _ESCAPE.finditer(title.text)
+        )
         self.parts.unread.append((last.start, last.end))
         self._id, self._at_start, self._last, self._end = "", True, "", last.end
         return count
