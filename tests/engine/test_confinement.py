@@ -70,6 +70,7 @@ def attempt(
     site = tmp_path / "site"
     site.mkdir()
     (site / "striprtf").mkdir()
+    (site / "striprtf" / "__init__.py").write_text("", encoding="utf-8")
     (site / "striprtf" / "striprtf.py").write_text(LIBRARY, encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)
 

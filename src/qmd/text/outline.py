@@ -106,7 +106,9 @@ def titles(text: str, structure: Structure, headings: Sequence[Heading]) -> list
     for heading in headings:
         inside = edits[bisect_left(starts, heading.low) : bisect_left(starts, heading.high)]
         edges = [heading.low, *(edge for edit in inside for edge in edit[:2]), heading.high]
-        found.append(one_line("".join(text[low:high] for low, high in zip(edges[::2], edges[1::2], strict=True))))
+        found.append(
+            one_line("".join(text[low:high] for low, high in zip(edges[::2], edges[1::2], strict=True)))
+        )
     return found
 
 

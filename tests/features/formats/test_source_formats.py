@@ -406,6 +406,84 @@ def test_epub_chapters_are_anchors(index: qmd.Index, notes: Notes) -> None:
     assert [document.title for document in index.documents()] == ["The book", "Page"]
 
 
+PAGE = """<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title/></head><body>
+<h1 id="top">*args and [x]<a href="#top">¶</a></h1><script src="a.js"/>
+<p>A <b>heron</b> at <a href="b%20c.html">the
+lake</a>,<!-- not --> <code>a_b</code>.<br/>See https://example.org/a.</p>
+<ul><li>one<ol start="3"><li>two</li></ol></li><li><p>three</p><p>more</p></li></ul>
+<table><tr><th>bird</th><th>number</th></tr><tr><td></td><td><p>4</p> <a href="https://example.org/">x</a></td></tr></table>
+<section id="sec"><h2>Code &amp;amp; <i>more</i></h2><pre>
+# no heading
+  x | y</pre></section>
+<blockquote><h2>Said</h2></blockquote><hr/>
+<table><tr><td><h3><a name="in"/>In a cell</h3></td><td>right</td></tr></table>
+</body></html>"""
+PAGE_TEXT = """*args and [x]
+
+A heron at the lake <b c.html>, a_b.
+See https://example.org/a.
+
+- one
+  3. two
+- three
+  more
+
+| bird | number |
+|  | 4 x <https://example.org/> |
+
+Code &amp; more
+
+# no heading
+  x | y
+
+> Said
+
+* * *
+
+In a cell
+
+right
+"""
+
+
+def test_pages_are_plain_text_with_headings_links_tables_and_code(index: qmd.Index, notes: Notes) -> None:
+    pytest.importorskip("lxml")
+    folder = notes({"a.xhtml": PAGE, "b c.html": "<p>The ibis.</p>", "empty.html": "<p> </p>"})
+    index.add_collection(str(folder), "n", formats=["html"])
+    page = index.get("n/a.xhtml")
+    assert (page.text, page.media_type, page.document.title) == (PAGE_TEXT, "text/plain", "*args and [x]")
+    outline = [(each.heading, each.level, each.id) for each in index.outline("n/a.xhtml")[1]]
+    assert outline == [("*args and [x]", 1, "top"), ("Code &amp; more", 2, "sec"), ("In a cell", 3, "in")]
+    assert page.fences == ((PAGE_TEXT.index("# no"), PAGE_TEXT.index("\n\n> Said")),)
+    assert [(each.target, each.line, each.to) for each in index.links("n/a.xhtml")] == [
+        ("b c.html", 3, "n/b c.html"),
+        ("https://example.org/a", 4, None),
+        ("https://example.org/", 12, None),
+    ]
+    assert "Code" in index.get("n/a.xhtml#sec").text
+    assert index.search('"the lake a_b"').hits
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "headings"),
+    [
+        ("a.adoc", "= *args `x`\n\n== a_b_c\n\n== [x] link:b.html[y]\n", ["*args x", "a_b_c", "[x] y"]),
+        (
+            "a.rst",
+            "\\*args ``x``\n===========\n\na_b_c\n-----\n\n[x] *y*\n-------\n",
+            ["*args x", "a_b_c", "[x] y"],
+        ),
+        ("a.org", "* *args =x=\n* a_b_c\n* [x] [[b.org][y]]\n", ["*args x", "a_b_c", "[x] y"]),
+    ],
+)
+def test_words_of_headings_are_no_markdown(
+    index: qmd.Index, notes: Notes, name: str, text: str, headings: list[str]
+) -> None:
+    index.add_collection(str(notes({name: text})), formats=["all"])
+    assert [each.heading for each in index.outline(name)[1]] == headings
+    assert index.documents()[0].title == headings[0]
+
+
 def test_office_slides_and_sheets_are_anchors(index: qmd.Index, notes: Notes) -> None:
     docx, pptx = pytest.importorskip("docx"), pytest.importorskip("pptx")
     pytest.importorskip("python_calamine")

@@ -67,7 +67,7 @@ def write(root: Any, writer: Writer, look: Callable[[Any], Element]) -> None:
 
 
 class _Flow:
-    """Writes the words of elements as they come, a paragraph, heading, item, row or block of code at a time."""
+    """Writes the words of elements as they come: a paragraph, heading, item, row or piece of code each."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
@@ -159,7 +159,9 @@ class _Flow:
         if self._in_row:
             self._blank = True
         else:
-            self._write("code" if self._in_code else "heading" if self._heading else "item" if self._items else "")
+            self._write(
+                "code" if self._in_code else "heading" if self._heading else "item" if self._items else ""
+            )
 
     def _put(self, words: str, *, bare: bool = False) -> None:
         if not self._words and not bare:

@@ -39,8 +39,8 @@ _META = {
 }
 _ROLES: dict[str, Role] = {
     **dict.fromkeys(
-        "address article aside body button caption center dd details dialog div dl fieldset figcaption figure "
-        "footer form header hgroup html legend li main menu nav option optgroup p search section select "
+        "address article aside body button caption center dd details dialog div dl fieldset figcaption "
+        "figure footer form header hgroup html legend li main nav option optgroup p search section select "
         "summary table tbody textarea tfoot thead title".split(),
         "block",
     ),
@@ -50,7 +50,11 @@ _ROLES: dict[str, Role] = {
     **dict.fromkeys(("pre", "listing", "xmp", "plaintext"), "code"),
     **dict.fromkeys(("td", "th"), "cell"),
     **dict.fromkeys(("head", "script", "style", "template", "noembed", "noframes", "iframe"), "hidden"),
-    **{"blockquote": "quote", "tr": "row", "br": "break", "hr": "rule", "a": "link"},
+    "blockquote": "quote",
+    "tr": "row",
+    "br": "break",
+    "hr": "rule",
+    "a": "link",
 }
 #: What is in a table that is there for the places of its parts, not for their sense.
 _PARTS = ("table", "pre", "h1", "h2", "h3", "h4", "h5", "h6")
