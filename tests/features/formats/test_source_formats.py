@@ -384,12 +384,13 @@ def test_pdf_bookmarks_are_headings_and_form_values_are_text(index: qmd.Index, n
     ]
     bookmarks = [("About the birds", 1), ("Appendix", 2)]
     fields = [("form[0].Name[0]", "Kestrel", 2), ("City", "Gannetville", 3)]
-    (folder / "a.pdf").write_bytes(pdf(*pages, bookmarks=bookmarks, fields=fields))
+    readers = [("A gannet here?", 2)]
+    (folder / "a.pdf").write_bytes(pdf(*pages, bookmarks=bookmarks, fields=fields, readers=readers))
     index.add_collection(str(folder), formats=["pdf"])
     headings = [(each.heading, each.level) for each in index.outline("a.pdf")[1]]
     assert headings == [("1 About the birds", 2), ("Appendix", 2)]
     assert index.search("ibis").hits[0].section == "Appendix"
-    assert "Name: Kestrel" in index.get("a.pdf:p2").text
+    assert index.get("a.pdf:p2").text.endswith("\n\nName: Kestrel\n\nA gannet here?\n")
     path, anchor = found(index, "Gannetville")
     assert (path, anchor and anchor.address) == ("a.pdf", "p3")
 
@@ -487,12 +488,20 @@ def test_words_of_headings_are_no_markdown(
 def test_office_slides_and_sheets_are_anchors(index: qmd.Index, notes: Notes) -> None:
     docx, pptx = pytest.importorskip("docx"), pytest.importorskip("pptx")
     pytest.importorskip("python_calamine")
+    from docx.oxml import parse_xml
+    from docx.oxml.ns import nsdecls
+
     folder = notes({})
     document = docx.Document()
     document.add_heading("Report", 1)
     document.add_paragraph("The heron.")
     table = document.add_table(2, 2)
     table.cell(0, 0).text, table.cell(1, 1).text = "bird", "4"
+    row = table.rows[1]._tr
+    row.addprevious(control := parse_xml(f"<w:sdt {nsdecls('w')}><w:sdtContent/></w:sdt>"))
+    control[0].append(row)
+    moved = parse_xml(f"<w:moveFrom {nsdecls('w')}><w:r><w:t>The moved kestrel.</w:t></w:r></w:moveFrom>")
+    document.paragraphs[1]._p.append(moved)
     document.save(str(folder / "a.docx"))
     presentation = pptx.Presentation()
     for title in ("First", "Second"):
