@@ -96,15 +96,21 @@ def _found(collection: Collection, rules: Rules) -> Iterator[tuple[str, str, str
                 yield "hidden folder" if name[0] == "." else "folder of programs", path, absolute
         for name in files:
             absolute = os.path.join(folder, name)
-            if os.path.islink(absolute) and os.path.isfile(absolute):
-                path = "/".join((*inside, unicodedata.normalize("NFC", name)))
-                target = os.path.realpath(absolute)
-                if not is_inside(target, root) and not rules.file_excluded(name, path):
-                    yield "linked file outside", path, os.path.dirname(target)
+            path = "/".join((*inside, unicodedata.normalize("NFC", name)))
+            if (target := _outside(absolute, root)) and not rules.file_excluded(name, path):
+                yield "linked file outside", path, os.path.dirname(target)
         seen += len(names) + len(files)
         if seen > _MOST:
             return
         names[:] = going
+
+
+def _outside(absolute: str, root: str) -> str:
+    """Return the file outside of a folder that a link in it leads to; "" if it is no such link."""
+    if not (os.path.islink(absolute) and os.path.isfile(absolute)):
+        return ""
+    target = os.path.realpath(absolute)
+    return "" if is_inside(target, root) else target
 
 
 def holds(rules: Rules, folder: str, path: str) -> bool:

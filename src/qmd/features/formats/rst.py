@@ -164,24 +164,10 @@ class _Scan:
             self._close()
         before, self._end = self._end, line.end
         if self._block is not None:
-            if self._block.kind == "toctree" and (entry := _ENTRY.match(" " + line.text)):
-                self._add(_link(entry[1], "", line.number))
-            if self._options is not None and _MARKER.match(line.text):
-                self.parts.unread.append((line.start, line.end))
-                self._block = self._block._replace(start=line.end)
-            else:
-                self._options = None
+            self._in_block(self._block, line)
             return 1
-        if self._literal is not None:
-            if line.indent > self._literal:
-                self._block = _Block(self._literal, "verbatim", line.line)
-            elif self._at_start and line.indent == self._literal and not line.text[0].isalnum():
-                self._literal = None
-                if not _UNDERLINE.match(line.text) and line.text[:2] != "..":
-                    return self._quoted(at)
-            self._literal = None
-            if self._block is not None:
-                return 1
+        if self._literal is not None and (count := self._after_colons(at, line, self._literal)):
+            return count
         if self._options is not None and line.indent > self._options and _MARKER.match(line.text):
             self.parts.unread.append((line.start, line.end))
             return 1
@@ -198,6 +184,27 @@ class _Scan:
         self._last = line.text
         self._inline(line)
         return 1
+
+    def _in_block(self, block: _Block, line: _Line) -> None:
+        """Read a line of a block: an entry of a table of contents, or an option of its directive."""
+        if block.kind == "toctree" and (entry := _ENTRY.match(" " + line.text)):
+            self._add(_link(entry[1], "", line.number))
+        if self._options is not None and _MARKER.match(line.text):
+            self.parts.unread.append((line.start, line.end))
+            self._block = block._replace(start=line.end)
+        else:
+            self._options = None
+
+    def _after_colons(self, at: int, line: _Line, indent: int) -> int:
+        """Begin the code after `::`, and return the number of lines that were read; 0 if there is none."""
+        self._literal = None
+        if line.indent > indent:
+            self._block = _Block(indent, "verbatim", line.line)
+            return 1
+        quoted = self._at_start and line.indent == indent and not line.text[0].isalnum()
+        if quoted and not _UNDERLINE.match(line.text) and line.text[:2] != "..":
+            return self._quoted(at)
+        return 0
 
     def _quoted(self, at: int) -> int:
         """Read lines until an empty one as code."""

@@ -274,8 +274,8 @@ def plain_snippet(text: str, first_line: int, title: str, section: str = "") -> 
     known = {title.casefold(), section.rpartition(" > ")[2].casefold()}
     lines = text.split("\n")
     if first_line == 1 and lines[0].rstrip() == "---":
-        ends = [at for at, line in enumerate(lines) if at and line.rstrip() in ("---", "...")]
-        lines = lines[ends[0] + 1 :] if ends else lines[1:]
+        bare = [line.rstrip() for line in lines]
+        lines = lines[1 + next((at for at in range(1, len(bare)) if bare[at] in ("---", "...")), 0) :]
     parts: list[str] = []
     for line in lines:
         if _FENCE.fullmatch(line) or _RULE.fullmatch(line) or line.lstrip().startswith("<!--"):
@@ -286,7 +286,7 @@ def plain_snippet(text: str, first_line: int, title: str, section: str = "") -> 
         # The rest of a link was cut at the edge of the passage.
         shown = BLOCK_ID.sub("", _MARKS.sub("", shown))
         if "|" in shown and line.lstrip().startswith("|"):
-            shown = " · ".join(cell.strip() for cell in shown.strip("| ").split("|") if cell.strip())
+            shown = " · ".join(filter(None, map(str.strip, shown.strip("| ").split("|"))))
         if not shown or (not parts and shown.casefold() in known):
             continue
         parts.append(f"{shown} ·" if _HEADING.match(line) else shown)
