@@ -21,6 +21,8 @@ Role = Literal[
 ]
 #: The roles of elements that begin and end lines.
 _LINES = frozenset(("block", "heading", "list", "item", "quote", "code", "row", "cell", "rule"))
+#: The most signs of lists and quotes before a line.
+_DEPTH = 20
 #: Schemes of addresses that lead nowhere.
 _NOWHERE = lazy(r"\s*(?:javascript|data|about|blob):", re.I)
 
@@ -72,6 +74,7 @@ class _Flow:
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
         self._words: list[str] = []  # of the line or lines that are read
+        self._size = self._lead = 0  # their length, and that of what is before them
         self._blank = False  # whether a blank is before the next word
         self._heading: Element | None = None
         self._in_code = 0
@@ -159,16 +162,16 @@ class _Flow:
         if self._in_row:
             self._blank = True
         else:
-            self._write(
-                "code" if self._in_code else "heading" if self._heading else "item" if self._items else ""
-            )
+            self._write("code" if self._in_code else "item" if self._items else "")
 
     def _put(self, words: str, *, bare: bool = False) -> None:
         if not self._words and not bare:
-            self._words.append(self._prefix())
+            before = self._prefix()
+            self._lead, words = len(before), before + words
         elif self._blank and not bare and not self._words[-1].endswith((" ", "\n")):
-            self._words.append(" ")
+            words = f" {words}"
         self._words.append(words)
+        self._size += len(words)
         self._blank = False
 
     def _prefix(self) -> str:
@@ -176,9 +179,9 @@ class _Flow:
         if self._heading or self._in_row:
             return ""
         sign, self._sign = self._sign, None
-        depth = len(self._items)
+        depth = min(len(self._items), _DEPTH)
         indent = "  " * (depth - 1) + ("  " if sign is None else sign) if depth else ""
-        return "> " * self._quotes + indent
+        return "> " * min(self._quotes, _DEPTH) + indent
 
     def _next_sign(self) -> str:
         number = self._items[-1] if self._items else None
@@ -188,25 +191,25 @@ class _Flow:
         return f"{number}. "
 
     def _break(self) -> None:
-        if self._in_code:
-            self._words.append("\n")
-        elif self._heading or self._in_row or not self._words:
-            self._blank = True
+        if self._in_code or not (self._heading or self._in_row or not self._words):
+            self._put("\n" + ("" if self._in_code else self._prefix()), bare=True)
         else:
-            self._words.append("\n" + self._prefix())
+            self._blank = True
 
     def _end_link(self) -> None:
         """Keep a link, and write its address after its words, which are those since it began."""
         assert self._link is not None
         target, first = self._link
-        shown = " ".join("".join(self._words[first:]).split())
+        shown = " ".join("".join(self._words[first:])[0 if first else self._lead :].split())
         if "%" in target and not SCHEME.match(target):
             target = unquote(target)
-        low = sum(map(len, self._words))
+        low = self._size
         self._links.append((low, target, shown))
         if shown and shown != target and target[0] != "#" and not (self._heading or self._in_code):
-            self._words.append(f" <{target}>")
-            self._marks.append((low, low + len(target) + 3))
+            blank, self._blank = self._blank, False
+            self._put(f" <{target}>", bare=True)
+            self._marks.append((low, self._size))
+            self._blank = blank
 
     def _write(self, role: Role) -> None:
         """Write the words as a part of the text, below the part before if both are items, or rows."""
@@ -219,16 +222,20 @@ class _Flow:
         part, writer = "".join(self._words).strip("\n"), self._writer
         if part.strip():
             if self._heading is not None:
-                part = part.strip()
+                part = " ".join(part.split())
                 start = writer.add_heading(part, int(self._heading.value), self._heading.id or self._id)
+                self._heading = None  # what follows in the same element is a text
             else:
                 start = writer.add(part, tight=role in ("item", "row") and role == self._before)
             if role == "code":
                 writer.found.verbatim.append((start, start + len(part)))
             writer.found.markup((start + low, start + high) for low, high in self._marks)
             writer.links += islice(self._linked(part), max(0, MAX_LINKS - len(writer.links)))
-            self._before, self._id = role, ""
-        self._words, self._links, self._marks, self._blank = [], [], [], False
+            self._before, self._id, self._links = role, "", []
+        # Links without words are those of the next part.
+        self._links = [(0, target, shown) for _, target, shown in self._links]
+        self._words, self._marks, self._blank = [], [], False
+        self._size = self._lead = 0
 
     def _linked(self, part: str) -> Iterator[Link]:
         """Yield the links of a part, also those that are addresses among its words."""
