@@ -25,7 +25,7 @@ _CLOSED = re.compile(
     r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)\b)"
     r"([A-Za-z][\w:.-]{0,50}+)(\s[^<>]{0,1000})?/>"
 )
-_IS_XML = re.compile(r"\s*<\?xml|<html[^<>]{0,1000}\sxmlns=", re.I)
+_IS_XML = re.compile(r"<\?xml\s|<html[^<>]{0,1000}\sxmlns=", re.I)
 #: The names of `meta` elements whose contents are fields.
 _META = {
     "author": "author",
