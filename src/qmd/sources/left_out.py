@@ -55,7 +55,8 @@ def _named(kind: str, paths: Sequence[str]) -> str:
     """Return how many paths there are, and the first of them."""
     named = ", ".join(visible(printable(path)) for path in paths[:_NAMED])
     more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
-    return f"{plural(len(paths), kind)} ({named}{more})"
+    noun, beside, place = kind.partition(" of ") if " of " in kind else kind.partition(" outside")
+    return f"{plural(len(paths), noun)}{beside}{place} ({named}{more})"
 
 
 def _ignored(collection: Collection, rules: Rules) -> Iterator[str]:
@@ -94,7 +95,7 @@ def _found(collection: Collection, rules: Rules) -> Iterator[tuple[str, str, str
                 continue
             elif (name[0] == "." or name in VENDOR_FOLDERS) and holds(rules, absolute, path):
                 yield "hidden folder" if name[0] == "." else "folder of programs", path, absolute
-        for name in files:
+        for name in sorted(files):
             absolute = os.path.join(folder, name)
             path = "/".join((*inside, unicodedata.normalize("NFC", name)))
             if (target := _outside(absolute, root)) and not rules.file_excluded(name, path):
