@@ -22,6 +22,7 @@ from qmd.features.page.rendered import Find, marked
 from qmd.features.page.syntax import BLOCK_ID
 from qmd.models.base import Cancelled
 from qmd.ranking.calibration import RELATED
+from qmd.sources.formats.registry import media_types
 from qmd.text.anchors import LINE
 from qmd.text.highlight import Highlighter
 from qmd.text.outline import heading_text
@@ -187,7 +188,9 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
     fields = index.fields_of([hit.file for hit in hits])
     find = highlighter(question if query == asked.query else Question.read(query).among(question.unknown))
     typing = query != asked.query
-    results = tuple(_result(hit, asked.query, fields.get(hit.file, {}), find, typing=typing) for hit in hits)
+    results = tuple(
+        _result(index, hit, asked.query, fields.get(hit.file, {}), find, typing=typing) for hit in hits
+    )
     # Words that are not complete yet say little about what is related, and nothing about an answer.
     related = _related(index, asked, response, hits) if facets else len(hits)
     return Results(
@@ -225,7 +228,7 @@ def related(index: Index, file: str, cancelled: Cancelled) -> tuple[list[str], l
     response = index.run("similar", request, cancelled=cancelled)
     # The scores of words alone are low.
     hits = [hit for hit in response.hits if hit.similar_to is None or hit.score >= LEAST_SIMILAR]
-    return [*_notes(response)], [_result(hit, "", {}, None) for hit in hits]
+    return [*_notes(response)], [_result(index, hit, "", {}, None) for hit in hits]
 
 
 def highlighter(question: Question) -> Find | None:
@@ -235,8 +238,18 @@ def highlighter(question: Question) -> Find | None:
 
 
 def _result(
-    hit: Hit, query: str, fields: Mapping[str, tuple[Any, ...]], find: Find | None, *, typing: bool = False
+    index: Index,
+    hit: Hit,
+    query: str,
+    fields: Mapping[str, tuple[Any, ...]],
+    find: Find | None,
+    *,
+    typing: bool = False,
 ) -> Result:
+    media_type, _ = media_types(hit.path, index.config.collections.get(hit.collection))
+    is_markdown = media_type == "text/markdown"
+    passage = hit.snippet.text, hit.snippet.first_line, hit.title, hit.section
+    snippet = plain_snippet(*passage, markdown=is_markdown)
     place = hit.file + (f":{hit.anchor.address}" if hit.anchor else "")
     line = hit.snippet.line
     section = (
@@ -254,9 +267,7 @@ def _result(
         section_href=read_address(hit.file, q=query, live=live) + f"#{slug(section.rpartition(' › ')[2])}",
         date=hit.date[:10],
         tags=tuple(visible(str(tag)) for tag in fields.get("tag", ())[:_MAX_TAGS]),
-        snippet=safe(
-            marked(plain_snippet(hit.snippet.text, hit.snippet.first_line, hit.title, hit.section), find)
-        ),
+        snippet=safe(marked(snippet, find)),
         line=line,
         place=(hit.anchor.kind, hit.anchor.value) if hit.anchor and hit.anchor.kind != LINE else None,
         percent=hit.percent,
@@ -265,36 +276,40 @@ def _result(
     )
 
 
-def plain_snippet(text: str, first_line: int, title: str, section: str = "") -> str:
-    """Return a passage of Markdown as plain text in one paragraph.
+def plain_snippet(text: str, first_line: int, title: str, section: str = "", *, markdown: bool = True) -> str:
+    """Return a passage of Markdown, or of another text, as plain text in one paragraph.
 
     The title and the section, which stand above it, are not repeated, and a dot divides other headings from
     what follows. A passage that begins or ends inside a sentence has an ellipsis there.
     """
     known = {title.casefold(), section.rpartition(" > ")[2].casefold()}
     lines = text.split("\n")
-    if first_line == 1 and lines[0].rstrip() == "---":
+    if markdown and first_line == 1 and lines[0].rstrip() == "---":
         bare = [line.rstrip() for line in lines]
         lines = lines[1 + next((at for at in range(1, len(bare)) if bare[at] in ("---", "...")), 0) :]
     parts: list[str] = []
     for line in lines:
-        if _FENCE.fullmatch(line) or _RULE.fullmatch(line) or line.lstrip().startswith("<!--"):
-            continue
-        begin = _PREFIX.match(line)
-        line_text = _CALLOUT.sub("", line[begin.end() :] if begin else line)
-        shown = heading_text(line_text.replace("[[#", "[["))
-        # The rest of a link was cut at the edge of the passage.
-        shown = BLOCK_ID.sub("", _MARKS.sub("", shown))
+        shown = _without_markup(line) if markdown else line.strip()
         if "|" in shown and line.lstrip().startswith("|"):
             shown = " · ".join(filter(None, map(str.strip, shown.strip("| ").split("|"))))
         if not shown or (not parts and shown.casefold() in known):
             continue
-        parts.append(f"{shown} ·" if _HEADING.match(line) else shown)
+        parts.append(f"{shown} ·" if markdown and _HEADING.match(line) else shown)
     joined = plain(" ".join(parts)).removesuffix(" ·")
     if len(joined) > _MAX_SNIPPET:
         joined = joined[:_MAX_SNIPPET].rsplit(" ", 1)[0]
     whole = not joined or unicodedata.category(joined[-1]) in ("Po", "Pe", "Pf")
     return ("… " if joined[:1].islower() else "") + joined + ("" if whole else " …")
+
+
+def _without_markup(line: str) -> str:
+    """Return a line of Markdown as it is read; "" for lines that divide, fences and comments."""
+    if _FENCE.fullmatch(line) or _RULE.fullmatch(line) or line.lstrip().startswith("<!--"):
+        return ""
+    begin = _PREFIX.match(line)
+    shown = heading_text(_CALLOUT.sub("", line[begin.end() :] if begin else line).replace("[[#", "[["))
+    # The rest of a link was cut at the edge of the passage.
+    return BLOCK_ID.sub("", _MARKS.sub("", shown))
 
 
 def _related(index: Index, asked: Asked, response: SearchResponse, hits: Sequence[Hit]) -> int:
