@@ -22,7 +22,6 @@ from qmd.features.page.rendered import Find, marked
 from qmd.features.page.syntax import BLOCK_ID
 from qmd.models.base import Cancelled
 from qmd.ranking.calibration import RELATED
-from qmd.sources.formats.registry import media_types
 from qmd.text.anchors import LINE
 from qmd.text.highlight import Highlighter
 from qmd.text.outline import heading_text
@@ -56,6 +55,8 @@ _FOUND_BY: Mapping[Mode, str] = {
     "meaning": "by meaning",
     "both": "by words and meaning",
 }
+#: The formats whose texts are Markdown.
+_MARKDOWN = frozenset(("markdown", "notebook", "transcript", "transcript-json", "opencode"))
 _PARTS = {"lexical": "words", "vector": "meaning"}
 
 
@@ -188,9 +189,7 @@ def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Re
     fields = index.fields_of([hit.file for hit in hits])
     find = highlighter(question if query == asked.query else Question.read(query).among(question.unknown))
     typing = query != asked.query
-    results = tuple(
-        _result(index, hit, asked.query, fields.get(hit.file, {}), find, typing=typing) for hit in hits
-    )
+    results = tuple(_result(hit, asked.query, fields.get(hit.file, {}), find, typing=typing) for hit in hits)
     # Words that are not complete yet say little about what is related, and nothing about an answer.
     related = _related(index, asked, response, hits) if facets else len(hits)
     return Results(
@@ -228,7 +227,9 @@ def related(index: Index, file: str, cancelled: Cancelled) -> tuple[list[str], l
     response = index.run("similar", request, cancelled=cancelled)
     # The scores of words alone are low.
     hits = [hit for hit in response.hits if hit.similar_to is None or hit.score >= LEAST_SIMILAR]
-    return [*_notes(response)], [_result(index, hit, "", {}, None) for hit in hits]
+    fields = index.fields_of([hit.file for hit in hits])
+    formats = {file: {"format": values.get("format", ())} for file, values in fields.items()}
+    return [*_notes(response)], [_result(hit, "", formats.get(hit.file, {}), None) for hit in hits]
 
 
 def highlighter(question: Question) -> Find | None:
@@ -238,7 +239,6 @@ def highlighter(question: Question) -> Find | None:
 
 
 def _result(
-    index: Index,
     hit: Hit,
     query: str,
     fields: Mapping[str, tuple[Any, ...]],
@@ -246,8 +246,7 @@ def _result(
     *,
     typing: bool = False,
 ) -> Result:
-    media_type, _ = media_types(hit.path, index.config.collections.get(hit.collection))
-    is_markdown = media_type == "text/markdown"
+    is_markdown = _MARKDOWN.issuperset(map(str, fields.get("format", ())))
     passage = hit.snippet.text, hit.snippet.first_line, hit.title, hit.section
     snippet = plain_snippet(*passage, markdown=is_markdown)
     place = hit.file + (f":{hit.anchor.address}" if hit.anchor else "")
