@@ -347,10 +347,10 @@ def _pptx(data: bytes) -> None:
         "".join(shape.text_frame.text for shape in slide.shapes if shape.has_text_frame)
 
 
-def _convert(data: bytes) -> None:
-    import html_to_markdown
+def _parse(data: bytes) -> None:
+    from lxml import etree
 
-    html_to_markdown.convert(data.decode("utf-8", "replace"))
+    etree.fromstring(data, etree.HTMLParser())
 
 
 ALONE: dict[str, Callable[[bytes], None]] = {
@@ -358,7 +358,7 @@ ALONE: dict[str, Callable[[bytes], None]] = {
     "xlsx": _calamine,
     "docx": _docx,
     "pptx": _pptx,
-    "html": _convert,
+    "html": _parse,
 }
 
 

@@ -86,6 +86,7 @@ def pdf(
     *pages: str | dict[int, str],
     bookmarks: Sequence[tuple[str, int]] = (),
     fields: Sequence[tuple[str, str, int]] = (),
+    readers: Sequence[tuple[str, int]] = (),
 ) -> bytes:
     """Return a PDF with the given pages.
 
@@ -93,6 +94,7 @@ def pdf(
         pages: A line of text for each page, or lines by their distance from the bottom of its 792 points.
         bookmarks: (title, page number from 1).
         fields: (name, value, page number from 1) of form fields.
+        readers: (words, page number from 1) of the notes of readers.
     """
     objects = ["", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>", "", ""]
     widgets: dict[int, list[int]] = {}
@@ -101,6 +103,10 @@ def pdf(
         objects.append(
             f"<< /Type /Annot /Subtype /Widget /FT /Tx /T ({name}) /V ({value}) /Rect [72 100 300 120] >>"
         )
+    form = " ".join(f"{each} 0 R" for numbers in widgets.values() for each in numbers)
+    for words, page in readers:
+        widgets.setdefault(page, []).append(len(objects) + 1)
+        objects.append(f"<< /Type /Annot /Subtype /Text /Contents ({words}) /Rect [60 500 80 520] >>")
     kids = []
     for number, lines in enumerate(pages, 1):
         at = {700: lines} if isinstance(lines, str) else lines
@@ -117,7 +123,6 @@ def pdf(
     for at, (title, page) in enumerate(bookmarks):
         following = f"/Next {items[at + 1]} 0 R" if items[at + 1 :] else ""
         objects.append(f"<< /Title ({title}) /Parent 4 0 R {following} /Dest [{kids[page - 1]} /Fit] >>")
-    form = " ".join(f"{each} 0 R" for numbers in widgets.values() for each in numbers)
     objects[0] = "<< /Type /Catalog /Pages 3 0 R /Outlines 4 0 R " + (
         f"/AcroForm << /Fields [{form}] >> >>" if fields else ">>"
     )

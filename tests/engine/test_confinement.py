@@ -41,11 +41,10 @@ ATTEMPTS = {
     "root": "os.chroot('/')",
     "namespace": "libc('unshare', 0x10000000)",
 }
-#: A library in place of the one that reads HTML. It runs the code in a file and returns the result as its
+#: A library in place of the one that reads RTF. It runs the code in a file and returns the result as its
 #: text.
 LIBRARY = """
-import ctypes, os, resource, socket, threading, types
-ConversionOptions = PreprocessingOptions = dict
+import ctypes, os, resource, socket, threading
 def libc(function, *arguments):
     if getattr(ctypes.CDLL(None, use_errno=True), function)(*arguments) == -1:
         raise OSError(ctypes.get_errno(), "by the system")
@@ -53,13 +52,13 @@ def thread():
     thread = threading.Thread(target=len, args=("",))
     thread.start()
     thread.join()
-def convert(source, options):
-    victim, _, code = source.partition("\\n")
+def rtf_to_text(source, errors):
+    _, victim, code = source.split("\\n", 2)
     try:
         text = str(eval(code, globals() | {"victim": victim}))
     except OSError as error:
         text = f"refused: {error}"
-    return types.SimpleNamespace(content=text)
+    return text
 """
 
 
@@ -70,13 +69,16 @@ def attempt(
     """Run code by name in the process that reads files; return the results."""
     site = tmp_path / "site"
     site.mkdir()
-    (site / "html_to_markdown.py").write_text(LIBRARY, encoding="utf-8")
+    (site / "striprtf").mkdir()
+    (site / "striprtf" / "__init__.py").write_text("", encoding="utf-8")
+    (site / "striprtf" / "striprtf.py").write_text(LIBRARY, encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)
 
     def run(codes: dict[str, str]) -> dict[str, str]:
-        folder = notes({f"{name}.html": f"{tmp_path / 'victim'}\n{code}" for name, code in codes.items()})
-        assert index.add_collection(str(folder), "n", formats=["html"]).added == len(codes)
-        return {name: index.get(f"n/{name}.html").text for name in codes}
+        victim = tmp_path / "victim"
+        folder = notes({f"{name}.rtf": f"{{\\rtf\n{victim}\n{code}" for name, code in codes.items()})
+        assert index.add_collection(str(folder), "n", formats=["rtf"]).added == len(codes)
+        return {name: index.get(f"n/{name}.rtf").text for name in codes}
 
     return run
 

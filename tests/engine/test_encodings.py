@@ -29,7 +29,7 @@ from tests.conftest import Notes
 def test_declared_charset_of_a_page_takes_precedence_over_guessing(
     index: qmd.Index, notes: Notes, charset: str, codec: str, text: str
 ) -> None:
-    pytest.importorskip("html_to_markdown")
+    pytest.importorskip("lxml")
     body = f"<title>{text}</title></head><body><p>{text}</p></body></html>"
     declarations = {
         "a.html": f"<html><head><!-- <meta charset=koi8-r> --><meta charset='{charset}'>",
@@ -72,7 +72,7 @@ def test_why_names_the_encoding_and_update_reports_guesses(index: qmd.Index, not
 
 
 def test_changed_encoding_of_a_collection_rereads_its_files(index: qmd.Index, notes: Notes) -> None:
-    pytest.importorskip("html_to_markdown")
+    pytest.importorskip("lxml")
     folder = notes({"a.md": "alpha"})
     (folder / "b.html").write_bytes("<p>heron and stork \u4e2d</p>".encode("gb18030"))
     index.add_collection(str(folder), formats=["all"])

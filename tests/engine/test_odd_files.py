@@ -27,6 +27,23 @@ _TIMES = {
 }
 
 
+_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:6fd5d72fe4589f189f8ebc\nsize 90405214\n"
+
+
+def test_pointers_and_locks_are_no_documents(index: qmd.Index, notes: Notes) -> None:
+    about = f"{_POINTER}\n{'Of which this is an example. ' * 100}"
+    folder = notes({"a.md": _POINTER, "b.pdf": _POINTER, "about.md": about, "~$plan.docx": "\x03ann"})
+    report = index.add_collection(str(folder), formats=["all"])
+    assert report.added == 1
+    assert [(name, text.partition(": ")[2]) for name, text in report.problems] == [
+        ("a.md", "a pointer of Git LFS"),
+        ("b.pdf", "a pointer of Git LFS"),
+    ]
+    (folder / "a.md").write_text("# The heron\n", encoding="utf-8")
+    (report,) = index.update()
+    assert (report.added, [name for name, _ in report.problems]) == (1, ["b.pdf"])
+
+
 def test_files_of_any_time_are_indexed(index: qmd.Index, notes: Notes) -> None:
     folder = notes({name: f"# {name}\n\nheron\n" for name in _TIMES})
     for name, seconds in _TIMES.items():

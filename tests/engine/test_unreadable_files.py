@@ -90,7 +90,7 @@ def test_changed_file_that_cannot_be_read_stays_and_is_marked(index: qmd.Index, 
 def test_changed_file_that_waits_for_an_extra_stays_and_is_marked(
     index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("html_to_markdown")
+    pytest.importorskip("lxml")
     folder = notes({"a.html": "<p>heron</p>", "b.html": "<p>ibis</p>"})
     index.add_collection(str(folder), formats=["all"])
     monkeypatch.setattr(registry, "installed", lambda packages: not packages)
@@ -309,7 +309,7 @@ def test_newer_format_version_that_fails_keeps_the_text(
 def test_newer_format_version_waits_for_its_extra(
     index: qmd.Index, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("html_to_markdown")
+    pytest.importorskip("lxml")
     from qmd.features.formats import html
 
     folder = notes({"a.html": "<p>heron</p>"})

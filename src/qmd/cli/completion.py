@@ -6,7 +6,7 @@ A script calls this program with the words before the cursor in the environment,
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from qmd.cli import candidates
@@ -178,24 +178,27 @@ def offers(words: list[str], start: str, session: Session) -> list[Item]:
     parameters = [*place.parameters, *place.shared]
     if "--" not in words and start.startswith("-"):
         given = {option for option, _ in found if not option.multiple}
-        return [
-            Item(name, description=each.help)
-            for each in parameters
-            for name in (*each.names, *each.off)
-            if each not in given and name.startswith(start)
-        ]
+        return [*_options([each for each in parameters if each not in given], start)]
     for each in parameters:
-        if not each.flag and words and words[-1] in each.names:
+        if not each.flag and {*words[-1:]} & {*each.names}:
             return _values(each, (), start, session)
-    for each in place.parameters:
-        if not each.names:
-            if each.multiple or not others:
-                return _values(each, others, start, session)
-            others = others[1:]
+    arguments = [each for each in place.parameters if not each.names]
+    several = next((at for at, each in enumerate(arguments) if each.multiple), len(arguments))
+    if len(others) < len(arguments) or several < len(arguments):
+        at = min(several, len(others))
+        return _values(arguments[at], others[at:], start, session)
     if not isinstance(place, Group):
         return []
     rows = [row for _, rows in place.sections() for row in rows]
     return [Item(name, description=text) for name, text in rows if name.startswith(start)]
+
+
+def _options(parameters: Iterable[Parameter], start: str) -> Iterator[Item]:
+    """Yield the options whose names begin with `start`."""
+    for each in parameters:
+        for name in (*each.names, *each.off):
+            if name.startswith(start):
+                yield Item(name, description=each.help)
 
 
 def _place(words: Sequence[str], session: Session) -> tuple[Command | None, Found, list[str]]:

@@ -84,19 +84,19 @@ def get(
     """
 
     instead = [name for name in ("outline", "links", "history") if arguments[name]]
+    limits = {"--from": from_line, "--as-of": as_of, "-l": max_lines, "--tokens": tokens}
+    others = [name for name, given in limits.items() if given is not None]
+    one_only = [name for name in others if name in ("--from", "--as-of")]
     if instead:
-        limits = {"--from": from_line, "-l": max_lines, "--tokens": tokens, "--as-of": as_of}
-        others = [name for name, given in limits.items() if given is not None]
         _show_instead(session, instead, reference, others)
         return
 
     def several() -> NoReturn:
         raise Exit(int(_print_several(session, reference, max_lines, None, tokens, fresh, arguments)))
 
-    one_only = {"--from": from_line, "--as-of": as_of}
     if len(reference) > 1 or reference == ("-",):
-        if option := next((option for option, given in one_only.items() if given is not None), None):
-            fail(f"{option} is for one document")
+        if one_only:
+            fail(f"{one_only[0]} is for one document")
         several()
     (name,) = reference
     try:
@@ -106,22 +106,15 @@ def get(
     except DocumentNotFoundError as error:
         absence = None if session.for_agent else session.index.absence(name)
         if absence is None:
-            if _SEVERAL.isdisjoint(name) or from_line is not None or as_of is not None:
+            if _SEVERAL.isdisjoint(name) or one_only:
                 raise
             several()
         raise DocumentNotFoundError(f"{name} is not indexed: {absence.reason}", (), absence.hint) from error
-    if page.counted and (max_lines is not None or from_line is not None):
+    if page.counted and not {"--from", "-l"}.isdisjoint(others):
         session.note(f"{name} names its lines, so --from and -l have no effect")
-    if page.commit is not None:
-        session.note(f"as of {in_one_line(page.commit)}")
     format_name = options.chosen_format()
     view = view_for(session, arguments)
-    for note in page.notes if format_name == "cli" and not view.terminal else ():
-        if note.sentence:
-            session.note(f"{page.document.file} {note.sentence}")
-    if page.unread_since:
-        since = page.unread_since
-        session.note(f"{page.document.file} could not be read since {since}: this is its text of before")
+    _note(session, page, sentences=format_name == "cli" and not view.terminal)
     view = view.replaced(exact=format_name != "cli" or not view.terminal)
 
     def printed(page: Page) -> str:
@@ -134,6 +127,18 @@ def get(
 
         write(fit_page(page, Limit(tokens, "--tokens", format_name != "files"), printed, str))
     note_missing(session, view)
+
+
+def _note(session: Session, page: Page, *, sentences: bool) -> None:
+    """Say of which day a document is, and that it is of before; with `sentences` what it says of itself."""
+    if page.commit is not None:
+        session.note(f"as of {in_one_line(page.commit)}")
+    for note in page.notes if sentences else ():
+        if note.sentence:
+            session.note(f"{page.document.file} {note.sentence}")
+    if page.unread_since:
+        since = page.unread_since
+        session.note(f"{page.document.file} could not be read since {since}: this is its text of before")
 
 
 def _show_instead(session: Session, names: list[str], references: tuple[str, ...], others: list[str]) -> None:

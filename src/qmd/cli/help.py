@@ -64,13 +64,7 @@ def lines(command: Command, path: str, *, everything: bool = False) -> Iterator[
         yield ""
         yield from (_INDENT + line for line in (text.split("\n") if stays else _wrapped(text, width - 2)))
     if isinstance(command, Group):
-        sections = [*command.sections()]
-        widest = max(len(name) for _, rows in sections for name, _ in rows)
-        for title, rows in sections:
-            if title == MORE and not everything:
-                yield from _named(title, [name for name, _ in rows], width)
-            else:
-                yield from _section(title, [(name.ljust(widest), text) for name, text in rows], width)
+        yield from _commands(command, width, everything=everything)
     sections_of_options = [*_option_sections(command, everything=everything)]
     brief = len(sections_of_options) > 1 and not everything
     for title, options in sections_of_options:
@@ -86,6 +80,17 @@ def lines(command: Command, path: str, *, everything: bool = False) -> Iterator[
     else:
         yield from _named("Global options", [each.shown for each in command.shared], width)
         yield f"{_INDENT}'{path} --help --all' says more."
+
+
+def _commands(group: Group, width: int, *, everything: bool) -> Iterator[str]:
+    """Yield the commands of a group below their titles."""
+    sections = [*group.sections()]
+    widest = max(len(name) for _, rows in sections for name, _ in rows)
+    for title, rows in sections:
+        if title == MORE and not everything:
+            yield from _named(title, [name for name, _ in rows], width)
+        else:
+            yield from _section(title, [(name.ljust(widest), text) for name, text in rows], width)
 
 
 def _option_sections(command: Command, *, everything: bool) -> Iterator[tuple[str, list[Parameter]]]:

@@ -37,39 +37,54 @@ def read(
     if error is not None:
         raise error
     everything = any("--all" in option.names for option, _ in found)
-    for option in (option for option, _ in found if option.goes == "answer"):
-        show_help(command, path, option, everything=everything)
-        raise Exit(0)
+    for option, _ in found:
+        if option.goes == "answer":
+            show_help(command, path, option, everything=everything)
+            raise Exit(0)
     if any(option is ALL for option, _ in found):
         raise MisuseError("no such option '--all'", cause="option", words=("--all",))
+    given_options = dict.fromkeys(option for option, _ in found)
     values = {each.to: each.default for each in command.parameters if each.goes == "argument"}
-    for option in dict.fromkeys(option for option, _ in found):
-        given = [value for each, value in found if each is option]
-        if not option.flag:
-            given = [_value(option, text) for text in (given if option.multiple else given[-1:])]
-        value: Any = tuple(given) if option.multiple else given[-1]
+    for option in given_options:
+        value = _given(option, [value for each, value in found if each is option])
         if option.goes == "session":
             session.take(option.to, value)
         elif option.goes == "format":
             choose_format(option.to, value)
         else:
             values[option.to] = value
-    for each in command.parameters:
-        if not each.names:
-            taken = others if each.multiple else others[:1]
-            others = others[len(taken) :]
-            if taken:
-                read_words = tuple(_value(each, text) for text in taken)
-                values[each.to] = read_words if each.multiple else read_words[0]
-            elif each.required:
-                raise MisuseError(f"missing {each.shown}", cause="missing")
-    given_options = {option for option, _ in found}
+    others = _arguments(command, others, values)
     if session.for_agent and (refused := next((each for each in given_options if not each.agents), None)):
         raise MisuseError(f"{refused.shown} is for people: ask the user", path="")
     for each in command.parameters:
         if each.required and each.names and each not in given_options:
             raise MisuseError(f"missing {each.shown}", cause="missing")
     return values, others
+
+
+def _given(option: Parameter, given: list[Any]) -> Any:
+    """Return the value of an option that is given once or several times."""
+    if not option.flag:
+        given = [_value(option, text) for text in (given if option.multiple else given[-1:])]
+    return tuple(given) if option.multiple else given[-1]
+
+
+def _arguments(command: Command, words: list[str], values: dict[str, Any]) -> list[str]:
+    """Add the arguments of a command to its values, and return the words that are left.
+
+    Raises:
+        MisuseError: If one is missing.
+    """
+    for each in command.parameters:
+        if not each.names:
+            taken = words if each.multiple else words[:1]
+            words = words[len(taken) :]
+            if taken:
+                read_words = tuple(_value(each, text) for text in taken)
+                values[each.to] = read_words if each.multiple else read_words[0]
+            elif each.required:
+                raise MisuseError(f"missing {each.shown}", cause="missing")
+    return words
 
 
 def split(

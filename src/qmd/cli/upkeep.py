@@ -70,15 +70,20 @@ def status(session: Session) -> None:
     else:
         say("No collections yet.", session.addressed("Add one with: qmd add PATH"))
     for at, each in enumerate(status.collections):
-        watched = None if status.watcher is None else status.watcher.collections.get(each.name)
-        text = ""
-        if watched is not None and watched.mode != "events":
-            when = f", last {local_time(watched.checked)}" if watched.checked else ""
-            text = one_line(f"{watched.mode}{when}: {watched.reason}")
+        text = _watched(status, each.name)
         path = "" if status.portable else clean_name(each.path)
         rows = [("Path:", path), ("Size:", human_size(each.bytes)), ("Watched:", text)]
         lines = collection_lines(each, [*state_rows(each), *rows])
         say(*([""] if at else []), *(f"  {line}" for line in lines))
+
+
+def _watched(status: Status, name: str) -> str:
+    """Return how a collection is watched; "" if it is not, or as most are."""
+    watched = None if status.watcher is None else status.watcher.collections.get(name)
+    if watched is None or watched.mode == "events":
+        return ""
+    when = f", last {local_time(watched.checked)}" if watched.checked else ""
+    return one_line(f"{watched.mode}{when}: {watched.reason}")
 
 
 def _status_rows(status: Status, *, embeds: bool) -> dict[str, list[tuple[str, str]]]:
@@ -88,6 +93,12 @@ def _status_rows(status: Status, *, embeds: bool) -> dict[str, list[tuple[str, s
         head.append(("Size:", human_size(status.size) if status.size else "not created yet"))
     if not status.portable:
         head.append(("Config:", clean_name(status.config)))
+    models = [(f"{_ROLES[role]}:", clean_name(name)) for role, name in status.models]
+    rows = [*_document_rows(status), *_vector_rows(status, embeds=embeds)]
+    return {"": head, "Documents": rows, "Models": [*models, ("Ranking:", status.ranking)]}
+
+
+def _document_rows(status: Status) -> list[tuple[str, str]]:
     rows = [
         ("Total:", f"{status.total_documents} {'file' if status.total_documents == 1 else 'files'} indexed"),
         ("Updated:", local_time(status.last_updated) if status.last_updated else "never"),
@@ -105,18 +116,21 @@ def _status_rows(status: Status, *, embeds: bool) -> dict[str, list[tuple[str, s
         state = "up to date" if watcher.current else "indexing changes"
         folders = plural(watcher.folders, "folder")
         rows.append(("Watched:", f"by {watcher.command} (process {watcher.pid}), {folders}, {state}"))
+    return rows
+
+
+def _vector_rows(status: Status, *, embeds: bool) -> list[tuple[str, str]]:
     vectors = [_vectors(each) for each in status.vectors]
     if not any(each.current for each in status.vectors):
         vectors.insert(0, "none")
-    rows += [("" if at else "Vectors:", line) for at, line in enumerate(vectors)]
+    rows = [("" if at else "Vectors:", line) for at, line in enumerate(vectors)]
     if status.needs_embedding:
         others = any(each.current and not each.configured for each in status.vectors)
         by = " by the configured model" if others else ""
         todo = "they are being made" if embeds else "run 'qmd embed'"
         state = "" if status.portable else f": {todo}"
         rows.append(("Pending:", f"{status.needs_embedding} need embedding{by}{state}"))
-    models = [(f"{_ROLES[role]}:", clean_name(name)) for role, name in status.models]
-    return {"": head, "Documents": rows, "Models": [*models, ("Ranking:", status.ranking)]}
+    return rows
 
 
 def _vectors(vectors: VectorsStatus) -> str:

@@ -22,15 +22,15 @@ _FILES: Mapping[str, tuple[str, str, str, str, str, str]] = {
     "mailbox": ("mailbox", "mbox", "application/mbox", "isolated container", "", ""),
     "pdf": ("pdf", "pdf", "application/pdf", _BINARY, "formats", "pypdfium2"),
     "docx": ("docx", "docx docm", f"{_OFFICE}wordprocessingml.document", _BINARY, "formats", "docx"),
-    "odt": ("odt", "odt", "application/vnd.oasis.opendocument.text", _BINARY, "formats", "odfdo"),
+    "odt": ("odt", "odt", "application/vnd.oasis.opendocument.text", _BINARY, "formats", "lxml"),
     "rtf": ("rtf", "rtf", "application/rtf", _BINARY, "formats", "striprtf"),
     "pptx": ("pptx", "pptx pptm", f"{_OFFICE}presentationml.presentation", _BINARY, "formats", "pptx"),
     "xlsx": (
         *("spreadsheet", "xlsx xlsm xlsb xls ods", f"{_OFFICE}spreadsheetml.sheet"),
         *(_BINARY, "formats", "python_calamine"),
     ),
-    "html": ("html", "html htm xhtml", "text/html", "isolated", "formats", "html_to_markdown"),
-    "epub": ("epub", "epub", "application/epub+zip", _BINARY, "formats", "html_to_markdown"),
+    "html": ("html", "html htm xhtml", "text/html", "isolated", "formats", "lxml"),
+    "epub": ("epub", "epub", "application/epub+zip", _BINARY, "formats", "lxml"),
     "code": (
         *("code", "py pyi js mjs cjs jsx ts mts cts tsx go rs java c h cc cpp cxx hpp hh cs", "text/plain"),
         *("isolated", "code"),

@@ -6,10 +6,13 @@ import codecs
 import re
 import unicodedata
 from operator import itemgetter
+from typing import TypeAlias
 
 from qmd.errors import SourceError
 from qmd.types import Decoding
 
+#: A text, its charset, and whether that is doubtful.
+_Decoded: TypeAlias = tuple[str, str, bool]
 # Longer marks first, because the mark of UTF-32-LE starts with that of UTF-16-LE.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -199,47 +202,25 @@ def _declared(label: str) -> str:
     return ""
 
 
-def _decode(path: str, data: bytes, encoding: str | None, declared: str) -> tuple[str, str, bool]:
+def _decode(path: str, data: bytes, encoding: str | None, declared: str) -> _Decoded:
     """Return the text, its charset and whether that is doubtful.
 
     Bytes that are no UTF-8 are lone surrogates in it, those that do not fit another charset are U+FFFD.
     Raises `UnicodeError` if no charset fits.
     """
-    if data[:1] in (b"\xef", b"\xff", b"\xfe", b"\0"):
-        for mark, charset in _MARKS:
-            if data.startswith(mark):
-                rest = data[len(mark) :]
-                return rest.decode(charset, _HANDLERS.get(charset, "replace")), charset, False
+    if marked := _by_mark(data):
+        return marked
     zeros = data.count(0)
     few_zeros = zeros <= _MAX_CONTROLS * len(data)
-    try:
-        # Many zeros are more likely halves of UTF-16 characters.
-        if few_zeros:
-            text = data.decode()
-            codec = _declared(declared)
-            if codec.startswith(_ESCAPED):
-                return data.decode(codec), codec, False
-            return text, "utf-8", False
-    except UnicodeDecodeError:
-        pass
-    if not few_zeros and (wide := _wide(data)):
-        return wide
+    # Many zeros are more likely halves of UTF-16 characters.
+    if known := _as_utf8(data, declared) if few_zeros else _wide(data):
+        return known
     if (codec := _declared(declared or _coding(data))) and codec != "utf-8":
         text = data.decode(codec, "replace")
         if _is_whole(text):
             return text, codec, False
-    if encoding is not None:
-        try:
-            text = data.decode(encoding, "replace")
-        except UnicodeError:
-            text = "\ufffd"
-        except (LookupError, ValueError) as error:
-            raise SourceError(
-                f"cannot read {path}: the encoding '{encoding}' is unknown",
-                "set the collection's 'encoding' to a charset such as shift_jis, gb18030 or windows-1252",
-            ) from error
-        if codecs.lookup(encoding).name != "utf-8" and _is_whole(text):
-            return text, encoding, False
+    if encoding is not None and (stated := _as_stated(path, data, encoding)):
+        return stated
     if few_zeros and _is_mostly_utf8(data):
         return data.decode("utf-8", "surrogateescape"), "utf-8", False
     if zeros:
@@ -256,6 +237,41 @@ def _decode(path: str, data: bytes, encoding: str | None, declared: str) -> tupl
     if text.count("\ufffd") <= _MAX_LOST * len(text):  # its ASCII at least
         return data.decode("utf-8", "surrogateescape"), "utf-8", False
     raise UnicodeError("no charset fits")
+
+
+def _by_mark(data: bytes) -> _Decoded | None:
+    """Return the text of bytes that begin with a byte-order mark."""
+    if data[:1] in (b"\xef", b"\xff", b"\xfe", b"\0"):
+        for mark, charset in _MARKS:
+            if data.startswith(mark):
+                rest = data[len(mark) :]
+                return rest.decode(charset, _HANDLERS.get(charset, "replace")), charset, False
+    return None
+
+
+def _as_utf8(data: bytes, declared: str) -> _Decoded | None:
+    """Return the text of bytes that are UTF-8, or declare a charset that is written in ASCII."""
+    try:
+        text = data.decode()
+        codec = _declared(declared)
+        return (data.decode(codec), codec, False) if codec.startswith(_ESCAPED) else (text, "utf-8", False)
+    except UnicodeDecodeError:
+        return None
+
+
+def _as_stated(path: str, data: bytes, encoding: str) -> _Decoded | None:
+    """Return the text in the encoding of the collection, if it is another than UTF-8 and fits."""
+    try:
+        text = data.decode(encoding, "replace")
+    except UnicodeError:
+        text = "\ufffd"
+    except (LookupError, ValueError) as error:
+        raise SourceError(
+            f"cannot read {path}: the encoding '{encoding}' is unknown",
+            "set the collection's 'encoding' to a charset such as shift_jis, gb18030 or windows-1252",
+        ) from error
+    fits = codecs.lookup(encoding).name != "utf-8" and _is_whole(text)
+    return (text, encoding, False) if fits else None
 
 
 def _is_whole(text: str) -> bool:
@@ -292,7 +308,7 @@ def _is_latin(data: bytes, high: int) -> bool:
     return 3 * len(_ALONE.findall(data)) >= high
 
 
-def _wide(data: bytes) -> tuple[str, str, bool] | None:
+def _wide(data: bytes) -> _Decoded | None:
     """Return the text of UTF-16 or UTF-32 without a byte-order mark; None if it is something else."""
     if len(data.translate(None, _ASCII_TEXT)) <= len(data) // 5:
         return None  # ASCII; pairs of its letters would be Chinese

@@ -55,7 +55,8 @@ def _named(kind: str, paths: Sequence[str]) -> str:
     """Return how many paths there are, and the first of them."""
     named = ", ".join(visible(printable(path)) for path in paths[:_NAMED])
     more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
-    return f"{plural(len(paths), kind)} ({named}{more})"
+    noun, beside, place = kind.partition(" of ") if " of " in kind else kind.partition(" outside")
+    return f"{plural(len(paths), noun)}{beside}{place} ({named}{more})"
 
 
 def _ignored(collection: Collection, rules: Rules) -> Iterator[str]:
@@ -94,17 +95,23 @@ def _found(collection: Collection, rules: Rules) -> Iterator[tuple[str, str, str
                 continue
             elif (name[0] == "." or name in VENDOR_FOLDERS) and holds(rules, absolute, path):
                 yield "hidden folder" if name[0] == "." else "folder of programs", path, absolute
-        for name in files:
+        for name in sorted(files):
             absolute = os.path.join(folder, name)
-            if os.path.islink(absolute) and os.path.isfile(absolute):
-                path = "/".join((*inside, unicodedata.normalize("NFC", name)))
-                target = os.path.realpath(absolute)
-                if not is_inside(target, root) and not rules.file_excluded(name, path):
-                    yield "linked file outside", path, os.path.dirname(target)
+            path = "/".join((*inside, unicodedata.normalize("NFC", name)))
+            if (target := _outside(absolute, root)) and not rules.file_excluded(name, path):
+                yield "linked file outside", path, os.path.dirname(target)
         seen += len(names) + len(files)
         if seen > _MOST:
             return
         names[:] = going
+
+
+def _outside(absolute: str, root: str) -> str:
+    """Return the file outside of a folder that a link in it leads to; "" if it is no such link."""
+    if not (os.path.islink(absolute) and os.path.isfile(absolute)):
+        return ""
+    target = os.path.realpath(absolute)
+    return "" if is_inside(target, root) else target
 
 
 def holds(rules: Rules, folder: str, path: str) -> bool:

@@ -41,6 +41,8 @@ from qmd.types import (
 
 MAX_BYTES = 50 * 1024 * 1024
 
+#: How a pointer of Git LFS begins, which stands for a file that was not fetched, and its most bytes.
+_POINTER, _MAX_POINTER = b"version https://git-lfs.github.com/spec/v1\noid ", 1024
 # Opening must not wait for the writer of a FIFO or acquire a terminal. O_BINARY is for Windows.
 _OPEN = os.O_RDONLY
 for _flag in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):
@@ -278,5 +280,10 @@ def _read(path: str, absolute: str, max_bytes: int, root: Root | None) -> tuple[
             )
     finally:
         os.close(descriptor)
+    data = b"".join(parts)
+    if data.startswith(_POINTER) and len(data) < _MAX_POINTER:
+        raise SourceError(
+            f"cannot read {path}: a pointer of Git LFS", "run 'git lfs pull' in its folder, then 'qmd update'"
+        )
     # The state before reading, so that the next scan notices a change during reading.
-    return b"".join(parts), Fingerprint.of(status)
+    return data, Fingerprint.of(status)

@@ -25,6 +25,8 @@ BACKUP_FOLDERS = ("logseq/bak", "logseq/version-files", "$RECYCLE.BIN", "#recycl
 _BACKUPS = tuple(f"/{folder}" for folder in BACKUP_FOLDERS)
 
 
+#: How files of Office begin that lock an open one.
+_LOCK = "~$"
 #: Stands for a glob of git's own, and the most clones in a collection that are asked.
 _GITIGNORE, MAX_CLONES = ".gitignore", 200
 #: Seconds that git has for all clones of a scan, and after which a clone that took longer is asked again.
@@ -128,7 +130,7 @@ class Rules:
 
     def file_excluded(self, name: str, path: str) -> bool:
         """Return whether the file `path`, with the last segment `name`, is excluded."""
-        if name[0] == "." or not self.matches(path):
+        if name[0] == "." or name[:2] == _LOCK or not self.matches(path):
             return True
         return bool(self._ignores or self._gitignored) and self._ignored(path, False) is not None
 
@@ -139,7 +141,7 @@ class Rules:
         """
         ending = registry.suffix(name)
         may_be = registry.is_unknown(ending) or (self._by_default and registry.is_document(ending))
-        return may_be and name[0] != "." and self._ignored(path, False) is None
+        return may_be and name[0] != "." and name[:2] != _LOCK and self._ignored(path, False) is None
 
     def exclusion(self, path: str) -> Exclusion | None:
         """Return the first rule that excludes the file `path`; None if the file belongs to the collection."""
@@ -158,6 +160,8 @@ class Rules:
             parent += "/"
         if name.startswith("."):
             return Exclusion(f"hidden file '{name}'")
+        if name.startswith(_LOCK):
+            return Exclusion(f"'{name}' locks a file that is open in Office")
         if glob := self._ignored(path, False):
             return _by_glob(glob)
         if not self.matches(path):

@@ -188,61 +188,32 @@ class _Walker:
 
         Of the entries of `top` itself, list `only` those with these names.
         """
-        rules, links, listed, unseen = self.rules, self.links, self.listed, self.unseen
-        folders_only = self.folders_only
         pending = [(top, prefix)]
         while pending:
             folder, prefix = pending.pop()
             base = folder.rstrip(os.sep) + os.sep
-            names = None
+            names = set[str]()
             folders = []
             with self._entries(folder, prefix) as entries:
-                if prefix and self.gitignore and any(entry.name == ".git" for entry in entries):
-                    entries = entries if self._read_gitignore(folder, prefix) else []
-                for entry in entries:
+                for entry in entries if self._is_listed(entries, folder, prefix) else ():
                     name = entry.name
                     if not name.isascii():
-                        name = unicodedata.normalize("NFC", name)
-                        if name != entry.name:
-                            names = names or {other.name for other in entries}
-                            if name in names:
-                                self._report(
-                                    prefix + entry.name,
-                                    "another file has the same name in composed form (NFC)",
-                                )
-                                continue
-                            names.add(name)
+                        name = self._composed(name, prefix, entries, names)
+                        if not name:
+                            continue
                     if only is not None and folder is top and name not in only:
                         continue
                     path = prefix + name
                     try:
                         # Most entries are unchanged files, so these are first and take few calls.
                         if entry.is_file(follow_symlinks=False):
-                            if folders_only:
-                                continue
-                            if rules.file_excluded(name, path):
-                                if self.unknown is not None and rules.unknown(name, path):
-                                    self.unknown[suffix(name)] += 1
-                                continue
-                            absolute = base + entry.name
-                            if absolute in listed:
-                                continue
-                            status = entry.stat(follow_symlinks=False)
-                            state = Fingerprint.of(status)
-                            if self.beside:
-                                state = self._with_second(absolute, state)
-                            if unseen.get(path) == state:
-                                # Of an unchanged file no object is made.
-                                listed[absolute] = path
-                                del unseen[path]
-                            elif self._is_valid(path) and S_ISREG(status.st_mode):
-                                listed[absolute] = path
-                                yield SourceFile(path, absolute, state)
+                            if file := self._file(entry, base + entry.name, path, name):
+                                yield file
                         elif entry.is_dir(follow_symlinks=False):
-                            if not rules.folder_excluded(name, path) and self._is_valid(path, "/"):
+                            if not self.rules.folder_excluded(name, path) and self._is_valid(path, "/"):
                                 folders.append((base + entry.name, path + "/"))
                         elif entry.is_symlink() and name[0] != ".":
-                            links.append((base + entry.name, path, name))
+                            self.links.append((base + entry.name, path, name))
                     except FileNotFoundError:
                         continue  # deleted since the folder was listed
                     except OSError as error:
@@ -250,6 +221,46 @@ class _Walker:
                     except Exception as error:  # noqa: BLE001 - whatever it is, it costs this entry alone
                         self._report(path, str(fault(error)))
             pending += reversed(folders)
+
+    def _is_listed(self, entries: Iterable[os.DirEntry[str]], folder: str, prefix: str) -> bool:
+        """Return whether the entries of a folder are listed: not those of a clone if git takes too long."""
+        is_clone = prefix and self.gitignore and any(entry.name == ".git" for entry in entries)
+        return not is_clone or self._read_gitignore(folder, prefix)
+
+    def _composed(self, name: str, prefix: str, entries: Iterable[os.DirEntry[str]], names: set[str]) -> str:
+        """Return a name in composed form; "" if another of the `names` in its folder has this form."""
+        composed = unicodedata.normalize("NFC", name)
+        if composed != name:
+            if not names:
+                names.update(other.name for other in entries)
+            if composed in names:
+                self._report(prefix + name, "another file has the same name in composed form (NFC)")
+                return ""
+            names.add(composed)
+        return composed
+
+    def _file(self, entry: os.DirEntry[str], absolute: str, path: str, name: str) -> SourceFile | None:
+        """Return a file that the collection has, unless it is unchanged."""
+        if self.folders_only:
+            return None
+        if self.rules.file_excluded(name, path):
+            if self.unknown is not None and self.rules.unknown(name, path):
+                self.unknown[suffix(name)] += 1
+            return None
+        if absolute in self.listed:
+            return None
+        status = entry.stat(follow_symlinks=False)
+        state = Fingerprint.of(status)
+        if self.beside:
+            state = self._with_second(absolute, state)
+        if self.unseen.get(path) == state:
+            # Of an unchanged file no object is made.
+            self.listed[absolute] = path
+            del self.unseen[path]
+        elif self._is_valid(path) and S_ISREG(status.st_mode):
+            self.listed[absolute] = path
+            return SourceFile(path, absolute, state)
+        return None
 
     def _read_gitignore(self, folder: str, prefix: str) -> bool:
         """Leave out what git ignores in the clone that a folder is in.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 
 from qmd.text.front_matter import collect, scalar
 from qmd.text.predicates import TAG, field_name
@@ -173,17 +174,20 @@ def _head(text: str, start: int) -> Iterator[tuple[str, str]]:
             break
         if name := _HEAD_KEYS.get(key):
             found += _said(name, (match["value"] or match["text"] or "").strip(" \t*_`"))
-    for section in _STATUS_HEADING.finditer(text, start):
-        if not _MARKS.fullmatch(text, text.rfind("\n", 0, section.start()) + 1, section.start()):
-            continue
-        for line in text[section.end() + 1 : section.end() + 2_000].split("\n")[:_STATUS_LINES]:
-            if _HEADING.match(line):
-                break
-            if written := line.strip(" \t*_-+`>."):
-                found += _said("", written)
-        break
+    for written in _status_lines(text, start):
+        found += _said("", written)
     if any(name in ("status", "supersedes", "superseded_by") for name, _ in found):
         yield from found
+
+
+def _status_lines(text: str, start: int) -> Iterator[str]:
+    """Yield the lines of the first section on the status of a record."""
+    for section in _STATUS_HEADING.finditer(text, start):
+        if _MARKS.fullmatch(text, text.rfind("\n", 0, section.start()) + 1, section.start()):
+            lines = text[section.end() + 1 : section.end() + 2_000].split("\n")[:_STATUS_LINES]
+            own = takewhile(lambda line: not _HEADING.match(line), lines)
+            yield from filter(None, (line.strip(" \t*_-+`>.") for line in own))
+            return
 
 
 def _said(name: str, written: str) -> Iterator[tuple[str, str]]:

@@ -200,22 +200,10 @@ class _Cutter:
         first, last = max(earliest, 0), tokens.until(cut)
         if first >= last:
             return cut
-        if len(tokens) - last >= self.overlap:
-            newline = text.find("\n", max(tokens.starts[first] - 1, previous), cut - 1)
-            while newline >= 0:
-                blank = _BLANK_LINES.match(text, newline + 1, cut)
-                position = blank.end() if blank else newline + 1
-                if first <= tokens.since(position) < last and self._fence_around(position) is None:
-                    return position
-                newline = text.find("\n", position, cut - 1)
-        else:  # the remaining text is shorter than the overlap: extend it, so that the last chunk is not tiny
-            low = tokens.starts[first]
-            fence = self._fence_around(low)
-            position = fence[0] if fence else text.rfind("\n", previous, low) + 1
-            token = tokens.since(position)
-            near = fence is not None or first - token <= self.overlap
-            if position > previous and near and len(tokens) - token <= self.target:
-                return position
+        long = len(tokens) - last >= self.overlap
+        line = self._next_line(first, last, cut, previous) if long else self._last_start(first, previous)
+        if line is not None:
+            return line
         fallback = None
         for token in range(first, last):
             position = tokens.starts[token]
@@ -232,6 +220,28 @@ class _Cutter:
             if token - first > self.overlap // 4:
                 break
         return fallback or cut
+
+    def _next_line(self, first: int, last: int, cut: int, previous: int) -> int | None:
+        """Return the start of the first line between two tokens that is in no fence."""
+        text, tokens = self.text, self.tokens
+        newline = text.find("\n", max(tokens.starts[first] - 1, previous), cut - 1)
+        while newline >= 0:
+            blank = _BLANK_LINES.match(text, newline + 1, cut)
+            position = blank.end() if blank else newline + 1
+            if first <= tokens.since(position) < last and self._fence_around(position) is None:
+                return position
+            newline = text.find("\n", position, cut - 1)
+        return None
+
+    def _last_start(self, first: int, previous: int) -> int | None:
+        """Return the start of the last chunk, which extends the rest of the text if that is tiny."""
+        text, tokens = self.text, self.tokens
+        low = tokens.starts[first]
+        fence = self._fence_around(low)
+        position = fence[0] if fence else text.rfind("\n", previous, low) + 1
+        token = tokens.since(position)
+        near = fence is not None or first - token <= self.overlap
+        return position if position > previous and near and len(tokens) - token <= self.target else None
 
     def _fence_around(self, position: int) -> tuple[int, int] | None:
         """Return the fence that a cut at `position` would break, if it fits into one chunk."""

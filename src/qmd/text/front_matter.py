@@ -98,7 +98,7 @@ def read(text: str, kind: str = "YAML") -> FrontMatter:
     if entries is None:
         root = _compose(text, result) if kind == "YAML" else _load(text, kind, result)
         if root is not None:
-            entries = _entries(root, result)
+            entries = _Entries(result).of(root)
         else:
             entries = _apart(text, result) if kind == "YAML" else []
     return collect(entries, result)
@@ -219,7 +219,7 @@ def _apart(text: str, result: FrontMatter) -> Iterator[_Entry]:
                     result.stated.setdefault(name, written)
                 yield name, (value,)
         elif (root := _compose(entry, FrontMatter())) is not None:
-            yield from _entries(root, result)
+            yield from _Entries(result).of(root)
 
 
 def _load(text: str, kind: str, result: FrontMatter) -> _Node | None:
@@ -249,14 +249,16 @@ def _node(value: Any) -> _Node:
     return _Node("scalar", json.dumps(value) if value is None or isinstance(value, bool) else str(value))
 
 
-def _entries(root: Any, result: FrontMatter) -> Iterator[_Entry]:
-    """Yield the entries of a mapping, and those of mappings inside it as `name.key`."""
+class _Entries(NamedTuple):
+    """Reads the entries of a mapping, and those of mappings inside it as `name.key`."""
 
-    def entries(mapping: Any, prefix: str, depth: int) -> Iterator[_Entry]:
-        for key_node, node in mapping.value:
-            result.room -= 1
-            if result.room < 0:
-                result.omitted.append("the end of a front matter with too many values")
+    result: FrontMatter
+
+    def of(self, mapping: Any, prefix: str = "", depth: int = 1) -> Iterator[_Entry]:
+        """Yield the entries of a mapping whose names begin with `prefix`; none of anything else."""
+        result = self.result
+        for key_node, node in mapping.value if mapping.id == "mapping" else ():
+            if not self._has_room("the end of a front matter with too many values"):
                 return
             key = _name(key_node.value) if key_node.id == "scalar" else ""
             if not key:
@@ -265,48 +267,41 @@ def _entries(root: Any, result: FrontMatter) -> Iterator[_Entry]:
             if len(name) > MAX_KEY_LENGTH:
                 result.omitted.append(f"field {name[:MAX_KEY_LENGTH]}...: a name of {len(name)} characters")
             elif node.id != "mapping":
-                values = tuple(items(node, name))
-                if values:
+                if values := tuple(self._items(node, name)):
                     yield field_name(name), values
-                if node.id == "sequence":
-                    yield from listed(node, name, depth)
+                # A list of mappings by name: `authors.name` of several authors.
+                for item in node.value if node.id == "sequence" and depth < _MAX_DEPTH else ():
+                    yield from self.of(item, f"{name}.", depth + 1)
             elif depth == _MAX_DEPTH:
                 result.omitted.append(f"field {name}: nested too deeply")
             else:
                 # The block of tobi/qmd: its names count as fields themselves.
                 inner = "" if name == "qmd.metadata" else f"{name}."
-                yield from entries(node, inner, depth + 1)
+                yield from self.of(node, inner, depth + 1)
 
-    def listed(node: Any, name: str, depth: int) -> Iterator[_Entry]:
-        """Yield the values of a list of mappings by name: `authors.name` of several authors."""
-        for item in node.value if depth < _MAX_DEPTH else ():
-            if item.id == "mapping":
-                yield from entries(item, f"{name}.", depth + 1)
+    def _has_room(self, omission: str) -> bool:
+        self.result.room -= 1
+        if self.result.room < 0:
+            self.result.omitted.append(omission)
+        return self.result.room >= 0
 
-    def items(node: Any, name: str) -> Iterator[Value]:
+    def _items(self, node: Any, name: str) -> Iterator[Value]:
         is_list = node.id == "sequence"
         for item in node.value if is_list else [node]:
-            result.room -= 1
-            if result.room < 0:
-                result.omitted.append(f"field {name}: the front matter has too many values")
+            if not self._has_room(f"field {name}: the front matter has too many values"):
                 return
             # An author is a name, and no link.
             if (linked := _wikilink(item) if is_list else "") and field_name(name) != "author":
                 yield linked
-                continue
-            if item.id == "mapping" and is_list:
-                continue
-            if item.id != "scalar":
-                result.omitted.append(f"field {name}: nested too deeply")
+            elif item.id == "scalar":
+                value = scalar(item.value, plain=not item.style)
+                if value is not None:
+                    if not is_list and (stored := field_name(name)) in _STATED:
+                        self.result.stated.setdefault(stored, item.value)
+                    yield value
+            elif not (item.id == "mapping" and is_list):
+                self.result.omitted.append(f"field {name}: nested too deeply")
                 return
-            value = scalar(item.value, plain=not item.style)
-            if value is not None:
-                if not is_list and (stored := field_name(name)) in _STATED:
-                    result.stated.setdefault(stored, item.value)
-                yield value
-
-    if root.id == "mapping":
-        yield from entries(root, "", 1)
 
 
 def _wikilink(item: Any) -> str:

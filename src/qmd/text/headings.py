@@ -89,13 +89,7 @@ def match_sections(
     all_headings = [heading for heading in all_headings if span[0] <= heading.start < span[1]]
     if not all_headings:
         return Sections()
-    numbers = [0.0] * len(all_headings)
-    named = set[str]()
-    for name in highlighter.numbers:
-        for at, heading in enumerate(all_headings):
-            if heading.number is not None and (likeness := name.number.likeness(heading.number)):
-                numbers[at] = max(numbers[at], name.sure * likeness)
-                named |= name.terms
+    numbers, named = _own_numbers(all_headings, highlighter)
     own = _own_terms(_words(text, all_headings, found), highlighter, named)
     if not any(own) and not any(numbers):
         return Sections()
@@ -123,6 +117,17 @@ def match_sections(
     )
     best = sorted(matched, key=lambda each: (-each.number, -each.weight))[:_BEST]
     return Sections(matched, tuple(best), frozenset(named), common)
+
+
+def _own_numbers(headings: Sequence[Heading], highlighter: Highlighter) -> tuple[list[float], set[str]]:
+    """Return how much a number of the query is that of each heading, and the terms of these numbers."""
+    numbers, named = [0.0] * len(headings), set[str]()
+    for name in highlighter.numbers:
+        for at, heading in enumerate(headings):
+            if heading.number is not None and (likeness := name.number.likeness(heading.number)):
+                numbers[at] = max(numbers[at], name.sure * likeness)
+                named |= name.terms
+    return numbers, named
 
 
 def _words(

@@ -57,18 +57,7 @@ class Highlighter:
         self._added = {term.tokens[0]: term.weight for term in terms if term.weight != 1.0}
         for term in terms:
             # A term with weight 0 must still be highlighted.
-            weight = max((idf or {}).get(term.tokens, 1.0), 1e-6) / len(term.tokens)
-            last = len(term.tokens) - 1
-            for at, token in enumerate(term.tokens):
-                into = self._prefixes if term.prefix and at == last else self._exact
-                into[token] = max(into.get(token, 0.0), weight)
-            for token in chain.from_iterable(term.alternatives):
-                # The 4 of `gpt 4`, another spelling of `gpt4`, would match everywhere.
-                if len(token) > 1 or tokens.stands_alone(token):
-                    self._exact[token] = max(self._exact.get(token, 0.0), weight)
-            if term.is_single:
-                self._main.update((name_of(form), term.tokens[0]) for form in term.alternatives)
-                self._loose.update(*(form for form in term.alternatives if len(form) > 1))
+            self._add(term, max((idf or {}).get(term.tokens, 1.0), 1e-6) / len(term.tokens))
         self._loose -= own | {name for name in self._main if " " not in name}
         self._terms = [term for term in terms if not term.part]
         self._prefix_tuple = tuple(self._prefixes)
@@ -89,6 +78,20 @@ class Highlighter:
         self._glance_forms: list[tuple[str, tuple[str, ...]]] | None = None
         #: The part of a text that `find_in` searched last, and its matches.
         self._last: tuple[str, int, int, list[Match]] = ("", 0, 0, [])
+
+    def _add(self, term: Term, weight: float) -> None:
+        """Add the tokens of a term, which each have a weight, and those of its other forms."""
+        last = len(term.tokens) - 1
+        for at, token in enumerate(term.tokens):
+            into = self._prefixes if term.prefix and at == last else self._exact
+            into[token] = max(into.get(token, 0.0), weight)
+        for token in chain.from_iterable(term.alternatives):
+            # The 4 of `gpt 4`, another spelling of `gpt4`, would match everywhere.
+            if len(token) > 1 or tokens.stands_alone(token):
+                self._exact[token] = max(self._exact.get(token, 0.0), weight)
+        if term.is_single:
+            self._main.update((name_of(form), term.tokens[0]) for form in term.alternatives)
+            self._loose.update(*(form for form in term.alternatives if len(form) > 1))
 
     def find(self, text: str) -> list[Match]:
         """Return the matches in a text as it is read and in its markup, in order."""

@@ -136,29 +136,33 @@ class LinkTargets(Struct):
                 name = path[path.rfind("/") + 1 :].lower()
                 if name not in wanted and name.rpartition(".")[0] not in wanted:
                     continue
-            spellings = {fold(path), fold(page_name(path))}
-            named = {name for each in spellings for name in _with_and_without(each.rpartition("/")[2])}
-            pages = dict.fromkeys(addresses(path))
-            ends = {page.rpartition("/")[2] for page in pages}
-            if names is not None and not aliases and (named | ends).isdisjoint(names):
-                continue
-            for key in {key for each in spellings for key in _with_and_without(each)}:
-                targets._paths.setdefault(key, []).append(path)
-            for key in named:
-                targets._names.setdefault(key, []).append(path)
-            if is_index(path):
-                targets._indexes.append(path)
-            for page in pages:
-                targets._addresses.setdefault(page.rpartition("/")[2], []).append((page, path))
-            for alias in aliases:
-                key = fold(alias)
-                key = key.strip("/") or key
-                targets._aliases.setdefault(key, []).append(path)
-                if "/" not in key:  # an id or a slug takes the place of the file's name
-                    for page in pages:
-                        placed = f"{page.rpartition('/')[0]}/{key}".lstrip("/")
-                        targets._addresses.setdefault(key, []).append((placed, path))
+            targets._add(path, aliases, names)
         return targets
+
+    def _add(self, path: str, aliases: Sequence[str], names: Collection[str] | None) -> None:
+        """Add a document, unless it has neither an alias nor one of the names."""
+        spellings = {fold(path), fold(page_name(path))}
+        named = {name for each in spellings for name in _with_and_without(each.rpartition("/")[2])}
+        pages = dict.fromkeys(addresses(path))
+        ends = {page.rpartition("/")[2] for page in pages}
+        if names is not None and not aliases and (named | ends).isdisjoint(names):
+            return
+        for key in {key for each in spellings for key in _with_and_without(each)}:
+            self._paths.setdefault(key, []).append(path)
+        for key in named:
+            self._names.setdefault(key, []).append(path)
+        if is_index(path):
+            self._indexes.append(path)
+        for page in pages:
+            self._addresses.setdefault(page.rpartition("/")[2], []).append((page, path))
+        for alias in aliases:
+            key = fold(alias)
+            key = key.strip("/") or key
+            self._aliases.setdefault(key, []).append(path)
+            if "/" not in key:  # an id or a slug takes the place of the file's name
+                for page in pages:
+                    placed = f"{page.rpartition('/')[0]}/{key}".lstrip("/")
+                    self._addresses.setdefault(key, []).append((placed, path))
 
     def resolve(self, target: str, source: str, *, wikilink: bool) -> str | None:
         """Return the path of the document that a link leads to, the nearest of several; None if none.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -50,19 +51,18 @@ def sections(text: str, structure: Structure) -> tuple[Section, ...]:
     """Return the sections of a text in order: from its headings, or without any its numbered paragraphs."""
     headings: list[tuple[int, int, str, str]] = []
     line, at = 1, 0
-    for heading in structure.headings:
-        if heading.level > MAX_LEVEL:
-            continue
+    own = [heading for heading in structure.headings if heading.level <= MAX_LEVEL]
+    for heading, words in zip(own, titles(text, structure, own), strict=True):
         line += text.count("\n", at, heading.start)
         at = heading.start
-        headings.append((line, heading.level, heading_text(text[heading.low : heading.high]), heading.id))
+        headings.append((line, heading.level, words, heading.id))
     if not headings:
         from qmd.text.numbers import numbered_lines  # updates need no numbers
 
-        for start, words, number in sorted(numbered_lines(text)):
+        for start, stated, number in sorted(numbered_lines(text)):
             line += text.count("\n", at, start)
             at = start
-            words = words or text[start : start + MAX_TITLE].split("\n")[0]
+            words = stated or text[start : start + MAX_TITLE].split("\n")[0]
             headings.append((line, min(MAX_LEVEL, 1 + number.value.count(".")), one_line(words), ""))
     total = line + text.count("\n", at) + (not text.endswith("\n"))
     last = max(total - 1, line) if headings else 0
@@ -86,15 +86,30 @@ def section_path(text: str, structure: Structure, place: int) -> str:
         if heading.level <= MAX_LEVEL:
             above = [other for other in above if other.level < heading.level]
             above.append(heading)
-    return " > ".join(heading_text(text[each.low : each.high]) for each in above)
+    return " > ".join(titles(text, structure, above))
 
 
 def first_heading(text: str, structure: Structure) -> str:
     """Return the first heading of a text, of any level; "" if there is none."""
-    headings = (
-        heading_text(text[each.low : each.high]) for each in structure.headings if each.level <= MAX_LEVEL
-    )
-    return next(headings, "")
+    first = next((each for each in structure.headings if each.level <= MAX_LEVEL), None)
+    return titles(text, structure, [first])[0] if first else ""
+
+
+def titles(text: str, structure: Structure, headings: Sequence[Heading]) -> list[str]:
+    """Return the words of headings in one line each, without their markup, which other formats name."""
+    raw = (text[each.low : each.high] for each in headings)
+    if structure.markdown or not headings:
+        return [*map(heading_text, raw)]
+    edits = [edit for edit in structure.all_edits() if edit.kind in ("markup", "joined")]
+    starts = [edit.start for edit in edits]
+    found = list[str]()
+    for heading in headings:
+        inside = edits[bisect_left(starts, heading.low) : bisect_left(starts, heading.high)]
+        edges = [heading.low, *(edge for edit in inside for edge in edit[:2]), heading.high]
+        found.append(
+            one_line("".join(text[low:high] for low, high in zip(edges[::2], edges[1::2], strict=True)))
+        )
+    return found
 
 
 def find_section(sections: Sequence[Section], address: str) -> Section | None:

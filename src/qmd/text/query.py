@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -188,16 +189,11 @@ def as_prose(text: str) -> str:
 def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
     """Yield the terms of an unquoted piece. Append stop words to `stops` instead, if it is given."""
     prefix = piece.endswith("*")
-    if stops is not None and not prefix and not piece.isascii():
-        # Remove question words from an unspaced run, unless nothing would be left.
-        rest = tokens.compiled(_QUESTION_WORDS).sub(" ", piece)
-        if not _KANA.search(rest):
-            rest = tokens.compiled(_FUNCTION_CHARACTERS).sub(lambda match: match["word"] or " ", rest)
-        if rest != piece:
-            if not tokens.words(rest):
-                stops.extend(_plain(piece))
-                return
-            piece = rest
+    if stops is not None and not prefix and not piece.isascii() and (rest := _unasked(piece)) != piece:
+        if not tokens.words(rest):
+            stops.extend(_plain(piece))
+            return
+        piece = rest
     groups = tokens.groups(piece)
     for at, group in enumerate(groups):
         last = at == len(groups) - 1
@@ -208,16 +204,29 @@ def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
         if stops is not None and not prefix and len(words) == 1 and words[0] in ENGLISH_STOP_WORDS:
             stops.append(_word(words))
             continue
-        parts = [part for word in words for part in _LETTERS_OR_DIGITS.findall(word)]
+        parts = [*chain.from_iterable(map(_LETTERS_OR_DIGITS.findall, words))]
         if prefix and last and not tokens.is_symbols(group[0]):
             yield _beginning(words)
         else:
             yield replace(_word(words), alternatives=(*_spellings(words, parts), *_letters(group)))
         if max(len(words), len(parts)) > 1:
-            # A part of one character says too little by itself, unless it was typed as a word.
-            singly = dict.fromkeys((*words, *(part for part in parts if len(part) > 1)))
-            for word in singly if len(words) > 1 else [*singly][1:]:
-                yield Term(tuple(tokens.terms(word)), (word,), part=True)
+            yield from _singly(words, parts)
+
+
+def _unasked(piece: str) -> str:
+    """Return an unspaced run without question words."""
+    rest = tokens.compiled(_QUESTION_WORDS).sub(" ", piece)
+    if _KANA.search(rest):
+        return rest
+    return tokens.compiled(_FUNCTION_CHARACTERS).sub(lambda match: match["word"] or " ", rest)
+
+
+def _singly(words: Sequence[str], parts: Sequence[str]) -> Iterator[Term]:
+    """Yield the words of a group, and the parts of its words, by themselves."""
+    # A part of one character says too little by itself, unless it was typed as a word.
+    singly = dict.fromkeys((*words, *(part for part in parts if len(part) > 1)))
+    for word in singly if len(words) > 1 else [*singly][1:]:
+        yield Term(tuple(tokens.terms(word)), (word,), part=True)
 
 
 def _spellings(words: Sequence[str], parts: Sequence[str]) -> tuple[tuple[str, ...], ...]:

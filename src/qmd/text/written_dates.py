@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 
@@ -175,8 +175,8 @@ def _beside() -> frozenset[str]:
     return frozenset(_plain(_BESIDE).split())
 
 
-def _day(text: str) -> tuple[int, ...] | None:
-    """Return year, month and day, or year and month, of a text without a time; None if it is no date."""
+def _parts(text: str) -> tuple[list[str], str, int | None] | None:
+    """Return the numbers, the signs, and the named month of a text; None if it has other words."""
     numbers: list[str] = []
     signs = ""
     month: int | None = None
@@ -193,6 +193,15 @@ def _day(text: str) -> tuple[int, ...] | None:
             return None
         elif word in "年년":
             signs += word
+    return numbers, signs, month
+
+
+def _day(text: str) -> tuple[int, ...] | None:
+    """Return year, month and day, or year and month, of a text without a time; None if it is no date."""
+    parts = _parts(text)
+    if parts is None:
+        return None
+    numbers, signs, month = parts
     if not numbers or len(numbers) > 3 or any(len(number) > 4 for number in numbers):
         return None
     years = [at for at, number in enumerate(numbers) if len(number) == 4]
@@ -202,13 +211,18 @@ def _day(text: str) -> tuple[int, ...] | None:
     others = [*map(int, numbers)]
     if month is not None:
         return (year, month, *others) if len(others) < 2 else None
+    return _of_numbers(year, others, years[0], signs)
+
+
+def _of_numbers(year: int, others: Sequence[int], at: int, signs: str) -> tuple[int, ...] | None:
+    """Return year, month and day of a date in numbers, of which the year is the one `at` a place."""
     if len({sign for sign in signs if sign in "-/."}) > 1:
         return None
-    if not others or years[0] == 0:
+    if not others or at == 0:
         return (year, *others) if others or "年" in signs or "년" in signs else None
     if len(others) == 1:
         return year, others[0]
-    if years[0] != 2:
+    if at != 2:
         return None
     first, second = others
     if signs.startswith(".") or first > 12 or first == second:

@@ -82,6 +82,7 @@ class Structure(Struct, frozen=True, array_like=True, omit_defaults=True):
         rules: The places of lines that divide the text.
         windows: The edges of the windows that searches rank and show; empty until a store needs them.
         terms: The number of terms before each window, and at last of the whole text; empty as well.
+        markdown: Whether the words of headings are Markdown.
     """
 
     body: int = 0
@@ -93,6 +94,7 @@ class Structure(Struct, frozen=True, array_like=True, omit_defaults=True):
     rules: tuple[int, ...] = ()
     windows: tuple[int, ...] = ()
     terms: tuple[int, ...] = ()
+    markdown: bool = True
 
     @classmethod
     def of(
@@ -103,6 +105,8 @@ class Structure(Struct, frozen=True, array_like=True, omit_defaults=True):
         unread: Iterable[Span] = (),
         edits: Sequence[Edit] = (),
         rules: Iterable[int] = (),
+        *,
+        markdown: bool = True,
     ) -> Structure:
         """Return a structure of parts that are in order and apart."""
         return cls(
@@ -113,6 +117,7 @@ class Structure(Struct, frozen=True, array_like=True, omit_defaults=True):
             packed(edge for edit in edits for edge in edit[:2]),
             "".join(str(_KINDS.index(edit.kind)) for edit in edits),
             packed(rules),
+            markdown=markdown,
         )
 
     def fits(self, text: str) -> bool:

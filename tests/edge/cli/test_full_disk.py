@@ -79,7 +79,9 @@ def test_full_disk_keeps_the_documents_indexed_before(user: User, cramped: Run, 
 
     found = cramped("search", "rollback")
     assert found.returncode == 0
-    assert re.fullmatch(rf"note: notes has changed since [^\n]+ \({files} changes\): run 'qmd update', [^\n]+\n", found.stderr)
+    assert re.fullmatch(
+        rf"note: notes has changed since [^\n]+ \({files} changes\): run 'qmd update', [^\n]+\n", found.stderr
+    )
     assert "notes/deploy.md" in found.stdout
     assert "is intact: 11 documents" in cramped("doctor").stdout
 

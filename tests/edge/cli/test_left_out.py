@@ -25,6 +25,8 @@ def folder(user: User) -> Path:
     (root / "notes/shelf").symlink_to(root / "outside")
     (root / "notes/nothing").symlink_to(root / "empty")
     (root / "notes/one.md").symlink_to(root / "outside/x.md")
+    (root / "notes/two.md").symlink_to(root / "outside/y.md")
+    (root / "outside/y.md").write_text("# Y\n", encoding="utf-8")
     (root / "notes/inside.md").symlink_to(root / "notes/a.md")
     (root / "notes/round").symlink_to(root / "notes")
     return root
@@ -35,7 +37,7 @@ def test_add_says_in_one_line_what_it_leaves_out(user: User, folder: Path) -> No
     (line,) = [each for each in said.splitlines() if "left out" in each]
     assert line == (
         "notes: left out: 1 hidden folder (.hidden), 1 folder of programs (build), "
-        "1 linked folder outside (shelf), 1 linked file outside (one.md). "
+        "1 linked folder outside (shelf), 2 linked files outside (one.md, two.md). "
         f"To index one: qmd add {folder}/notes/.hidden"
     )
     assert "hidden: 1 new" in user.ok("collection", "add", f"{folder}/notes/.hidden", "--name", "hidden")

@@ -31,7 +31,7 @@ def test_error_of_a_format_library_is_one_line(index: qmd.Index, notes: Notes) -
 
 
 def test_decompression_bomb_is_left_out_and_others_are_read(index: qmd.Index, notes: Notes) -> None:
-    pytest.importorskip("html_to_markdown")
+    pytest.importorskip("lxml")
     folder = notes({"a.md": "alpha"})
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:

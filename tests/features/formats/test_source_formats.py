@@ -384,37 +384,124 @@ def test_pdf_bookmarks_are_headings_and_form_values_are_text(index: qmd.Index, n
     ]
     bookmarks = [("About the birds", 1), ("Appendix", 2)]
     fields = [("form[0].Name[0]", "Kestrel", 2), ("City", "Gannetville", 3)]
-    (folder / "a.pdf").write_bytes(pdf(*pages, bookmarks=bookmarks, fields=fields))
+    readers = [("A gannet here?", 2)]
+    (folder / "a.pdf").write_bytes(pdf(*pages, bookmarks=bookmarks, fields=fields, readers=readers))
     index.add_collection(str(folder), formats=["pdf"])
     headings = [(each.heading, each.level) for each in index.outline("a.pdf")[1]]
     assert headings == [("1 About the birds", 2), ("Appendix", 2)]
     assert index.search("ibis").hits[0].section == "Appendix"
-    assert "Name: Kestrel" in index.get("a.pdf:p2").text
+    assert index.get("a.pdf:p2").text.endswith("\n\nName: Kestrel\n\nA gannet here?\n")
     path, anchor = found(index, "Gannetville")
     assert (path, anchor and anchor.address) == ("a.pdf", "p3")
 
 
 def test_epub_chapters_are_anchors(index: qmd.Index, notes: Notes) -> None:
-    pytest.importorskip("html_to_markdown")
+    pytest.importorskip("lxml")
     folder = notes({"page.html": "<title>Page</title><h1>Top</h1><p>A stork.</p><script>alert(1)</script>"})
     (folder / "a.epub").write_bytes(epub({"one": "<h1>One</h1><p>heron</p>", "two": "<p>ibis</p>"}))
     index.add_collection(str(folder), formats=["all"])
     path, anchor = found(index, "ibis")
     assert (path, anchor and (anchor.kind, anchor.value)) == ("a.epub", ("chapter", 2))
-    assert index.get("a.epub:c1").text == "# One\n\nheron\n"
-    assert index.get("page.html").text == "# Top\n\nA stork.\n"
+    assert index.get("a.epub:c1").text == "One\n\nheron\n"
+    assert index.get("page.html").text == "Top\n\nA stork.\n"
     assert [document.title for document in index.documents()] == ["The book", "Page"]
+
+
+PAGE = """<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title/></head><body>
+<h1 id="top">*args and [x]<a href="#top">¶</a></h1><script src="a.js"/>
+<p>A <b>heron</b> at <a href="b%20c.html">the
+lake</a>,<!-- not --> <code>a_b</code>.<br/>See https://example.org/a.</p>
+<ul><li>one<ol start="3"><li>two</li></ol></li><li><p>three</p><p>more</p></li></ul>
+<table><tr><th>bird</th><th>number</th></tr><tr><td></td><td><p>4</p> <a href="https://example.org/">x</a></td></tr></table>
+<section id="sec"><h2>Code &amp;amp; <i>more</i></h2><pre>
+# no heading
+  x | y</pre></section>
+<blockquote><h2>Said</h2></blockquote><hr/>
+<table><tr><td><h3><a name="in"/>In a cell</h3></td><td>right</td></tr></table>
+</body></html>"""
+PAGE_TEXT = """*args and [x]
+
+A heron at the lake <b c.html>, a_b.
+See https://example.org/a.
+
+- one
+  3. two
+- three
+  more
+
+| bird | number |
+|  | 4 x <https://example.org/> |
+
+Code &amp; more
+
+# no heading
+  x | y
+
+> Said
+
+* * *
+
+In a cell
+
+right
+"""
+
+
+def test_pages_are_plain_text_with_headings_links_tables_and_code(index: qmd.Index, notes: Notes) -> None:
+    pytest.importorskip("lxml")
+    folder = notes({"a.xhtml": PAGE, "b c.html": "<p>The ibis.</p>", "empty.html": "<p> </p>"})
+    index.add_collection(str(folder), "n", formats=["html"])
+    page = index.get("n/a.xhtml")
+    assert (page.text, page.media_type, page.document.title) == (PAGE_TEXT, "text/plain", "*args and [x]")
+    outline = [(each.heading, each.level, each.id) for each in index.outline("n/a.xhtml")[1]]
+    assert outline == [("*args and [x]", 1, "top"), ("Code &amp; more", 2, "sec"), ("In a cell", 3, "in")]
+    assert page.fences == ((PAGE_TEXT.index("# no"), PAGE_TEXT.index("\n\n> Said")),)
+    assert [(each.target, each.line, each.to) for each in index.links("n/a.xhtml")] == [
+        ("b c.html", 3, "n/b c.html"),
+        ("https://example.org/a", 4, None),
+        ("https://example.org/", 12, None),
+    ]
+    assert "Code" in index.get("n/a.xhtml#sec").text
+    assert index.search('"the lake a_b"').hits
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "headings"),
+    [
+        ("a.adoc", "= *args `x`\n\n== a_b_c\n\n== [x] link:b.html[y]\n", ["*args x", "a_b_c", "[x] y"]),
+        (
+            "a.rst",
+            "\\*args ``x``\n===========\n\na_b_c\n-----\n\n[x] *y*\n-------\n",
+            ["*args x", "a_b_c", "[x] y"],
+        ),
+        ("a.org", "* *args =x=\n* a_b_c\n* [x] [[b.org][y]]\n", ["*args x", "a_b_c", "[x] y"]),
+    ],
+)
+def test_words_of_headings_are_no_markdown(
+    index: qmd.Index, notes: Notes, name: str, text: str, headings: list[str]
+) -> None:
+    index.add_collection(str(notes({name: text})), formats=["all"])
+    assert [each.heading for each in index.outline(name)[1]] == headings
+    assert index.documents()[0].title == headings[0]
 
 
 def test_office_slides_and_sheets_are_anchors(index: qmd.Index, notes: Notes) -> None:
     docx, pptx = pytest.importorskip("docx"), pytest.importorskip("pptx")
     pytest.importorskip("python_calamine")
+    from docx.oxml import parse_xml
+    from docx.oxml.ns import nsdecls
+
     folder = notes({})
     document = docx.Document()
     document.add_heading("Report", 1)
     document.add_paragraph("The heron.")
     table = document.add_table(2, 2)
     table.cell(0, 0).text, table.cell(1, 1).text = "bird", "4"
+    row = table.rows[1]._tr
+    row.addprevious(control := parse_xml(f"<w:sdt {nsdecls('w')}><w:sdtContent/></w:sdt>"))
+    control[0].append(row)
+    moved = parse_xml(f"<w:moveFrom {nsdecls('w')}><w:r><w:t>The moved kestrel.</w:t></w:r></w:moveFrom>")
+    document.paragraphs[1]._p.append(moved)
     document.save(str(folder / "a.docx"))
     presentation = pptx.Presentation()
     for title in ("First", "Second"):
@@ -423,7 +510,7 @@ def test_office_slides_and_sheets_are_anchors(index: qmd.Index, notes: Notes) ->
         slide.placeholders[1].text = f"About the {'ibis' if title == 'First' else 'crane'}"
     presentation.save(str(folder / "b.pptx"))
     index.add_collection(str(folder), formats=["docx", "pptx"])
-    assert index.get("a.docx").text == ("Report\n\nThe heron.\n\n| bird |  |\n| --- | --- |\n|  | 4 |\n")
+    assert index.get("a.docx").text == ("Report\n\nThe heron.\n\n| bird |  |\n|  | 4 |\n")
     path, anchor = found(index, "crane")
     assert (path, anchor and anchor.address) == ("b.pptx", "s2")
     assert index.get("b.pptx:s2").text == "Second\n\nAbout the crane"
@@ -490,7 +577,7 @@ def test_open_document_and_rich_text_are_read(index: qmd.Index, notes: Notes) ->
         "d.odt": "cannot read d.odt: encrypted",
     }
     text = index.get("a.odt").text
-    assert text.startswith("# Report\n\nThe file_name of the heron")
+    assert text.startswith("Report\n\nThe file_name of the heron")
     assert all(part in text for part in ("A footnote.", "Ann: Why a crane?", "| bird |"))
     assert index.get("b.rtf").text == "The ibis 🐊 flies.\nAt the café.\nPlans in C:\\f1: Мир\n"
     assert [document.title for document in index.documents()] == ["Report", "Café plans"]

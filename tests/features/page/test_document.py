@@ -81,6 +81,7 @@ def test_other_formats_are_shown_by_their_structure(
         "a.adoc": "= One & <c>\n\nSee xref:b.adoc[it] & *go*.\n\n----\n== <i>no</i>\n----\n\nTwo\n---\n\nx\n",
         "b.adoc": "= B\n\nhttps://example.org/\n",
         "c.ipynb": json.dumps(notebook),
+        "d.org": "* A\n| bird | n |\n|------+---|\n| [[file:b.adoc]] | <4> |\n",
     }
     with qmd.open_index(tmp_path / "index.sqlite", environ=environ) as index:
         index.add_collection(str(notes(files)), "n", formats=["all"])
@@ -96,6 +97,13 @@ def test_other_formats_are_shown_by_their_structure(
         )
         other = document.view(index, "n/b.adoc", LANGUAGES["en"], Deadline(None))
         assert 'href="https://example.org/"' in other.html
+        table = document.view(index, "n/d.org", LANGUAGES["en"], Deadline(None)).html
+        link = '[[file:<a href="/read/n/b.adoc" rel="noopener noreferrer">b.adoc</a>]]'
+        assert table.startswith(
+            '<div class="table" tabindex="0" role="group" data-lines="2 5"><table><thead><tr>'
+        )
+        assert "<th>bird</th><th>n</th></tr></thead><tbody><tr>" in table
+        assert f"<td>{link}</td><td>&lt;4&gt;</td>" in table
         cells = document.view(index, "n/c.ipynb", LANGUAGES["en"], Deadline(None))
         assert [each.text for each in cells.rendered.headings] == ["A", "B"]
         assert "<em>x</em>" in cells.html

@@ -121,6 +121,11 @@ def test_plain_snippet_divides_headings_from_sentences(text: str, shown: str) ->
     assert plain_snippet(text, 4, "Operations", "Operations > Restoring") == shown
 
 
+def test_snippet_of_other_formats_is_as_it_is() -> None:
+    text = "Title\nThe __init__ of *args and a_b_c.\n| a | b |"
+    assert plain_snippet(text, 1, "Title", markdown=False) == "The __init__ of *args and a_b_c. a · b …"
+
+
 def test_plain_snippet_has_no_markup_and_no_title() -> None:
     text = "---\ntitle: T\n---\n# Title\n\n> [!note] Look\n> - **bold** `code` [link](x.md)\n\n"
     text += "| a | b |\n|---|---|\n"

@@ -172,10 +172,10 @@ def recall(
         least *= _CONFIRMED
     elif first is not None and not first.pinned:
         ahead = answers(_signals(first)) / _AHEAD
-    score = min(ahead, max((hit.score for hit in response.hits), default=0.0))
+    score = min(ahead, _best(response))
     if score >= least and not (first and _by_meaning(first)):
         response = _read(response, run, request)
-        score = min(ahead, max((hit.score for hit in response.hits), default=0.0))
+        score = min(ahead, _best(response))
 
     answering = replace(response, hits=_answering(response.hits, least) if score >= least else ())
     packer = Packer(store, config, run, tokens, render=_render, most=_PASSAGES)
@@ -190,6 +190,10 @@ def recall(
     addresses = {hash_: address for hash_, (address, _) in packed.shown.items()}
     relevance = {hash_: round(part, 4) for hash_, (_, part) in packed.shown.items()}
     return Recall(_render(packed.pack), score, addresses, relevance)
+
+
+def _best(response: SearchResponse) -> float:
+    return max((hit.score for hit in response.hits), default=0.0)
 
 
 def _left_of(packed: Packed, known: Collection[str]) -> Known:

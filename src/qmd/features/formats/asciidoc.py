@@ -13,7 +13,7 @@ from qmd.types import Extracted, Link
 from qmd.types.structure import Heading, Span
 
 name = "asciidoc"
-version = 4
+version = 5
 media_type = "text/asciidoc"
 
 #: The kinds of blocks between two equal lines, by the signs of these lines: they have blocks inside, are
@@ -55,6 +55,8 @@ _LINK = re.compile(
 #: The target of `<<a.adoc#b>>`; others are places in the same file.
 _PAGE = re.compile(r"[^\s<>,#{}]{1,500}\.\w{2,8}+(?:\#[^<>,\s]{0,300}+)?+")
 _NAMES = {"author": "author", "revdate": "date", "date": "date", "keywords": "tag", "tags": "tag"}
+#: Words in a title that are code or emphasized.
+_QUOTED = re.compile(r"(?<![\w`*_+\\])(``|\*\*|__|[`*_+])(?=\S)((?:(?!\1)[^\n])+)(?<=\S)\1(?!\w)")
 #: What automatic ids leave out.
 _NOT_IN_ID = re.compile(r"<[^>]+>|&(?:[a-z]{2,}\d{0,2}|#\d{2,5}|#x[\da-f]{2,5});|[^ \w.-]+?")
 
@@ -178,10 +180,11 @@ class _Scan:
         if not self._open:
             if heading := _HEADING.match(line):
                 low = start + heading.start(2)
-                return self._heading(start, len(heading[1]), low, _without_closing(heading[2], heading[1]))
+                words = _without_closing(heading[2], heading[1])
+                return self._heading(number, start, len(heading[1]), low, words)
             underline = _UNDERLINE.match(following)
             if underline and abs(len(line) - len(following)) < 2 and _TITLE.match(line):
-                self._heading(start, _LEVELS.index(following[0]) + 1, start, line)
+                self._heading(number, start, _LEVELS.index(following[0]) + 1, start, line)
                 self.parts.unread.append((end + 1, end + 1 + len(following)))
                 return 1
         if _MACRO.match(line):
@@ -203,7 +206,7 @@ class _Scan:
             self._link_line(number, start, line)
         return 0
 
-    def _heading(self, start: int, level: int, low: int, words: str) -> int:
+    def _heading(self, number: int, start: int, level: int, low: int, words: str) -> int:
         stated, self._id, self._style = self._id, "", ""
         while anchor := _ANCHOR.match(words):
             stated = stated or anchor[1] or anchor[2]
@@ -217,6 +220,8 @@ class _Scan:
         self.parts.headings.append(
             Heading(start, level, low, low + len(words), stated or self._automatic_id(words))
         )
+        self.parts.marks(_QUOTED, words, low)
+        self._link_line(number, low, words)
         self._paragraph = ""
         return 0
 

@@ -9,18 +9,22 @@ from typing import Any
 
 from qmd.features.formats.archive import open_zip
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
-from qmd.sources.formats.writing import Writer, core_properties, table
+from qmd.sources.formats.writing import Writer, core_properties
 from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "docx"
-version = 3
+version = 4
 media_type = "text/plain"
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _TEXT, _TAB, _BREAK, _RETURN = f"{_W}t", f"{_W}tab", f"{_W}br", f"{_W}cr"
 _PARAGRAPH, _TABLE, _BOX = f"{_W}p", f"{_W}tbl", f"{_W}txbxContent"
+#: Older forms of what is beside them, where text was moved from, and properties.
+_LEFT_OUT = frozenset((_FALLBACK, f"{_W}moveFrom", f"{_W}pPr"))
+#: What may be around rows and cells: controls, their contents, and marks.
+_CONTROLS = frozenset(f"{_W}{tag}" for tag in ("sdt", "sdtContent", "customXml", "ins"))
 _HEADING = re.compile(r"(?:heading|überschrift|titre|título|titolo|标题|見出し)\s*([1-9])", re.I)
 #: Parts beside the text that contain text, by the end of their relation's type, and their headings.
 _BESIDE = {
@@ -46,7 +50,7 @@ def extract(file: RawFile) -> Extracted:
     title = ""
     for block in _blocks(document.element.body):
         if block.tag == _TABLE:
-            writer.add(table(_rows(block, _DEPTH)))
+            writer.add_rows(_rows(block, _DEPTH))
             continue
         text = _text(block)
         level = levels(block)
@@ -121,19 +125,30 @@ def _text(element: Any) -> str:
                 parts.append("\n")
             elif child.tag == _BOX:
                 boxes.append(child)
-            elif child.tag != _FALLBACK and child.tag != f"{_W}pPr":
+            elif child.tag not in _LEFT_OUT:
                 parts += ["\n\n"] if child.tag == _PARAGRAPH and parts else []
                 pending += reversed(child)
         texts.append("".join(parts).strip("\n"))
     return "\n\n".join(text for text in texts if text.strip())
 
 
+def _parts(element: Any, tag: str) -> Iterator[Any]:
+    """Yield the rows of a table, or the cells of a row, also those inside of controls."""
+    pending = list(reversed(element))
+    while pending:
+        child = pending.pop()
+        if child.tag == tag:
+            yield child
+        elif child.tag in _CONTROLS:
+            pending += reversed(child)
+
+
 def _rows(element: Any, depth: int) -> list[list[str]]:
     """Return the cells of a table. A table in a cell becomes text."""
     rows = []
-    for row in element.findall(f"{_W}tr"):
+    for row in _parts(element, f"{_W}tr"):
         cells = []
-        for cell in row.findall(f"{_W}tc"):
+        for cell in _parts(row, f"{_W}tc"):
             texts = [
                 " / ".join(" ".join(inner) for inner in _rows(block, depth - 1))
                 if block.tag == _TABLE and depth > 1

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import posixpath
-from html.parser import HTMLParser
+from collections.abc import Iterator
+from typing import Any
 from urllib.parse import unquote
 from zipfile import ZipFile
 
+from qmd.features.formats import html
 from qmd.features.formats.archive import open_zip, read_member
-from qmd.features.formats.html import declared_charset, to_markdown
+from qmd.features.formats.elements import write
 from qmd.sources.decoding import as_text
 from qmd.sources.formats.base import DAMAGED, ENCRYPTED, RawFile, Unreadable
 from qmd.sources.formats.writing import Writer
@@ -16,25 +18,27 @@ from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "epub"
-version = 4
-media_type = "text/markdown"
+version = 5
+media_type = "text/plain"
 
 _MAX_CHAPTERS = 10_000
 #: The largest chapter and the largest list of chapters, in bytes.
 _MAX_CHAPTER, _MAX_PACKAGE = 20_000_000, 5_000_000
-_FIELDS = {"dc:creator": "author", "dc:date": "date", "dc:language": "language", "dc:publisher": "publisher"}
+#: Fields by their elements.
+_FIELDS = {"creator": "author", "subject": "tag"} | {name: name for name in ("date", "language", "publisher")}
 
 
 def extract(file: RawFile) -> Extracted:
     archive = open_zip(file.data)
-    package = _Package()
     try:
-        container = _Elements.read(archive, "META-INF/container.xml")
-        path = next(values.get("full-path") or "" for tag, values in container if tag == "rootfile")
-        package.feed(_decoded(read_member(archive, path, _MAX_PACKAGE)))
+        container = _xml(archive, "META-INF/container.xml")
+        path = next(_named(container, "rootfile")).get("full-path", "")
+        package = _xml(archive, path)
     except (KeyError, StopIteration) as error:
         raise Unreadable(DAMAGED, "not a book") from error
-    chapters = [package.hrefs[identity] for identity in package.spine if identity in package.hrefs]
+    hrefs = {item.get("id"): item.get("href", "") for item in _named(package, "item")}
+    spine = (item.get("idref") for item in _named(package, "itemref"))
+    chapters = [hrefs[identity] for identity in spine if identity in hrefs]
     if not chapters:
         raise Unreadable(DAMAGED, "no chapters")
     folder = posixpath.dirname(path)
@@ -47,86 +51,49 @@ def extract(file: RawFile) -> Extracted:
             raise Unreadable(ENCRYPTED)
         writer.anchor(number)
         try:
-            writer.add_markdown(to_markdown(_decoded(read_member(archive, member, _MAX_CHAPTER))))
+            data = read_member(archive, member, _MAX_CHAPTER)
         except KeyError:
             missing += 1
+        else:
+            write(html.tree(as_text(data, html.declared_charset(data))), writer, html.look)
     omitted = [f"{missing} chapters that the file lacks"] if missing else []
     if len(chapters) > _MAX_CHAPTERS:
         omitted.append(f"chapters after the first {_MAX_CHAPTERS:,}")
-    fields = {name: tuple(values) for name, values in package.fields.items()}
+    fields = {field: tuple(_texts(package, tag)) for tag, field in _FIELDS.items()}
     return Extracted(
         writer.text,
-        one_line("".join(package.title)),
+        next(_texts(package, "title"), ""),
         fields,
-        anchors=writer.anchors,
-        omitted=tuple(omitted),
-        structure=writer.structure,
+        tuple(writer.links),
+        writer.anchors,
+        tuple(omitted),
+        writer.structure,
     )
 
 
-def _decoded(data: bytes) -> str:
-    return as_text(data, declared_charset(data))
+def _xml(archive: ZipFile, path: str) -> Any:
+    """Return the tree of a member. Raises `KeyError` if it does not exist."""
+    from lxml.etree import XMLParser, fromstring
+
+    parser = XMLParser(resolve_entities=False, no_network=True, recover=True)
+    root = fromstring(read_member(archive, path, _MAX_PACKAGE), parser)
+    return root if root is not None else fromstring(b"<package/>")
+
+
+def _named(root: Any, name: str) -> Iterator[Any]:
+    """Yield the elements with a name, whatever their namespace, also if it is not declared."""
+    return (each for each in root.iter("*") if each.tag.rpartition("}")[2].rpartition(":")[2] == name)
+
+
+def _texts(package: Any, tag: str) -> Iterator[str]:
+    """Yield the texts of the elements with a name."""
+    return filter(None, (one_line(each.text or "") for each in _named(package, tag)))
 
 
 def _encrypted(archive: ZipFile) -> set[str]:
     """Return the members that are encrypted. Fonts may be, in a book that can be read."""
     try:
-        elements = _Elements.read(archive, "META-INF/encryption.xml")
+        found = _xml(archive, "META-INF/encryption.xml")
     except KeyError:
         return set()
-    return {unquote(values.get("uri") or "") for tag, values in elements if tag.endswith("cipherreference")}
-
-
-class _Elements(HTMLParser):
-    """Lists the elements of an XML file with their attributes. There are no entities to expand."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-
-    @classmethod
-    def read(cls, archive: ZipFile, path: str) -> list[tuple[str, dict[str, str | None]]]:
-        """Return the elements of a member. Raises `KeyError` if it does not exist."""
-        parser = cls()
-        parser.feed(_decoded(read_member(archive, path, _MAX_PACKAGE)))
-        return parser.found
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
-
-
-class _Package(HTMLParser):
-    """Reads the package of a book: its title, fields, files and the order of its chapters."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.title: list[str] = []
-        self.fields: dict[str, list[str]] = {}
-        self.hrefs: dict[str, str] = {}
-        self.spine: list[str] = []
-        self._open = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = {key: value or "" for key, value in attrs}
-        tag = tag.removeprefix("opf:")
-        if tag == "item":
-            self.hrefs[values.get("id", "")] = values.get("href", "")
-        elif tag == "itemref":
-            self.spine.append(values.get("idref", ""))
-        elif tag.startswith("dc:"):
-            self._open = tag
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == self._open:
-            self._open = ""
-
-    def handle_data(self, data: str) -> None:
-        text = one_line(data)
-        if not text or not self._open:
-            return
-        if self._open == "dc:title" and not self.title:
-            self.title.append(text)
-        elif self._open in _FIELDS:
-            self.fields.setdefault(_FIELDS[self._open], []).append(text)
-        elif self._open == "dc:subject":
-            self.fields.setdefault("keywords", []).append(text)
+    return {unquote(each.get("URI", "")) for each in _named(found, "CipherReference")}

@@ -8,13 +8,13 @@ from collections import defaultdict
 from qmd.sources.formats.base import RawFile
 from qmd.sources.formats.parts import Parts, numbered_lines
 from qmd.text.markdown.links import MAX_LINKS
-from qmd.text.outline import first_heading, heading_text
+from qmd.text.outline import first_heading, one_line
 from qmd.text.properties import is_dated
 from qmd.types import Extracted, Link
 from qmd.types.structure import Heading
 
 name = "org"
-version = 4
+version = 5
 media_type = "text/org"
 
 _HEADLINE = re.compile(r"(\*++)[ \t]++(\S.*+)")
@@ -34,6 +34,8 @@ _KEYWORD = re.compile(r"[ \t]*#\+([\w@-]+)(?:\[[^\]\n]*\])?:[ \t]*(.*)")
 _PROPERTY = re.compile(r"[ \t]*:([\w-]{1,60})\+?:[ \t]+(\S.*)")
 _PLANNING = re.compile(r"\b(SCHEDULED|DEADLINE|CLOSED):[ \t]*[<\[](\d{4}-\d{2}-\d{2})")
 _LINK = re.compile(r"\[\[([^\[\]]+)\](?:\[([^\[\]]*)\])?\]")
+#: Words in a headline that are code or emphasized.
+_QUOTED = re.compile(r"(?<![\w*/=~+])([*/=~+_])(?=\S)((?:(?!\1)[^\n])+)(?<=\S)\1(?!\w)")
 _BLOCK = re.compile(r"[ \t]*#\+(begin|end)_(\w+)", re.I)
 _DRAWER = re.compile(r"[ \t]*:([\w-]{1,60}):[ \t]*\Z")
 #: Lines that are not read: comments, and times at which work began and ended.
@@ -154,15 +156,15 @@ class _Scan:
         end = start + len(match[0].rstrip())
         self.parts.markup([(start + match.start(2), low), (high, end)])
         self._inline(number, low, words)
+        self.parts.marks(_QUOTED, words, low)
 
     def _inline(self, number: int, start: int, line: str) -> None:
         """Keep the links of a line, and what of them is not read."""
         for match in _LINK.finditer(line):
             self.links.append(_link(match[1], match[2] or "", number))
-            if match[2]:
-                low, high = match.span(2)
-                spans = (match.start(), low), (high, match.end())
-                self.parts.markup((start + each[0], start + each[1]) for each in spans)
+            low, high = match.span(2 if match[2] else 1)
+            spans = (match.start(), low), (high, match.end())
+            self.parts.markup((start + each[0], start + each[1]) for each in spans)
 
     def _keyword(self, name: str, value: str) -> None:
         """Keep a keyword such as `#+AUTHOR:` as a field, and `#+TITLE:` as the title."""
@@ -170,7 +172,7 @@ class _Scan:
             return
         match name:
             case "title":
-                self.title = heading_text(value)
+                self.title = one_line(value)
             case _ if is_dated(name):
                 self.fields[name].append(value)
             case "filetags":

@@ -18,7 +18,7 @@ from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "pdf"
-version = 4
+version = 5
 media_type = "text/plain"
 
 _MAX_PAGES = 20_000
@@ -61,7 +61,7 @@ class Page(Struct, frozen=True):
     Attributes:
         lines: The lines; none if the page has no text.
         edges: The numbers of the short lines at the top and bottom edge, from 0.
-        values: The filled fields of a form, a line each.
+        values: The filled fields of a form, and the notes that readers have written, a part each.
     """
 
     lines: list[str]
@@ -253,7 +253,7 @@ def _read_page(document: Any, number: int) -> Page:
     text_page = page.get_textpage()
     lines = _lines(text_page.get_text_range())
     edges = frozenset(_edges(page, text_page, lines)) if lines else frozenset()
-    values = tuple(dict.fromkeys(_values(document.formenv, page))) if document.formenv else ()
+    values = tuple(dict.fromkeys(_values(document.formenv, page)))
     text_page.close()
     page.close()
     return Page(lines, edges, values)
@@ -285,7 +285,7 @@ def _edges(page: Any, text_page: Any, lines: list[str]) -> Iterator[int]:
 
 
 def _values(form: Any, page: Any) -> Iterator[str]:
-    """Yield `name: value` of the fields of a page that the user has filled."""
+    """Yield `name: value` of the fields of a page that the user has filled, and the notes of readers."""
     import pypdfium2.raw as pdfium
 
     with_text = {
@@ -296,13 +296,19 @@ def _values(form: Any, page: Any) -> Iterator[str]:
         annotation = pdfium.FPDFPage_GetAnnot(page, at)
         if not annotation:
             continue
-        kind = pdfium.FPDFAnnot_GetFormFieldType(form, annotation)
-        flags = pdfium.FPDFAnnot_GetFormFieldFlags(form, annotation)
-        is_password = kind == pdfium.FPDF_FORMFIELD_TEXTFIELD and flags & _PASSWORD
-        if kind in with_text and not is_password:
-            value = _string(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation).strip()
-            if value not in ("", "Off"):  # boxes that are not checked are off
-                yield f"{_label(form, annotation)}: {value}"
+        subtype = pdfium.FPDFAnnot_GetSubtype(annotation)
+        if subtype != pdfium.FPDF_ANNOT_WIDGET:
+            note = _string(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents").strip()
+            if note and subtype not in (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP):
+                yield "\n".join(_lines(note))
+        elif form:
+            kind = pdfium.FPDFAnnot_GetFormFieldType(form, annotation)
+            flags = pdfium.FPDFAnnot_GetFormFieldFlags(form, annotation)
+            is_password = kind == pdfium.FPDF_FORMFIELD_TEXTFIELD and flags & _PASSWORD
+            if kind in with_text and not is_password:
+                value = _string(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation).strip()
+                if value not in ("", "Off"):  # boxes that are not checked are off
+                    yield f"{_label(form, annotation)}: {value}"
         pdfium.FPDFPage_CloseAnnot(annotation)
 
 
@@ -315,9 +321,9 @@ def _label(form: Any, annotation: Any) -> str:
     return shown or _COUNTER.sub("", one_line(name)) or "Field"
 
 
-def _string(function: Callable[..., int], form: Any, annotation: Any) -> str:
+def _string(function: Callable[..., int], *arguments: Any) -> str:
     """Call a function of pdfium that writes UTF-16 into a buffer."""
-    size = function(form, annotation, None, 0)
+    size = function(*arguments, None, 0)
     buffer = (ctypes.c_ushort * (size // 2 + 1))()
-    function(form, annotation, buffer, size)
+    function(*arguments, buffer, size)
     return bytes(buffer)[:size].decode("utf-16-le", "replace").rstrip("\0")

@@ -8,12 +8,12 @@ from typing import Any
 
 from qmd.features.formats.archive import open_zip
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
-from qmd.sources.formats.writing import Writer, core_properties, table
+from qmd.sources.formats.writing import Writer, core_properties
 from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "pptx"
-version = 3
+version = 4
 media_type = "text/plain"
 
 #: How deeply groups in groups are read.
@@ -38,7 +38,7 @@ def extract(file: RawFile) -> Extracted:
         for shape in _shapes(slide.shapes, _DEPTH):
             pictures += shape.shape_type == 13
             if title is None or shape.shape_id != title.shape_id:
-                writer.add(_text(shape))
+                _write(shape, writer)
         if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
             notes = _paragraphs(slide.notes_slide.notes_text_frame)
             writer.add(f"Notes: {notes}" if notes.strip() else "")
@@ -65,12 +65,13 @@ def _shapes(shapes: Iterable[Any], depth: int) -> Iterator[Any]:
             yield shape
 
 
-def _text(shape: Any) -> str:
+def _write(shape: Any, writer: Writer) -> None:
     if getattr(shape, "has_table", False):
-        return table([[cell.text for cell in row.cells] for row in shape.table.rows])
-    if getattr(shape, "has_chart", False) and shape.chart.has_title:
-        return str(shape.chart.chart_title.text_frame.text)
-    return _paragraphs(shape.text_frame) if shape.has_text_frame else ""
+        writer.add_rows([cell.text for cell in row.cells] for row in shape.table.rows)
+    elif getattr(shape, "has_chart", False) and shape.chart.has_title:
+        writer.add(str(shape.chart.chart_title.text_frame.text))
+    elif shape.has_text_frame:
+        writer.add(_paragraphs(shape.text_frame))
 
 
 def _paragraphs(frame: Any) -> str:

@@ -14,7 +14,7 @@ from qmd.types import Extracted, Link, LinkKind
 from qmd.types.structure import Edit, Heading
 
 name = "rst"
-version = 4
+version = 5
 media_type = "text/x-rst"
 
 #: Directives whose contents are code or data, and those of which nothing is read. Of others, such as `note`,
@@ -57,6 +57,9 @@ _MARKS = re.compile(
     r"(?P<after>[ ]?(?:<[^`<>\n]{1,1000}>)?`(?!`)_{0,2})"
     r"|(?P<joined>[*`]{0,2}\\[ ][*`]{0,2})"
 )
+#: Words in a title that are code or emphasized, and the sign before one that is no markup.
+_QUOTED = re.compile(r"(?<![\w`*\\])(``|\*\*|\*)(?=\S)((?:(?!\1)[^\n])+)(?<=\S)\1(?!\w)")
+_ESCAPE = re.compile(r"\\(?=[^\w\s])")
 #: An entry of a table of contents: `a`, or `Title <a>`.
 _ENTRY = re.compile(r"[ \t]+(?!:)(?:[^<>]{0,300}<)?([^\s<>*]{1,500}+)>?[ \t]*\Z")
 #: Fields with a meaning, by their name in a field list.
@@ -161,24 +164,10 @@ class _Scan:
             self._close()
         before, self._end = self._end, line.end
         if self._block is not None:
-            if self._block.kind == "toctree" and (entry := _ENTRY.match(" " + line.text)):
-                self._add(_link(entry[1], "", line.number))
-            if self._options is not None and _MARKER.match(line.text):
-                self.parts.unread.append((line.start, line.end))
-                self._block = self._block._replace(start=line.end)
-            else:
-                self._options = None
+            self._in_block(self._block, line)
             return 1
-        if self._literal is not None:
-            if line.indent > self._literal:
-                self._block = _Block(self._literal, "verbatim", line.line)
-            elif self._at_start and line.indent == self._literal and not line.text[0].isalnum():
-                self._literal = None
-                if not _UNDERLINE.match(line.text) and line.text[:2] != "..":
-                    return self._quoted(at)
-            self._literal = None
-            if self._block is not None:
-                return 1
+        if self._literal is not None and (count := self._after_colons(at, line, self._literal)):
+            return count
         if self._options is not None and line.indent > self._options and _MARKER.match(line.text):
             self.parts.unread.append((line.start, line.end))
             return 1
@@ -195,6 +184,27 @@ class _Scan:
         self._last = line.text
         self._inline(line)
         return 1
+
+    def _in_block(self, block: _Block, line: _Line) -> None:
+        """Read a line of a block: an entry of a table of contents, or an option of its directive."""
+        if block.kind == "toctree" and (entry := _ENTRY.match(" " + line.text)):
+            self._add(_link(entry[1], "", line.number))
+        if self._options is not None and _MARKER.match(line.text):
+            self.parts.unread.append((line.start, line.end))
+            self._block = block._replace(start=line.end)
+        else:
+            self._options = None
+
+    def _after_colons(self, at: int, line: _Line, indent: int) -> int:
+        """Begin the code after `::`, and return the number of lines that were read; 0 if there is none."""
+        self._literal = None
+        if line.indent > indent:
+            self._block = _Block(indent, "verbatim", line.line)
+            return 1
+        quoted = self._at_start and line.indent == indent and not line.text[0].isalnum()
+        if quoted and not _UNDERLINE.match(line.text) and line.text[:2] != "..":
+            return self._quoted(at)
+        return 0
 
     def _quoted(self, at: int) -> int:
         """Read lines until an empty one as code."""
@@ -233,6 +243,11 @@ class _Scan:
         level = min(self._styles.index(style) + 1, 6)
         self.parts.headings.append(Heading(title.line, level, title.start, title.end, self._id))
         self._inline(title)
+        self.parts.marks(_QUOTED, title.text, title.start)
+        self.parts.edits += (
+            Edit(title.start + each.start(), title.start + each.end(), "joined")
+            for each in _ESCAPE.finditer(title.text)
+        )
         self.parts.unread.append((last.start, last.end))
         self._id, self._at_start, self._last, self._end = "", True, "", last.end
         return count

@@ -8,12 +8,12 @@ from typing import Any
 
 from qmd.features.formats.archive import OLE, open_zip
 from qmd.sources.formats.base import DAMAGED, ENCRYPTED, TOO_LARGE, RawFile, Unreadable
-from qmd.sources.formats.writing import Writer, table
+from qmd.sources.formats.writing import Writer
 from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "xlsx"
-version = 2
+version = 3
 media_type = "text/plain"
 
 _MAX_SHEETS, _MAX_CELLS, _MAX_COLUMNS = 1_000, 5_000_000, 1_000
@@ -51,7 +51,7 @@ def extract(file: RawFile) -> Extracted:
         if sheet.width > _MAX_COLUMNS:
             omitted.append(f"sheet {number}: columns after the first {_MAX_COLUMNS:,}")
         rows = [[_cell(value) for value in row[:_MAX_COLUMNS]] for row in sheet.iter_rows()]
-        writer.add(table(_trimmed(rows)))
+        writer.add_rows(_trimmed(rows))
     fields = {"sheet": tuple(map(one_line, book.sheet_names))}
     return Extracted(
         writer.text,

@@ -155,11 +155,6 @@ def view(
         if rendered.headings and rendered.headings[0].text == document.title and html.startswith("<h1"):
             heading, end, html = html.partition("</h1>\n")
             title = heading + end
-    if not properties:
-        # Without a date of its own, a document has that of its file, which is no property.
-        dated = ["date"] if stated(document.date, document.modified_ns) else []
-        fields = reading.fields
-        properties = {name: fields[name] for name in ("author", *dated, "tag") if name in fields}
     folder = index.config.collections[document.collection].path
     absolute = "" if index.locations.portable else os.path.join(folder, document.path)
     anchor = anchor_at(page.anchors, line or 1)
@@ -170,7 +165,7 @@ def view(
         html=safe(html),
         rows=tuple(_rows(page, line, first_line, find)) if as_text else (),
         too_large=too_large,
-        properties=properties,
+        properties=properties or _properties(reading),
         places=places,
         links=_titles(index, (each.to for each in reading.links if each.to and each.to != document.file)),
         backlinks=_titles(index, (each.file for each in reading.backlinks)),
@@ -180,6 +175,15 @@ def view(
         anchor=anchor if line else None,
         indexed_at=reading.indexed_at,
     )
+
+
+def _properties(reading: Reading) -> Mapping[str, tuple[Any, ...]]:
+    """Return the properties of a document that states none in its front matter."""
+    # Without a date of its own, a document has that of its file, which is no property.
+    document = reading.page.document
+    dated = ["date"] if stated(document.date, document.modified_ns) else []
+    fields = reading.fields
+    return {name: fields[name] for name in ("author", *dated, "tag") if name in fields}
 
 
 def place_address(file: str | None, place: Anchor | None) -> str | None:

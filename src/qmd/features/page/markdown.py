@@ -261,10 +261,7 @@ class _Writer:
         elif kind == "Heading":
             self._element = detail["level"].lower(), lines
         elif kind == "TableCell":
-            side = self._columns[self._column] if self._column < len(self._columns) else "None"
-            self._column += 1
-            name = "th" if self._ends[-1] == _BLOCKS["TableHead"][1] else "td"
-            self._element = name, "" if side == "None" else f' class="{side.lower()}"'
+            self._element = self._cell()
         elif kind == "CodeBlock":
             self._code = []
             self._element = detail["Fenced"] if isinstance(detail, dict) else "", lines
@@ -282,6 +279,13 @@ class _Writer:
             self._open(opening.format(lines), ending)
             if kind == "BlockQuote" and detail is not None:
                 self._callout(detail, "", html=detail)
+
+    def _cell(self) -> tuple[str, str]:
+        """Return the name and the attributes of the next cell of a row."""
+        side = self._columns[self._column] if self._column < len(self._columns) else "None"
+        self._column += 1
+        name = "th" if self._ends[-1] == _BLOCKS["TableHead"][1] else "td"
+        return name, "" if side == "None" else f' class="{side.lower()}"'
 
     def _open(self, opening: str, ending: str) -> None:
         shallow = len(self._ends) < _MAX_DEPTH
@@ -379,12 +383,7 @@ class _Writer:
             if not text:
                 return
         elif opening.startswith("<li") and (task := TASK.match(text)):
-            text = text[task.end() :]
-            self._out[-1] = opening.replace("<li", '<li class="task-item"', 1)
-            state = TASKS.get(task[1], "")
-            label, sign = (self._context.say(state), "") if state else (task[1], task[1])
-            look = f'class="task {state or "other"}" role="img" aria-label="{escape(label)}"'
-            before = f"<span {look}>{escape(sign)}</span>"
+            text, before = text[task.end() :], self._task(task[1])
         found = BLOCK_ID.search(text)
         names = ""
         if found:
@@ -402,6 +401,14 @@ class _Writer:
             if "</div>\n<p>" in html:  # a formula
                 html = html.replace(f"<p{attributes}></p>\n", "").replace("<p></p>\n", "")
         self._out.append(html)
+
+    def _task(self, mark: str) -> str:
+        """Turn the item that has just begun into a task, and return the element with its state."""
+        self._out[-1] = self._out[-1].replace("<li", '<li class="task-item"', 1)
+        state = TASKS.get(mark, "")
+        label, sign = (self._context.say(state), "") if state else (mark, mark)
+        look = f'class="task {state or "other"}" role="img" aria-label="{escape(label)}"'
+        return f"<span {look}>{escape(sign)}</span>"
 
     def _heading(self, text: str, level: int) -> str:
         """Keep a heading for the outline. Return the attribute with its id."""

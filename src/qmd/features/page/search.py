@@ -55,6 +55,8 @@ _FOUND_BY: Mapping[Mode, str] = {
     "meaning": "by meaning",
     "both": "by words and meaning",
 }
+#: The formats whose texts are Markdown.
+_MARKDOWN = frozenset(("markdown", "notebook", "transcript", "transcript-json", "opencode"))
 _PARTS = {"lexical": "words", "vector": "meaning"}
 
 
@@ -225,7 +227,9 @@ def related(index: Index, file: str, cancelled: Cancelled) -> tuple[list[str], l
     response = index.run("similar", request, cancelled=cancelled)
     # The scores of words alone are low.
     hits = [hit for hit in response.hits if hit.similar_to is None or hit.score >= LEAST_SIMILAR]
-    return [*_notes(response)], [_result(hit, "", {}, None) for hit in hits]
+    fields = index.fields_of([hit.file for hit in hits])
+    formats = {file: {"format": values.get("format", ())} for file, values in fields.items()}
+    return [*_notes(response)], [_result(hit, "", formats.get(hit.file, {}), None) for hit in hits]
 
 
 def highlighter(question: Question) -> Find | None:
@@ -235,8 +239,16 @@ def highlighter(question: Question) -> Find | None:
 
 
 def _result(
-    hit: Hit, query: str, fields: Mapping[str, tuple[Any, ...]], find: Find | None, *, typing: bool = False
+    hit: Hit,
+    query: str,
+    fields: Mapping[str, tuple[Any, ...]],
+    find: Find | None,
+    *,
+    typing: bool = False,
 ) -> Result:
+    is_markdown = _MARKDOWN.issuperset(map(str, fields.get("format", ())))
+    passage = hit.snippet.text, hit.snippet.first_line, hit.title, hit.section
+    snippet = plain_snippet(*passage, markdown=is_markdown)
     place = hit.file + (f":{hit.anchor.address}" if hit.anchor else "")
     line = hit.snippet.line
     section = (
@@ -254,9 +266,7 @@ def _result(
         section_href=read_address(hit.file, q=query, live=live) + f"#{slug(section.rpartition(' › ')[2])}",
         date=hit.date[:10],
         tags=tuple(visible(str(tag)) for tag in fields.get("tag", ())[:_MAX_TAGS]),
-        snippet=safe(
-            marked(plain_snippet(hit.snippet.text, hit.snippet.first_line, hit.title, hit.section), find)
-        ),
+        snippet=safe(marked(snippet, find)),
         line=line,
         place=(hit.anchor.kind, hit.anchor.value) if hit.anchor and hit.anchor.kind != LINE else None,
         percent=hit.percent,
@@ -265,36 +275,40 @@ def _result(
     )
 
 
-def plain_snippet(text: str, first_line: int, title: str, section: str = "") -> str:
-    """Return a passage of Markdown as plain text in one paragraph.
+def plain_snippet(text: str, first_line: int, title: str, section: str = "", *, markdown: bool = True) -> str:
+    """Return a passage of Markdown, or of another text, as plain text in one paragraph.
 
     The title and the section, which stand above it, are not repeated, and a dot divides other headings from
     what follows. A passage that begins or ends inside a sentence has an ellipsis there.
     """
     known = {title.casefold(), section.rpartition(" > ")[2].casefold()}
     lines = text.split("\n")
-    if first_line == 1 and lines[0].rstrip() == "---":
-        ends = [at for at, line in enumerate(lines) if at and line.rstrip() in ("---", "...")]
-        lines = lines[ends[0] + 1 :] if ends else lines[1:]
+    if markdown and first_line == 1 and lines[0].rstrip() == "---":
+        bare = [line.rstrip() for line in lines]
+        lines = lines[1 + next((at for at in range(1, len(bare)) if bare[at] in ("---", "...")), 0) :]
     parts: list[str] = []
     for line in lines:
-        if _FENCE.fullmatch(line) or _RULE.fullmatch(line) or line.lstrip().startswith("<!--"):
-            continue
-        begin = _PREFIX.match(line)
-        line_text = _CALLOUT.sub("", line[begin.end() :] if begin else line)
-        shown = heading_text(line_text.replace("[[#", "[["))
-        # The rest of a link was cut at the edge of the passage.
-        shown = BLOCK_ID.sub("", _MARKS.sub("", shown))
+        shown = _without_markup(line) if markdown else line.strip()
         if "|" in shown and line.lstrip().startswith("|"):
-            shown = " · ".join(cell.strip() for cell in shown.strip("| ").split("|") if cell.strip())
+            shown = " · ".join(filter(None, map(str.strip, shown.strip("| ").split("|"))))
         if not shown or (not parts and shown.casefold() in known):
             continue
-        parts.append(f"{shown} ·" if _HEADING.match(line) else shown)
+        parts.append(f"{shown} ·" if markdown and _HEADING.match(line) else shown)
     joined = plain(" ".join(parts)).removesuffix(" ·")
     if len(joined) > _MAX_SNIPPET:
         joined = joined[:_MAX_SNIPPET].rsplit(" ", 1)[0]
     whole = not joined or unicodedata.category(joined[-1]) in ("Po", "Pe", "Pf")
     return ("… " if joined[:1].islower() else "") + joined + ("" if whole else " …")
+
+
+def _without_markup(line: str) -> str:
+    """Return a line of Markdown as it is read; "" for lines that divide, fences and comments."""
+    if _FENCE.fullmatch(line) or _RULE.fullmatch(line) or line.lstrip().startswith("<!--"):
+        return ""
+    begin = _PREFIX.match(line)
+    shown = heading_text(_CALLOUT.sub("", line[begin.end() :] if begin else line).replace("[[#", "[["))
+    # The rest of a link was cut at the edge of the passage.
+    return BLOCK_ID.sub("", _MARKS.sub("", shown))
 
 
 def _related(index: Index, asked: Asked, response: SearchResponse, hits: Sequence[Hit]) -> int:

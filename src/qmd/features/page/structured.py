@@ -1,4 +1,4 @@
-"""A text that is not Markdown as HTML: its headings, paragraphs, code and links."""
+"""A text that is not Markdown as HTML: its headings, paragraphs, code, tables and links."""
 
 from __future__ import annotations
 
@@ -50,6 +50,14 @@ def render(
             html.append(f'<{tag} id="{escape(anchor)}" {where}>{escape(section.heading)}</{tag}>\n')
         elif kind == "code":
             html.append(f'<pre class="source" {where}><code>{escape(chr(10).join(part))}</code></pre>\n')
+        elif all(map(_is_row, part)):
+            cells = [
+                [_linked(each, by_line.get(first + at, ()), context) for each in _cells(line)]
+                for at, line in enumerate(part)
+            ]
+            html.append(
+                f'<div class="table" tabindex="0" role="group" {where}>{_table(cells, first)}</div>\n'
+            )
         else:
             shown = (_linked(line, by_line.get(first + at, ()), context) for at, line in enumerate(part))
             html.append(f'<p class="lines" {where}>{chr(10).join(shown)}</p>\n')
@@ -94,6 +102,30 @@ def _is_drawn(line: str) -> bool:
     """Return whether a line is a sign that repeats, above or below a title."""
     bare = line.strip()
     return bool(bare) and not bare[0].isalnum() and bare == bare[0] * len(bare)
+
+
+def _is_row(line: str) -> bool:
+    """Return whether a line is a row of a table, as readers and authors write them."""
+    bare = line.strip()
+    return len(bare) > 2 and bare[0] == bare[-1] == "|"
+
+
+def _cells(line: str) -> list[str]:
+    """Return the cells of a row; none of a line between rows."""
+    inner = line.strip()[1:-1]
+    if set(inner) <= {*"-+|=: "} and "-" in inner:
+        return []
+    return [cell.strip() for cell in inner.split(" | " if " | " in inner else "|")]
+
+
+def _table(rows: Sequence[Sequence[str]], first: int) -> str:
+    """Return a table of cells in HTML, whose first row is its head."""
+    html = list[str]()
+    for at, cells in enumerate(rows, first):
+        tag = "td" if html else "th"
+        shown = "".join(f"<{tag}>{cell}</{tag}>" for cell in cells)
+        html += [f'<tr {LINES}="{at} {at + 1}">{shown}</tr>'] if cells else []
+    return f"<table><thead>{html[0]}</thead><tbody>{''.join(html[1:])}</tbody></table>" if html else ""
 
 
 def _linked(line: str, links: Sequence[ResolvedLink], context: Context) -> str:

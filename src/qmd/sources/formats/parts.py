@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from qmd.text.regex import lazy
@@ -22,13 +23,21 @@ class Parts:
         self.unread: list[Span] = []
         self.edits: list[Edit] = []
         self.rules: list[int] = []
+        self.markdown = False  # whether parts are Markdown
 
     def markup(self, spans: Iterable[Span]) -> None:
         """Add the [start, end) of marks, such as the address of a link around its words."""
         self.edits += [Edit(start, end, "markup") for start, end in spans if start < end]
 
+    def marks(self, pattern: re.Pattern[str], text: str, start: int) -> None:
+        """Add the marks around words, the second group of the matches in a part of the text."""
+        for match in pattern.finditer(text):
+            around = (match.start(), match.start(2)), (match.end(2), match.end())
+            self.markup((start + low, start + high) for low, high in around)
+
     def shifted(self, structure: Structure, start: int, below: int) -> None:
         """Add the structure of a part of the text that begins at `start`, its headings `below` by levels."""
+        self.markdown = True
         for each in structure.headings:
             level = min(each.level + below, 6)
             low, high = each.low + start, each.high + start
@@ -54,6 +63,7 @@ class Parts:
             apart(self.unread),
             edits,
             sorted(self.rules),
+            markdown=self.markdown,
         )
 
 

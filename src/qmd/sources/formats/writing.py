@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -27,6 +28,11 @@ class Writer:
     Args:
         kind: The kind of its anchors.
 
+    Attributes:
+        found: What is in the text so far.
+        links: Its links.
+        line: The first line of the last part.
+
     Raises:
         Unreadable: If the text becomes too large.
     """
@@ -34,60 +40,70 @@ class Writer:
     def __init__(self, kind: str) -> None:
         self._kind = kind
         self._parts: list[str] = []
-        self._line = 1
-        self._length = self._start = 0
+        self._length = 0  # of the parts, and of the lines that end in them
         self._anchors: list[Anchor] = []
-        self._found = Parts()
-        self.links: list[Link] = []  #: Those of the parts that are Markdown
+        self.line = self._ended = 0
+        self.found = Parts()
+        self.links: list[Link] = []
 
     def anchor(self, value: int) -> None:
         """Set an anchor before the next part."""
         if len(self._anchors) < MAX_ANCHORS:
-            self._anchors.append(Anchor(self._line, self._kind, value))
+            self._anchors.append(Anchor(self._ended + 2 if self._parts else 1, self._kind, value))
 
-    def add(self, part: str) -> None:
-        """Add a part, with an empty line after it."""
+    def add(self, part: str, *, tight: bool = False) -> int:
+        """Add a part, with an empty line before it unless it is `tight`, and return its place."""
         part = part.strip("\n")
         if not part.strip():
-            return
-        self._length += len(part)
+            return self._length
+        between = "" if not self._parts else "\n" if tight else "\n\n"
+        self._parts += [between, part]
+        start = self._length + len(between)
+        self._length = start + len(part)
         if self._length > MAX_TEXT:
             raise Unreadable(TOO_LARGE, f"more than {MAX_TEXT:,} characters of text")
-        self._parts.append(part)
-        self._line += part.count("\n") + 2
-        self._start += len(part) + 2
+        self.line = (self._ended or 1) + len(between)
+        self._ended = self.line + part.count("\n")
+        return start
 
-    def add_heading(self, words: str, level: int) -> None:
-        """Add a line as a heading. Levels below the lowest count as that."""
-        start = self._start
-        self.add(words)
+    def add_heading(self, words: str, level: int, name: str = "") -> int:
+        """Add a line as a heading with a name, and return its place. The lowest level is 6."""
+        start = self.add(words)
         if words.strip():
-            self._found.headings.append(Heading(start, min(level, 6), start, start + len(words)))
+            self.found.headings.append(Heading(start, min(level, 6), start, start + len(words), name))
+        return start
+
+    def add_rule(self) -> None:
+        """Add a line that divides the text."""
+        self.found.rules.append(self.add("* * *"))
+
+    def add_rows(self, rows: Iterable[Sequence[str]]) -> None:
+        """Add the rows of a table that are not empty, a line each."""
+        lines = (" | ".join(" ".join(cell.split()) for cell in row) for row in rows)
+        self.add("\n".join(f"| {line} |" for line in lines if line.strip(" |")))
 
     def add_markdown(self, part: str, below: int = 0) -> None:
         """Add a part that is Markdown. Its headings are `below` by some levels, and it ends what it opens."""
-        start, line = self._start, self._line
         part = part.strip("\n")
-        self.add(part)
         if part.strip():
-            reading = read(part)
-            self._found.shifted(reading.structure, start, below)
-            self.links += (replace(link, line=link.line + line - 1) for link in reading.links)
+            start, reading = self.add(part), read(part)
+            self.found.shifted(reading.structure, start, below)
+            self.links += (replace(link, line=link.line + self.line - 1) for link in reading.links)
 
     @property
     def text(self) -> str:
         """The text so far."""
-        return "\n\n".join(self._parts) + "\n" if self._parts else ""
+        return "".join(self._parts) + "\n" if self._parts else ""
 
     @property
     def structure(self) -> Structure:
         """The structure of the text so far."""
-        return self._found.structure(self.text)
+        return self.found.structure(self.text)
 
     @property
     def anchors(self) -> tuple[Anchor, ...]:
         """The anchors so far. Those after the last part are after the last line."""
-        last = max(1, self._line - 1)
+        last = self._ended + 1
         return tuple(Anchor(min(each.line, last), each.kind, each.value) for each in self._anchors)
 
 
@@ -98,20 +114,6 @@ def fenced(text: str, language: str = "") -> str:
     longest = max((len(marks) for marks in _FENCES.findall(text)), default=2)
     marks = "`" * max(3, longest + 1)
     return f"{marks}{language}\n{text.strip(chr(10))}\n{marks}"
-
-
-def table(rows: list[list[str]]) -> str:
-    """Return rows as a table of Markdown; the first row is its head."""
-    rows = [row for row in rows if any(cell.strip() for cell in row)]
-    width = max((len(row) for row in rows), default=0)
-    if not width:
-        return ""
-    lines = ["| " + " | ".join([*map(_cell, row), *[""] * (width - len(row))]) + " |" for row in rows]
-    return "\n".join([lines[0], "|" + " --- |" * width, *lines[1:]])
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
 
 
 def properties(author: str | None, date: str | None, keywords: str | None) -> Fields:

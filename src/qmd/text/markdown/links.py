@@ -33,7 +33,8 @@ AFTER_URL = ".,;:!?)*_~"
 WIKI = lazy(r"\[\[([^\[\]\n|]{1,1000}+)(?:\|([^\[\]\n]{0,1000}+))?\]\]")
 #: A text in TOML or JSON. One that is not closed ends with its line.
 _QUOTED = lazy(r"\"(?:[^\"\\\n]++|\\.)*+\"?+|'[^'\n]*+'?+")
-_SCHEME = lazy(r"[A-Za-z][A-Za-z0-9+.\-]{1,30}:")
+#: The scheme of an address.
+SCHEME = lazy(r"[A-Za-z][A-Za-z0-9+.\-]{1,30}:")
 #: What stands for the root or a base of a site. Other variables stand for other sites, or for anything.
 _BASE = r"(?i:[^{}\n]{0,60}?(?:base|root|prefix|site\.url|home|lang|locale)[^{}\n]{0,60}+)"
 _ROOTED = lazy(rf"(?:\{{\{{{_BASE}\}}\}}|\$\{{{_BASE}\}})/")
@@ -199,7 +200,7 @@ def _links(text: str, every: Iterable[_Entry]) -> Iterator[Link]:
             yield Link(target, shown, line, kind)
             continue
         is_variable = target.startswith(("{{", "{%", "${")) and not _ROOTED.match(target)
-        if is_variable or _SCHEME.match(target) or target.startswith("//"):
+        if is_variable or SCHEME.match(target) or target.startswith("//"):
             yield Link(target, shown, line, "url")
             continue
         if "%" in target and not (kind == "embed" and text.startswith("![[", at)):
