@@ -130,7 +130,6 @@ def test_recall_speaks_across_languages_if_vectors_and_reranker_agree(index: qmd
 BETWEEN = (
     "量子色动力学中的重子质量是怎样计算出来的？",
     "蝴蝶的幼虫吃什么叶子？",
-    "蝶の幼虫は何の葉を食べますか",
     "나비 애벌레는 어떤 잎을 먹나요?",
     "Welche Blätter fressen die Raupen von Schmetterlingen?",
     "Какие листья едят гусеницы бабочек?",

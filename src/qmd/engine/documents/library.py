@@ -359,8 +359,8 @@ class Library(References):
         self._others: dict[int, tuple[Commit | None, SourceText | None]] = {}
         self._sections: dict[int, tuple[Section, ...]] = {}
         #: What was read last, by the document's id: a text may be large, and several methods need it.
-        self._text: dict[int, str] = {}
-        self._structure: dict[int, Structure] = {}
+        self._last_text: dict[int, str] = {}
+        self._last_structure: dict[int, Structure] = {}
 
     def place(self, reference: str) -> Location:
         """Return the document of a reference, and the lines that it names. Raises as `Index.get`."""
@@ -446,9 +446,9 @@ class Library(References):
 
     def text(self, document: Document) -> str:
         """Return the text of a document. Raises `NotFoundError` if a portable file was made without it."""
-        if document.id not in self._text:
-            self._text = {document.id: self._read(document)}
-        return self._text[document.id]
+        if document.id not in self._last_text:
+            self._last_text = {document.id: self._read(document)}
+        return self._last_text[document.id]
 
     def _read(self, document: Document) -> str:
         source = self._other(document)[1]
@@ -463,14 +463,14 @@ class Library(References):
 
     def structure(self, document: Document) -> Structure:
         """Return the structure of the text of a document. Raises as `text`."""
-        if document.id not in self._structure:
+        if document.id not in self._last_structure:
             source = self._other(document)[1]
-            self._structure = (
+            self._last_structure = (
                 structures(self._store, {document.id: self.text(document)})
                 if source is None
                 else {document.id: source.structure or of_markdown(source.text)}
             )
-        return self._structure[document.id]
+        return self._last_structure[document.id]
 
     def page(
         self, document: Document, from_line: int | None, max_lines: int | None, count: int | None = None

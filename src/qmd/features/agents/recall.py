@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 BRIEFING = 300
 #: The most passages that are given for a prompt, which may be of one document or of as many.
 _PASSAGES = 3
-#: A document that was found by meaning alone is read by the reranker from this score on. If that agrees, this
-#: share of the threshold is enough.
-_WORTH_READING, _CONFIRMED = 0.1, 0.8
+#: A document that was found by meaning alone is read by the reranker from this score on.
+_WORTH_READING = 0.1
 #: The first document must also be ahead of others as one that answers: the estimate of that must reach this
 #: share of the threshold (measured, see bench/README.md).
 _AHEAD = 0.4
-#: One that was found by meaning alone must be ahead by what the reranker says, relative to this lead.
-_LEAD = 0.125
+#: For one that was found by meaning alone, that is the mean of its score and this many times its lead in the
+#: score of the reranker (measured, too).
+_LEADS = 6.0
 #: The part of a prompt that is searched for. What is pasted into a prompt stands at its end or in the middle.
 _BEGINNING, _END = 1_500, 500
 #: A prompt with fewer words, such as `continue` or `yes, please`, asks nothing.
@@ -171,7 +171,6 @@ def recall(
     ahead = 1.0
     if first is not None and _by_meaning(first):
         response, ahead = _confirmed(response, run, request)
-        least *= _CONFIRMED
     elif first is not None and not first.pinned:
         ahead = answers(_signals(first)) / _AHEAD
     score = min(ahead, max((hit.score for hit in response.hits), default=0.0))
@@ -248,7 +247,7 @@ def _confirmed(
         if read and read[0].file == first.file and "rerank" in _signals(read[0]):
             score, *others = (_signals(hit).get("rerank", UNRELATED["rerank"]) for hit in read)
             lead = score - max(others, default=UNRELATED["rerank"])
-            return replace(response, hits=read[:1]), lead / _LEAD
+            return replace(response, hits=read[:1]), (read[0].score + _LEADS * lead) / 2
     return replace(response, hits=()), 0.0
 
 
