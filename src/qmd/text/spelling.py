@@ -27,7 +27,7 @@ _COMMON = 2_000
 _MOST_WORDS = 12
 #: The weight of another form of a word that documents have as it was typed, relative to that.
 _OTHER_FORM = 0.8
-#: In queries of more terms, which find enough by their other words, only words that no document has are divided.
+#: Queries of more terms find enough by their other words: only words that no document has are divided.
 _MOST_TERMS = 8
 #: The most ways to divide a word that are searched.
 _MOST_DIVISIONS = 2

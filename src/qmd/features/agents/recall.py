@@ -45,7 +45,7 @@ _WORTH_READING = 0.1
 _AHEAD = 0.4
 #: For one that was found by meaning alone, that is the mean of its score and this many times its lead in the
 #: score of the reranker (measured, too).
-_LEADS = 6.0
+_LEADS = 8.0
 #: The part of a prompt that is searched for. What is pasted into a prompt stands at its end or in the middle.
 _BEGINNING, _END = 1_500, 500
 #: A prompt with fewer words, such as `continue` or `yes, please`, asks nothing.
