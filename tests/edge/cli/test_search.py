@@ -356,5 +356,5 @@ def test_search_divides_a_word_of_a_long_query_that_no_document_has(user: User) 
     (folder / "norway.md").write_text("The road trip through Norway took two weeks.\n")
     (folder / "closed.md").write_text("The road was closed. A trip to the museum, with small children.\n")
     user.ok("collection", "add", str(folder))
-    question = "roadtrip with small children, wooden cabins, museums, lakes, mountains, bears and plenty of rain"
+    question = "roadtrip with small children, wooden cabins, museums, lakes, mountains, bears, plenty of rain"
     assert "road trip" in user.ok("search", question, "-c", "travel", "--vimgrep")
