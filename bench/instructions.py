@@ -48,6 +48,12 @@ _LEAST = 1_000
 _PACKAGES = ("anyio", "apsw", "msgspec", "numpy", "PyStemmer", "starlette", "uvicorn")
 _VALGRIND = ("valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null")
 _COUNT = re.compile(r"I +refs: +([\d,]+)")
+#: The command, which reads files itself: in valgrind its child processes would take longer than they may, and
+#: those that it ends are not counted.
+_ALONE = (
+    "import sys; from qmd.sources import reading; reading._MOST = 1; reading._is_apart = lambda *_: False; "
+    "from qmd.__main__ import main; sys.argv[0] = 'qmd'; sys.exit(main())"
+)
 #: Seconds in which a server must listen.
 _PATIENCE = 120.0
 
@@ -77,6 +83,10 @@ class Home:
     def command(self, *arguments: str) -> float:
         """Return the millions of instructions of a command of `qmd`, with those of its child processes."""
         return self._counted([self._qmd, *arguments])
+
+    def alone(self, *arguments: str) -> float:
+        """Return the same of a command that reads files in its own process."""
+        return self._counted(["-c", _ALONE, *arguments])
 
     def calls(self, name: str, times: int, *words: str) -> float:
         """Return the millions of instructions of so many calls of an open index, after the first ones."""
@@ -225,7 +235,7 @@ def growth(qmd: Path, kind: str, work: Path) -> list[str]:
                 "outline": ("outline", "n/0.md"),
             }
             for name, words in commands.items():
-                made.setdefault(name, []).append(home.command(*words))
+                made.setdefault(name, []).append(home.alone(*words))
     return [fault for name, counts in made.items() for fault in _growing(f"{kind}, {name}", counts, SIZES)]
 
 

@@ -12,6 +12,7 @@ from qmd.cli.app import app, command_of
 from qmd.cli.command import Command, Group
 from qmd.cli.commands import WITH_INDEX_FILE
 from qmd.cli.help import show_help
+from qmd.cli.little_memory import Guard
 from qmd.cli.reading import read
 from qmd.cli.session import Session
 from qmd.cli.terminal import finish
@@ -49,6 +50,7 @@ def run_here(words: list[str], refusal: str, began: float) -> int:
     """
     session = Session()
     session.refusal, session.began = refusal, began
+    sys.meta_path.insert(0, Guard)
     return run(session, partial(act, words, session))
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import time
 import unicodedata
+from collections.abc import Iterable
 from contextlib import suppress
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -29,10 +31,14 @@ _BACKUPS = tuple(f"/{folder}" for folder in BACKUP_FOLDERS)
 _LOCK = "~$"
 #: Stands for a glob of git's own, and the most clones in a collection that are asked.
 _GITIGNORE, MAX_CLONES = ".gitignore", 200
+#: The most ignored paths of a clone that are kept for scans at which git does not answer.
+_MOST_KEPT = 10_000
 #: Seconds that git has for all clones of a scan, and after which a clone that took longer is asked again.
 _TIMEOUT, _AGAIN = 10.0, 600.0
 #: When clones that took too long are asked again, by their top folders.
 _late: dict[str, float] = {}
+#: Paths that git ignores, by the path of the folder of their clone, all relative to the collection.
+Ignored: TypeAlias = dict[str, tuple[str, ...]]
 
 
 class _Ignore(Struct, frozen=True):
@@ -56,9 +62,14 @@ class Rules:
     glob with a slash matches paths from the root (`drafts/**`), a trailing slash matches only folders
     (`archive/`), and a leading `!` is an exception. If a folder is excluded, so is everything in it. Raises
     `UsageError` if the pattern or a glob is invalid.
+
+    `last` is what git ignored at the last scan, which counts if git does not answer, and `ignored` what it
+    ignores now.
     """
 
-    def __init__(self, collection: Collection) -> None:
+    def __init__(self, collection: Collection, last: Ignored | None = None) -> None:
+        self.last = last or {}
+        self.ignored: Ignored = {}
         self.matches = compile_pattern(collection.pattern) if collection.pattern else _by_suffix(collection)
         self._collection = collection
         self._by_default = collection.pattern == DEFAULT_PATTERN and not collection.formats
@@ -73,21 +84,24 @@ class Rules:
             folder: The folder, without links.
             path: Its path in the collection.
 
-        Raises `SourceError` if git cannot be run or fails, and `LateError` if it takes too long.
+        Raises `SourceError` if git cannot be run or fails, and `LateError` if it takes too long. Then what it
+        ignored at the last scan is left out, if that is known.
         """
         if not self._collection.gitignore or self._clones >= MAX_CLONES:
             return
         top = work_tree(folder)
         if top is not None:
             self._clones += 1
-            for name in self._ignored_by_git(top, os.path.relpath(folder, top)):
-                inside = os.path.join(top, name)
-                # A folder that is ignored as a whole was added on purpose.
-                if is_inside(inside, folder) and inside != folder:
-                    within = unicodedata.normalize(
-                        "NFC", os.path.relpath(inside, folder).replace(os.sep, "/")
-                    )
-                    self._gitignored.add(f"{path}/{within}" if path else within)
+            try:
+                paths = _inside(self._ignored_by_git(top, os.path.relpath(folder, top)), top, folder, path)
+                if len(paths) <= _MOST_KEPT:
+                    self.ignored[path] = paths
+            except SourceError:
+                if path in self.last:
+                    self.ignored[path] = self.last[path]
+                    self._gitignored.update(self.last[path])
+                raise
+            self._gitignored.update(paths)
 
     def _ignored_by_git(self, top: str, folder: str) -> list[str]:
         began = time.monotonic()
@@ -206,6 +220,18 @@ def exclusion(collection: Collection, relative_path: str) -> Exclusion | None:
     if rules.exclusion(target) is None:
         return Exclusion(f"a link to '{target}', which is indexed instead")
     return None
+
+
+def _inside(listed: Iterable[str], top: str, folder: str, path: str) -> tuple[str, ...]:
+    """Return the paths in the collection of those below the top of a clone that are in a folder of it."""
+    found = []
+    for name in listed:
+        inside = os.path.join(top, name)
+        # A folder that is ignored as a whole was added on purpose.
+        if is_inside(inside, folder) and inside != folder:
+            within = unicodedata.normalize("NFC", os.path.relpath(inside, folder).replace(os.sep, "/"))
+            found.append(f"{path}/{within}" if path else within)
+    return tuple(found)
 
 
 def _by_glob(glob: str) -> Exclusion:

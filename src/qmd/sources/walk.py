@@ -23,7 +23,7 @@ from qmd.sources.git_history import LateError
 from qmd.sources.paths import OnProblem, absolute_path, in_words, printable
 from qmd.sources.read import together
 from qmd.sources.root import Root
-from qmd.sources.rules import Rules
+from qmd.sources.rules import Ignored, Rules
 from qmd.types import Collection, Fingerprint, SourceFile, States
 
 #: The errors for a folder that was deleted, or exchanged for a link, since its parent was listed.
@@ -41,6 +41,7 @@ class Listing(Struct, frozen=True):
             `/`, that of the collection itself is `/`. The files in such a folder are unknown, not deleted.
         unknown: The numbers of files that no format reads, by suffix, if all files were looked at.
         within: The files and folders that were looked at; empty if all were.
+        ignored: What git ignores, by the folders of the clones that were looked at.
     """
 
     files: list[SourceFile]
@@ -49,6 +50,7 @@ class Listing(Struct, frozen=True):
     problems: list[tuple[str, str]]
     unknown: Counter[str]
     within: frozenset[str]
+    ignored: Ignored
 
     def same(self, known: States) -> Iterator[SourceFile]:
         """Yield the files that were found with their last states, `known`."""
@@ -57,8 +59,12 @@ class Listing(Struct, frozen=True):
                 yield SourceFile(path, absolute, Fingerprint(*known[path]))
 
 
-def list_files(root: Root, collection: Collection, known: States, within: Iterable[str] = ()) -> Listing:
+def list_files(
+    root: Root, collection: Collection, known: States, within: Iterable[str] = (), last: Ignored | None = None
+) -> Listing:
     """List the files of a collection, and compare them with their last states; see `walk`.
+
+    `last` is what git ignored at the last scan, which counts for clones of which git does not answer.
 
     `within` has paths relative to the collection, in NFC, which need not exist. Only the files there and in
     these folders are looked at, unless there are links on the way or among them: the target of a link depends
@@ -66,13 +72,15 @@ def list_files(root: Root, collection: Collection, known: States, within: Iterab
     """
     problems: list[tuple[str, str]] = []
     walker = _Walker(collection, lambda path, reason: problems.append((path, reason)), root)
+    walker.rules = Rules(collection, last)
     walker.unseen = dict(known)
     only = frozenset(within)
     walker.unknown = None if only else Counter()
     files = walker.files_within(only) if only else [*walker.files()]
     if files is None:
-        return list_files(root, collection, known)
-    return Listing(files, walker.unseen, walker.listed, problems, walker.unknown or Counter(), only)
+        return list_files(root, collection, known, last=last)
+    unknown, ignored = walker.unknown or Counter(), walker.rules.ignored
+    return Listing(files, walker.unseen, walker.listed, problems, unknown, only, ignored)
 
 
 def walk(collection: Collection, on_problem: OnProblem | None = None) -> Iterator[SourceFile]:
@@ -265,17 +273,21 @@ class _Walker:
     def _read_gitignore(self, folder: str, prefix: str) -> bool:
         """Leave out what git ignores in the clone that a folder is in.
 
-        Return whether the folder can be listed: not if git takes too long. Its documents then stay.
+        Return whether the folder can be listed: not if git takes too long, and what it ignored at the last
+        scan is not known either. Its documents then stay.
         """
         if not self.gitignore:
             return True
+        clone = prefix.rstrip("/")
         try:
-            self.rules.read_gitignore(os.path.realpath(folder), prefix.rstrip("/"))
-        except LateError as error:
-            self._report(prefix or "/", f"the files that git ignores are not known: {error.message}")
-            return False
+            self.rules.read_gitignore(os.path.realpath(folder), clone)
         except SourceError as error:
-            self._report(f"{prefix}.gitignore", f"files that git ignores are not left out: {error.message}")
+            known = clone in self.rules.last
+            if isinstance(error, LateError) and not known:
+                self._report(prefix or "/", f"the files that git ignores are not known: {error.message}")
+                return False
+            said = "ignored at the last scan are" if known else "ignores are not"
+            self._report(f"{prefix}.gitignore", f"files that git {said} left out: {error.message}")
         return True
 
     @contextmanager

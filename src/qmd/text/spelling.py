@@ -27,7 +27,7 @@ _COMMON = 2_000
 _MOST_WORDS = 12
 #: The weight of another form of a word that documents have as it was typed, relative to that.
 _OTHER_FORM = 0.8
-#: Queries of more terms find enough by their other words, and phrases cost time.
+#: Queries of more terms find enough by their other words: only words that no document has are divided.
 _MOST_TERMS = 8
 #: The most ways to divide a word that are searched.
 _MOST_DIVISIONS = 2
@@ -48,9 +48,7 @@ _BEFORE, _AFTER = lazy(r"(?:^|\s)-\Z"), "*"
 
 def candidates(text: str, query: LexicalQuery) -> list[str]:
     """Return the terms of the words of a query, and of their other spellings: in one word or two."""
-    if len(query.terms) > _MOST_TERMS:
-        return []
-    found = [term for one, other, joined in _joined(text) for term in (*_terms(one, other), joined)]
+    found = [term for one, other, joined in _joined(text, query) for term in (*_terms(one, other), joined)]
     for term in _single(query):
         found += [*term.tokens, *(part for division in _divisions(term.words[0]) for part in division)]
     return [*dict.fromkeys(found)]
@@ -69,7 +67,7 @@ def with_joined(text: str, query: LexicalQuery, documents: Mapping[str, int]) ->
     """
     forms: dict[str, list[tuple[str, ...]]] = {}
     apart: list[Term] = []
-    for one, other, joined in _joined(text):
+    for one, other, joined in _joined(text, query):
         if joined in documents:
             rarer = min(documents.get(term, 0) for term in _terms(one, other))
             if 0 < rarer < documents[joined]:
@@ -83,6 +81,8 @@ def with_joined(text: str, query: LexicalQuery, documents: Mapping[str, int]) ->
         found = sorted(
             (parts for parts in whole if rarest[parts] <= _COMMON), key=lambda parts: -rarest[parts]
         )
+        if term.tokens[0] in documents and len(query.terms) > _MOST_TERMS:
+            continue
         if found and term.tokens[0] in documents:
             others = tuple(found[:_MOST_DIVISIONS])
             apart.append(replace(term, alternatives=others, part=True, weight=_OTHER_FORM))
@@ -115,8 +115,10 @@ def _single(query: LexicalQuery) -> list[Term]:
     ][:_MOST_WORDS]
 
 
-def _joined(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield two words that stand together in a query, and the term of both in one."""
+def _joined(text: str, query: LexicalQuery) -> Iterator[tuple[str, str, str]]:
+    """Yield two words that stand together in a query of few terms, and the term of both in one."""
+    if len(query.terms) > _MOST_TERMS:
+        return
     for (at, one), (then, other) in islice(pairwise(tokens.placed(_unquoted(text))), _MOST_WORDS):
         gap = text[at + len(one) : then]
         if gap.strip() or "\n" in gap:

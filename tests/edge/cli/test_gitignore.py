@@ -55,7 +55,7 @@ def test_add_leaves_out_what_git_ignores_and_says_so(user: User, folder: Path) -
     assert "4 removed" in user.ok("update", "work")
 
 
-def test_scan_leaves_a_clone_as_it_was_if_git_does_not_say_what_it_ignores(user: User, folder: Path) -> None:
+def test_scan_leaves_out_what_git_ignored_before_if_it_does_not_answer(user: User, folder: Path) -> None:
     user.ok("collection", "add", str(folder))
     before = _files(user)
     (folder / "nest" / ".gitignore").unlink()
@@ -64,16 +64,17 @@ def test_scan_leaves_a_clone_as_it_was_if_git_does_not_say_what_it_ignores(user:
         (folder / name).write_text(f"# New {name}\n")
     for _ in range(2):
         done = user.invoke("update", "work", "--no-embed")
-        assert "nest/: the files that git ignores are not known: git took" in done.stderr, done
-        assert _files(user) == before | {"new.md"}
-    # The first collection has answered that the clone takes too long.
+        said = "nest/.gitignore: files that git ignored at the last scan are left out: git took"
+        assert said in done.stderr, done
+        assert _files(user) == before | {"new.md", "nest/new.md"}
+    # The first collection has answered that the clone takes too long, and of this one no list is known.
     nested = user.invoke("collection", "add", str(folder / "nest"))
     assert "the files that git ignores are not known" in nested.stderr
     assert "made" not in user.ok("ls", "nest")
     (folder / "nest" / ".gitignore").unlink()
-    (folder / "nest" / ".gitignore").write_text("made\n")
+    (folder / "nest" / ".gitignore").write_text("new.md\n")
     assert user.run("update", "work", "--no-embed").returncode == 0
-    assert _files(user) == before | {"new.md", "nest/new.md"}
+    assert _files(user) == before | {"new.md", "nest/made/c.md"}
 
 
 def test_add_reads_gitignore_on_request_alone_if_the_folder_is_no_work_tree(user: User, folder: Path) -> None:

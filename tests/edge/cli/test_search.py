@@ -348,3 +348,13 @@ def test_query_without_vectors_says_that_words_were_searched(user: User) -> None
     user.ok("add", str(user.notes), "--no-embed")
     told = user.invoke("query", "performance", "--no-rerank").stderr
     assert "note: searched by words alone: 11 texts without vectors: run 'qmd embed'" in told
+
+
+def test_search_divides_a_word_of_a_long_query_that_no_document_has(user: User) -> None:
+    folder = user.home / "travel"
+    folder.mkdir()
+    (folder / "norway.md").write_text("The road trip through Norway took two weeks.\n")
+    (folder / "closed.md").write_text("The road was closed. A trip to the museum, with small children.\n")
+    user.ok("collection", "add", str(folder))
+    question = "roadtrip with small children, wooden cabins, museums, lakes, mountains, bears, plenty of rain"
+    assert "road trip" in user.ok("search", question, "-c", "travel", "--vimgrep")

@@ -358,6 +358,9 @@ class Library(References):
         self._version = version
         self._others: dict[int, tuple[Commit | None, SourceText | None]] = {}
         self._sections: dict[int, tuple[Section, ...]] = {}
+        #: What was read last, by the document's id: a text may be large, and several methods need it.
+        self._last_text: dict[int, str] = {}
+        self._last_structure: dict[int, Structure] = {}
 
     def place(self, reference: str) -> Location:
         """Return the document of a reference, and the lines that it names. Raises as `Index.get`."""
@@ -443,6 +446,11 @@ class Library(References):
 
     def text(self, document: Document) -> str:
         """Return the text of a document. Raises `NotFoundError` if a portable file was made without it."""
+        if document.id not in self._last_text:
+            self._last_text = {document.id: self._read(document)}
+        return self._last_text[document.id]
+
+    def _read(self, document: Document) -> str:
         source = self._other(document)[1]
         if source is not None:
             return source.text
@@ -455,10 +463,14 @@ class Library(References):
 
     def structure(self, document: Document) -> Structure:
         """Return the structure of the text of a document. Raises as `text`."""
-        source = self._other(document)[1]
-        if source is not None:
-            return source.structure or of_markdown(source.text)
-        return structures(self._store, {document.id: self.text(document)})[document.id]
+        if document.id not in self._last_structure:
+            source = self._other(document)[1]
+            self._last_structure = (
+                structures(self._store, {document.id: self.text(document)})
+                if source is None
+                else {document.id: source.structure or of_markdown(source.text)}
+            )
+        return self._last_structure[document.id]
 
     def page(
         self, document: Document, from_line: int | None, max_lines: int | None, count: int | None = None
@@ -473,8 +485,11 @@ class Library(References):
             raise UsageError(f"{document.file} has {total} lines: there is no line {start}")
         limit = max_lines if count is None else count
         end = total if limit is None else min(total, start - 1 + limit)
-        part = text if (start, end) == (1, total) else "\n".join(text.split("\n", end)[start - 1 : end])
-        before = len(text) - len(text.split("\n", start - 1)[-1]) if start > 1 else 0
+        part = text.split("\n", start - 1)[-1] if start > 1 else text
+        before = len(text) - len(part)
+        if (start, end) != (1, total):
+            lines = part.split("\n", end - start + 1)
+            part = "\n".join(lines[: end - start + 1])
         anchors = self.anchors(document)
         collection = self._config.collections.get(document.collection)
         media_type, source_type = media_types(document.path, collection)

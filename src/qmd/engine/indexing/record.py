@@ -45,6 +45,8 @@ class ScanRecord(Struct, frozen=True, array_like=True):
     #: The folders with documents, and when the last scan of all began, for `qmd.engine.documents.freshness`
     folders: tuple[str, ...] = ()
     began: int = 0
+    #: What git ignores, by the folders of clones, for scans at which it does not answer
+    ignored: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, collection: Collection, owner: str) -> Self:

@@ -130,7 +130,7 @@ def scan(
     root = Root(collection)
     git = GitDates(root, last.commits)
     committed = [] if within else git.changed()
-    found = list_files(root, collection, known, within)
+    found = list_files(root, collection, known, within, last.ignored)
     again = frozenset[str]() if within else _dated_again(store, collection.name, committed, last)
     work = compare(found, known, last, readers, again, anew=anew)
     if work is None:
@@ -215,6 +215,7 @@ def scan(
         unknown=last.unknown if found.within else most_frequent(found.unknown),
         folders=_folders(known, work) if whole else last.folders,
         began=moment if whole else last.began,
+        ignored={**(last.ignored if found.within else {}), **found.ignored},
     )
     if record or report.added or report.updated or report.removed or last != replace(now, began=last.began):
         store.collections.finish_scan(collection.name, now.stored())

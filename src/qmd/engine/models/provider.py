@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: Changes if other text is put around chunks.
 _VERSION = 2
 #: Bytes of address space, with those of Python and its libraries, below which no model is tried.
-_LEAST_MEMORY = 320_000_000
+_LEAST_MEMORY = 450_000_000
 
 
 class ModelProvider:

@@ -18,7 +18,7 @@ from qmd.features.evidence import markdown
 from qmd.features.evidence.candidates import OF_PASSAGE
 from qmd.features.evidence.packer import Known, Packed, Packer
 from qmd.features.evidence.types import Pack
-from qmd.ranking.calibration import answers
+from qmd.ranking.calibration import UNRELATED, answers
 from qmd.text import budget
 from qmd.text.digest import passage_hash
 from qmd.text.regex import lazy
@@ -38,12 +38,14 @@ if TYPE_CHECKING:
 BRIEFING = 300
 #: The most passages that are given for a prompt, which may be of one document or of as many.
 _PASSAGES = 3
-#: A document that was found by meaning alone is read by the reranker from this score on. If that agrees, this
-#: share of the threshold is enough.
-_WORTH_READING, _CONFIRMED = 0.1, 0.8
+#: A document that was found by meaning alone is read by the reranker from this score on.
+_WORTH_READING = 0.1
 #: The first document must also be ahead of others as one that answers: the estimate of that must reach this
 #: share of the threshold (measured, see bench/README.md).
 _AHEAD = 0.4
+#: For one that was found by meaning alone, that is the mean of its score and this many times its lead in the
+#: score of the reranker (measured, too).
+_LEADS = 8.0
 #: The part of a prompt that is searched for. What is pasted into a prompt stands at its end or in the middle.
 _BEGINNING, _END = 1_500, 500
 #: A prompt with fewer words, such as `continue` or `yes, please`, asks nothing.
@@ -168,8 +170,7 @@ def recall(
     first = response.hits[0] if response.hits else None
     ahead = 1.0
     if first is not None and _by_meaning(first):
-        response = _confirmed(response, run, request)
-        least *= _CONFIRMED
+        response, ahead = _confirmed(response, run, request)
     elif first is not None and not first.pinned:
         ahead = answers(_signals(first)) / _AHEAD
     score = min(ahead, _best(response))
@@ -238,17 +239,20 @@ def _read(
 
 def _confirmed(
     response: SearchResponse, run: Callable[[SearchRequest], SearchResponse], request: SearchRequest
-) -> SearchResponse:
-    """Return a response with the first hit alone if the reranker has it first as well, or else without hits.
+) -> tuple[SearchResponse, float]:
+    """Return a response with the first hit alone, and how far the reranker puts it ahead of the next.
 
-    Estimates by meaning alone are often wrong, most of all across languages (bench/README.md).
+    It has no hits if the reranker has another one first. Estimates by meaning alone are often wrong, most of
+    all across languages (bench/README.md), and they differ a little between processors.
     """
     first = response.hits[0]
     if first.score >= _WORTH_READING:
-        read = run(replace(request, rerank=True)).hits[:1]
+        read = run(replace(request, rerank=True)).hits
         if read and read[0].file == first.file and "rerank" in _signals(read[0]):
-            return replace(response, hits=read)
-    return replace(response, hits=())
+            score, *others = (_signals(hit).get("rerank", UNRELATED["rerank"]) for hit in read)
+            lead = score - max(others, default=UNRELATED["rerank"])
+            return replace(response, hits=read[:1]), (read[0].score + _LEADS * lead) / 2
+    return replace(response, hits=()), 0.0
 
 
 def _answering(hits: Sequence[Hit], least: float) -> tuple[Hit, ...]:
