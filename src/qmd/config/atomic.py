@@ -7,15 +7,19 @@ from __future__ import annotations
 import os
 import re
 import stat
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 from qmd.errors import BusyError, ConfigError
 from qmd.system import set_mode
+from qmd.system.locks import locked_file
 
 LOCK_TIMEOUT_S = 30.0
 #: A temporary file is in use for seconds; older ones belong to killed processes.
 ABANDONED_AFTER_S = 3600.0
+#: The files whose reentrant locks a thread holds.
+_held = threading.local()
 
 
 @contextmanager
@@ -26,25 +30,27 @@ def locked(path: str, timeout: float = LOCK_TIMEOUT_S, *, reentrant: bool = Fals
     if another process holds the lock for longer than `timeout` seconds, and `ConfigError` if the folder
     cannot be written.
     """
-    # Imported on use, because commands that only read take no lock.
-    from filelock import FileLock, Timeout
-
     # Two links to one file must use the same lock.
     target = os.path.realpath(path)
-    lock = FileLock(target + ".lock", is_singleton=reentrant)
-    try:
-        os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
-        lock.acquire(timeout=timeout)
-    except Timeout as error:
-        raise BusyError(
-            f"{path} is being changed by another process.", "try again after the other command has finished"
-        ) from error
-    except (OSError, NotImplementedError) as error:
-        raise cannot_write(path, error) from error
-    try:
+    held = _held.__dict__
+    if reentrant and target in held:
         yield target
-    finally:
-        lock.release()
+        return
+    with ExitStack() as stack:
+        try:
+            os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+            stack.enter_context(locked_file(target + ".lock", timeout))
+        except TimeoutError as error:
+            raise BusyError(
+                f"{path} is being changed by another process.",
+                "try again after the other command has finished",
+            ) from error
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        if reentrant:
+            held[target] = True
+            stack.callback(held.pop, target)
+        yield target
 
 
 def replace_file(path: str, data: bytes, *, private: bool = False) -> None:

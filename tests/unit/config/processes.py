@@ -48,10 +48,6 @@ def add_with_a_full_disk(path: str, name: str) -> None:
 
 def add_as_nobody(path: str, name: str) -> None:
     """Add a collection as an unprivileged user, because root may write everywhere."""
-    # Everything is imported first, because the unprivileged user may not be allowed to read it.
-    import filelock
-
-    assert filelock
     if os.geteuid() == 0:
         os.setuid(NOBODY)
     editing.add_collection(path, Collection(name, f"/data/{name}"))

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = ("pathlib", "yaml", "filelock", "platformdirs", "hashlib", "json", "urllib", "logging", "asyncio")
+HEAVY = ("pathlib", "yaml", "platformdirs", "hashlib", "json", "urllib", "logging", "asyncio")
 
 
 def loaded_by(module: str) -> set[str]:
@@ -23,14 +23,6 @@ def test_config_modules_of_reading_commands_import_nothing_heavy(
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
     assert loaded_by(f"qmd.config.{module}").isdisjoint(HEAVY)
-
-
-@pytest.mark.parametrize("module", ["editing", "atomic"])
-def test_editing_and_atomic_import_lock_and_parser_on_use(
-    module: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
-    assert loaded_by(f"qmd.config.{module}").isdisjoint({"filelock"})
 
 
 def test_read_bytes_does_not_import_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from msgspec import json
+
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
 from qmd.store.base import Store
@@ -46,9 +48,7 @@ class FreshnessMethods(Part):
 def _remembered(root: str | None) -> tuple[Sequence[str], int]:
     if not root:
         return (), 0
-    import json  # most commands read no record
-
-    folders, began = json.loads(root)[_FOLDERS] or ((), 0)
+    folders, began = json.decode(root)[_FOLDERS] or ((), 0)
     return folders, began
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -17,6 +18,7 @@ from qmd.errors import ModelError
 from qmd.models.catalog import MULTILINGUAL_E5_SMALL as CARD
 from qmd.models.downloads import sha256
 from qmd.models.e5.package import WEIGHTS_SHA256, locate_weights, repair_hint
+from qmd.system.locks import locked_file
 
 #: The graph without its arrays. `tools/make_e5_graph.py` made it.
 GRAPH = Path(__file__).with_name("model.onnx")
@@ -60,11 +62,9 @@ def prepare(cache_dir: Path, progress: Callable[[str], None] | None = None) -> P
     if is_ready(cache_dir):
         return target
     source = locate_weights(cache_dir)
-    from filelock import FileLock
-
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(target.with_name(f"{target.name}.lock")):
+        with locked_file(str(target.with_name(f"{target.name}.lock")), math.inf):
             if not is_ready(cache_dir):
                 report = progress or (lambda message: None)
                 report(f"Preparing {CARD.name} (once, a few seconds) ...")
