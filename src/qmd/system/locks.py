@@ -17,7 +17,7 @@ _POLL = 0.05
 def locked_file(path: str, timeout: float) -> Iterator[None]:
     """Hold the lock of a file, which is made if it is missing, against other processes and threads.
 
-    Raises `TimeoutError` if it is not free within `timeout` seconds, and other `OSError` if it cannot be made.
+    Raises `TimeoutError` if it is not free within `timeout` seconds, or another `OSError`.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_LINK, 0o644)
     try:
