@@ -7,19 +7,17 @@ from __future__ import annotations
 import os
 import re
 import stat
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
 from qmd.errors import BusyError, ConfigError
 from qmd.system import set_mode
-from qmd.system.locks import locked_file
 
 LOCK_TIMEOUT_S = 30.0
 #: A temporary file is in use for seconds; older ones belong to killed processes.
 ABANDONED_AFTER_S = 3600.0
-#: The files whose reentrant locks a thread holds.
-_held = threading.local()
+#: The threads that hold reentrant locks, with the files.
+_held = set[tuple[int, str]]()
 
 
 @contextmanager
@@ -30,10 +28,15 @@ def locked(path: str, timeout: float = LOCK_TIMEOUT_S, *, reentrant: bool = Fals
     if another process holds the lock for longer than `timeout` seconds, and `ConfigError` if the folder
     cannot be written.
     """
+    # Imported on use, because commands that only read take no lock.
+    from threading import get_ident
+
+    from qmd.system.locks import locked_file
+
     # Two links to one file must use the same lock.
     target = os.path.realpath(path)
-    held = _held.__dict__
-    if reentrant and target in held:
+    holder = get_ident(), target
+    if reentrant and holder in _held:
         yield target
         return
     with ExitStack() as stack:
@@ -48,8 +51,8 @@ def locked(path: str, timeout: float = LOCK_TIMEOUT_S, *, reentrant: bool = Fals
         except OSError as error:
             raise cannot_write(path, error) from error
         if reentrant:
-            held[target] = True
-            stack.callback(held.pop, target)
+            _held.add(holder)
+            stack.callback(_held.discard, holder)
         yield target
 
 

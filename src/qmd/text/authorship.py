@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from qmd.text import dated_paths, dates
+from qmd.text import dates
 from qmd.text.values import Value, shown
 
 #: In an archive of posts, the folder of an author's own posts. All other folders of the author are albums.
@@ -72,11 +72,13 @@ def date_of(path: str, stated: str, mtime_ns: int, committed: int | None = None)
         mtime_ns: the modification time, in nanoseconds since the epoch.
         committed: the time of the last commit of the file in seconds since the epoch, if it is as in git.
     """
+    from qmd.text.dated_paths import in_path  # most commands read no file
+
     if named := dates.in_name(path.rpartition("/")[2]):
         return named, "name"
     if stated:
         return stated, "text"
-    if named := dated_paths.in_path(path):
+    if named := in_path(path):
         return named, "name"
     if committed is not None:
         return dates.of_mtime(committed * 1_000_000_000), "git"

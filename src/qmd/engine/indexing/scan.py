@@ -34,7 +34,6 @@ from qmd.sources.walk import list_files, walk
 from qmd.store.base import Store
 from qmd.store.values import Applied, DocumentChange
 from qmd.text import authorship
-from qmd.text.dated_paths import in_path
 from qmd.text.dates import of_mtime, stated
 from qmd.text.values import CHANGED, DATE_ORIGIN, LANGUAGE
 from qmd.text.wording import plural
@@ -241,6 +240,8 @@ def _dated_again(
     if committed is None or (last.path and last.dates != DATES):
         documents = store.documents.listing(collection)
         undated = [each.path for each in documents if not stated(each.date, each.modified_ns)]
+        from qmd.text.dated_paths import in_path  # most scans read no file
+
         paths = undated if committed is None else [*committed, *filter(in_path, undated)]
     files = [unicodedata.normalize("NFC", path.replace(os.sep, "/")) for path in paths]
     return frozenset((*files, *map(registry.file_of, files)))
