@@ -9,7 +9,7 @@ from functools import cache
 from itertools import chain
 
 from qmd.text.regex import lazy
-from qmd.text.tokens import fold
+from qmd.text.tokens import fold, typed
 from qmd.text.values import LANGUAGE, LANGUAGES, Value
 
 #: Languages by the first and the last letter of their scripts, in this order: Japanese has Han letters too.
@@ -33,7 +33,7 @@ def detect(text: str) -> str | None:
     Args:
         text: The text, without front matter.
     """
-    sample = text[:_SAMPLE]
+    sample = typed(text[:_SAMPLE])
     if sample.isascii():
         words = sample.encode().translate(_LETTERS).decode().split()
     else:

@@ -339,11 +339,17 @@ def terms(text: str) -> list[str]:
     return index_form(text).split()
 
 
-def index_form(text: str) -> str:
-    """Return the terms of a text joined by spaces, for a full-text engine that splits at spaces."""
+def typed(text: str) -> str:
+    """Return a text with the signs of a typewriter in place of others between words: it may then be ASCII."""
     if not text.isascii():
         for sign, plain in _TYPOGRAPHIC:
             text = text.replace(sign, plain)
+    return text
+
+
+def index_form(text: str) -> str:
+    """Return the terms of a text joined by spaces, for a full-text engine that splits at spaces."""
+    text = typed(text)
     if text.isascii():
         return " ".join(map(_terms.__getitem__, _ascii_words(text)))
     pattern, found = _pattern(text), list[str]()

@@ -31,7 +31,7 @@ _INLINE = lazy(r"\{/\*|\{\{/\*|\{% comment %\}|%%")
 
 def may_have_blocks(text: str) -> bool:
     """Return whether a text may have comments or code of other programs."""
-    return "%%" in text or "{/*" in text or "{{/*" in text or "comment %}" in text or "highlight " in text
+    return "%%" in text or ("{" in text and any(sign in text for sign in ("{/*", "comment %}", "highlight ")))
 
 
 def blocks(text: str, closed: Closed) -> Iterator[tuple[Literal["fence", "comment"], int, int]]:
