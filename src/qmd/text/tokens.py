@@ -82,7 +82,6 @@ _ENDS = "。！？｡；"
 
 
 #: Patterns for `compiled`.
-_SINGLE_CHARS = f"[{UNSPACED}{SYMBOLS}]+"
 _SYMBOL_CHAR, _MARK_CHAR, _COMPOSED_CHAR, _LOOK_CHAR, _UNSEEN_CHAR = (
     f"[{characters}]" for characters in (SYMBOLS, MARKS, COMPOSED, _LOOKS, UNSEEN)
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
+from operator import sub
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -161,11 +162,8 @@ class Structure(Struct, frozen=True, array_like=True, omit_defaults=True):
 
 def packed(numbers: Iterable[int]) -> tuple[int, ...]:
     """Return the differences between numbers and those before them."""
-    before, found = 0, list[int]()
-    for number in numbers:
-        found.append(number - before)
-        before = number
-    return tuple(found)
+    edges = [*numbers]
+    return tuple(map(sub, edges, [0, *edges]))
 
 
 def _spans(differences: Sequence[int]) -> list[Span]:

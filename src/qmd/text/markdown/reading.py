@@ -23,7 +23,6 @@ from qmd.types.structure import Edit, Heading, Span, Structure
 #: A longer heading that is underlined with `===` or `---` is a paragraph.
 _MAX_SETEXT = 1_000
 _VERBATIM = lazy(r"<(?:script|style|pre|textarea)(?=[ \t\n>]|\Z)", re.I)
-_VERBATIM_END = lazy(r"</(?:script|style|pre|textarea)>[^\n]*", re.I)
 _HTML_HEADING = lazy(r"<h([1-6])(?=[ \t\n>])[^>]{0,2000}>(.{0,2000}?)</h[1-6]\s*>", re.S | re.I)
 _ATX = lazy(r"#{1,6}[ \t]*")
 _SETEXT = lazy(r"\n[ \t>]*(?:=+|-+)[ \t]*\Z")
