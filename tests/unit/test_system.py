@@ -60,7 +60,8 @@ def locks_elsewhere(module: ModuleType, path: Path, folder: Path, *, shared: boo
 
 
 def test_modules_have_the_same_functions() -> None:
-    names = {name for name in vars(system) if not name.startswith("_")} - {"sys", "here", "posix", "windows"}
+    modules = {"sys", "here", "locks", "posix", "windows"}
+    names = {name for name in vars(system) if not name.startswith("_")} - modules
     for name in names - {"NO_LINK"}:
         assert inspect.signature(getattr(posix, name)) == inspect.signature(getattr(windows, name)), name
     assert isinstance(posix.NO_LINK, int)

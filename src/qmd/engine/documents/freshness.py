@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from msgspec import json
+from msgspec import MsgspecError, json
 
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
@@ -48,7 +48,13 @@ class FreshnessMethods(Part):
 def _remembered(root: str | None) -> tuple[Sequence[str], int]:
     if not root:
         return (), 0
-    folders, began = json.decode(root)[_FOLDERS] or ((), 0)
+    try:
+        record = json.decode(root)
+    except MsgspecError:  # a name is not UTF-8
+        from json import loads
+
+        record = loads(root)
+    folders, began = record[_FOLDERS] or ((), 0)
     return folders, began
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 # msgspec's own JSON refuses names of files that are not UTF-8.
 import os
+from contextlib import suppress
 from typing import Any, Self
 
-from msgspec import Struct, field, json
+from msgspec import Struct, convert, field, json, to_builtins
 
 from qmd.sources.walk import device_of
 from qmd.types import Collection
@@ -57,6 +58,10 @@ class ScanRecord(Struct, frozen=True, array_like=True):
     @classmethod
     def read(cls, stored: str | None) -> Self:
         """Return a stored record."""
+        if stored and "\\u" in stored:  # a name that is not UTF-8, or written by an earlier version
+            from json import loads
+
+            return convert(loads(stored), cls)
         return json.decode(stored or "[]", type=cls)
 
     @property
@@ -66,7 +71,12 @@ class ScanRecord(Struct, frozen=True, array_like=True):
 
     def stored(self) -> str:
         """Return the record as text for the store."""
-        return json.encode(self).decode()
+        # Versions since the first look for parts of it, as the json of Python writes them.
+        with suppress(UnicodeEncodeError):
+            return json.format(json.encode(self), indent=0).decode()
+        from json import dumps  # a name is not UTF-8
+
+        return dumps(to_builtins(self))
 
     def replaces(self, last: ScanRecord) -> bool:
         """Tell whether this is another folder than at the last scan, without being configured."""
