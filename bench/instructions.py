@@ -41,7 +41,8 @@ MORE, LESS = 0.015, 0.03
 #: What a text twice as long may cost, and a query of twice the words.
 MOST_GROWTH = 2.2
 SIZES = (250_000, 500_000, 1_000_000)
-WORDS = (10, 1_000, 10_000)
+#: A query has at most 10,000 characters, which are about 1,000 words.
+WORDS = (10, 100, 1_000)
 #: A document or a query for which a command takes little more than its start.
 _LEAST = 1_000
 #: Packages in which much of the instructions are.
