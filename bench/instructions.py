@@ -251,7 +251,7 @@ def query_growth(qmd: Path, work: Path) -> list[str]:
             "query": lambda count: queries(1, count)[0],
             "query, one word repeated": lambda count: " ".join(["peling"] * count),
             "query, an unknown word repeated": lambda count: " ".join(["zyzzyva"] * count),
-            "query, words in Chinese": lambda count: " ".join(["只形", "外平"] * (count // 2)),
+            "query, words in Chinese": lambda count: " ".join((["只形", "外平"] * count)[:count]),
         }
         for name, text in kinds.items():
             counts = [home.command("search", text(count)) for count in (1, *WORDS)]
