@@ -50,7 +50,8 @@ def run_here(words: list[str], refusal: str, began: float) -> int:
     """
     session = Session()
     session.refusal, session.began = refusal, began
-    sys.meta_path.insert(0, Guard)
+    if Guard not in sys.meta_path:
+        sys.meta_path.insert(0, Guard)
     return run(session, partial(act, words, session))
 
 

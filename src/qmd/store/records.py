@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from msgspec import MsgspecError, json
 from msgspec.structs import replace
 
 from qmd.errors import ModelError
@@ -110,6 +111,17 @@ def is_changed(text: str, path: str, author: str, stored: Collection[FieldKey]) 
         return False
     fields = stored_fields(extract(text, path).fields, path, author)
     return field_keys(fields) != {each for each in stored if each[0] not in OF_SCAN or each[0] in fields}
+
+
+def parts_of_record(root: str) -> list[Any]:
+    """Return the parts of the record of a scan; see `ScanRecord` in the engine."""
+    try:
+        parts: list[Any] = json.decode(root)
+    except MsgspecError:  # a name in it is not UTF-8
+        from json import loads
+
+        parts = loads(root)
+    return parts
 
 
 def is_of_this_version(root: str) -> bool:

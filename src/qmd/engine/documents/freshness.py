@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from msgspec import MsgspecError, json
-
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
 from qmd.store.base import Store
+from qmd.store.records import parts_of_record
 from qmd.text.dates import of_mtime
 from qmd.types import Collection, Fingerprint
 
@@ -48,13 +47,7 @@ class FreshnessMethods(Part):
 def _remembered(root: str | None) -> tuple[Sequence[str], int]:
     if not root:
         return (), 0
-    try:
-        record = json.decode(root)
-    except MsgspecError:  # a name is not UTF-8
-        from json import loads
-
-        record = loads(root)
-    folders, began = record[_FOLDERS] or ((), 0)
+    folders, began = parts_of_record(root)[_FOLDERS] or ((), 0)
     return folders, began
 
 

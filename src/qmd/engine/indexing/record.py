@@ -10,6 +10,7 @@ from typing import Any, Self
 from msgspec import Struct, convert, field, json, to_builtins
 
 from qmd.sources.walk import device_of
+from qmd.store.records import parts_of_record
 from qmd.types import Collection
 
 
@@ -58,11 +59,7 @@ class ScanRecord(Struct, frozen=True, array_like=True):
     @classmethod
     def read(cls, stored: str | None) -> Self:
         """Return a stored record."""
-        if stored and "\\u" in stored:  # a name that is not UTF-8, or written by an earlier version
-            from json import loads
-
-            return convert(loads(stored), cls)
-        return json.decode(stored or "[]", type=cls)
+        return convert(parts_of_record(stored or "[]"), cls)
 
     @property
     def kept(self) -> dict[str, str]:

@@ -15,7 +15,8 @@ from contextlib import suppress
 from typing import BinaryIO, Protocol
 
 from qmd.errors import StoreError
-from qmd.system import NO_LINK, try_lock
+from qmd.system import NO_LINK
+from qmd.system.locks import wait_for_lock
 from qmd.text.digest import PASSAGE_HASH, sha256
 from qmd.text.regex import lazy
 from qmd.text.wording import visible
@@ -132,8 +133,8 @@ class GivenFiles:
             self._forget_old()
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_LINK
             with open(os.open(path, flags, 0o600), "a+b") as file:
-                while unless and not try_lock(file.fileno()):
-                    time.sleep(0.001)  # for as long as another process takes to add its lines
+                if unless:
+                    wait_for_lock(file.fileno())  # for as long as another process takes to add its lines
                 file.seek(0)
                 if unless and any(hash_ in unless for hash_, _, _ in _read(file)):
                     return False

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import shutil
 import tempfile
@@ -64,7 +63,7 @@ def prepare(cache_dir: Path, progress: Callable[[str], None] | None = None) -> P
     source = locate_weights(cache_dir)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with locked_file(str(target.with_name(f"{target.name}.lock")), math.inf):
+        with locked_file(str(target.with_name(f"{target.name}.lock"))):
             if not is_ready(cache_dir):
                 report = progress or (lambda message: None)
                 report(f"Preparing {CARD.name} (once, a few seconds) ...")
