@@ -9,15 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from qmd.api.arguments import OF_HITS
 from qmd.api.operation import Operation
 from qmd.api.reading import fields_of
 from qmd.api.table import TABLE
 from qmd.cli.app import app
-from qmd.engine.requests import FILTERS, NAMES, OPTIONS, SearchKind
 from qmd.features.evidence.packs import PackRequest
 from qmd.features.page.search import Asked
 from qmd.mcp.tools import TOOLS
+from qmd.search_options import OF_HITS, SEARCH_OPTIONS, SearchKind, names_of
 
 PAGE = Path(__file__).parent.parent / "docs" / "options.md"
 KINDS: tuple[SearchKind, ...] = ("search", "vsearch", "query")
@@ -76,7 +75,7 @@ def faces(kind: Kind) -> dict[str, set[str]]:
     assert not unknown, f"parameters of the page to be named here: {unknown}"
     packed = {*PackRequest.__struct_fields__} - {"search"}
     return {
-        "Python": {"query", *(NAMES["query"] - {*OF_HITS} | packed if kind == "pack" else NAMES[kind])},
+        "Python": {"query", *(names_of("query") - {*OF_HITS} | packed if kind == "pack" else names_of(kind))},
         "command line": typed - {"text", "document"} | {"query"},
         "HTTP": {item.name for item in fields_of(ROWS[kind].arguments)} - _document(kind) | {"query"},
         "MCP": set() if tool is None else {item.name for item in fields_of(tool.about.arguments)},
@@ -100,9 +99,8 @@ def lacking(kinds: Sequence[Kind], reasons: Reasons) -> Iterator[tuple[str, str,
 def options(kinds: Sequence[Kind]) -> list[str]:
     """The options of some kinds of searches, in order."""
     of_kinds = set().union(*(faces(kind)["Python"] for kind in kinds))
-    names = [*OPTIONS, *PackRequest.__struct_fields__]
-    described = [name for name in names if name in of_kinds and name not in FILTERS]
-    return [*described[:1], *FILTERS, *described[1:]]
+    names = [*SEARCH_OPTIONS, *PackRequest.__struct_fields__]
+    return [name for name in names if name in of_kinds]
 
 
 def page() -> str:

@@ -1,4 +1,4 @@
-"""The arguments of the operations. Those of searches are made from the options of `SearchRequest`."""
+"""The arguments of the operations. Those of searches are made from `SEARCH_OPTIONS`."""
 
 from __future__ import annotations
 
@@ -10,19 +10,11 @@ from msgspec import Meta, defstruct
 
 from qmd.api.reading import Request, fields_of
 from qmd.engine.embedding.batches import MAX_TEXTS
-from qmd.engine.requests import (
-    DEFAULT_MAX_BYTES,
-    FILTERS,
-    MAX_QUERY,
-    NAMES,
-    OPTIONS,
-    SearchKind,
-    SearchRequest,
-    of_document,
-)
+from qmd.engine.requests import DEFAULT_MAX_BYTES, SearchRequest, of_document
 from qmd.errors import UsageError
 from qmd.ranking.calibration import RELATED
-from qmd.text.filters import TEXT_OPERATORS, from_options
+from qmd.search_options import CONDITIONS, MAX_QUERY, SEARCH_OPTIONS, Option, SearchKind, names_of
+from qmd.text.filters import from_options
 from qmd.types import SearchType, TypedSearch
 
 MAX_LIMIT = 1000
@@ -45,13 +37,25 @@ def schema(**keywords: Any) -> Meta:
     return Meta(extra_json_schema=keywords)
 
 
+def limits(name: str) -> Meta:
+    """Return the limits of an option of searches, and its meaning."""
+    option = SEARCH_OPTIONS[name]
+    least, most = option.value.least, option.value.most
+    bounds: dict[str, Any] = (
+        {"ge": least, "gt": option.value.above, "le": most}
+        if option.value.is_number
+        else {"min_length": least, "max_length": most}
+    )
+    return Meta(description=option.about, **bounds)
+
+
 Count = Annotated[int, Meta(ge=1)]
 Name = Annotated[str, Meta(max_length=MAX_NAME)]
 Text = Annotated[Name, schema(pattern=NOT_BLANK)]
-Query = Annotated[str, OPTIONS["query"], schema(pattern=NOT_BLANK)]
+Query = Annotated[str, limits("query"), schema(pattern=NOT_BLANK)]
 MaxLines = Annotated[Count, Meta(description="Most lines.")]
-Tokens = Annotated[int, OPTIONS["tokens"]]
-Offset = Annotated[int, OPTIONS["offset"]]
+Tokens = Annotated[int, limits("tokens")]
+Offset = Annotated[int, limits("offset")]
 LineNumbers = Annotated[bool, Meta(description="Number the lines.")]
 DocumentPath = Annotated[str, Meta(description="A reference as for `/get`, without lines and sections.")]
 
@@ -73,7 +77,7 @@ class SearchArguments(Request):
 
     def values(self) -> dict[str, Any]:
         """Return the arguments by name, without those that are none of a search."""
-        known = _FILTERS.keys() | {*SearchRequest.__struct_fields__}
+        known = {"collection", *SEARCH_OPTIONS}
         return {item.name: getattr(self, item.name) for item in fields_of(type(self)) if item.name in known}
 
     def request(self) -> SearchRequest:
@@ -82,7 +86,7 @@ class SearchArguments(Request):
         if values["query"] is not None and not values["query"].strip():
             raise UsageError("the query is empty")
         collection, searches = values.pop("collection"), values.pop("searches", None) or ()
-        where = from_options({name: values.pop(name, None) for name in FILTERS})
+        where = from_options({name: values.pop(name, None) for name in CONDITIONS})
         values["query"] = values["query"] or ""
         named = () if collection is None else (collection,)
         values["collections"] = (*named, *values.get("collections", ()))
@@ -90,42 +94,21 @@ class SearchArguments(Request):
         return SearchRequest(**values, where=where)
 
 
-#: The collection of a search and its filters.
-_FILTERS: dict[str, Any] = {
-    "collection": Annotated[Name, Meta(description="Only this collection.")],
-    "author": Annotated[Text, Meta(description="Author's name.")],
-    "after": Annotated[Text, Meta(description="From 2024-06-30, 7d.")],
-    "before": Annotated[Text, Meta(description="Before this date.")],
-    "tag": Annotated[list[Text], Meta(description="Only documents with these tags, or tags below them.")],
-    "path": Annotated[
-        list[Text], Meta(description="The beginning of the path in the collection, or a glob.")
-    ],
-    "ext": Annotated[list[Text], Meta(description="One of these suffixes of the file: md, pdf.")],
-    "lang": Annotated[list[Text], Meta(description="One of these languages of the text: en, de.")],
-    "where": Annotated[
-        list[Text], Meta(description="Conditions on fields: status=draft, priority>=2, status.")
-    ],
-    "state": Annotated[
-        list[Text], Meta(description="One of these states: superseded, expired, deprecated, current ...")
-    ],
-    "current": Annotated[bool, Meta(description="Only documents that are current, as by state.")],
-    "filter": Annotated[
-        dict[str, Any],
-        Meta(
-            description="{field, operator, value} or {operator: and|or|not, operands}. Operators: "
-            f"eq ne in nin lt lte gt gte exists all {' '.join(TEXT_OPERATORS)}."
-        ),
-    ],
-}
-#: How filters are written in the address of a request. `path` is the document itself there.
-_IN_ADDRESS: dict[str, Any] = {
-    "tag": Annotated[Text, Meta(description="Only documents with this tag, or one below it.")],
-    "ext": Annotated[Text, Meta(description="A suffix of the file, or several with commas between them.")],
-    "lang": Annotated[Text, Meta(description="A language of the text, or several with commas between them.")],
-    "where": Annotated[Text, Meta(description="A condition on a field, such as status=draft.")],
-    "state": Annotated[Text, Meta(description="A state, or several with commas between them.")],
-    "filter": Annotated[Text, Meta(description="As in a query: tag:work -path:old/ [status:draft].")],
-}
+_COLLECTION = Annotated[Name, Meta(description="Only this collection.")]
+
+
+def _condition(option: Option, *, in_address: bool) -> Any:
+    """Return the type of a condition. The address of a request has each once, as a text."""
+    kind: Any = Text if option.value.default is None else list[Text]
+    if option.name == "filter":
+        kind = dict[str, Any]
+    elif option.value.reader == "flag":
+        kind = bool
+    if in_address and option.in_address:
+        return Annotated[Text, Meta(description=option.in_address)]
+    return Annotated[kind, Meta(description=option.about)]
+
+
 #: Options that clients write otherwise than the engine, or with narrower limits.
 _WRITTEN: dict[str, Any] = {
     "query": Query,
@@ -148,10 +131,6 @@ class SimilarArguments(SearchArguments):
         return of_document(super().request())
 
 
-#: Options of a search that concern the form of hits, which a pack does not have.
-OF_HITS = tuple("limit offset facets sort fold passages in_order context_lines scores explain full".split())
-
-
 def search_arguments(
     kind: SearchKind,
     name: str,
@@ -162,27 +141,29 @@ def search_arguments(
     more: Mapping[str, tuple[Any, Any]] | None = None,
 ) -> type[SearchArguments]:
     """Return the arguments of a kind of search, without some options, and with more: types and defaults."""
-    filters = _FILTERS
+    types = {item.name: item.type for item in fields_of(SearchRequest)}
+    similar = kind == "similar"
     fields: list[Any] = [("query", Query | None, None) if kind == "query" else ("query", Query)]
-    if kind == "similar":
-        filters = {name: option for name, option in (_FILTERS | _IN_ADDRESS).items() if name != "path"}
+    if similar:  # its filter by path would have the name of the document
         fields = [("path", Annotated[str, Meta(description="A reference as for `/get`.")])]
-    for item in fields_of(SearchRequest):
-        if item.name not in NAMES[kind] or item.name in (*FILTERS, *without):
+        without = ["path", *without]
+    for name_, option in SEARCH_OPTIONS.items():
+        if name_ == CONDITIONS[0]:
+            fields.append(("collection", _COLLECTION | None, None))
+        if name_ not in names_of(kind) or name_ in without:
+            continue
+        if name_ in CONDITIONS:
+            fields.append((name_, _condition(option, in_address=similar) | None, None))
             continue
         # Null is no value of an option on the wire: it counts as not given.
-        engine, *null = get_args(item.type) if NoneType in get_args(item.type) else [item.type]
+        engine, *null = get_args(types[name_]) if NoneType in get_args(types[name_]) else [types[name_]]
         if get_origin(engine) is Literal:  # listed in this order
             engine = Annotated[engine, schema(choices=[*get_args(engine)])]
-        option: Any = Annotated[_WRITTEN.get(item.name, engine), OPTIONS[item.name]]
-        if item.name == "min_score" and kind == "vsearch":
-            fields.append((item.name, option, RELATED))
-        elif (null and item.default is None) or item.name == "searches":
-            fields.append((item.name, option | None, None))
-        else:
-            fields.append((item.name, option, item.default))
-        if item.name == "min_score":
-            fields += [(filter_, option | None, None) for filter_, option in filters.items()]
+        taken: Any = Annotated[_WRITTEN.get(name_, engine), limits(name_)]
+        default = RELATED if name_ == "min_score" and kind == "vsearch" else option.value.default
+        if (null and default is None) or name_ == "searches":
+            taken, default = taken | None, None
+        fields.append((name_, taken, default))
     fields += [(name, *each) for name, each in (more or {}).items()]
     made = defstruct(name, fields, bases=(base,), kw_only=True, namespace={"__doc__": about})
     return cast(type[SearchArguments], made)

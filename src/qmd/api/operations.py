@@ -18,9 +18,10 @@ from qmd.engine.documents.pages import Page as Page
 from qmd.engine.documents.pages import Skipped
 from qmd.engine.index import Index
 from qmd.engine.indexing.scan import stop_if
-from qmd.engine.requests import SearchKind, SearchRequest
+from qmd.engine.requests import SearchRequest
 from qmd.errors import ModelError, UsageError
 from qmd.models.base import Cancelled, CancelledError
+from qmd.search_options import SearchKind
 from qmd.text.predicates import TAG
 from qmd.text.uris import SCHEME, is_uri
 from qmd.text.wording import plural

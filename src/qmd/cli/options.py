@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from qmd.cli.console import current
 from qmd.cli.parameters import Decorated as Decorated
+from qmd.cli.parameters import Parameter
 from qmd.cli.parameters import argument as argument
 from qmd.cli.parameters import flag as flag
 from qmd.cli.parameters import option as option
 from qmd.cli.render.formats import FORMATS
 from qmd.cli.usage import MisuseError, fail
 from qmd.errors import UsageError
+from qmd.search_options import CONDITIONS, MAX_QUERY, SEARCH_OPTIONS, Option, SearchKind, names_of
 from qmd.text.dates import days
 
 if TYPE_CHECKING:
@@ -108,6 +111,52 @@ def combined(*decorators: Callable[[Any], Any], section: str = "") -> Callable[[
     return decorate
 
 
+def search_options(*names: str, **help: str) -> Callable[[Decorated], Decorated]:
+    """Add the options of searches with these names, with the `help` of the command if it differs."""
+    return combined(*(_of_search(name, help.get(name)) for name in names))
+
+
+def options_of(
+    kind: SearchKind, without: Collection[str] = (), **help: str
+) -> Callable[[Decorated], Decorated]:
+    """Add all options of a kind of search that have a spelling, but those that the command adds itself."""
+    left_out = {*_BY_COMMAND, *without, "searches"}
+    names = (name for name in SEARCH_OPTIONS if name in names_of(kind) and name not in left_out)
+    return search_options(*names, **help)
+
+
+@cache
+def _of_search(name: str, help: str | None) -> Parameter:
+    """Return an option of searches as one of a command."""
+    row = SEARCH_OPTIONS[name]
+    default = row.value.default
+    help = help or row.help
+    if row.value.reader == "flag":
+        return flag(row.spelling, help=help, section=row.section)
+    if (row.value.is_number or row.value.words) and default is not None:
+        help += f"  [default: {default if isinstance(default, str) else format(default, 'g')}]"
+    several = row.value.reader == "condition" and default is not None
+    kind = _READERS[row.value.reader](row)
+    return option(row.spelling, kind, help, multiple=several, complete=row.complete, section=row.section)
+
+
+_LEAST_TIMEOUT, _DAY = 0.001, 86_400.0
+#: How the values of options of searches are read.
+_READERS: Mapping[str, Callable[[Option], Any]] = {
+    "text": lambda row: None,
+    "words": lambda row: row.value.words,
+    "whole": lambda row: whole(int(row.value.least or 0), int(row.value.most or 1_000_000_000)),
+    "decimal": lambda row: decimal(_LEAST_TIMEOUT if row.value.least is None else 0, row.value.most or _DAY),
+    "days": lambda row: _some_days,
+    "names": lambda row: name_list,
+    "condition": lambda row: _filter(row.name),
+}
+#: Options of searches of which each command has its own form.
+_BY_COMMAND = ("limit", "collections")
+#: Options that limit a command to some documents; see `text.filters.from_options`.
+filter_options = search_options(*CONDITIONS)
+
+
 def format_options(*names: str) -> Callable[[Decorated], Decorated]:
     """Add `--format F`, and a flag for each format except the first; read the choice by `chosen_format`."""
     help = f"Print as {', '.join(names[:-1])} or {names[-1]} (in short --{names[1]})."
@@ -157,12 +206,6 @@ mode_option = option(
     default="auto",
     section="What",
 )
-tokens_option = option(
-    "--tokens N",
-    whole(1),
-    "Print an answer of at most N tokens of language models, and say what was left out.",
-    section="Output",
-)
 max_lines_option = option("-l, --max-lines N", whole(1), "Print at most N lines of each document.")
 
 
@@ -193,172 +236,20 @@ def limit_option(help: str) -> Callable[[Decorated], Decorated]:
     return option("-n, --limit N", whole(1, 1_000_000), help, section="What")
 
 
-offset_option = option(
-    "--offset N",
-    whole(0, 100_000),
-    "Skip the first N, which the pages before have shown.  [default: 0]",
-    section="What",
-)
+offset_option = search_options("offset")
+tokens_option = search_options("tokens")
 query_argument = argument("text", "QUERY...", "typed")
-#: Options that limit a command to some documents; see `text.filters.from_options`.
-filter_options = combined(
-    option(
-        "--tag TAG",
-        _filter("tag"),
-        "Only documents with this tag, or one below it (may be repeated).",
-        multiple=True,
-        complete="tags",
-    ),
-    option(
-        "--path PATH",
-        _filter("path"),
-        "Only documents whose path in the collection begins so, or matches this glob.",
-        multiple=True,
-        complete="inner_paths",
-    ),
-    option(
-        "--ext EXT",
-        _filter("ext"),
-        "Only documents whose file has this suffix, or one of several: md,pdf.",
-        multiple=True,
-        complete="suffixes",
-    ),
-    option(
-        "--lang LANG",
-        _filter("lang"),
-        "Only documents in this language, or one of several: de,fr.",
-        multiple=True,
-        complete="languages",
-    ),
-    option(
-        "--where CONDITION",
-        _filter("where"),
-        "Only documents with this field: status=draft, 'priority>=2', status (may be repeated).",
-        multiple=True,
-        complete="conditions",
-    ),
-    option(
-        "--state S",
-        _filter("state"),
-        "Only documents in one of these states: superseded, expired, deprecated, archived, upcoming, draft, "
-        "done, current.",
-        multiple=True,
-    ),
-    flag("--current", help="Only documents that are current: short for --state current."),
-    option(
-        "--filter JSON",
-        _filter("filter"),
-        "Only documents that pass: filters as in a query, or JSON.",
-    ),
-    option(
-        "--author NAME",
-        _filter("author"),
-        "Only documents by this author: a word of the name, or all of it.",
-        complete="authors",
-    ),
-    option(
-        "--after DATE",
-        _filter("after"),
-        "Only documents from this date on: 2024-06, 7d, last-week, yesterday.",
-        complete="dates",
-        section="Time",
-    ),
-    option(
-        "--before DATE",
-        _filter("before"),
-        "Only documents from before this date.",
-        complete="dates",
-        section="Time",
-    ),
-    section="Filters",
-)
-# The options of a search have the limits and defaults of `qmd.engine.requests.SearchRequest`, which the help
-# does not import; a test compares them.
-min_score_option = option(
-    "--min-score F",
-    decimal(0, 1),
-    "Leave out results with a score below F, from 0 to 1. From 0.5 a result is about the query; below "
-    "0.3 it is about something else.  [default: 0]",
-    section="Filters",
-)
-#: How a query is understood by models.
-model_options = combined(
-    option("--intent TEXT", None, "The purpose of the search; affects the ranking only."),
-    flag("--no-expand", help="Search for the query itself only, without variants."),
-    section="Ranking",
-)
-ranking_options = combined(
-    option("-C, --candidate-limit N", whole(1, 1000), "Rerank the best N candidates.  [default: 30]"),
-    option(
-        "--ranking R",
-        ("contract", "tuned"),
-        "The way to rank: contract or tuned.  [default: the configured one]",
-    ),
-    section="Ranking",
-)
-rerank_options = combined(
-    flag("--no-rerank", help="Skip the reranker; faster."), ranking_options, section="Ranking"
-)
-recency_options = combined(
-    flag(
-        "--recent/--no-recent",
-        help="Rank newer documents higher, by a half-life of 90 days or the configured one; or do not.",
-    ),
-    option(
-        "--half-life TIME", _some_days, "Rank newer documents higher, by this half-life: 30d, 8w, 6m, 1y."
-    ),
-    section="Time",
-)
-fold_option = flag(
-    "--fold/--no-fold",
-    help="Show documents with the same text as one result that names the others; or each.",
-    section="Output",
-)
-#: How the results of a search are ordered, beyond their relevance.
-order_options = combined(
-    recency_options,
-    option(
-        "--sort S",
-        ("relevance", "date"),
-        "Order the results by relevance or date; search then finds the newest of all matches.  "
-        "[default: relevance]",
-    ),
-    fold_option,
-    flag("--no-marks", help="Search without your pins and marks."),
-    option(
-        "--scores S",
-        ("calibrated", "raw"),
-        "What scores mean: how likely a result is about the query (calibrated), or the value that ranks it "
-        "(raw).  [default: the configured one]",
-    ),
-    section="Ranking",
-)
-context_lines_option = option(
-    "--context-lines N",
-    whole(0, 100),
-    "Show N lines before and after the line that matches.  [default: about 300 characters]",
-)
-#: The parts of each result that are shown.
-passage_options = combined(
-    option("--passages N", whole(1, 10), "Show the N best passages of each document.  [default: 1]"),
-    flag("--in-order", help="Show passages in the order of the document; otherwise the best is first."),
-    context_lines_option,
-    section="Output",
-)
 
 
 def filters_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of `filter_options`, without those that are not given."""
-    names = ("tag", "path", "ext", "lang", "where", "state", "current", "filter", "author", "after", "before")
-    return {name: options[name] for name in names if options.get(name)}
+    return {name: options[name] for name in CONDITIONS if options.get(name)}
 
 
 def query_text(words: tuple[str, ...]) -> str:
     """Join the words of a query; `-` alone reads the query from stdin."""
     if words != ("-",):
         return " ".join(words)
-    from qmd.engine.requests import MAX_QUERY
-
     data = current().read(4 * MAX_QUERY + 1024)
     text = data.decode("utf-8", "replace").removeprefix("\ufeff").strip()
     if len(text) > MAX_QUERY:
@@ -376,7 +267,7 @@ def search_request(
     from qmd.engine.requests import SearchRequest
     from qmd.text.filters import from_options
 
-    names = set(SearchRequest.__struct_fields__) - {"query", "limit", "where"}
+    names = SEARCH_OPTIONS.keys() - {"query", "limit", *CONDITIONS}
     given = {name: options[name] for name in names & options.keys() if options[name] is not None}
-    given |= {name: not options.get(f"no_{name}") for name in ("rerank", "expand", "marks")}
+    given |= {name: not options[f"no_{name}"] for name in SEARCH_OPTIONS if f"no_{name}" in options}
     return SearchRequest(query, limit, where=from_options(options), **given | values)

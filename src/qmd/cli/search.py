@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +23,10 @@ from qmd.text.wording import about, local_time, plural
 if TYPE_CHECKING:
     from qmd.cli.render.view import View
     from qmd.engine.requests import SearchRequest
+    from qmd.search_options import SearchKind
     from qmd.types import SearchResponse, Stage
 
 _LIMIT, _LONG_LIMIT, _SIMILAR = 5, 20, 10
-_DAY = 86_400.0
-_LEAST_TIMEOUT = 0.001
 #: The least seconds that a search has left after a server did not answer: the words alone need less.
 _AFTER_SERVER = 0.5
 #: Formats that have a place for facets and for several passages of a document.
@@ -36,42 +35,26 @@ _WITH_DETAILS = ("cli", "json")
 _LONG = ("json", "files", "names", "vimgrep")
 _IF_UNKNOWN = "text that begins with '-', such as an excluded word, goes after '--'"
 
-#: Options of `search`, `vsearch` and `query`.
-search_options = options.combined(
-    options.argument("text", "[QUERY...]", "typed"),
-    options.limit_option(f"Show at most N results.  [default: {_LIMIT}; {_LONG_LIMIT} for lines and JSON]"),
-    options.offset_option,
-    options.collection_option("Search only this collection (may be repeated)."),
-    options.filter_options,
-    options.option(
-        "--facets F,F",
-        options.name_list,
-        "Count the values of these fields in the matching documents: tag,author,year.",
-        complete="facets",
-        section="Output",
-    ),
-    options.flag("--all", "everything", help="Show all results; -n is ignored.", section="What"),
-    options.flag("--full", help="Show whole documents instead of snippets.", section="Output"),
-    options.passage_options,
-    options.tokens_option,
-    options.order_options,
-    options.path_options,
-    options.fresh_option,
-    options.flag("--explain", help="Show how each result was ranked.", section="Output"),
-    options.mode_option,
-    options.all_formats,
-)
-timeout_option = options.option(
-    "--timeout S",
-    options.decimal(_LEAST_TIMEOUT, _DAY),
-    "Stop after S seconds and show the results so far.  [default: 30]",
-    section="What",
-)
+
+def _options(kind: SearchKind) -> Callable[[options.Decorated], options.Decorated]:
+    """Add the options of `search`, `vsearch` or `query`."""
+    return options.combined(
+        options.argument("text", "[QUERY...]", "typed"),
+        options.limit_option(
+            f"Show at most N results.  [default: {_LIMIT}; {_LONG_LIMIT} for lines and JSON]"
+        ),
+        options.collection_option("Search only this collection (may be repeated)."),
+        options.options_of(kind),
+        options.flag("--all", "everything", help="Show all results; -n is ignored.", section="What"),
+        options.path_options,
+        options.fresh_option,
+        options.mode_option,
+        options.all_formats,
+    )
 
 
 @command("search", agents=True, if_unknown=_IF_UNKNOWN)
-@search_options
-@options.min_score_option
+@_options("search")
 def search(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     """Find documents by keyword (BM25): fast, and needs no models.
 
@@ -96,10 +79,7 @@ def search(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
 
 
 @command("vsearch", agents=True, if_unknown=_IF_UNKNOWN)
-@search_options
-@options.min_score_option
-@options.model_options
-@timeout_option
+@_options("vsearch")
 def vsearch(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     """Find documents by meaning, in any language. Run 'qmd embed' first.
 
@@ -113,11 +93,7 @@ def vsearch(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
 
 
 @command("query", agents=True, if_unknown=_IF_UNKNOWN)
-@search_options
-@options.min_score_option
-@options.model_options
-@timeout_option
-@options.rerank_options
+@_options("query")
 def query(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
     """Combine keyword and vector search and rerank the results: the best results.
 
@@ -296,19 +272,13 @@ def _printed(
 @command("similar", agents=True)
 @options.argument("document", "DOC", "paths")
 @options.limit_option(f"Show at most N documents.  [default: {_SIMILAR}]")
-@options.offset_option
-@options.flag("--unlinked", help="Leave out documents that DOC links to, or that link to DOC.")
 @options.collection_option("Search only this collection (may be repeated).")
-@options.filter_options
-@options.option(
-    "--min-score F", options.decimal(0, 1), "Leave out documents with a score below F.  [default: 0]"
+@options.options_of(
+    "similar",
+    min_score="Leave out documents with a score below F.",
+    explain="Show how near each document is.",
 )
-@options.fold_option
-@options.flag("--full", help="Show whole documents instead of snippets.")
-@options.context_lines_option
-@options.tokens_option
 @options.path_options
-@options.flag("--explain", help="Show how near each document is.")
 @options.all_formats
 def similar(session: Session, document: str, **arguments: Any) -> None:
     """Find documents that are similar to one, by the vectors that exist and by words. No model is loaded.

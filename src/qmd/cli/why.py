@@ -48,6 +48,8 @@ _MAX_TERMS = 20
 _MAX_VALUES = 10
 #: Fields that the document's path and title say already.
 _OF_THE_FILE = ("collection", "path", "file", "title")
+#: Options that concern how a list of results is shown.
+_OF_THE_LIST = "offset facets full passages in_order context_lines tokens explain timeout".split()
 _VERDICTS = {"shown": ("Shown", GREEN), "not_indexed": ("Not indexed", YELLOW)}
 
 
@@ -63,11 +65,7 @@ _VERDICTS = {"shown": ("Shown", GREEN), "not_indexed": ("Not indexed", YELLOW)}
 )
 @options.limit_option(f"Explain a search that shows at most N results.  [default: {_LIMIT}]")
 @options.collection_option("Explain a search of only this collection (may be repeated).")
-@options.filter_options
-@options.min_score_option
-@options.model_options
-@options.rerank_options
-@options.order_options
+@options.options_of("query", without=_OF_THE_LIST)
 @options.json_option
 def why(session: Session, /, reference: str, text: tuple[str, ...], **arguments: Any) -> None:
     """Explain why a document is in the results of a search, or why not.

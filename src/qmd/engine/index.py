@@ -13,7 +13,6 @@ from qmd.engine.opening import find_locations
 from qmd.engine.parts import imported_on_use
 from qmd.engine.requests import (
     HybridSearchOptions,
-    SearchKind,
     SearchOptions,
     SearchRequest,
     SimilarOptions,
@@ -23,6 +22,7 @@ from qmd.engine.requests import (
     of_document,
 )
 from qmd.engine.workspace import Workspace, open_workspace
+from qmd.search_options import SearchKind
 from qmd.types import Config, SearchResponse
 
 if TYPE_CHECKING:

@@ -1,86 +1,45 @@
-"""The options of a search, with their defaults and limits, from which all interfaces take them."""
+"""The request of a search, made of its options."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import Any, Literal, TypedDict, get_args
+from typing import Any, TypedDict
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from qmd.config.settings import Settings
 from qmd.config.validate import require_unicode
 from qmd.engine.calls import check_values
 from qmd.errors import CollectionNotFoundError, UsageError
+from qmd.search_options import (
+    CONDITIONS,
+    DEFAULT_CANDIDATES,
+    DEFAULT_LIMIT,
+    DEFAULT_TIMEOUT,
+    MAX_FACETS,
+    MAX_QUERY,
+    MAX_SEARCHES,
+    SEARCH_OPTIONS,
+    SearchKind,
+    Value,
+    names_of,
+)
 from qmd.text import filters
-from qmd.text.dates import MAX_DAYS
 from qmd.text.predicates import Predicate, both, comparisons
 from qmd.text.similar import did_you_mean
 from qmd.types import Config, Ranking, ScoreScale, SortOrder, TypedSearch
 
-DEFAULT_LIMIT = 10
-DEFAULT_CANDIDATES = 30
-DEFAULT_TIMEOUT = 30.0
 #: The most tokens of a pack.
 DEFAULT_TOKENS = 4_000
 #: Ranks better than "contract" with the embedded models (see bench/README.md).
 DEFAULT_RANKING: Ranking = "tuned"
 DEFAULT_SCORES: ScoreScale = "calibrated"
-#: Length of a list of documents if the request has no limit.
-ALL = 100_000
 #: Files above this many bytes are skipped by `multi_get`.
 DEFAULT_MAX_BYTES = 10 * 1024
 #: The most tokens of the passages that a hook gives an agent for a prompt.
 PROMPT_TOKENS = 600
-MAX_QUERY = 10_000
-MAX_SEARCHES = 10
-MAX_CANDIDATES = 1000
-MAX_PASSAGES = 10
-MAX_CONTEXT_LINES = 100
-MAX_FACETS = 20
-
-SearchKind = Literal["search", "vsearch", "query", "similar"]
-
-#: The limits of the fields of `SearchRequest`, and their meaning for clients of HTTP or MCP.
-OPTIONS: Mapping[str, Meta] = {
-    "query": Meta(max_length=MAX_QUERY, description="What to find."),
-    "searches": Meta(
-        min_length=1,
-        max_length=MAX_SEARCHES,
-        description="In place of query: lex words, vec a question, hyde an answer; the first counts most.",
-    ),
-    "limit": Meta(ge=1, description="Most results."),
-    "offset": Meta(ge=0, le=ALL, description="Results to skip, for the next page."),
-    "min_score": Meta(ge=0, le=1, description="0 to 1; from 0.5 about the query."),
-    "collections": Meta(description="Only these collections."),
-    "intent": Meta(max_length=MAX_QUERY, description="Your aim, to rank by."),
-    "candidate_limit": Meta(ge=1, le=MAX_CANDIDATES, description="Results to rerank."),
-    "rerank": Meta(description="Better order, slower."),
-    "expand": Meta(description="Add variants of the query."),
-    "ranking": Meta(description="How scores are combined, if not as configured."),
-    "scores": Meta(
-        description="What scores mean: how likely the result is about the query, or the value that ranks it."
-    ),
-    "explain": Meta(description="Give the scores of each step."),
-    "full": Meta(description="Give the whole text of each document."),
-    "timeout": Meta(gt=0, description="Seconds until the search answers with what it has."),
-    "passages": Meta(ge=1, le=MAX_PASSAGES, description="How many passages of each result are shown."),
-    "in_order": Meta(description="Show passages as in the document; otherwise the best is first."),
-    "context_lines": Meta(
-        ge=0, le=MAX_CONTEXT_LINES, description="Lines around that of a passage; otherwise 300 characters."
-    ),
-    "facets": Meta(max_length=MAX_FACETS, description="Fields whose values are counted."),
-    "recent": Meta(description="Rank newer documents higher, if not as configured."),
-    "half_life": Meta(gt=0, le=MAX_DAYS, description="Days in which the weight of a date halves."),
-    "sort": Meta(description="The order of the results."),
-    "fold": Meta(description="Show documents with the same text once, if not as configured."),
-    "marks": Meta(description="Whether the user's pins and marks count."),
-    "tokens": Meta(ge=1, description="Most tokens of the answer."),
-    "unlinked": Meta(description="Leave out documents that it links to, or that link to it."),
-}
-_NUMBERS = {name: option for name, option in OPTIONS.items() if not (option.ge is option.gt is None)}
-_WORDS = {"ranking": get_args(Ranking), "scores": get_args(ScoreScale), "sort": get_args(SortOrder)}
 
 
 class SearchRequest(Struct, frozen=True):
@@ -123,13 +82,12 @@ class SearchRequest(Struct, frozen=True):
     def checked(self) -> SearchRequest:
         """Return the request. Raises `UsageError` if a value is out of range."""
         self._check_texts()
-        for name, option in _NUMBERS.items():
-            if (value := getattr(self, name)) is not None:
-                _check_number(name, value, option)
-        for name, words in _WORDS.items():
-            value = getattr(self, name)
-            if value is not None and value not in words:
-                raise UsageError(f"{name} must be one of {', '.join(words)}, not {value}")
+        for name, option in SEARCH_OPTIONS.items():
+            value = getattr(self, name, None)
+            if value is not None and option.value.is_number:
+                _check_number(name, value, option.value)
+            if value is not None and option.value.words and value not in option.value.words:
+                raise UsageError(f"{name} must be one of {', '.join(option.value.words)}, not {value}")
         if len(self.facets) > MAX_FACETS:
             raise UsageError(f"too many facets ({len(self.facets)} > {MAX_FACETS})")
         return self
@@ -158,12 +116,12 @@ class SearchRequest(Struct, frozen=True):
             raise UsageError("a search without a query")
 
 
-def _check_number(name: str, value: float, option: Meta) -> None:
+def _check_number(name: str, value: float, of: Value) -> None:
     """Raise `UsageError` if a number is not in the range of an option."""
-    low, high = option.ge or option.gt or 0, inf if option.le is None else option.le
-    if (low < value <= high and value < inf) or value == option.ge:
+    low, high = of.least or of.above or 0, inf if of.most is None else of.most
+    if (low < value <= high and value < inf) or value == of.least:
         return
-    if option.ge is None:
+    if of.least is None:
         allowed = f"more than {low:g}" + (f" and at most {high:g}" if high < inf else "")
     else:
         allowed = f"at least {low:g}" if high == inf else f"from {low:g} to {high:g}"
@@ -245,17 +203,8 @@ class SimilarOptions(FilterOptions, total=False):
     tokens: int | None
 
 
-#: The names of the options of each kind of search.
-NAMES: Mapping[SearchKind, frozenset[str]] = {
-    "search": SearchOptions.__optional_keys__,
-    "vsearch": VectorSearchOptions.__optional_keys__,
-    "query": HybridSearchOptions.__optional_keys__,
-    "similar": SimilarOptions.__optional_keys__,
-}
-#: Options that become the filter of a request.
-FILTERS = (*filters.OPTIONS, "current", "filter")
 #: Options that are stored as tuples.
-_LISTS = ("collections", "searches", "facets")
+_LISTS = tuple(name for name, option in SEARCH_OPTIONS.items() if option.value.reader == "names")
 
 
 def make_request(kind: SearchKind, query: str | SearchRequest, options: Mapping[str, Any]) -> SearchRequest:
@@ -265,10 +214,10 @@ def make_request(kind: SearchKind, query: str | SearchRequest, options: Mapping[
     an option that this kind of search does not have.
     """
     for name in options:
-        if name not in NAMES[kind]:
+        if name not in names_of(kind):
             raise TypeError(f"{kind}() got an unexpected keyword argument '{name}'")
     check_values(HybridSearchOptions.__annotations__ | SimilarOptions.__annotations__, options)
-    values = {name: value for name, value in options.items() if name not in FILTERS}
+    values = {name: value for name, value in options.items() if name not in CONDITIONS}
     values |= {name: tuple(values[name]) for name in _LISTS if name in values}
     where = filters.from_options(options)
     if isinstance(query, SearchRequest):

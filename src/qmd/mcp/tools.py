@@ -17,10 +17,10 @@ from qmd.api.texts import READ_LINES, heading, hit_line, notes, passage, skipped
 from qmd.engine.documents.fitting import Limit, fit_page, fit_pages, fit_response, most_bytes
 from qmd.engine.documents.pages import Page, Pages, Skipped
 from qmd.engine.index import Index
-from qmd.engine.requests import SearchKind
 from qmd.mcp.clients import Client
 from qmd.mcp.tool import ADDITIONS, Handler, Result, Tool, by_name, text
 from qmd.models.base import Cancelled
+from qmd.search_options import SearchKind
 from qmd.text.wording import visible
 from qmd.types import Hit, SearchResponse
 

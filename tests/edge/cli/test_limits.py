@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from qmd import search_options
 from qmd.api import arguments
 from qmd.config import index_yml, marks_file, validate, yaml_nodes
 from qmd.engine import requests
@@ -19,16 +20,19 @@ from qmd.text.markdown import links
 
 PAGE = (Path(__file__).parents[3] / "docs" / "limits.md").read_text(encoding="utf-8")
 LIMITS = {
-    "a query": [requests.MAX_QUERY],
-    "lines of a query document; typed searches of a request": [query.MAX_LINES, requests.MAX_SEARCHES],
+    "a query": [search_options.MAX_QUERY],
+    "lines of a query document; typed searches of a request": [query.MAX_LINES, search_options.MAX_SEARCHES],
     "words of a query": [query.MAX_TERMS],
     "a word": [tokens.MAX_TERM],
-    "candidates to rerank, `-C`": [requests.MAX_CANDIDATES],
-    "passages of a result; lines around each": [requests.MAX_PASSAGES, requests.MAX_CONTEXT_LINES],
-    "facets of a search": [requests.MAX_FACETS],
+    "candidates to rerank, `-C`": [search_options.MAX_CANDIDATES],
+    "passages of a result; lines around each": [
+        search_options.MAX_PASSAGES,
+        search_options.MAX_CONTEXT_LINES,
+    ],
+    "facets of a search": [search_options.MAX_FACETS],
     "conditions of a filter; their depth": [filters.MAX_NODES, filters.MAX_DEPTH],
     "a glob; those that its braces stand for": [globs.MAX_LENGTH, globs.MAX_ALTERNATIVES],
-    "time of `vsearch` and `query`": [requests.DEFAULT_TIMEOUT],
+    "time of `vsearch` and `query`": [search_options.DEFAULT_TIMEOUT],
     "a document in `multi-get`": [requests.DEFAULT_MAX_BYTES / 1024],
     "the text that is read from one file of another format": [base.MAX_TEXT],
     "front matter: characters; keys; values of a key": [

@@ -12,9 +12,10 @@ from qmd.engine.documents.references import References
 from qmd.engine.documents.scopes import resolved
 from qmd.engine.documents.states import states_of
 from qmd.engine.parts import Part
-from qmd.engine.requests import ALL, FilterOptions, collections_of
+from qmd.engine.requests import FilterOptions, collections_of
 from qmd.engine.workspace import Workspace
 from qmd.errors import FieldNotFoundError
+from qmd.search_options import ALL
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text.date_filters import with_days

@@ -23,8 +23,9 @@ from qmd.engine.documents.references import Location, References
 from qmd.engine.documents.stated import unread_since
 from qmd.engine.documents.structures import structures
 from qmd.engine.parts import Part
-from qmd.engine.requests import ALL, DEFAULT_MAX_BYTES, FilterOptions, collections_of, unknown_collection
+from qmd.engine.requests import DEFAULT_MAX_BYTES, FilterOptions, collections_of, unknown_collection
 from qmd.errors import DocumentNotFoundError, NotFoundError, QmdError, UsageError
+from qmd.search_options import ALL
 from qmd.sources.formats.registry import file_of, media_types
 from qmd.store.base import Store
 from qmd.store.values import LEFT_OUT, Scope

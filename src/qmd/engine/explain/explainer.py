@@ -19,12 +19,13 @@ from qmd.engine.explain.lookup import Lookup
 from qmd.engine.explain.term_matches import TermMatch, match_terms
 from qmd.engine.models.egress import disclose
 from qmd.engine.models.provider import ModelProvider
-from qmd.engine.requests import ALL, SearchKind, SearchRequest
+from qmd.engine.requests import SearchRequest
 from qmd.engine.retrieval.filters import filtered_out, languages_in, scope_of
 from qmd.engine.retrieval.pipeline import PLANS
 from qmd.engine.retrieval.queries import LIST_LENGTH
 from qmd.engine.retrieval.widening import widened
 from qmd.errors import ModelError, TimedOutError, VectorIndexMissingError
+from qmd.search_options import ALL, SearchKind
 from qmd.store.base import Store
 from qmd.store.values import ChunkMatch, Scope
 from qmd.text.extraction import extract

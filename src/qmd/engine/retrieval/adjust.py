@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from qmd.engine.requests import ALL, SearchRequest
+from qmd.engine.requests import SearchRequest
 from qmd.engine.retrieval.factors import Facts, Mark, superseded, weigh
 from qmd.ranking.calibration import within
+from qmd.search_options import ALL
 from qmd.store.base import Store
 from qmd.store.values import Scope
 from qmd.text.predicates import matches

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from qmd.engine.deadline import Deadline, Stopwatch
 from qmd.engine.documents.stated import states_in, unread_files, unread_since
 from qmd.engine.models.provider import ModelProvider
-from qmd.engine.requests import ALL, DEFAULT_RANKING, SearchRequest
+from qmd.engine.requests import DEFAULT_RANKING, SearchRequest
 from qmd.engine.retrieval.adjust import Adjuster, Cut, Guidance, Guide
 from qmd.engine.retrieval.filters import (
     NO_TERMS,
@@ -27,6 +27,7 @@ from qmd.engine.retrieval.queries import read_query_document, without_searches
 from qmd.engine.retrieval.search import Plan, Search
 from qmd.ranking import fusion
 from qmd.ranking.calibration import FIELD, RELATED, calibrate, doubts
+from qmd.search_options import ALL
 from qmd.store.base import Store
 from qmd.store.records import longer_terms
 from qmd.text.filters import folder_counts

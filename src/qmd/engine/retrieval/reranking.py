@@ -13,7 +13,7 @@ from qmd.engine.deadline import Stopwatch
 from qmd.engine.embedding.active_vectors import ActiveVectors
 from qmd.engine.embedding.batches import TITLE_CHARACTERS
 from qmd.engine.models.egress import disclose, explain_local, local_only
-from qmd.engine.requests import ALL, DEFAULT_RANKING
+from qmd.engine.requests import DEFAULT_RANKING
 from qmd.engine.retrieval.found import Found
 from qmd.engine.retrieval.passages import windows_by_words, windows_of_chunk
 from qmd.engine.retrieval.search import Search
@@ -21,6 +21,7 @@ from qmd.errors import QmdError
 from qmd.models.base import Cancelled, Frequencies, Reranker, WindowReranker, WindowScores
 from qmd.ranking.fusion import convex, reciprocal_rank
 from qmd.ranking.rerank import contract, to_read, tuned, without_reading
+from qmd.search_options import ALL
 from qmd.store.base import Store
 from qmd.store.values import LEFT_OUT
 from qmd.text.data_uris import without_data

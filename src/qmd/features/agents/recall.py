@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from qmd.engine.access.rules import Rule
 from qmd.engine.parts import Part
-from qmd.engine.requests import PROMPT_TOKENS, SearchKind, SearchRequest
+from qmd.engine.requests import PROMPT_TOKENS, SearchRequest
 from qmd.errors import QmdError, TokensError
 from qmd.features.agents.small_talk import has_subject
 from qmd.features.evidence import markdown
@@ -19,6 +19,7 @@ from qmd.features.evidence.candidates import OF_PASSAGE
 from qmd.features.evidence.packer import Known, Packed, Packer
 from qmd.features.evidence.types import Pack
 from qmd.ranking.calibration import UNRELATED, answers
+from qmd.search_options import SearchKind
 from qmd.text import budget
 from qmd.text.digest import passage_hash
 from qmd.text.regex import lazy

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @options.option("--questions N", options.whole(1), "Run only the first N questions.")
 @options.collection_option("Search only this collection (may be repeated).  [default: the fixture's]")
 @options.filter_options
-@options.ranking_options
+@options.search_options("candidate_limit", "ranking")
 @options.option("--work DIR", None, "Keep the index of a BEIR folder in DIR, to reuse it.", complete="files")
 @options.format_options("cli", "json", "csv", "md")
 def bench(session: Session, /, fixture: str | None, **arguments: Any) -> None:

@@ -9,10 +9,11 @@ from msgspec.structs import replace
 
 from qmd.config.validate import nfc
 from qmd.engine.deadline import Stopwatch
-from qmd.engine.requests import SearchKind, SearchRequest
+from qmd.engine.requests import SearchRequest
 from qmd.errors import QmdError, QueryError, UsageError
 from qmd.features.evaluation.fixtures import Fixture, Question
 from qmd.ranking import metrics
+from qmd.search_options import SearchKind
 from qmd.text.query import parse_document
 from qmd.text.uris import is_uri, parse_uri
 from qmd.types import Hit, SearchResponse, Stage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qmd.cli import options
 from qmd.cli.command import command, group
-from qmd.cli.search import timeout_option
+from qmd.search_options import OF_HITS
 
 _TOKENS = 4_000
 
@@ -23,16 +23,10 @@ _TOKENS = 4_000
     default=_TOKENS,
 )
 @options.collection_option("Search only this collection (may be repeated).")
-@options.filter_options
+@options.options_of("query", without=(*OF_HITS, "tokens"))
 @options.option("--since PACK", None, "Give only what is new or changed since this pack, a file or its id.")
 @options.option("--session ID", None, "Name passages that this session was given before in one line each.")
 @options.flag("--again", help="Repeat what the session was given before.")
-@options.min_score_option
-@options.model_options
-@timeout_option
-@options.rerank_options
-@options.recency_options
-@options.flag("--no-marks", help="Search without your pins and marks.")
 @options.flag("--secrets", help="For people: show secrets, and what is kept from agents.", agents=False)
 @options.mode_option
 @options.json_option

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from msgspec import UNSET, Meta, Struct, UnsetType, convert
 
-from qmd.api.arguments import OF_HITS, SearchArguments, search_arguments
+from qmd.api.arguments import SearchArguments, search_arguments
 from qmd.api.operation import Operation
 from qmd.api.operations import as_json
 from qmd.api.reading import Request
@@ -15,6 +15,7 @@ from qmd.engine.index import Index
 from qmd.features.evidence.packs import MAX_SESSION, PackRequest
 from qmd.features.evidence.types import Pack, PackedPassage, Standing
 from qmd.models.base import Cancelled
+from qmd.search_options import OF_HITS
 from qmd.text.wording import plural
 
 #: Seconds after which the citations of a request that are left are not checked.

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from qmd.engine.requests import MAX_PASSAGES, SearchRequest
+from qmd.engine.requests import SearchRequest
 from qmd.engine.retrieval.filters import Asked, read_request, scope_of
 from qmd.engine.retrieval.queries import main_search, read_query_document
 from qmd.errors import TokensError
@@ -19,6 +19,7 @@ from qmd.features.evidence.choice import contained, shingles
 from qmd.features.evidence.citing import address_of
 from qmd.features.evidence.questions import questions
 from qmd.features.evidence.types import Pack, PackedPassage
+from qmd.search_options import MAX_PASSAGES
 from qmd.store.base import Store
 from qmd.text import budget
 from qmd.text.budget import cuts

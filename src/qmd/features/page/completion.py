@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from qmd.engine.index import Index
-from qmd.engine.requests import ALL
 from qmd.errors import FieldNotFoundError
 from qmd.features.page.filters import chips, filter_for
+from qmd.search_options import ALL
 from qmd.text.filters import folder_counts
 from qmd.text.question import Question
 from qmd.text.values import fold, shown

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from qmd.api import operations
 from qmd.engine.index import Index
-from qmd.engine.requests import DEFAULT_SCORES, SearchKind, SearchRequest, of_document
+from qmd.engine.requests import DEFAULT_SCORES, SearchRequest, of_document
 from qmd.features.page import read_address
 from qmd.features.page.filters import FACETS, Chip, Facet, chips, facet
 from qmd.features.page.markdown import slug
@@ -22,6 +22,7 @@ from qmd.features.page.rendered import Find, marked
 from qmd.features.page.syntax import BLOCK_ID
 from qmd.models.base import Cancelled
 from qmd.ranking.calibration import RELATED
+from qmd.search_options import SearchKind
 from qmd.text.anchors import LINE
 from qmd.text.highlight import Highlighter
 from qmd.text.outline import heading_text

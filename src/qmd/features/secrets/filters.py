@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from qmd.engine.requests import ALL
+from qmd.search_options import ALL
 from qmd.store.values import Scope
 from qmd.text.predicates import (
     Among,
