@@ -183,8 +183,10 @@ def _configuring() -> Iterator[Check]:
         "rename": editing.rename_collection,
         "context": lambda path, one, other: editing.set_context(path, one or None, other, other),
         "no context": lambda path, one, other: editing.remove_context(path, one or None, other),
-        "include": lambda path, one, other: editing.set_include(path, one, len(other) % 2 == 0),
-        "command": lambda path, one, other: editing.set_update_command(path, one, other),
+        "include": lambda path, one, other: editing.configure(
+            path, one, include_by_default=len(other) % 2 == 0
+        ),
+        "command": lambda path, one, other: editing.configure(path, one, update=other),
     }
     keeping = {"add", "rename", "include"}
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import qmd
-from qmd.engine.access.restricted import RULES, RestrictedIndex
+from qmd.config.schema import SETTINGS
+from qmd.engine.access.restricted import RULES, SETTERS, RestrictedIndex
 from qmd.engine.parts import PARTS
 from qmd.engine.requests import SearchRequest
 from qmd.models.catalog import CARDS
@@ -79,6 +80,7 @@ SEEN = {
 }
 OF_ITS_OWN = {
     "add_context",
+    "configure",
     "embed",
     "include_collection",
     "refresh",
@@ -158,7 +160,7 @@ def test_restricted_index_has_only_members_with_a_rule(mine: qmd.Index) -> None:
         _ = mine._store
     methods = {name for name, _ in inspect.getmembers(qmd.Index, inspect.isfunction) if name[0] != "_"}
     of_parts = {name for name in PARTS.names() if qmd.Index._rule_of_part(name)}
-    assert methods <= set(RULES) | set(vars(RestrictedIndex)) | of_parts
+    assert methods <= set(RULES) | set(SETTERS) | set(vars(RestrictedIndex)) | of_parts
     assert of_parts == {*PARTS.builtin}
 
 
@@ -205,6 +207,21 @@ def test_restricted_index_finds_documents_among_many_hidden_ones(mine: qmd.Index
     assert mine.get("heron.md").document.file == "mine/heron.md"
     docid = mine.search("stands").hits[0].docid
     assert mine.get(docid).document.file == "mine/heron.md"
+
+
+@pytest.mark.parametrize("field", qmd.Collection.__struct_fields__)
+def test_restricted_index_refuses_settings_with_an_action(
+    whole: qmd.Index, mine: qmd.Index, field: str
+) -> None:
+    value = getattr(whole.collection("mine"), field)
+    setting = SETTINGS.get(field)
+    if setting is None or setting.action is not None:
+        with pytest.raises(qmd.ForbiddenError if setting else TypeError):
+            mine.configure("mine", **{field: value})
+    elif field != "context":
+        mine.configure("mine", **{field: value})
+    with pytest.raises(qmd.CollectionNotFoundError):
+        mine.configure("a-other", **{field: value})
 
 
 @pytest.mark.parametrize("name", REFUSED)

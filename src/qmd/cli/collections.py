@@ -330,7 +330,7 @@ def include(session: Session, name: str) -> None:
     Example:
       qmd collection include notes
     """
-    session.index.include_collection(name)
+    session.index.configure(name, include_by_default=True)
     say(f"Collection '{clean_name(name)}' is searched by default.")
 
 
@@ -342,7 +342,7 @@ def exclude(session: Session, name: str) -> None:
     Example:
       qmd collection exclude archive
     """
-    session.index.include_collection(name, False)
+    session.index.configure(name, include_by_default=False)
     say(f"Collection '{clean_name(name)}' is searched only when named: -c {shell_words(name)}")
 
 
@@ -359,7 +359,7 @@ def weight(session: Session, name: str, number: float) -> None:
       qmd collection weight archive 0.5
       qmd collection weight notes 1
     """
-    session.index.set_weight(name, number)
+    session.index.configure(name, weight=number)
     say(f"Collection '{clean_name(name)}' has the weight {number:g}.")
 
 
@@ -376,7 +376,7 @@ def recency(session: Session, name: str, half_life: float | None) -> None:
       qmd collection recency journal 30d
       qmd collection recency handbook off
     """
-    session.index.set_recency(name, half_life)
+    session.index.configure(name, recency=half_life)
     text = "counts as in the whole index"
     if half_life is not None:
         text = f"counts with a half-life of {half_life:g} days" if half_life else "does not count"
@@ -396,7 +396,7 @@ def agents(session: Session, name: str, access: str) -> None:
       qmd collection agents journal off
       qmd collection agents journal on
     """
-    session.index.set_agents(name, access == "on")
+    session.index.configure(name, agents=access == "on")
     state = "may be read by agents" if access == "on" else "is kept from agents"
     say(f"Collection '{clean_name(name)}' {state}.")
 
@@ -411,7 +411,7 @@ def gitignore(session: Session, name: str, reading: str) -> None:
       qmd collection gitignore notes off
       qmd collection gitignore notes on
     """
-    session.index.set_gitignore(name, reading == "on")
+    session.index.configure(name, gitignore=reading == "on")
     state = "leaves out" if reading == "on" else "has"
     update = session.addressed(f"qmd update {shell_words(name)}")
     say(f"Collection '{clean_name(name)}' {state} the files that git ignores, after: {update}")
@@ -434,7 +434,7 @@ def update_command(session: Session, name: str, words: tuple[str, ...]) -> None:
     if words and words[0].startswith("-"):
         fail(f"options come before the collection's name, and a command cannot begin with '{words[0]}'")
     command = words[0] if len(words) == 1 else shell_words(*words)
-    session.index.set_update_command(name, command)
+    session.index.configure(name, update=command)
     if command.strip():
         prefix = f"'qmd update' first runs this in the folder of '{clean_name(name)}'"
         say(f"{session.addressed(prefix)}: {one_line(command)}")

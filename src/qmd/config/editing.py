@@ -26,7 +26,7 @@ from qmd.config.atomic import locked, replace_file
 from qmd.config.contexts import context_uri, normalise_prefix
 from qmd.config.index_yml import decode, parse, read_bytes, read_file
 from qmd.config.paths import PROJECT_FOLDER, check_project, resolve_folder
-from qmd.config.settings import RECENCY, WEIGHT, as_weight
+from qmd.config.schema import SETTINGS
 from qmd.config.validate import (
     nfc,
     require_unicode,
@@ -36,7 +36,6 @@ from qmd.config.validate import (
 )
 from qmd.config.yaml_text import KeyPath, Value, YamlText
 from qmd.errors import CollectionNotFoundError, ConfigError, ConflictError, NotFoundError, UsageError
-from qmd.text import dates
 from qmd.types import Collection, Config
 
 _NEW_PROJECT = """\
@@ -89,7 +88,7 @@ def merge(
         for context in contexts:
             _describe(edit, *context)
         for name, command in commands.items():
-            _assign(edit, name, "update", "update", command)
+            _assign(edit, name, "update", command)
     return edit.config
 
 
@@ -115,19 +114,23 @@ def _refuse_same(edit: _Edit, collection: Collection) -> None:
             )
 
 
-def change_collection(path: str, name: str, new_name: str | None = None, **fields: Any) -> Config:
-    """Change fields of a collection that say what is indexed, and its name, or nothing if one is refused.
+def configure(path: str, name: str, new_name: str | None = None, **changes: Any) -> Config:
+    """Change settings of a collection, and its name, or nothing if one is refused.
 
-    Raises as `add_collection` and `rename_collection` do.
+    Args:
+        path: The configuration file.
+        name: The collection.
+        new_name: Its name from now on. Raises as `rename_collection` does.
+        changes: Fields of `Collection` that are in `SETTINGS`. Raises as `add_collection` does.
     """
     with _edit(path) as edit:
         existing, _ = edit.collection(name)
-        changed = replace(existing, **fields)
+        changed = replace(existing, **{field: SETTINGS[field].check(changes[field]) for field in changes})
         _check(changed)
-        _refuse_same(edit, changed)
-        entry = _entry_of(changed, "")
-        for field in fields:
-            _assign(edit, name, field, field, entry.get(field), getattr(changed, field))
+        if changed.selection != existing.selection:
+            _refuse_same(edit, changed)
+        for field in changes:
+            _assign(edit, name, field, getattr(changed, field))
         if new_name is not None and nfc(new_name) != existing.name:
             _rename(edit, name, new_name)
     return edit.config
@@ -211,67 +214,19 @@ def remove_context(path: str, collection: str | None, prefix: str) -> Config:
     return edit.config
 
 
-def set_include(path: str, name: str, include: bool) -> Config:
-    """Include a collection in searches that name no collection, or exclude it."""
-    return _set_field(path, name, "include_by_default", "includeByDefault", include)
-
-
-def set_gitignore(path: str, name: str, gitignore: bool) -> Config:
-    """Leave out the files of a collection that git ignores, or index them."""
-    return _set_field(path, name, "gitignore", "gitignore", gitignore or None, gitignore)
-
-
-def set_agents(path: str, name: str, agents: bool) -> Config:
-    """Let agents have the documents of a collection, or keep them away."""
-    return _set_field(path, name, "agents", "agents", None if agents else False, agents)
-
-
-def set_update_command(path: str, name: str, command: str | None) -> Config:
-    """Set the shell command that runs before a collection is scanned; None or "" removes it."""
-    return _set_field(path, name, "update", "update", command if command and command.strip() else None)
-
-
-def set_pattern(path: str, name: str, pattern: str) -> Config:
-    """Set the globs that files of a collection must match."""
-    if not pattern.strip():
-        raise UsageError("the pattern is empty", "for all Markdown files it is **/*.md")
-    return _set_field(path, name, "pattern", "pattern", pattern.strip())
-
-
-def set_weight(path: str, name: str, weight: float) -> Config:
-    """Set how much a collection counts in searches; 1 removes the weight. Raises `UsageError`."""
-    if as_weight(f"{weight:.10g}") is None:
-        raise UsageError(WEIGHT, "a collection that should not be searched can be excluded")
-    return _set_field(path, name, "weight", "weight", None if weight == 1 else float(weight), weight)
-
-
-def set_recency(path: str, name: str, days: float | None) -> Config:
-    """Set the half-life of a collection's scores in days; 0 for none, None for that of the index."""
-    if days and not 0 < days <= dates.MAX_DAYS:
-        raise UsageError(RECENCY)
-    return _set_field(path, name, "recency", "recency", False if days == 0 else days and float(days), days)
-
-
-def _set_field(path: str, name: str, field: str, key: str, value: Value | None, parsed: Any = None) -> Config:
-    """Write a value of a collection, None to remove it. `parsed` is its value in the configuration."""
-    with _edit(path) as edit:
-        _assign(edit, name, field, key, value, parsed)
-    return edit.config
-
-
-def _assign(edit: _Edit, name: str, field: str, key: str, value: Value | None, parsed: Any = None) -> None:
-    value_read = value if parsed is None else parsed
-    changed: dict[str, Any] = {field: value_read}
+def _assign(edit: _Edit, name: str, field: str, value: Any) -> None:
+    """Write a setting of a collection, if it differs."""
+    setting = SETTINGS[field]
     existing, keys = edit.collection(name)
-    written = key in edit.file.keys(keys)
+    written, text = setting.key in edit.file.keys(keys), setting.write(value)
     # A pattern that is not written is another one if there are formats.
-    if getattr(existing, field) != value_read or (field == "pattern" and value is not None and not written):
-        keys = (*keys, key)
-        if value is not None:
-            edit.change(edit.file.put(keys, value), replace(existing, **changed))
+    if getattr(existing, field) != value or (field == "pattern" and text is not None and not written):
+        keys = (*keys, setting.key)
+        changed = replace(existing, **{field: value})
+        if text is not None:
+            edit.change(edit.file.put(keys, text), changed)
         else:
-            edited = edit.file.delete(keys) if written else edit.text
-            edit.change(edited, replace(existing, **changed))
+            edit.change(edit.file.delete(keys) if written else edit.text, changed)
 
 
 def _prepare(collection: Collection, path: str) -> tuple[Collection, Mapping[str, Value]]:
@@ -424,19 +379,14 @@ def _written_path(folder: str, path: str) -> str:
 
 
 def _entry_of(collection: Collection, written: str) -> Mapping[str, Value]:
-    entry: dict[str, Value | None] = {
-        "path": written,
-        "pattern": collection.pattern or None,
-        "formats": list(collection.formats) or None,
-        "ignore": list(collection.ignore) or None,
-        "gitignore": collection.gitignore or None,
-        "context": {"/" + prefix: text for prefix, text in collection.context.items()} or None,
-        "update": collection.update,
-        "includeByDefault": None if collection.include_by_default else False,
-        "agents": None if collection.agents else False,
-        "encoding": collection.encoding,
-        "language": collection.language,
-        "weight": None if collection.weight == 1 else float(collection.weight),
-        "recency": False if collection.recency == 0 else collection.recency,
+    """Return the entry of a collection in the file: what is not the default."""
+    texts = {
+        setting.key: setting.write(value)
+        for field, setting in SETTINGS.items()
+        if (value := getattr(collection, field)) != getattr(_DEFAULTS, field) or field == "pattern"
     }
-    return {key: value for key, value in entry.items() if value is not None}
+    return {"path": written} | {key: value for key, value in texts.items() if value is not None}
+
+
+#: A collection whose settings are the defaults.
+_DEFAULTS = Collection("", "")

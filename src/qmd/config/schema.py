@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn, cast
+
+from msgspec import Struct
 
 from qmd.config.contexts import normalise_prefix
 from qmd.config.paths import resolve_folder
@@ -186,25 +188,13 @@ def _collection(name: str, key: Node, section: _Section) -> Collection:
         section.fail(at, "path is required")
     if "\0" in folder:
         section.fail(at, "path must not contain a NUL character")
-    formats = tuple(name.strip().lower() for name in _texts(section, "formats"))
+    values = {field: setting.read(section) for field, setting in SETTINGS.items()}
+    values["pattern"] = values["pattern"] or ("" if values["formats"] else DEFAULT_PATTERN)
     return Collection(
         name=name,
         path=resolve_folder(folder, section.path),
-        pattern=section.text("pattern") or ("" if formats else DEFAULT_PATTERN),
-        formats=formats,
-        ignore=_texts(section, "ignore"),
-        gitignore=section.flag("gitignore", False),
-        context=_context(section),
-        update=section.text("update"),
-        include_by_default=section.flag("includeByDefault", True),
-        encoding=_checked(section, "encoding", validate_encoding),
-        language=_checked(section, "language", validate_language),
         remote=_remote(section),
-        weight=_weight(section),
-        recency=_recency(section),
-        watch=section.flag("watch", True),
-        embed=section.choice("embed"),
-        agents=section.flag("agents", True),
+        **values,
     )
 
 
@@ -267,13 +257,6 @@ def _masks(section: _Section) -> tuple[Mask, ...]:
     return cast("tuple[Mask, ...]", tuple(sorted({*names})))
 
 
-def _weight(section: _Section) -> float:
-    node = section.get("weight")
-    if node is None:
-        return 1.0
-    return as_weight(node.text if node.kind == "number" else "") or section.fail(node, WEIGHT)
-
-
 def _recency(section: _Section) -> float | None:
     """Return the half-life of scores in days; 0 if the date does not count, None if nothing is said."""
     node = section.get("recency")
@@ -305,3 +288,113 @@ def _remote(section: _Section) -> bool:
             section.fail(entry.value, f"models: unknown key {key!r}; the only key is 'remote'")
     remote: str | None = models.choice("remote")
     return remote != "deny"
+
+
+def _weight(section: _Section) -> float:
+    node = section.get("weight")
+    if node is None:
+        return 1.0
+    return as_weight(node.text if node.kind == "number" else "") or section.fail(node, WEIGHT)
+
+
+def _checked_weight(weight: float) -> float:
+    if as_weight(f"{weight:.10g}") is None:
+        raise UsageError(WEIGHT, "a collection that should not be searched can be excluded")
+    return float(weight)
+
+
+def _checked_recency(days: float | None) -> float | None:
+    if days and not 0 < days <= dates.MAX_DAYS:
+        raise UsageError(RECENCY)
+    return None if days is None else float(days)
+
+
+def _valid(check: Callable[[str], None]) -> Callable[[str | None], str | None]:
+    """Return a check of a text that another checks; "" is none."""
+
+    def checked(value: str | None) -> str | None:
+        if value:
+            check(value)
+        return value or None
+
+    return checked
+
+
+_FILES = "change what is indexed"  # A wider pattern could show files that were left out on purpose.
+
+
+class Setting(Struct, frozen=True):
+    """A setting of a collection.
+
+    Attributes:
+        key: Its key in the file.
+        read: Returns its value in the section of a collection. Raises `ConfigError`.
+        check: Returns a value as it is kept. Raises `UsageError`.
+        write: Returns a value as it is written; None takes the key away.
+        action: What callers whose permissions do not cover all collections may not do; None if they may.
+    """
+
+    key: str
+    read: Callable[[_Section], Any]
+    check: Callable[[Any], Any] = lambda value: value
+    write: Callable[[Any], Any] = lambda value: value
+    action: str | None = None
+
+
+def _switch(key: str, default: bool, action: str | None = None) -> Setting:
+    """Return a setting that is true or false, and written if it is not the default."""
+    return Setting(
+        key,
+        lambda section: section.flag(key, default),
+        bool,
+        lambda value: None if value is default else value,
+        action,
+    )
+
+
+def _list(key: str, check: Callable[[Any], Any]) -> Setting:
+    """Return a setting that is a list of texts, about files."""
+    return Setting(
+        key, lambda section: check(_texts(section, key)), check, lambda value: [*value] or None, _FILES
+    )
+
+
+#: The settings of collections by the field of `Collection`, beside its path.
+SETTINGS: Mapping[str, Setting] = {
+    "pattern": Setting(
+        "pattern", lambda section: section.text("pattern"), str.strip, lambda value: value or None, _FILES
+    ),
+    "formats": _list("formats", lambda names: tuple(name.strip().lower() for name in names)),
+    "ignore": _list("ignore", tuple),
+    "gitignore": _switch("gitignore", False, _FILES),
+    "context": Setting(
+        "context", _context, dict, lambda context: {"/" + at: context[at] for at in context} or None
+    ),
+    "update": Setting(
+        "update",
+        lambda section: section.text("update"),
+        lambda command: command if command and command.strip() else None,
+        action="set a command",  # It runs as the user, who sees everything.
+    ),
+    # A default that somebody has written stays written.
+    "include_by_default": Setting(
+        "includeByDefault", lambda section: section.flag("includeByDefault", True), bool
+    ),
+    "encoding": Setting(
+        "encoding",
+        lambda section: _checked(section, "encoding", validate_encoding),
+        _valid(validate_encoding),
+        action=_FILES,
+    ),
+    "language": Setting(
+        "language",
+        lambda section: _checked(section, "language", validate_language),
+        _valid(validate_language),
+        action=_FILES,
+    ),
+    "weight": Setting("weight", _weight, _checked_weight, lambda value: None if value == 1 else value),
+    "recency": Setting("recency", _recency, _checked_recency, lambda value: False if value == 0 else value),
+    "watch": _switch("watch", True),
+    "embed": Setting("embed", lambda section: section.choice("embed")),
+    "agents": _switch("agents", True, "decide what agents may have"),
+}

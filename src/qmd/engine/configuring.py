@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from msgspec.structs import replace
 
 from qmd.config import contexts, editing
 from qmd.config.paths import marks_path
 from qmd.config.validate import nfc, require_unicode
+from qmd.engine.calls import check_values
 from qmd.engine.indexing import scan
 from qmd.engine.indexing.unread import describe_left
 from qmd.engine.indexing.update import refuse_to_empty
@@ -24,12 +25,30 @@ from qmd.sources.clone import work_tree
 from qmd.sources.formats import registry
 from qmd.sources.left_out import left_out
 from qmd.text.wording import plural, visible
-from qmd.types import DEFAULT_PATTERN, Collection, Document
+from qmd.types import DEFAULT_PATTERN, Collection, Document, EmbedMode
 
 #: The fields of a collection that say which files it has and how they are read.
 SELECTING = ("pattern", "formats", "ignore", "gitignore", "encoding", "language")
 #: The most documents with the same text that are named.
 _NAMED = 3
+
+
+class CollectionChanges(TypedDict, total=False):
+    """The settings of a collection; see `Collection`."""
+
+    pattern: str
+    formats: Sequence[str]
+    ignore: Sequence[str]
+    gitignore: bool
+    update: str | None
+    include_by_default: bool
+    encoding: str | None
+    language: str | None
+    weight: float
+    recency: float | None
+    watch: bool
+    embed: EmbedMode | None
+    agents: bool
 
 
 class ConfigurationMethods(Part):
@@ -142,7 +161,7 @@ class ConfigurationMethods(Part):
         )
         scan.check(changed)
         fields = {each: getattr(changed, each) for each in SELECTING}
-        edit = partial(editing.change_collection, **fields)
+        edit = partial(editing.configure, **fields)
         if new_name is not None and nfc(new_name) != existing.name:
             with workspace.editing(edit, name, new_name) as written:
                 self._rename_in_index(existing.name, nfc(new_name))
@@ -180,40 +199,56 @@ class ConfigurationMethods(Part):
         if os.path.lexists(marks_path(workspace.locations.config)):
             rename_collection(workspace, old, new)
 
+    def configure(self, name: str, /, **changes: Unpack[CollectionChanges]) -> None:
+        """Change settings of a collection. Those that concern its files count from the next update on.
+
+        Args:
+            name: The collection.
+            changes: The new values, by the names of the attributes of `Collection`.
+
+        Raises:
+            CollectionNotFoundError: There is no such collection.
+            UsageError: A value is invalid.
+            ConflictError: Another collection has the same folder and pattern.
+        """
+        if unknown := changes.keys() - CollectionChanges.__annotations__.keys():
+            raise TypeError(f"configure() got an unexpected keyword argument '{min(unknown)}'")
+        check_values(CollectionChanges.__annotations__, changes)
+        workspace = self._workspace
+        collections_of(workspace.config, [nfc(name)])
+        if "pattern" in changes:
+            scan.check(replace(workspace.config.collections[nfc(name)], pattern=changes["pattern"]))
+        workspace.edit(partial(editing.configure, **changes), name)
+        if "update" in changes:
+            workspace.configuration.trust.approve_typed(nfc(name), "update")
+
     def include_collection(self, name: str, include: bool = True) -> None:
-        """Let searches that name no collection cover this one, or not."""
-        self._workspace.edit(editing.set_include, name, include)
+        """Let searches that name no collection cover this one, or not: `configure` in short."""
+        self.configure(name, include_by_default=include)
 
     def set_gitignore(self, name: str, gitignore: bool) -> None:
-        """Leave out the files of a collection that git ignores, or not; the next update applies it."""
-        self._workspace.edit(editing.set_gitignore, name, gitignore)
+        """Leave out the files that git ignores, or not: `configure` in short."""
+        self.configure(name, gitignore=gitignore)
 
     def set_agents(self, name: str, agents: bool) -> None:
-        """Let agents have the documents of a collection, or keep them away."""
-        self._workspace.edit(editing.set_agents, name, agents)
+        """Let agents have the documents of a collection, or not: `configure` in short."""
+        self.configure(name, agents=agents)
 
     def set_weight(self, name: str, weight: float) -> None:
-        """Set how much the documents of a collection count in searches, relative to others: 0.01 to 100."""
-        self._workspace.edit(editing.set_weight, name, weight)
+        """Set how much a collection counts, 0.01 to 100: `configure` in short."""
+        self.configure(name, weight=weight)
 
     def set_recency(self, name: str, days: float | None) -> None:
-        """Set the half-life of a collection's scores in days; 0 for none, None for that of the index."""
-        self._workspace.edit(editing.set_recency, name, days)
+        """Set the half-life of scores in days; 0 for none, None for the index's: `configure` in short."""
+        self.configure(name, recency=days)
 
     def set_pattern(self, name: str, pattern: str) -> None:
-        """Set the globs that files of a collection must match; the next update applies them.
-
-        Raises `UsageError` for an unusable pattern.
-        """
-        config = self._workspace.config
-        collections_of(config, [name])
-        scan.check(replace(config.collections[name], pattern=pattern))
-        self._workspace.edit(editing.set_pattern, name, pattern)
+        """Set the globs that files must match: `configure` in short."""
+        self.configure(name, pattern=pattern)
 
     def set_update_command(self, name: str, command: str | None) -> None:
-        """Set the shell command that `update` first runs in the folder of a collection; None removes it."""
-        self._workspace.edit(editing.set_update_command, name, command)
-        self._workspace.configuration.trust.approve_typed(nfc(name), "update")
+        """Set the shell command that `update` runs first; None for none: `configure` in short."""
+        self.configure(name, update=command)
 
     def add_context(self, target: str, text: str) -> str:
         """Describe everything (`/`), a collection, or a folder in one; return the place as a `qmd://` URI.

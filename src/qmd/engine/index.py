@@ -79,7 +79,7 @@ else:
         {
             "qmd.engine.collections.CollectionMethods": "collection contexts undescribed",
             "qmd.engine.configuring.ConfigurationMethods": """
-                add_collection add_context change_collection include_collection remove_collection
+                add_collection add_context change_collection configure include_collection remove_collection
                 remove_context rename_collection set_agents set_gitignore set_pattern set_recency
                 set_update_command set_weight
             """,

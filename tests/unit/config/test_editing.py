@@ -211,7 +211,8 @@ def test_rename_collection_refuses_taken_and_invalid_names(path: str) -> None:
 def test_collection_name_is_found_in_either_unicode_form(tmp_path: Path) -> None:
     file = str(tmp_path / "index.yml")
     Path(file).write_text("collections:\n  e\u0301te\u0301: {path: /x}\n", encoding="utf-8")
-    assert editing.set_include(file, "été", False).collections["été"].include_by_default is False
+    config = editing.configure(file, "été", include_by_default=False)
+    assert config.collections["été"].include_by_default is False
     assert editing.rename_collection(file, "e\u0301te\u0301", "hiver").collections.keys() == {"hiver"}
 
 
@@ -267,23 +268,26 @@ def test_set_context_refuses_a_blank_text(path: str) -> None:
 
 
 def test_set_include_excludes_and_includes_a_collection(path: str) -> None:
-    assert editing.set_include(path, "library", False).collections["library"].include_by_default is False
+    assert (
+        editing.configure(path, "library", include_by_default=False).collections["library"].include_by_default
+        is False
+    )
     comment = "    # true is the default; shown for clarity"
     assert changes(path) == [
         f"-     includeByDefault: true{comment}",
         f"+     includeByDefault: false{comment}",
     ]
-    editing.set_include(path, "library", True)
+    editing.configure(path, "library", include_by_default=True)
     assert text_of(path) == EXAMPLE
-    editing.set_include(path, "diary", False)
+    editing.configure(path, "diary", include_by_default=False)
     assert changes(path) == ["+     includeByDefault: false"]
 
 
 @pytest.mark.parametrize("nothing", [None, "", "  "])
 def test_set_update_command_sets_and_removes_the_command(path: str, nothing: str | None) -> None:
     command = "git pull && echo 'done: #1'"
-    assert editing.set_update_command(path, "diary", command).collections["diary"].update == command
-    assert editing.set_update_command(path, "diary", nothing).collections["diary"].update is None
+    assert editing.configure(path, "diary", update=command).collections["diary"].update == command
+    assert editing.configure(path, "diary", update=nothing).collections["diary"].update is None
     assert text_of(path) == EXAMPLE
 
 
@@ -292,8 +296,8 @@ CHANGES: list[Callable[[str, str], Config]] = [
     lambda path, name: editing.rename_collection(path, name, "new"),
     lambda path, name: editing.set_context(path, name, "", "text"),
     lambda path, name: editing.remove_context(path, name, ""),
-    lambda path, name: editing.set_include(path, name, True),
-    lambda path, name: editing.set_update_command(path, name, None),
+    lambda path, name: editing.configure(path, name, include_by_default=True),
+    lambda path, name: editing.configure(path, name, update=None),
 ]
 
 
@@ -321,8 +325,8 @@ def test_edit_of_a_broken_file_is_an_error_and_writes_nothing(
 
 def test_edit_without_an_effect_does_not_touch_the_file(path: str) -> None:
     before = Path(path).stat()
-    editing.set_include(path, "library", True)
-    editing.set_update_command(path, "diary", None)
+    editing.configure(path, "library", include_by_default=True)
+    editing.configure(path, "diary", update=None)
     assert Path(path).stat() == before
 
 

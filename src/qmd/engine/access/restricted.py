@@ -32,20 +32,13 @@ _MEMBERS = {
     Rule(changes=True, collections="collections"): "embed update",
     Rule(changes=True, collections="collection"): "rescan",
     Rule(changes=True): "refresh",
-    Rule(changes=True, collections="name"): "include_collection set_recency set_weight",
     Rule(changes=True, place="target"): "add_context remove_context",
     Rule(changes=True, action="add one"): "add_collection",
     # A removed collection could not be added again.
     Rule(changes=True, collections="name", action="remove one"): "remove_collection",
     # The new name would be outside the permissions.
     Rule(changes=True, collections="old", action="rename one"): "rename_collection",
-    # A wider pattern could show files that were left out on purpose.
-    Rule(changes=True, collections="name", action="change what is indexed"): """
-        change_collection set_gitignore set_pattern
-    """,
-    Rule(changes=True, collections="name", action="decide what agents may have"): "set_agents",
-    # An update command runs as the user, who sees everything.
-    Rule(changes=True, collections="name", action="set a command"): "set_update_command",
+    Rule(changes=True, collections="name", action="change what is indexed"): "change_collection",
     Rule(changes=True, action="clean up"): "cleanup",
     Rule(changes=True, action="copy the index"): "backup export",
     Rule(changes=True, action="copy stores"): "copy_store",
@@ -56,6 +49,16 @@ _MEMBERS = {
     Rule(action="ask about files on disk"): "absence changed_on_disk why",
 }
 RULES = {name: rule for rule, names in _MEMBERS.items() for name in names.split()}
+#: The methods that change one setting of a collection, and its field.
+SETTERS = {
+    "include_collection": "include_by_default",
+    "set_agents": "agents",
+    "set_gitignore": "gitignore",
+    "set_pattern": "pattern",
+    "set_recency": "recency",
+    "set_update_command": "update",
+    "set_weight": "weight",
+}
 
 
 class RestrictedIndex:
@@ -79,10 +82,18 @@ class RestrictedIndex:
 
     def __getattr__(self, name: str) -> Any:
         rule = RULES.get(name) or self._index._rule_of_part(name)
+        if name in SETTERS:
+            rule = _rule_of_setting(SETTERS[name])
         if rule is None:
             raise AttributeError(f"a restricted index has no attribute '{name}'")
         member = getattr(self._index, name)
         return partial(self._call, rule, member) if inspect.ismethod(member) else member
+
+    def configure(self, name: str, /, **changes: Any) -> None:
+        """Change settings of a collection, if each may be changed."""
+        for field in changes:
+            self._check(_rule_of_setting(field), {"name": name})
+        self._index.configure(name, **changes)
 
     def status(self) -> Any:
         """Return the status of the visible collections."""
@@ -133,3 +144,10 @@ class RestrictedIndex:
             self._permissions.require_write()
         if rule.action is not None:
             self._permissions.require_all(rule.action)
+
+
+def _rule_of_setting(field: str) -> Rule:
+    from qmd.config.schema import SETTINGS  # with the parser, which a search does not need
+
+    action = SETTINGS[field].action if field in SETTINGS else None  # The index refuses others.
+    return Rule(changes=True, collections="name", action=action)

@@ -108,7 +108,7 @@ def add(index: Index, job: Job, path: str, name: str, pattern: str, formats: Seq
 CHANGES: Mapping[str, Callable[[Index, Form], object]] = {
     "rename": lambda index, form: index.rename_collection(one(form, "name"), one(form, "new_name")),
     "remove": lambda index, form: index.remove_collection(one(form, "name")),
-    "pattern": lambda index, form: index.set_pattern(one(form, "name"), one(form, "pattern")),
+    "pattern": lambda index, form: index.configure(one(form, "name"), pattern=one(form, "pattern")),
     "describe": lambda index, form: index.add_context(one(form, "place"), one(form, "text")),
     "undescribe": lambda index, form: index.remove_context(one(form, "place")),
 }
