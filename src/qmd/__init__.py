@@ -22,17 +22,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from qmd.engine.doctor import Finding as Finding
     from qmd.engine.documents.pages import Page as Page, Pages as Pages, Skipped as Skipped
     from qmd.engine.embedding.batches import EmbedProgress as EmbedProgress, EmbedReport as EmbedReport
-    from qmd.engine.explain.explainer import Why as Why
+    from qmd.engine.finding import Finding as Finding
     from qmd.engine.index import Index as Index, open_index as open_index
-    from qmd.engine.portable import open_index_file as open_index_file
     from qmd.engine.indexing.scan import ScanReport as ScanReport
     from qmd.engine.models.usage import ModelUse as ModelUse
     from qmd.engine.requests import SearchRequest as SearchRequest
     from qmd.engine.upkeep.cleanup import CleanupReport as CleanupReport
-    from qmd.engine.upkeep.portable import Portable as Portable
     from qmd.engine.upkeep.status import CollectionStatus as CollectionStatus, Status as Status
     from qmd.errors import (
         AlreadyRunningError as AlreadyRunningError,
@@ -67,10 +64,13 @@ if TYPE_CHECKING:
         Evaluation as Evaluation,
         Match as Match,
         Matches as Matches,
+        Portable as Portable,
         Post as Post,
         PostText as PostText,
         Section as Section,
+        Why as Why,
         open_archive as open_archive,
+        open_index_file as open_index_file,
     )
     from qmd.types import (
         Author as Author,
@@ -88,16 +88,13 @@ if TYPE_CHECKING:
 
 _EXPORTS = {
     "qmd.engine.documents.pages": "Page Pages Skipped",
-    "qmd.engine.doctor": "Finding",
     "qmd.engine.embedding.batches": "EmbedProgress EmbedReport",
-    "qmd.engine.explain.explainer": "Why",
+    "qmd.engine.finding": "Finding",
     "qmd.engine.index": "Index open_index",
     "qmd.engine.indexing.scan": "ScanReport",
     "qmd.engine.models.usage": "ModelUse",
-    "qmd.engine.portable": "open_index_file",
     "qmd.engine.requests": "SearchRequest",
     "qmd.engine.upkeep.cleanup": "CleanupReport",
-    "qmd.engine.upkeep.portable": "Portable",
     "qmd.engine.upkeep.status": "CollectionStatus Status",
     "qmd.errors": """
         AlreadyRunningError AmbiguousReferenceError BusyError ClosedError CollectionNotFoundError
@@ -107,7 +104,7 @@ _EXPORTS = {
     """,
     "qmd.features.public": """
         Archive AuthorPosts Benchmark CitationCheck CitationReport Evaluation Match Matches
-        Post PostText Section open_archive
+        Portable Post PostText Section Why open_archive open_index_file
     """,
     "qmd.types": "Author Chunk Collection Commit Document Hit SearchResponse Snippet Stage TypedSearch",
 }

@@ -11,13 +11,13 @@ import pytest
 
 from qmd.config.settings import Settings
 from qmd.errors import ModelError
-from qmd.models import replies
+from qmd.features.models import replies
+from qmd.features.models.llama.backend import GRAMMAR, check_role, with_header
+from qmd.features.models.llama.gguf import Header, Value, read_header
+from qmd.features.models.llama.service import LlamaService
+from qmd.features.models.remote import RemoteEmbedder
 from qmd.models.catalog import Role
-from qmd.models.llama.backend import GRAMMAR, check_role, with_header
-from qmd.models.llama.gguf import Header, Value, read_header
-from qmd.models.llama.service import LlamaService
 from qmd.models.registry import inspect, load, resolve
-from qmd.models.remote import RemoteEmbedder
 from qmd.text.tokens import terms
 from qmd.types import Secret
 from tests.models import tiny_reranker

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import qmd
-from qmd.engine.upkeep import copying
 from qmd.errors import ConflictError, ForeignIndexError, StoreError, UsageError
+from qmd.features.portable import copying
 from qmd.store.base import Store
 from qmd.store.opening import open_store
 from qmd.types import Collection, Config

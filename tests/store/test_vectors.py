@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from qmd.engine.upkeep.copying import copy
 from qmd.errors import ModelError
+from qmd.features.portable.copying import copy
 from qmd.store.base import Store
 from qmd.store.values import Embedded, Scope, VectorSet
 from qmd.text.query import parse

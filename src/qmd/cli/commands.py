@@ -22,7 +22,6 @@ _CORE: Table = {
         ("vsearch", "qmd.cli.search:vsearch", "Find documents by meaning (vectors)."),
         ("query", "qmd.cli.search:query", "Combine both and rerank; best results."),
         ("similar", "qmd.cli.search:similar", "Find documents that are similar to one."),
-        ("why", "qmd.cli.why:why", "Explain why a document is in the results, or why not."),
         ("mark", "qmd.cli.marks:mark", "Pin documents to a query, or mark them as good or bad."),
     ),
     "Read": (
@@ -39,7 +38,6 @@ _CORE: Table = {
         ("collection", "qmd.cli.collections:collection", "Add, list, show and change collections."),
         ("context", "qmd.cli.contexts:context", "Describe collections and folders."),
         ("status", "qmd.cli.upkeep:status", "Show the state of the index and its models."),
-        ("doctor", "qmd.cli.upkeep:doctor", "Look for problems and suggest how to fix them."),
     ),
     "Serve": (
         ("open", "qmd.cli.server:open_", "Open the web page of the index, to search and read."),

@@ -94,7 +94,7 @@ class Session:
 
         self.folder()
         if self.portable_file is not None:
-            from qmd.engine.portable import open_index_file
+            from qmd import open_index_file
 
             return open_index_file(self.portable_file, progress=self.note, ask=_ask_passphrase)
         return open_index(name=self.index_name, store=self.store, progress=self.note)

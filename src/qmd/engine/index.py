@@ -22,7 +22,6 @@ from qmd.engine.requests import (
     of_document,
 )
 from qmd.engine.workspace import Workspace, open_workspace
-from qmd.search_options import SearchKind
 from qmd.types import Config, SearchResponse
 
 if TYPE_CHECKING:
@@ -30,23 +29,19 @@ if TYPE_CHECKING:
     from qmd.engine.access.project_trust import Trust
     from qmd.engine.collections import CollectionMethods
     from qmd.engine.configuring import ConfigurationMethods
-    from qmd.engine.doctor import DoctorMethods
     from qmd.engine.documents.fields import FieldMethods
     from qmd.engine.documents.freshness import FreshnessMethods
     from qmd.engine.documents.library import DocumentMethods
     from qmd.engine.documents.links import LinkMethods
+    from qmd.engine.documents.lookup import AbsenceMethods
     from qmd.engine.embedding.embed import EmbeddingMethods
-    from qmd.engine.explain.explainer import Why
-    from qmd.engine.explain.lookup import AbsenceMethods
     from qmd.engine.indexing.update import UpdateMethods
     from qmd.engine.marking import MarkMethods
     from qmd.engine.retrieval.adjust import Guide
     from qmd.engine.retrieval.pipeline import Pipeline
     from qmd.engine.upkeep.backup import BackupMethods
     from qmd.engine.upkeep.cleanup import CleanupMethods
-    from qmd.engine.upkeep.copying import CopyMethods
     from qmd.engine.upkeep.models import ModelMethods
-    from qmd.engine.upkeep.portable import ExportMethods
     from qmd.engine.upkeep.status import StatusMethods
     from qmd.features.public import Methods
     from qmd.types.cancelling import Cancelled
@@ -64,11 +59,8 @@ if TYPE_CHECKING:
         EmbeddingMethods,
         StatusMethods,
         ModelMethods,
-        CopyMethods,
-        DoctorMethods,
         CleanupMethods,
         BackupMethods,
-        ExportMethods,
         Methods,
     ):
         """The methods that are not in this module."""
@@ -90,17 +82,14 @@ else:
             "qmd.engine.documents.freshness.FreshnessMethods": "changed_on_disk",
             "qmd.engine.documents.fields.FieldMethods": "field_values fields fields_of tags",
             "qmd.engine.documents.links.LinkMethods": "backlinks link_lists links orphans unresolved_links",
-            "qmd.engine.explain.lookup.AbsenceMethods": "absence",
+            "qmd.engine.documents.lookup.AbsenceMethods": "absence",
             "qmd.engine.marking.MarkMethods": "mark marks marks_digest pin unmark unpin",
             "qmd.engine.indexing.update.UpdateMethods": "lacking_vectors rescan update",
             "qmd.engine.embedding.embed.EmbeddingMethods": "embed embed_texts missing_vectors",
             "qmd.engine.upkeep.status.StatusMethods": "collection_statuses indexed_at status",
             "qmd.engine.upkeep.models.ModelMethods": "model_loaded models pull pullable release_models",
-            "qmd.engine.upkeep.copying.CopyMethods": "copy_store",
-            "qmd.engine.doctor.DoctorMethods": "doctor stale",
             "qmd.engine.upkeep.cleanup.CleanupMethods": "cleanup",
             "qmd.engine.upkeep.backup.BackupMethods": "backup",
-            "qmd.engine.upkeep.portable.ExportMethods": "export",
         }
     )
 
@@ -261,20 +250,6 @@ class Index(_Methods):
         from qmd.engine.marks import MarksOf
 
         return MarksOf(self._workspace).guidance
-
-    @call
-    def why(self, reference: str, kind: SearchKind, request: SearchRequest) -> Why:
-        """Explain why a document, or a file on disk, is or is not among the results of a search.
-
-        `reference` is anything that `get` takes, or the path of a file. Raises as `get` if it is neither, and
-        as the search, except that `VectorIndexMissingError` becomes part of the explanation.
-        """
-        from qmd.engine.explain.explainer import Explainer
-        from qmd.engine.explain.lookup import lookup_in
-
-        lookup = lookup_in(self._workspace)
-        explainer = Explainer(self._store, self.config, self.model_provider, lookup, self.run)
-        return explainer.answer(reference, kind, request)
 
 
 def open_index(

@@ -104,12 +104,18 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "formats": {
         "qmd.formats": _suffixes(_FILES),
     },
+    # Why a document is where it is among the results, and what is wrong with an installation.
+    "diagnosis": {
+        "qmd.commands": {"why": "why:why", "doctor": "doctor_command:doctor"},
+        "qmd.exports": {"Why": "explainer:Why"},
+        "qmd.parts": {"why": "explainer:WhyMethods", "doctor": "doctor:DoctorMethods"},
+    },
     # The collections of tobi/qmd.
     "migration": {"qmd.commands": {"store migrate": "command:migrate"}},
     # Faults of a wiki: orphans, broken links, stubs, twins, contradictions.
     "lint": {
         "qmd.commands": {"lint": "command:lint"},
-        "qmd.parts": {"lint": "linting:LintMethods"},
+        "qmd.parts": {"lint": "linting:LintMethods", "stale": "stale:StaleMethods"},
         "qmd.operations": {"POST /lint": "operations:LINT"},
     },
     # Masks for agents in place of secrets.
@@ -119,6 +125,13 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
     # The page in the browser.
     "page": {"qmd.pages": {"page": ""}},
+    # One file of an index for other machines, and copies between stores.
+    "portable": {
+        "qmd.exports": {"Portable": "exporting:Portable", "open_index_file": "opening:open_index_file"},
+        "qmd.parts": {"export": "exporting:ExportMethods", "copy_store": "copying:CopyMethods"},
+    },
+    # Models beyond the built-in ones: GGUF files, and servers.
+    "models": {"qmd.models": {"llama": "llama.backend", "openai": "openai.backend"}},
     # The store for several machines.
     "milvus": {"qmd.stores": dict.fromkeys(("milvus", "milvus+tls"), "store:MilvusStore")},
 }
@@ -127,6 +140,8 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "pack": ("Search", "similar", "Collect the passages for a goal, for a language model."),
     "cite": ("Read", "tags", "Check what a text cites and quotes."),
+    "why": ("Search", "pack", "Explain why a document is in the results, or why not."),
+    "doctor": ("Index", "status", "Look for problems and suggest how to fix them."),
     "lint": ("Read", "links", "Report orphans, broken links, stubs, twins and contradictions."),
     "bench": ("More", "models", "Measure search quality on questions with known answers."),
     "archive": ("More", "history", "Read and search an archive of authors' posts."),
@@ -146,6 +161,9 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "evaluation": ("evaluation",),
     "formats": ("source-formats",),
     "migration": ("from-tobi-qmd",),
+    "diagnosis": ("usage",),
+    "portable": ("portable",),
+    "models": ("usage",),
     "lint": ("lint",),
     "secrets": ("secrets",),
     "page": ("web",),

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     )
     from qmd.features.agents.sessions import SessionMethods
     from qmd.features.archive.posts import Post as Post, Section as Section
+    from qmd.features.diagnosis.doctor import DoctorMethods
+    from qmd.features.diagnosis.explainer import Why as Why
+    from qmd.features.diagnosis.explainer import WhyMethods
     from qmd.features.evaluation.benchmarking import Benchmark as Benchmark
     from qmd.features.evaluation.benchmarking import EvaluationMethods
     from qmd.features.evaluation.modes import Evaluation as Evaluation
@@ -27,17 +30,26 @@ if TYPE_CHECKING:
     from qmd.features.evidence.types import CitationCheck as CitationCheck, CitationReport as CitationReport
     from qmd.features.evidence.verify import VerificationMethods
     from qmd.features.lint.linting import LintMethods
+    from qmd.features.lint.stale import StaleMethods
+    from qmd.features.portable.copying import CopyMethods
+    from qmd.features.portable.exporting import ExportMethods, Portable as Portable
+    from qmd.features.portable.opening import open_index_file as open_index_file
     from qmd.features.secrets.places import SecretMethods
 
     class Methods(
         CitationMethods,
+        CopyMethods,
+        DoctorMethods,
         EvaluationMethods,
+        ExportMethods,
         LintMethods,
         PackMethods,
         RecallMethods,
         SecretMethods,
         SessionMethods,
+        StaleMethods,
         VerificationMethods,
+        WhyMethods,
     ):
         """The methods of `Index` that features have."""
 # isort: on

@@ -45,15 +45,7 @@ class PluginBackend(Backend, Protocol):
         """Return the host that texts are sent to; None if they stay on this machine."""
 
 
-BACKENDS = Table(
-    "qmd.models",
-    {
-        "e5": "qmd.models.e5.backend",
-        "llama": "qmd.models.llama.backend",
-        "openai": "qmd.models.openai.backend",
-    },
-    PluginBackend,
-)
+BACKENDS = Table("qmd.models", {"e5": "qmd.models.e5.backend"}, PluginBackend)
 
 
 def resolve(spec: str | None, role: Role) -> ModelCard | None:

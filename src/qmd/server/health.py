@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from qmd.config.locations import locate
 from qmd.config.paths import cache_dir
-from qmd.engine.doctor.finding import Finding, failed, ok, problem, warning
+from qmd.engine.finding import Finding, failed, ok, problem, warning
 from qmd.engine.opening import beside_foreign
 from qmd.errors import QmdError
 from qmd.server import discovery

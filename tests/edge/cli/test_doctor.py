@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 import qmd
-from qmd.engine.doctor.program import VARIABLES
+from qmd.features.diagnosis.doctor.program import VARIABLES
 from tests.edge.cli.indexes import change, config_of, findings, index_of
 from tests.users import FILES, User
 

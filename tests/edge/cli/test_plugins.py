@@ -199,7 +199,7 @@ def test_doctor_names_broken_plugins_and_names_in_use(user: User, tmp_path: Path
 
 def test_doctor_runs_checks_of_plugins_and_names_a_broken_one_once(user: User, tmp_path: Path) -> None:
     code = (
-        "from qmd.engine.doctor import Finding\n"
+        "from qmd import Finding\n"
         "def check(environ, folder):\n"
         "    yield Finding('moon', 'ok', f'the moon is over {folder}')\n"
     )

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from qmd.features.models.llama.backend import with_header
+from qmd.features.models.llama.gguf import Header
 from qmd.models.catalog import CARDS, ModelCard
-from qmd.models.llama.backend import with_header
-from qmd.models.llama.gguf import Header
 from qmd.models.registry import find_card
 
 GEMMA = ("task: search result | query: {text}", "title: {title} | text: {text}")

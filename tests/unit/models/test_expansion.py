@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmd.errors import ModelError
-from qmd.models.expansion import MAX_VARIANTS, parse_variants
+from qmd.features.models.expansion import MAX_VARIANTS, parse_variants
 
 
 def read(

@@ -25,7 +25,7 @@ _MEMBERS = {
         authors backlinks collection collection_statuses config contexts documents explain_no_documents
         field_values fields fields_of file_on_disk get history indexed_at lacking_vectors link_lists links
         locations missing_vectors multi_get notes orphans outline query recent run search similar
-        stale tags titles_of undescribed unresolved_links viewable_file vsearch
+        tags titles_of undescribed unresolved_links viewable_file vsearch
         close embed_texts limited model_loaded model_provider models permissions pullable release_models
         settings trust
     """,
@@ -40,13 +40,11 @@ _MEMBERS = {
     Rule(changes=True, collections="old", action="rename one"): "rename_collection",
     Rule(changes=True, collections="name", action="change what is indexed"): "change_collection",
     Rule(changes=True, action="clean up"): "cleanup",
-    Rule(changes=True, action="copy the index"): "backup export",
-    Rule(changes=True, action="copy stores"): "copy_store",
+    Rule(changes=True, action="copy the index"): "backup",
     Rule(changes=True, action="fetch models, which everyone's searches use"): "pull",
     Rule(changes=True, action="pin or mark documents"): "mark pin unmark unpin",
     Rule(action="list the pins and marks of everyone"): "marks marks_digest",
-    Rule(action="examine the index"): "doctor",
-    Rule(action="ask about files on disk"): "absence changed_on_disk why",
+    Rule(action="ask about files on disk"): "absence changed_on_disk",
 }
 RULES = {name: rule for rule, names in _MEMBERS.items() for name in names.split()}
 #: The methods that change one setting of a collection, and its field.

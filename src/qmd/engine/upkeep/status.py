@@ -20,7 +20,6 @@ from qmd.engine.requests import DEFAULT_RANKING, collections_of
 from qmd.engine.watching.election import WatchState, find_watcher
 from qmd.errors import ModelError, VectorIndexMissingError
 from qmd.store.base import Store
-from qmd.store.sqlite.portable import PortableStore
 from qmd.store.values import LEFT_OUT, CollectionStats, Scope
 from qmd.text.values import LANGUAGE, shown
 from qmd.text.wording import plain, plural
@@ -105,7 +104,7 @@ class StatusMethods(Part):
             notes.append("the default index file belongs to another program: this one stands beside it")
         collections = self.collection_statuses()
         file = getattr(store, "behind", store)
-        mark = file.mark if isinstance(file, PortableStore) else None
+        mark = getattr(file, "mark", None)  # of a portable file
         if mark is not None:
             notes.append(f"this portable file was made at {plain(mark.created)[:40]} and is only read")
             notes += [] if mark.texts else [LEFT_OUT]

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from qmd.agents import having
 from qmd.config.paths import index_paths
-from qmd.engine.doctor.finding import Finding, attempt, ok, problem, warning
+from qmd.engine.finding import Finding, attempt, ok, problem, warning
 from qmd.errors import ConfigError, QmdError
 from qmd.features.agents import hook_settings, mcp_settings, skill
 from qmd.features.agents.agents import (

@@ -15,7 +15,7 @@ from qmd.cli.session import Session
 from qmd.cli.show import FINDING, show_listing
 from qmd.cli.terminal import can_ask, clean_name, columns, one_line, say, write
 from qmd.cli.usage import fail
-from qmd.engine.doctor.finding import Finding, warning
+from qmd.engine.finding import Finding, warning
 from qmd.features.agents import checks, hook_settings, mcp_settings, skill
 from qmd.features.agents.agents import AGENTS, server_entry, settings_file, skills_folder
 from qmd.processes import python

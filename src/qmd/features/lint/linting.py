@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 from qmd.engine.access.rules import Rule
-from qmd.engine.doctor.stale import outdated
 from qmd.engine.documents.links import Links, is_wikilink, leads_to_document
 from qmd.engine.documents.stated import states_in
 from qmd.engine.documents.structures import structures
@@ -19,6 +18,7 @@ from qmd.engine.workspace import Workspace
 from qmd.errors import UsageError
 from qmd.features.lint import twins
 from qmd.features.lint.fault import KINDS, Fault, Kind
+from qmd.features.lint.stale import outdated
 from qmd.store.values import OnStep
 from qmd.text.outline import MAX_LEVEL, find_section, sections
 from qmd.text.spans import apart, blanked

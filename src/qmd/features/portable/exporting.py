@@ -11,15 +11,16 @@ import yaml
 from msgspec import Struct
 
 from qmd.config.atomic import locked
+from qmd.engine.access.rules import Rule
 from qmd.engine.embedding.active_vectors import by_priority
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
-from qmd.engine.upkeep import copying
 from qmd.engine.upkeep.backup import index_name, now, target_path, written
 from qmd.errors import ModelError, NotFoundError, UsageError
+from qmd.features.portable import copying
+from qmd.features.portable.store import Mark, PortableStore, seal
 from qmd.store.sqlite import encryption
 from qmd.store.sqlite.backup import discard
-from qmd.store.sqlite.portable import Mark, PortableStore, seal
 from qmd.store.sqlite.store import SqliteStore
 from qmd.types import Collection, Config
 
@@ -56,6 +57,8 @@ class Portable(Struct, frozen=True):
 
 class ExportMethods(Part):
     """Export an index."""
+
+    _rules: Mapping[str, Rule] = {"export": Rule(changes=True, action="copy the index")}
 
     def export(
         self,

@@ -6,8 +6,8 @@ import os
 import shutil
 from collections.abc import Generator, Iterator, Mapping
 
-from qmd.engine.doctor.finding import Finding, attempt, ok, problem, warning
 from qmd.engine.documents.dated import unread_dates, with_unread_dates
+from qmd.engine.finding import Finding, attempt, ok, problem, warning
 from qmd.engine.indexing.record import ScanRecord
 from qmd.engine.indexing.unread import describe_kept, remedy, waiting
 from qmd.engine.models.provider import ModelProvider

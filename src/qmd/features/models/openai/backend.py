@@ -7,10 +7,10 @@ from pathlib import Path
 
 from qmd.config.settings import Settings
 from qmd.errors import ModelError
-from qmd.models import remote
+from qmd.features.models import remote
+from qmd.features.models.openai.client import Client
 from qmd.models.address import parse_address
 from qmd.models.catalog import Installation, Leftover, ModelCard
-from qmd.models.openai.client import Client
 
 
 def load(

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from qmd.errors import ModelError
-from qmd.models import replies
+from qmd.features.models import replies
+from qmd.features.models.expansion import parse_variants
 from qmd.models.base import Variant
-from qmd.models.expansion import parse_variants
 from qmd.text.digest import sha256
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import Any
 
 from qmd.config.settings import Settings
 from qmd.errors import ModelError
+from qmd.features.models.llama.gguf import Header
+from qmd.features.models.remote import RefusedError
 from qmd.models.catalog import ModelCard
-from qmd.models.llama.gguf import Header
-from qmd.models.remote import RefusedError
 
 #: Tokens of context: enough for a long chunk in any script.
 _CONTEXT = 4096

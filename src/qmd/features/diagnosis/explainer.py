@@ -7,24 +7,26 @@ looked up in both responses. Therefore every number comes from the search itself
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from qmd.engine.access.kept import reasons
+from qmd.engine.access.rules import Rule
+from qmd.engine.documents.lookup import Lookup, lookup_in
 from qmd.engine.embedding.active_vectors import select
-from qmd.engine.explain.lookup import Lookup
-from qmd.engine.explain.term_matches import TermMatch, match_terms
 from qmd.engine.models.egress import disclose
 from qmd.engine.models.provider import ModelProvider
+from qmd.engine.parts import Part
 from qmd.engine.requests import SearchRequest
 from qmd.engine.retrieval.filters import filtered_out, languages_in, scope_of
 from qmd.engine.retrieval.pipeline import PLANS
 from qmd.engine.retrieval.queries import LIST_LENGTH
 from qmd.engine.retrieval.widening import widened
 from qmd.errors import ModelError, TimedOutError, VectorIndexMissingError
+from qmd.features.diagnosis.term_matches import TermMatch, match_terms
 from qmd.search_options import ALL, SearchKind
 from qmd.store.base import Store
 from qmd.store.values import ChunkMatch, Scope
@@ -35,6 +37,9 @@ from qmd.text.query import LexicalQuery
 from qmd.text.question import Question
 from qmd.types import Config, Document, Hit, SearchResponse, Stage
 from qmd.types.traces import ContractBlend, Fusion, TunedBlend
+
+if TYPE_CHECKING:
+    from qmd.engine.parts import Searches
 
 Verdict = Literal["shown", "below_limit", "below_min_score", "not_found", "not_searched", "not_indexed"]
 Run = Callable[[str, SearchRequest], SearchResponse]
@@ -326,3 +331,21 @@ def _not_found(why: Why, standing: Standing, lacking: bool) -> Why:
     else:
         reason = f"it is not among the best {standing.total:,}"
     return replace(why, verdict="not_found", reason=reason, hint=hint)
+
+
+class WhyMethods(Part):
+    """Explain the results of a search."""
+
+    _rules: Mapping[str, Rule] = {"why": Rule(action="ask about files on disk")}
+
+    def why(self, reference: str, kind: SearchKind, request: SearchRequest) -> Why:
+        """Explain why a document, or a file on disk, is or is not among the results of a search.
+
+        `reference` is anything that `get` takes, or the path of a file. Raises as `get` if it is neither, and
+        as the search, except that `VectorIndexMissingError` becomes part of the explanation.
+        """
+        workspace, index = self._workspace, cast("Searches", self)
+        explainer = Explainer(
+            workspace.store, workspace.config, workspace.models, lookup_in(workspace), index.run
+        )
+        return explainer.answer(reference, kind, request)

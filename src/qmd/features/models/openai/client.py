@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from qmd.errors import ModelError
+from qmd.features.models.remote import RefusedError
 from qmd.models.address import Address
-from qmd.models.remote import RefusedError
 from qmd.models.retry import TRANSIENT_STATUSES, TransientError, retry, without_errno
 
 if TYPE_CHECKING:

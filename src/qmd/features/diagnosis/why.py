@@ -37,8 +37,8 @@ from qmd.text.wording import plural
 from qmd.types.traces import VectorMatch
 
 if TYPE_CHECKING:
-    from qmd.engine.explain.explainer import Standing, Why
-    from qmd.engine.explain.term_matches import TermMatch
+    from qmd.features.diagnosis.explainer import Standing, Why
+    from qmd.features.diagnosis.term_matches import TermMatch
 
 #: The default limit of the searches on a terminal.
 _LIMIT = 5

@@ -18,10 +18,10 @@ from qmd.engine.access.restricted import RestrictedIndex
 from qmd.engine.calls import check_values
 from qmd.engine.index import Index
 from qmd.engine.models.provider import ModelProvider
-from qmd.engine.upkeep.portable import portable_part
 from qmd.engine.workspace import Configuration, Workspace
+from qmd.features.portable.exporting import portable_part
+from qmd.features.portable.store import PortableStore
 from qmd.store.sqlite.encryption import Key, needs_passphrase, no_key
-from qmd.store.sqlite.portable import PortableStore
 from qmd.text.uris import NO_EDITOR
 from qmd.types import Config
 

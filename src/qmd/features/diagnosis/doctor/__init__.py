@@ -13,17 +13,15 @@ from qmd.config.locations import Locations
 from qmd.config.paths import cache_dir
 from qmd.config.settings import resolve
 from qmd.engine.access.project_trust import Trust
-from qmd.engine.doctor import configuration, index_file, models, program
-from qmd.engine.doctor.finding import Finding, attempt
-from qmd.engine.doctor.stale import stale
+from qmd.engine.access.rules import Rule
+from qmd.engine.finding import Finding, attempt
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.opening import beside_foreign, find_locations
 from qmd.engine.parts import Part
 from qmd.errors import ForbiddenError, PluginError
+from qmd.features.diagnosis.doctor import configuration, index_file, models, program
 from qmd.plugins import Table
 from qmd.store.values import OnStep
-
-__all__ = ["DoctorMethods", "Finding", "diagnose"]
 
 #: Checks that features and other packages add: functions of the environment variables and the current folder.
 CHECKS = Table("qmd.checks", {}, Callable)
@@ -95,16 +93,14 @@ def examine(
 class DoctorMethods(Part):
     """Examine an index."""
 
+    _rules: Mapping[str, Rule] = {"doctor": Rule(action="examine the index")}
+
     def doctor(self, *, on_step: OnStep = lambda _: None) -> tuple[Finding, ...]:
         """Check the program, the configuration, the index and the models. Changes nothing.
 
         `on_step` is called before a check that takes long. If the index cannot be opened, use
-        `qmd.engine.doctor.diagnose`. Raises `ForbiddenError` for a portable file.
+        `qmd.features.diagnosis.doctor.diagnose`. Raises `ForbiddenError` for a portable file.
         """
         if self._workspace.locations.portable:
             raise ForbiddenError("a portable index file cannot be examined: its checks write beside an index")
         return tuple(examine(self._workspace.locations, self._workspace.environ, on_step))
-
-    def stale(self) -> tuple[Finding, ...]:
-        """Find what is out of date: expired documents, links to superseded ones, and contradictions."""
-        return tuple(stale(self._workspace.store, self._workspace.config))

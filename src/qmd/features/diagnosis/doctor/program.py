@@ -9,7 +9,7 @@ from functools import partial
 
 from qmd._version import __version__
 from qmd.config.settings import environment_settings
-from qmd.engine.doctor.finding import Finding, attempt, ok, warning
+from qmd.engine.finding import Finding, attempt, ok, warning
 from qmd.plugins import TABLES, Table, entries, load, package_of
 from qmd.processes import python, start
 from qmd.sources.formats import registry as formats  # noqa: F401 - enters its table

@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.config.validate import require_file_name
+from qmd.engine.access.rules import Rule
 from qmd.engine.parts import Part
 from qmd.errors import ConflictError, ForeignIndexError, StoreError, UsageError
 from qmd.store.base import Store
@@ -48,6 +49,8 @@ class CopyReport(Struct, frozen=True):
 
 class CopyMethods(Part):
     """Copy stores."""
+
+    _rules: Mapping[str, Rule] = {"copy_store": Rule(changes=True, action="copy stores")}
 
     def copy_store(
         self, source: str, target: str, *, on_progress: OnProgress = lambda *_: None

@@ -10,11 +10,12 @@ from msgspec.structs import replace
 
 from qmd.config.settings import Settings
 from qmd.errors import ModelError
+from qmd.features.models import remote
+from qmd.features.models.llama.gguf import RANK, RERANK_PROMPT, Header, read_header
+from qmd.features.models.llama.service import LlamaService
 from qmd.installation import install_command
-from qmd.models import downloads, remote
+from qmd.models import downloads
 from qmd.models.catalog import Condition, Installation, Leftover, ModelCard, Role, with_window
-from qmd.models.llama.gguf import RANK, RERANK_PROMPT, Header, read_header
-from qmd.models.llama.service import LlamaService
 
 #: The output of an expander in llama.cpp's grammar notation (GBNF): three to five lines with a type each.
 GRAMMAR = r"""

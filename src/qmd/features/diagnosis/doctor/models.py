@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 
 from qmd.config.settings import Settings
-from qmd.engine.doctor.finding import Finding, failed, ok, problem, warning
 from qmd.engine.embedding.active_vectors import by_priority, embeddable, embedded_share, percent
+from qmd.engine.finding import Finding, failed, ok, problem, warning
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.models.usage import ModelUse, models
 from qmd.errors import QmdError

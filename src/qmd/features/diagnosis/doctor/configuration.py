@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from shlex import quote
 
 from qmd.config.index_yml import parse, read_bytes
-from qmd.engine.doctor.finding import Finding, attempt, ok, problem, warning
+from qmd.engine.finding import Finding, attempt, ok, problem, warning
 from qmd.errors import QmdError
 from qmd.sources.walk import walk
 from qmd.store.values import OnStep

@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from qmd.engine.doctor.finding import Finding, ok, warning
+from qmd.engine.access.rules import Rule
 from qmd.engine.documents.links import Links
 from qmd.engine.documents.stated import states_in
 from qmd.engine.documents.states import States
+from qmd.engine.finding import Finding, ok, warning
+from qmd.engine.parts import Part
 from qmd.store.base import Store
 from qmd.text.wording import visible
 from qmd.types import Config, ResolvedLink
@@ -100,3 +102,13 @@ def _links(
             # The document that replaces another names it, perhaps as a link.
             if state is not None and state.name == "superseded" and state.by != source:
                 yield link, state
+
+
+class StaleMethods(Part):
+    """Find what is out of date."""
+
+    _rules: Mapping[str, Rule] = {"stale": Rule()}
+
+    def stale(self) -> tuple[Finding, ...]:
+        """Find what is out of date: expired documents, links to superseded ones, and contradictions."""
+        return tuple(stale(self._workspace.store, self._workspace.config))

@@ -1,1 +1,0 @@
-"""Explain why a document is a result, or is not: `qmd why`."""

@@ -1,0 +1,1 @@
+"""One file of an index for other machines, and copies between stores."""
