@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import qmd
-from qmd.engine.access.restricted import RULES
+from qmd.engine.access.restricted import MEMBERS
+from qmd.engine.parts import PARTS
 from tests.conftest import Notes
 
 
@@ -75,14 +76,16 @@ def test_every_member_of_a_closed_index_raises_the_same_error(index: qmd.Index, 
     seen = index.limited() if restricted else index
     index.close()
     samples = {**SAMPLES, "Document": document}
-    for name in sorted(RULES.keys() - {"close", "locations", "notes", "settings", "model_provider"}):
+    attributes = {"close", "locations", "notes", "settings", "model_provider"}
+    core = {name for name, target in PARTS.builtin.items() if target.startswith("qmd.engine.")}
+    for name in sorted((MEMBERS | core) - attributes):
         member = getattr(qmd.Index, name)
         needed = (
             [each for each in inspect.signature(member).parameters.values() if each.default is each.empty]
             if callable(member)
             else []
         )
-        given = [each.annotation for each in needed[1:] if each.kind is each.POSITIONAL_OR_KEYWORD]
+        given = [each.annotation for each in needed[1:] if each.kind <= each.POSITIONAL_OR_KEYWORD]
         arguments = [samples.get(each, "a") for each in given]
         with pytest.raises(qmd.ClosedError, match="closed"):
             found = getattr(seen, name)

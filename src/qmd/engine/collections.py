@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 from qmd.config import contexts
+from qmd.engine.access.rules import READ
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
 from qmd.types import Collection
 
 
-class CollectionMethods(Part):
+class CollectionMethods(Part, rule=READ):
     """Look at collections and their descriptions."""
 
     def collection(self, name: str) -> Collection:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypedDict, Unpack
 
@@ -11,7 +11,9 @@ from msgspec.structs import replace
 
 from qmd.config import contexts, editing
 from qmd.config.paths import marks_path
+from qmd.config.schema import SETTINGS
 from qmd.config.validate import nfc, require_unicode
+from qmd.engine.access.rules import Rule
 from qmd.engine.calls import check_values
 from qmd.engine.indexing import scan
 from qmd.engine.indexing.unread import describe_left
@@ -31,6 +33,22 @@ from qmd.types import DEFAULT_PATTERN, Collection, Document, EmbedMode
 SELECTING = ("pattern", "formats", "ignore", "gitignore", "encoding", "language")
 #: The most documents with the same text that are named.
 _NAMED = 3
+#: The methods that are short for `configure`, and their fields.
+_SETTERS = {
+    "include_collection": "include_by_default",
+    "set_agents": "agents",
+    "set_gitignore": "gitignore",
+    "set_pattern": "pattern",
+    "set_recency": "recency",
+    "set_update_command": "update",
+    "set_weight": "weight",
+}
+
+
+def rule_of_setting(field: str) -> Rule:
+    """Return what a change of a setting of a collection asks of a restricted caller."""
+    action = SETTINGS[field].action if field in SETTINGS else None  # `configure` refuses others.
+    return Rule(changes=True, collections="name", action=action)
 
 
 class CollectionChanges(TypedDict, total=False):
@@ -53,6 +71,17 @@ class CollectionChanges(TypedDict, total=False):
 
 class ConfigurationMethods(Part):
     """Add, change and remove collections and their descriptions."""
+
+    _rules: Mapping[str, Rule] = {
+        "add_collection": Rule(changes=True, action="add one"),
+        "change_collection": Rule(changes=True, collections="name", action="change what is indexed"),
+        # A removed collection could not be added again.
+        "remove_collection": Rule(changes=True, collections="name", action="remove one"),
+        # The new name would be outside the permissions.
+        "rename_collection": Rule(changes=True, collections="old", action="rename one"),
+        **dict.fromkeys(("add_context", "remove_context"), Rule(changes=True, place="target")),
+        **{method: rule_of_setting(field) for method, field in _SETTERS.items()},
+    }
 
     def add_collection(
         self,

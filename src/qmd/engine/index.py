@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self, Unpack, cast
 from qmd.config.paths import marks_path
 from qmd.engine.calls import Calls, call, check_values, not_copied
 from qmd.engine.opening import find_locations
-from qmd.engine.parts import imported_on_use
+from qmd.engine.parts import Parts
 from qmd.engine.requests import (
     HybridSearchOptions,
     SearchOptions,
@@ -66,32 +66,7 @@ if TYPE_CHECKING:
         """The methods that are not in this module."""
 
 else:
-    # A search needs none of them, so their modules are imported on use. They do the work themselves.
-    _Methods = imported_on_use(
-        {
-            "qmd.engine.collections.CollectionMethods": "collection contexts undescribed",
-            "qmd.engine.configuring.ConfigurationMethods": """
-                add_collection add_context change_collection configure include_collection remove_collection
-                remove_context rename_collection set_agents set_gitignore set_pattern set_recency
-                set_update_command set_weight
-            """,
-            "qmd.engine.documents.library.DocumentMethods": """
-                authors documents explain_no_documents file_on_disk get history multi_get outline recent
-                refresh titles_of viewable_file
-            """,
-            "qmd.engine.documents.freshness.FreshnessMethods": "changed_on_disk",
-            "qmd.engine.documents.fields.FieldMethods": "field_values fields fields_of tags",
-            "qmd.engine.documents.links.LinkMethods": "backlinks link_lists links orphans unresolved_links",
-            "qmd.engine.documents.lookup.AbsenceMethods": "absence",
-            "qmd.engine.marking.MarkMethods": "mark marks marks_digest pin unmark unpin",
-            "qmd.engine.indexing.update.UpdateMethods": "lacking_vectors rescan update",
-            "qmd.engine.embedding.embed.EmbeddingMethods": "embed embed_texts missing_vectors",
-            "qmd.engine.upkeep.status.StatusMethods": "collection_statuses indexed_at status",
-            "qmd.engine.upkeep.models.ModelMethods": "model_loaded models pull pullable release_models",
-            "qmd.engine.upkeep.cleanup.CleanupMethods": "cleanup",
-            "qmd.engine.upkeep.backup.BackupMethods": "backup",
-        }
-    )
+    _Methods = Parts
 
 
 class Index(_Methods):

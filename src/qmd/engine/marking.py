@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from qmd.config.marks_file import MarkKind
+from qmd.engine.access.rules import Rule
 from qmd.engine.documents.references import References
 from qmd.engine.marks import MarksOf, StoredMark, added, removed
 from qmd.engine.parts import Part
@@ -21,6 +22,14 @@ class MarkMethods(Part):
     They are kept in a file beside the configuration. Every method raises `ConfigError` if the file is broken,
     and `ForbiddenError` if it came with a project and is not approved.
     """
+
+    _rules: Mapping[str, Rule] = {
+        **dict.fromkeys(
+            ("mark", "pin", "unmark", "unpin"), Rule(changes=True, action="pin or mark documents")
+        ),
+        "marks": Rule(action="list the pins and marks of everyone"),
+        "marks_digest": Rule(action="list the pins and marks of everyone"),
+    }
 
     def marks(self) -> list[StoredMark]:
         """List the pinned and marked documents, by query."""

@@ -11,56 +11,23 @@ from msgspec.structs import replace
 
 from qmd.engine.access.masks import masker_of
 from qmd.engine.access.permissions import Permissions
-from qmd.engine.access.rules import Rule
+from qmd.engine.access.rules import READ, Rule
 from qmd.engine.calls import check_arguments, not_copied
 from qmd.engine.places import context_target
 from qmd.errors import NotFoundError
 from qmd.text.wording import visible
 
-_READ = Rule()
-#: All members of a restricted index, by rule. So a new method of `Index` needs a rule.
-_MEMBERS = {
-    # Reading needs no check, because the configuration that it goes by lists the visible collections only.
-    _READ: """
-        authors backlinks collection collection_statuses config contexts documents explain_no_documents
-        field_values fields fields_of file_on_disk get history indexed_at lacking_vectors link_lists links
-        locations missing_vectors multi_get notes orphans outline query recent run search similar
-        tags titles_of undescribed unresolved_links viewable_file vsearch
-        close embed_texts limited model_loaded model_provider models permissions pullable release_models
-        settings trust
-    """,
-    Rule(changes=True, collections="collections"): "embed update",
-    Rule(changes=True, collections="collection"): "rescan",
-    Rule(changes=True): "refresh",
-    Rule(changes=True, place="target"): "add_context remove_context",
-    Rule(changes=True, action="add one"): "add_collection",
-    # A removed collection could not be added again.
-    Rule(changes=True, collections="name", action="remove one"): "remove_collection",
-    # The new name would be outside the permissions.
-    Rule(changes=True, collections="old", action="rename one"): "rename_collection",
-    Rule(changes=True, collections="name", action="change what is indexed"): "change_collection",
-    Rule(changes=True, action="clean up"): "cleanup",
-    Rule(changes=True, action="copy the index"): "backup",
-    Rule(changes=True, action="fetch models, which everyone's searches use"): "pull",
-    Rule(changes=True, action="pin or mark documents"): "mark pin unmark unpin",
-    Rule(action="list the pins and marks of everyone"): "marks marks_digest",
-    Rule(action="ask about files on disk"): "absence changed_on_disk",
-}
-RULES = {name: rule for rule, names in _MEMBERS.items() for name in names.split()}
-#: The methods that change one setting of a collection, and its field.
-SETTERS = {
-    "include_collection": "include_by_default",
-    "set_agents": "agents",
-    "set_gitignore": "gitignore",
-    "set_pattern": "pattern",
-    "set_recency": "recency",
-    "set_update_command": "update",
-    "set_weight": "weight",
-}
+#: The members of `Index` that are not methods of its parts, whose rules stand with them.
+MEMBERS = frozenset(
+    """
+        close config limited locations model_provider notes permissions query run search settings similar
+        trust vsearch
+    """.split()
+)
 
 
 class RestrictedIndex:
-    """Wraps an index, and forwards the members in `RULES` if the permissions allow it.
+    """Wraps an index, and forwards members that have a rule if the permissions allow it.
 
     The wrapped index must read its configuration through the same permissions. Then collections that are not
     visible do not exist for searches, listings and error messages. See `Index.limited`.
@@ -79,9 +46,7 @@ class RestrictedIndex:
     __reduce__ = not_copied
 
     def __getattr__(self, name: str) -> Any:
-        rule = RULES.get(name) or self._index._rule_of_part(name)
-        if name in SETTERS:
-            rule = _rule_of_setting(SETTERS[name])
+        rule = READ if name in MEMBERS else self._index._rule_of_part(name)
         if rule is None:
             raise AttributeError(f"a restricted index has no attribute '{name}'")
         member = getattr(self._index, name)
@@ -89,8 +54,10 @@ class RestrictedIndex:
 
     def configure(self, name: str, /, **changes: Any) -> None:
         """Change settings of a collection, if each may be changed."""
+        from qmd.engine.configuring import rule_of_setting
+
         for field in changes:
-            self._check(_rule_of_setting(field), {"name": name})
+            self._check(rule_of_setting(field), {"name": name})
         self._index.configure(name, **changes)
 
     def status(self) -> Any:
@@ -105,7 +72,7 @@ class RestrictedIndex:
     def marks(self) -> Any:
         """Return the pins and marks; for agents those of documents that they may see, for briefings."""
         if not self._permissions.agent or self._permissions.collections is not None:
-            self._check(RULES["marks"], {})
+            self._permissions.require_all("list the pins and marks of everyone")
         marks = self._index.marks()
         if not self._permissions.agent:
             return marks
@@ -123,7 +90,7 @@ class RestrictedIndex:
         return None if self._permissions.agent else self._index.viewable_file(*arguments)
 
     def _call(self, rule: Rule, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        if rule is not _READ:
+        if rule is not READ:
             check_arguments(method, args, options)
             self._check(rule, inspect.signature(method).bind(*args, **options).arguments)
         return method(*args, **options)
@@ -142,10 +109,3 @@ class RestrictedIndex:
             self._permissions.require_write()
         if rule.action is not None:
             self._permissions.require_all(rule.action)
-
-
-def _rule_of_setting(field: str) -> Rule:
-    from qmd.config.schema import SETTINGS  # with the parser, which a search does not need
-
-    action = SETTINGS[field].action if field in SETTINGS else None  # The index refuses others.
-    return Rule(changes=True, collections="name", action=action)

@@ -17,3 +17,7 @@ class Rule(Struct, frozen=True):
     collections: str | None = None
     place: str | None = None
     action: str | None = None
+
+
+#: Reading needs no check, because the configuration that it goes by lists the visible collections only.
+READ = Rule()

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 from msgspec import Struct
 from msgspec.structs import replace
 
+from qmd.engine.access.rules import READ
 from qmd.engine.documents.references import References
 from qmd.engine.documents.scopes import resolved
 from qmd.engine.documents.states import states_of
@@ -49,7 +50,7 @@ class FieldValues(Struct, frozen=True):
     values: tuple[ValueCount, ...]
 
 
-class FieldMethods(Part):
+class FieldMethods(Part, rule=READ):
     """List the fields of documents and their values."""
 
     def fields_of(self, references: Sequence[str]) -> dict[str, Mapping[str, tuple[str | float | bool, ...]]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from qmd.engine.access.rules import Rule
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
 from qmd.store.base import Store
@@ -24,6 +25,8 @@ _FOLDERS = slice(12, 14)
 
 class FreshnessMethods(Part):
     """Tell which files on disk are not as they were indexed."""
+
+    _rules: Mapping[str, Rule] = {"changed_on_disk": Rule(action="ask about files on disk")}
 
     def changed_on_disk(self, collections: Sequence[str] = ()) -> dict[str, tuple[str, tuple[str, ...]]]:
         """Return since when each collection has changed on disk (ISO 8601), and the paths that differ.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from typing import Protocol, Unpack
 from urllib.parse import unquote
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from qmd.config.contexts import context_for
 from qmd.config.validate import nfc, require_unicode
+from qmd.engine.access.rules import READ, Rule
 from qmd.engine.deadline import Deadline
 from qmd.engine.documents import files
 from qmd.engine.documents.fields import check_fields, explain_empty, filtered
@@ -46,8 +47,10 @@ from qmd.types.notes import Stale, first
 from qmd.types.structure import Structure
 
 
-class DocumentMethods(Part):
+class DocumentMethods(Part, rule=READ):
     """List, find and read documents."""
+
+    _rules: Mapping[str, Rule] = {"refresh": Rule(changes=True)}
 
     def documents(self, target: str | None = None, **filters: Unpack[FilterOptions]) -> list[Document]:
         """List the documents of a collection or a folder in one, `notes/work`; all if `target` is None.

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from qmd.engine.access.rules import READ
 from qmd.engine.documents.references import References
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
@@ -143,7 +144,7 @@ class Links:
         )
 
 
-class LinkMethods(Part):
+class LinkMethods(Part, rule=READ):
     """Follow the links between documents."""
 
     def links(self, reference: str) -> list[ResolvedLink]:

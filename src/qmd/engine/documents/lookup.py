@@ -9,6 +9,7 @@ from shlex import quote
 from msgspec import Struct
 
 from qmd.config.validate import nfc
+from qmd.engine.access.rules import Rule
 from qmd.engine.documents.references import References, paths_on_disk
 from qmd.engine.documents.stated import unread_since
 from qmd.engine.indexing.unread import name_lines
@@ -177,6 +178,8 @@ def lookup_in(workspace: Workspace) -> Lookup:
 
 class AbsenceMethods(Part):
     """Explain why files are not in the index."""
+
+    _rules: Mapping[str, Rule] = {"absence": Rule(action="ask about files on disk")}
 
     def absence(self, reference: str) -> Absence | None:
         """Explain why a file on disk is not in the index; None if the reference names no such file.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from qmd.engine.access.rules import READ, Rule
 from qmd.engine.embedding import active_vectors, batches
 from qmd.engine.embedding.asked import Asked
 from qmd.engine.embedding.unasked import record_embedder
@@ -45,8 +46,10 @@ class MissingVectors(Struct, frozen=True):
     seconds: float | None
 
 
-class EmbeddingMethods(Part):
+class EmbeddingMethods(Part, rule=READ):
     """Make the vectors of documents, and of texts that are in no document."""
+
+    _rules: Mapping[str, Rule] = {"embed": Rule(changes=True, collections="collections")}
 
     def embed(
         self,

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from qmd.config.locations import Locations
+from qmd.engine.access.rules import READ, Rule
 from qmd.engine.embedding.unasked import lacking_vectors
 from qmd.engine.indexing import scan
 from qmd.engine.parts import Part
@@ -31,8 +32,13 @@ _CHECK_SECONDS = 0.2
 _Step = Callable[[Collection], str | None]
 
 
-class UpdateMethods(Part):
+class UpdateMethods(Part, rule=READ):
     """Bring collections up to date with their folders."""
+
+    _rules: Mapping[str, Rule] = {
+        "rescan": Rule(changes=True, collections="collection"),
+        "update": Rule(changes=True, collections="collections"),
+    }
 
     def update(
         self,

@@ -16,6 +16,7 @@ from qmd.config.index_yml import load, read_bytes
 from qmd.config.locations import Locations
 from qmd.config.settings import busy_timeout_ms
 from qmd.config.validate import require_file_name
+from qmd.engine.access.rules import Rule
 from qmd.engine.embedding.batches import embedding_lock
 from qmd.engine.opening import beside_foreign, find_locations, read_store_url
 from qmd.engine.parts import Part
@@ -63,6 +64,8 @@ class Restored(Struct, frozen=True):
 
 class BackupMethods(Part):
     """Back up an index."""
+
+    _rules: Mapping[str, Rule] = {"backup": Rule(changes=True, action="copy the index")}
 
     def backup(
         self, target: str | None = None, *, force: bool = False, on_pages: OnPages = lambda done, total: None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from qmd.config.atomic import ABANDONED_AFTER_S, abandoned, locked
+from qmd.engine.access.rules import Rule
 from qmd.engine.embedding.active_vectors import by_priority
 from qmd.engine.models.provider import ModelProvider
 from qmd.engine.parts import Part
@@ -66,6 +67,8 @@ class CleanupReport(Struct, frozen=True):
 
 class CleanupMethods(Part):
     """Delete unused data of an index."""
+
+    _rules: Mapping[str, Rule] = {"cleanup": Rule(changes=True, action="clean up")}
 
     def cleanup(self, *, dry_run: bool = False, on_step: OnStep = lambda _: None) -> CleanupReport:
         """Remove unused data, each kind in a transaction; `dry_run` only counts it. See `CleanupReport`."""

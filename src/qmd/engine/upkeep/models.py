@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from qmd.engine.access.rules import READ, Rule
 from qmd.engine.models import usage
 from qmd.engine.parts import Part
 from qmd.models import registry
@@ -11,8 +12,12 @@ from qmd.models.catalog import ModelCard
 from qmd.models.downloads import Download, OnBytes
 
 
-class ModelMethods(Part):
+class ModelMethods(Part, rule=READ):
     """List, fetch and release models."""
+
+    _rules: Mapping[str, Rule] = {
+        "pull": Rule(changes=True, action="fetch models, which everyone's searches use")
+    }
 
     @property
     def model_loaded(self) -> bool:

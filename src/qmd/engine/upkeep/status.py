@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from qmd.config.paths import ALTERNATIVE_INDEX
 from qmd.engine.access.kept import KeptDocuments
+from qmd.engine.access.rules import READ
 from qmd.engine.documents.dated import origins, unread_dates
 from qmd.engine.documents.stated import states_in
 from qmd.engine.embedding.active_vectors import embeddable, embedded_share, select
@@ -92,7 +93,7 @@ class Status(Struct, frozen=True):
         return "polling" if self.watcher.polled else "events"
 
 
-class StatusMethods(Part):
+class StatusMethods(Part, rule=READ):
     """Describe the state of an index."""
 
     def status(self) -> Status:
