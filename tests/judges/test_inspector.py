@@ -30,19 +30,14 @@ class Inspector:
         return result, done.stderr
 
 
-@pytest.fixture(params=["stdio", "http"])
-def server(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    return name
-
-
-@pytest.fixture(params=["legacy", "modern"])
+#: Each server by one of the handshakes: the SDK uses each server in both versions.
+@pytest.fixture(params=[("stdio", "modern"), ("http", "legacy")], ids="-".join)
 def inspector(
-    judges: Judges, settings: dict[str, Any], server: str, tmp_path: Path, request: pytest.FixtureRequest
+    judges: Judges, settings: dict[str, Any], tmp_path: Path, request: pytest.FixtureRequest
 ) -> Inspector:
     file = tmp_path / "mcp.json"
     file.write_text(dumped({"mcpServers": settings}), encoding="utf-8")
-    return Inspector(judges, file, server, request.param)
+    return Inspector(judges, file, *request.param)
 
 
 def test_inspector_accepts_the_tool_schemas_as_portable(inspector: Inspector) -> None:
