@@ -148,7 +148,7 @@ def test_backup_without_a_file_never_writes_into_a_folder_that_is_indexed(
     (owner.notes / "sub").mkdir(exist_ok=True)
     before = sorted(owner.notes.rglob("*"))
     for folder in (owner.notes, owner.notes / "sub"):
-        made = owner.run("backup", *options, cwd=folder)
+        made = owner.call("backup", *options, cwd=folder)
         assert made.returncode == 0, made.stderr
         path = Path(made.stdout.partition(": ")[0])
         assert path.parent.name == "backups"

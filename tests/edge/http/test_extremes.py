@@ -119,7 +119,7 @@ def requests_of(operation: Operation) -> Iterator[tuple[str, bytes | None]]:
 
 
 def _own(operation: Operation) -> Iterator[FieldInfo]:
-    """Yield the arguments to try. All searches read their common ones by one class, so `query` tries these."""
+    """Yield the arguments to try. All searches read their common ones by one class, which `query` tries."""
     (most,) = (each.arguments for each in READING if each.name == "query")
     shared = (
         () if operation.arguments is most else {item.name for item in fields_of(most)} - {"query", "limit"}

@@ -17,8 +17,8 @@ from tests.users import User
 
 pytestmark = pytest.mark.slow
 
-#: Examples for each endpoint, which take about half a minute.
-_EXAMPLES = "12"
+#: Random examples for each endpoint, after those at all limits of the description.
+_EXAMPLES = os.environ.get("QMD_SCHEMA_EXAMPLES", "4")
 #: Some requests are refused because of the state of the index: a path that is no folder, a name that is
 #: taken, a line past the end, a collection without vectors, a search that is not ready in
 #: a billionth of a second, an answer that has more tokens than it may. The

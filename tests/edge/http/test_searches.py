@@ -45,19 +45,9 @@ def test_search_returns_hits_and_a_text(client: Client) -> None:
     assert travel["title"] == "Last year"
 
 
-def test_heading_has_singular_for_one_result(client: Client) -> None:
-    content = client.post("/search", query="zebra")["content"]
-    assert content.startswith('Found 1 result for "zebra"\n\n#')
-
-
 def test_search_without_results_succeeds(client: Client) -> None:
     found = client.post("/search", query="xylophone")
     assert (found["results"], found["content"]) == ([], 'No results found for "xylophone"')
-
-
-def test_collection_filter_applies_before_the_limit(client: Client) -> None:
-    found = client.post("/search", query="kestrel", collection="work", limit=1)
-    assert [hit["file"] for hit in found["results"]] == ["work/report.md"]
 
 
 @pytest.mark.parametrize("path", ["/search", "/query"])
@@ -93,27 +83,6 @@ def test_search_applies_limit_and_min_score(client: Client) -> None:
 
 def test_vsearch_needs_vectors(client: Client) -> None:
     assert client.refused(503, "/vsearch", query="birds") == NO_VECTORS
-
-
-def test_vsearch_leaves_out_hits_below_the_minimum_score(seeing: Client) -> None:
-    found = seeing.post("/vsearch", query="a budget for birds of prey", limit=50, min_score=0)
-    best = found["results"][0]["score"]
-    assert {"stage": "vector", "status": "ran"} in found["stages"]
-    fewer = seeing.post("/vsearch", query="a budget for birds of prey", limit=50, min_score=best - 0.01)
-    assert 0 < len(fewer["results"]) < len(found["results"])
-
-
-def test_vsearch_reports_that_nothing_seems_to_answer(seeing: Client) -> None:
-    found = seeing.post("/vsearch", query="the second theorem of thermodynamics", min_score=0.9)
-    assert found["results"] == []
-    (stage,) = [stage for stage in found["stages"] if stage["stage"] == "answer"]
-    assert stage["reason"].startswith("nothing here seems to answer this: the best result scores ")
-
-
-def test_query_without_vectors_uses_keywords_and_reports_it(client: Client) -> None:
-    found = client.post("/query", query="kestrel budget")
-    assert found["results"][0]["file"] == "notes/2025/plan.md"
-    assert {"stage": "vector", "status": "skipped", "reason": NO_VECTORS} in found["stages"]
 
 
 def test_query_has_explanations_only_on_request(seeing: Client) -> None:
