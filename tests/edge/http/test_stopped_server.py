@@ -69,7 +69,7 @@ def test_other_commands_say_that_the_server_is_stopped(user: User) -> None:
 
 
 def test_a_daemon_that_was_stopped_is_ended(user: User) -> None:
-    assert user.call("server", "--daemon", "--port", "0").returncode == 0
+    assert user.run("server", "--daemon", "--port", "0").returncode == 0
     pid = json.loads(user.ok("server", "status", "--json"))["pid"]
     os.kill(pid, signal.SIGSTOP)
     assert f"process {pid}" in user.ok("server", "stop")
