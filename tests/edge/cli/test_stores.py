@@ -110,7 +110,7 @@ def test_three_machines_share_embedding_and_finish_work_of_a_dead_one(
     make_user: MakeUser,
     served: str,
 ) -> None:
-    texts = 200
+    texts = 120
     machines = [make_user(f"machine-{number}") for number in range(3)]
     folder = machines[0].home / "many"
     folder.mkdir()
