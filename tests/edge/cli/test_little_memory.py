@@ -46,4 +46,5 @@ def test_little_memory_is_said_in_one_line(reader: User, kilobytes: int, words: 
     printed, said = _limited(reader, kilobytes, *words)
     assert printed or said[0].startswith("Error: this process may have "), said
     assert all("OpenBLAS" not in line and "internal error" not in line for line in said), said
-    assert "deploy.md" in _limited(reader, kilobytes, "search", "rollback")[0]
+    if words[0] == "similar":  # once for each limit
+        assert "deploy.md" in _limited(reader, kilobytes, "search", "rollback")[0]
