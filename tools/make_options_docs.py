@@ -16,7 +16,7 @@ from qmd.api.table import TABLE
 from qmd.cli.app import app
 from qmd.engine.requests import FILTERS, NAMES, OPTIONS, SearchKind
 from qmd.features.evidence.packs import PackRequest
-from qmd.features.page.search import Asked
+from qmd.features.page.search import Wishes
 from qmd.mcp.tools import TOOLS
 
 PAGE = Path(__file__).parent.parent / "docs" / "options.md"
@@ -72,7 +72,7 @@ def faces(kind: Kind) -> dict[str, set[str]]:
     """The options of a kind of search by interface; `query` is also that of a pack, or a document."""
     typed = {each.to.removeprefix("no_") for each in app.find(kind).parameters}
     tool = TOOLS.get("query" if kind == "pack" else kind)
-    unknown = {*Asked.__struct_fields__} - {*ON_PAGE, "mode", "typing"}
+    unknown = {*Wishes.__struct_fields__} - {*ON_PAGE, "mode", "typing"}
     assert not unknown, f"parameters of the page to be named here: {unknown}"
     packed = {*PackRequest.__struct_fields__} - {"search"}
     return {

@@ -10,7 +10,7 @@ from qmd.errors import ModelError
 from qmd.models import remote
 from qmd.models.address import parse_address
 from qmd.models.catalog import Installation, Leftover, ModelCard
-from qmd.models.openai.client import Client
+from qmd.models.openai.client import OpenAIClient
 
 
 def load(
@@ -20,7 +20,7 @@ def load(
 
     Raises `ModelError` if the API key cannot be read.
     """
-    client = Client(parse_address(card.source), _api_key(settings), timeout=settings.server_timeout)
+    client = OpenAIClient(parse_address(card.source), _api_key(settings), timeout=settings.server_timeout)
     return remote.load(card, client)
 
 
