@@ -260,6 +260,7 @@ def test_cached_scores_of_earlier_versions_are_not_used(index: qmd.Index, notes:
     assert [hit.path for hit in index.query("nest").hits] == ["herons.md"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "last", "query"),
     [

@@ -279,6 +279,7 @@ def test_search_full_returns_the_whole_text(library: qmd.Index) -> None:
     assert hit.body.startswith("# Vienna")
 
 
+@pytest.mark.slow
 def test_common_words_do_not_change_order_or_scores(index: qmd.Index, notes: Notes) -> None:
     # Common terms are planned for if there are more than 4,000 documents. The results must equal those of
     # scoring all.

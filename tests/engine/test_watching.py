@@ -109,6 +109,7 @@ def test_watcher_removes_documents_deleted_before_others_appear(index: qmd.Index
         until(lambda: seen.current)
 
 
+@pytest.mark.slow
 def test_watcher_follows_git_checkout_of_300_files(index: qmd.Index, notes: Notes) -> None:
     root = notes({f"{number % 7}/{number}.md": f"alpha {number}\n" for number in range(300)})
 

@@ -38,6 +38,7 @@ def _limited(user: User, kilobytes: int, *words: str) -> tuple[str, list[str]]:
     return done.stdout, done.stderr.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kilobytes", [60_000, 100_000, 140_000, 200_000, 400_000])
 @pytest.mark.parametrize(
     "words", [("vsearch", "rollback"), ("query", "rollback"), ("embed", "-f"), ("similar", "deploy.md")]
