@@ -116,6 +116,9 @@ BY_FIXTURE = {
     "seeing": "models",
 }
 
+#: Tests with one of these markers begin first, in this order: long groups, slow tests, and then all others.
+FIRST = ("browser", "judges", "extras", "neighbours", "slow", "")
+
 
 def _shares(item: pytest.Function) -> bool:
     """Return whether a test uses a fixture that its module makes once."""
@@ -144,5 +147,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):
         # A slow test, or a long group, that starts last would keep all other processes waiting.
         items.sort(
-            key=lambda item: (not item.get_closest_marker("browser"), not item.get_closest_marker("slow"))
+            key=lambda item: next(
+                at for at, name in enumerate(FIRST) if not name or item.get_closest_marker(name)
+            )
         )
