@@ -363,7 +363,7 @@ def test_server_whose_package_is_replaced_says_so_and_ends(
     host_reader: User, tmp_path: Path, words: str
 ) -> None:
     package = tmp_path / "packages" / "qmd"
-    shutil.copytree(Path(qmd.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(Path(qmd.__file__).parent, package)
     with subprocess.Popen(
         [sys.executable, "-m", "qmd", *words.split()],
         stdin=subprocess.PIPE,
