@@ -31,7 +31,10 @@ class Inspector:
 
 
 #: Each server by one of the handshakes: the SDK uses each server in both versions.
-@pytest.fixture(params=[("stdio", "modern"), ("http", "legacy")], ids="-".join)
+WAYS = (("stdio", "modern"), ("http", "legacy"))
+
+
+@pytest.fixture(params=WAYS, ids="-".join)
 def inspector(
     judges: Judges, settings: dict[str, Any], tmp_path: Path, request: pytest.FixtureRequest
 ) -> Inspector:
@@ -46,7 +49,9 @@ def test_inspector_accepts_the_tool_schemas_as_portable(inspector: Inspector) ->
     assert "Warning" not in said
 
 
-@pytest.mark.parametrize("tool", CALLS)
+@pytest.mark.parametrize(
+    ("inspector", "tool"), [*((WAYS[0], tool) for tool in CALLS), (WAYS[1], "query")], indirect=["inspector"]
+)
 def test_inspector_calls_every_tool(inspector: Inspector, tool: str) -> None:
     result, _ = inspector.run("tools/call", "--tool-name", tool, "--tool-args-json", dumped(CALLS[tool]))
     check(tool, result)
