@@ -10,7 +10,7 @@ core="$folder/core"
 if [ ! -f "$core/complete" ]; then
   rm -rf "$core"
   "${PYTHON:-python3}" -m venv "$core"
-  "$core/bin/python" -m pip install --quiet --disable-pip-version-check . >&2
+  "$core/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile . >&2
   touch "$core/complete"
 fi
 site="$("$core/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"

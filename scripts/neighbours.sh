@@ -12,7 +12,7 @@ if [ "$(cat "$folder/packages" 2>/dev/null || true)" != "$packages" ]; then
   site="$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
   echo "import site; site.addsitedir('$site')" >"$(echo "$folder"/lib/python*/site-packages)/qmd.pth"
   # shellcheck disable=SC2086 # one word each
-  "$python" -m pip --python "$folder/bin/python" --quiet --disable-pip-version-check install $packages >&2
+  "$python" -m pip --python "$folder/bin/python" --quiet --disable-pip-version-check install --no-compile $packages >&2
   echo "$packages" >"$folder/packages"
 fi
 echo "$folder/bin/python"

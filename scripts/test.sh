@@ -43,9 +43,11 @@ step "Checking style"
 "$venv/bin/ruff" check .
 "$venv/bin/ruff" format --check .
 step "Checking types (a minute or two at first)"
-"$venv/bin/mypy"
-# What has not run on Windows has at least the right types there.
-"$venv/bin/mypy" --platform win32 --no-warn-unreachable --cache-dir .mypy_cache/windows
+# What has not run on Windows has at least the right types there. Each takes one core.
+"$venv/bin/mypy" --platform win32 --no-warn-unreachable --cache-dir .mypy_cache/windows &
+windows=$!
+"$venv/bin/mypy" || { wait; exit 1; }
+wait "$windows"
 step "Checking imports"
 "$venv/bin/lint-imports" --no-cache
 step "Running the tests in $processes processes: QMD_VENV=$venv sh scripts/test.sh -k NAME repeats one"

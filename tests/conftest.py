@@ -116,6 +116,15 @@ BY_FIXTURE = {
     "seeing": "models",
 }
 
+#: Tests with one of these markers begin first, in this order: long groups, slow tests, and then all others.
+FIRST = ("browser", "judges", "extras", "neighbours", "slow", "")
+
+
+def _shares(item: pytest.Function) -> bool:
+    """Return whether a test uses a fixture that its module makes once."""
+    made = item._fixtureinfo.name2fixturedefs.values()
+    return any(each.scope == "module" for fixtures in made for each in fixtures)
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -130,13 +139,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("milvus") and not milvus.INSTALLED:
             item.add_marker(pytest.mark.skip(reason="the extra 'milvus' is not installed"))
         # A group runs in one process, because modules have fixtures with the scope of a module, and the
-        # judges one installation. Slow tests are in no group, so that they are spread evenly.
+        # judges one installation. Other slow tests are in no group, so that they are spread evenly.
         if folder in ("judges", "neighbours", "browser"):
             item.add_marker(pytest.mark.xdist_group(folder))
-        elif not item.get_closest_marker("slow"):
+        elif not item.get_closest_marker("slow") or _shares(item):
             item.add_marker(pytest.mark.xdist_group(item.module.__name__))
     if hasattr(config, "workerinput"):
         # A slow test, or a long group, that starts last would keep all other processes waiting.
         items.sort(
-            key=lambda item: (not item.get_closest_marker("browser"), not item.get_closest_marker("slow"))
+            key=lambda item: next(
+                at for at, name in enumerate(FIRST) if not name or item.get_closest_marker(name)
+            )
         )

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("pymilvus", "milvus_lite"))
-#: The stores other than SQLite, as parameters of the fixture `kind`.
+#: The stores other than SQLite, as parameters of the fixture `kind`. Both speak to one engine by the same
+#: calls; only how it is found, started and shared differs. So the conformance suite takes the first.
 KINDS = [pytest.param(kind, marks=pytest.mark.milvus) for kind in ("lite", "server")]
 
 #: Serve a folder on loopback and print the port, until standard input ends.

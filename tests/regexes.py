@@ -20,6 +20,8 @@ _CATEGORIES = {
     ops.CATEGORY_NOT_WORD: r"\W",
 }
 _REPEATS = (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT)
+#: What matches one character.
+_SINGLE = {ops.LITERAL, ops.NOT_LITERAL, ops.ANY, ops.IN, ops.RANGE, ops.CATEGORY}
 _SAMPLES = "a1 \tA_-/:.`[]()<>{}|=#*!'\"\\@%~^$&;,?+é数\n\u0301\x00\ue000"
 
 Nodes = Sequence[tuple[Any, Any]]
@@ -31,7 +33,8 @@ class Steps:
 
     def __init__(self, pattern: re.Pattern[str]) -> None:
         self.nodes: Nodes = list(parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG))
-        self.flags = pattern.flags
+        self.flags = int(pattern.flags)
+        self._fits = dict[tuple[int, str], bool]()
 
     def count(self, text: str, *, search: bool) -> int:
         """Return the steps of matching at the beginning, or of finding all matches."""
@@ -51,6 +54,9 @@ class Steps:
         if index == len(nodes):
             return then(at)
         op, value = nodes[index]
+        if op in _SINGLE:
+            here = at < len(self.text) and self._is_fitting(nodes[index], self.text[at])
+            return here and self._match(nodes, index + 1, at + 1, then)
 
         def rest(end: int) -> bool:
             return self._match(nodes, index + 1, end, then)
@@ -58,15 +64,15 @@ class Steps:
         if op in _REPEATS:
             return self._repeat(op, value, at, rest)
         if op is ops.BRANCH:
-            return any(self._match(list(one), 0, at, rest) for one in value[1])
+            return any(self._match(one.data, 0, at, rest) for one in value[1])
         if op is ops.SUBPATTERN:
             return self._group(value, at, rest)
         if op is ops.ATOMIC_GROUP:
-            end = self._end(list(value), at)
+            end = self._end(value.data, at)
             return end is not None and rest(end)
         if op in (ops.ASSERT, ops.ASSERT_NOT):
             width = value[1].getwidth()[0] if value[0] < 0 else 0
-            held = at >= width and self._end(list(value[1]), at - width) is not None
+            held = at >= width and self._end(value[1].data, at - width) is not None
             return held is (op is ops.ASSERT) and rest(at)
         if op is ops.AT:
             return self._at(value, at) and rest(at)
@@ -74,10 +80,16 @@ class Steps:
             start, end = self.groups.get(value, (0, -1))
             again = self.text[start:end] if end >= 0 else None
             return again is not None and self.text.startswith(again, at) and rest(at + len(again))
-        if op is ops.GROUPREF_EXISTS:
-            group, yes, no = value
-            return self._match(list(yes if group in self.groups else no or ()), 0, at, rest)
-        return at < len(self.text) and fits(op, value, self.text[at], self.flags) and rest(at + 1)
+        assert op is ops.GROUPREF_EXISTS
+        group, yes, no = value
+        return self._match(list(yes if group in self.groups else no or ()), 0, at, rest)
+
+    def _is_fitting(self, node: tuple[Any, Any], character: str) -> bool:
+        """Return what `fits` says, which is asked for the same over and over."""
+        key = id(node), character
+        if (known := self._fits.get(key)) is None:
+            known = self._fits[key] = fits(*node, character, self.flags)
+        return known
 
     def _end(self, nodes: Nodes, at: int) -> int | None:
         ends: list[int] = []
@@ -92,7 +104,7 @@ class Steps:
             self.groups[group] = at, end
             return rest(end)
 
-        if self._match(list(nodes), 0, at, close):
+        if self._match(nodes.data, 0, at, close):
             return True
         if before is None:
             self.groups.pop(group, None)
@@ -104,7 +116,7 @@ class Steps:
         low, high, body = value
         high = high if high is ops.MAXREPEAT else min(high, _FEW)
         low = min(low, _FEW)
-        nodes = list(body)
+        nodes = body.data
         if op is ops.POSSESSIVE_REPEAT:
             done = 0
             while done < high and (end := self._end(nodes, at)) is not None and (end > at or done < low):

@@ -77,7 +77,9 @@ class User(Struct):
         # Without variables of the environment in which the tests run.
         kept = {name: value for name, value in os.environ.items() if not name.startswith(_OF_TOOLS)}
         data = input.encode() if isinstance(input, str) else input or b""
-        stdin, *outputs = (TextIOWrapper(BytesIO(each), encoding="utf-8") for each in (data, b"", b""))
+        stdin = TextIOWrapper(BytesIO(data), encoding="utf-8")
+        # What is written is returned as it is, ends of lines too.
+        outputs = [TextIOWrapper(BytesIO(), encoding="utf-8", newline="") for _ in range(2)]
         with (
             patch.dict(os.environ, kept | ours, clear=True),
             patch.multiple(sys, stdin=stdin, stdout=outputs[0], stderr=outputs[1]),

@@ -14,7 +14,7 @@ from qmd.api.reading import fields_of
 from qmd.api.table import TABLE
 from qmd.cli.app import app
 from qmd.features.evidence.packs import PackRequest
-from qmd.features.page.search import Asked
+from qmd.features.page.search import Wishes
 from qmd.mcp.tools import TOOLS
 from qmd.search_options import OF_HITS, SEARCH_OPTIONS, SearchKind, names_of
 
@@ -71,7 +71,7 @@ def faces(kind: Kind) -> dict[str, set[str]]:
     """The options of a kind of search by interface; `query` is also that of a pack, or a document."""
     typed = {each.to.removeprefix("no_") for each in app.find(kind).parameters}
     tool = TOOLS.get("query" if kind == "pack" else kind)
-    unknown = {*Asked.__struct_fields__} - {*ON_PAGE, "mode", "typing"}
+    unknown = {*Wishes.__struct_fields__} - {*ON_PAGE, "mode", "typing"}
     assert not unknown, f"parameters of the page to be named here: {unknown}"
     packed = {*PackRequest.__struct_fields__} - {"search"}
     return {

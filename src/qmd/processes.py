@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from subprocess import CompletedProcess, Popen
 
 
-class Call(NamedTuple):
+class ChildCall(NamedTuple):
     """A function that runs in another process, and the pipe to it, for messages of both sides."""
 
     process: Popen[bytes]
@@ -69,7 +69,7 @@ def start(
     return Popen(words, cwd=folder, env={**variables, "PYTHONPATH": os.pathsep.join(path)}, **options)
 
 
-def call(function: Callable[..., None], *arguments: Any) -> Call:
+def call(function: Callable[..., None], *arguments: Any) -> ChildCall:
     """Call `function(*arguments, messages)` in another process; `messages` is its end of the pipe.
 
     If the process dies, also before it has its arguments, reading raises `EOFError`.
@@ -83,7 +83,7 @@ def call(function: Callable[..., None], *arguments: Any) -> Call:
         process = start(python(__name__), stdin=its_end.fileno())
     with suppress(BrokenPipeError):
         messages.send((function, arguments))
-    return Call(process, messages)
+    return ChildCall(process, messages)
 
 
 def run(

@@ -73,4 +73,4 @@ def test_counts_of_a_command_hardly_vary(module: Any, tmp_path: Path) -> None:
     home.folder.mkdir()
     first, again = home.command("--help"), home.command("--help")
     assert first == pytest.approx(again, rel=0.002)
-    assert home.command("search", "words") > first > 10
+    assert first > 10

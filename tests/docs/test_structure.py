@@ -45,6 +45,15 @@ def test_architecture_has_every_table_that_features_join() -> None:
     assert rows == found
 
 
+def test_the_way_to_read_it_is_of_files_that_exist_and_a_fifth_of_the_source() -> None:
+    section = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## A way to read it\n")[2]
+    named = re.findall(r"^\| `([\w/]+\.py)` \| \S", section.partition("\n## ")[0], re.M)
+    lines = {path: (SOURCE / path).read_text(encoding="utf-8").count("\n") for path in named}
+    assert len(lines) == len(named)
+    assert f"{len(named)} files" in section
+    assert sum(lines.values()) < 17_500
+
+
 @pytest.mark.parametrize("feature", FEATURES)
 def test_feature_has_pages_that_name_its_commands(feature: str) -> None:
     site = (ROOT / "zensical.toml").read_text(encoding="utf-8")

@@ -218,5 +218,5 @@ def test_query_is_read_once_for_search_and_pins_and_once_for_the_page(
     # Pins are of words alone: with brackets that are text they have other words than the search.
     searched = {"scan": 1, "parse": 1 + ("call" in query)}
     assert read == searched
-    page.run(index, page.Asked(query), lambda: False, facets=True)
+    page.run(index, page.Wishes(query), lambda: False, facets=True)
     assert read == {name: 2 * count + 1 for name, count in searched.items()}

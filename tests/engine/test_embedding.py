@@ -100,6 +100,7 @@ def test_tally_estimate_ends_at_the_actual_number_of_chunks(texts: list[tuple[in
     assert (last.chunks_total, last.texts_done) == (sum(chunks for chunks, _ in texts), len(texts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("background", [True, False])
 def test_embed_makes_only_the_vectors_of_the_end_of_a_text_that_has_grown(
     tmp_path: Path, environ: dict[str, str], notes: Notes, background: bool

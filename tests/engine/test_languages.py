@@ -107,6 +107,7 @@ VOCABULARY = {
 }
 
 
+@pytest.mark.slow
 def test_document_stays_in_the_list_while_any_of_its_words_is_typed(index: qmd.Index, notes: Notes) -> None:
     files = {
         f"{language}/{number}.md": f"{word}\n"

@@ -156,26 +156,28 @@ def test_search_refuses_passage_limits_out_of_range(minutes: qmd.Index, options:
 SCATTERED = "A kiwi is green.\n\nThe mango tree grows, a kiwi does not.\n\n" + FILLER
 
 
-@pytest.mark.parametrize("mode", ["search", pytest.param("query", marks=pytest.mark.slow)])
-@pytest.mark.parametrize(
-    ("query", "line", "text"),
-    [
-        ('"kiwi mango"', "a salad of Kiwi, mango and nothing else", SCATTERED),
-        ('"kiwi mango" tree green', "a salad of kiwi-mango", SCATTERED),
-        ('"kiwi mango"', "a salad of kiwi", SCATTERED),
-        ("备份策略", "本周的备份策略", "备份在凌晨。\n策略在这里。\n"),
-        (
-            '"the mango tree"',
-            "THE MANGO TREE",
-            "the tree, a mango, the kiwi tree, mango of the tree; " * 2000,
-        ),
-        ('"据库的备份"', "数据库的备份", "数据库的数据，备份库的数据，据库；" * 4000),
-    ],
-    ids=["mark", "more-words", "line-end", "chinese", "long", "long-chinese"],
-)
-def test_snippet_line_contains_the_phrase(
-    index: qmd.Index, notes: Notes, mode: str, query: str, line: str, text: str
-) -> None:
+PHRASES = {
+    "mark": ('"kiwi mango"', "a salad of Kiwi, mango and nothing else", SCATTERED),
+    "more-words": ('"kiwi mango" tree green', "a salad of kiwi-mango", SCATTERED),
+    "line-end": ('"kiwi mango"', "a salad of kiwi", SCATTERED),
+    "chinese": ("备份策略", "本周的备份策略", "备份在凌晨。\n策略在这里。\n"),
+    "long": (
+        '"the mango tree"',
+        "THE MANGO TREE",
+        "the tree, a mango, the kiwi tree, mango of the tree; " * 600,
+    ),
+    "long-chinese": ('"据库的备份"', "数据库的备份", "数据库的数据，备份库的数据，据库；" * 1000),
+}
+#: Ways to search, and phrases. `query` chooses passages of its own, but reads phrases as `search` does.
+WAYS = [
+    *(("search", name) for name in PHRASES),
+    *(pytest.param("query", name, marks=pytest.mark.slow) for name in ("more-words", "long-chinese")),
+]
+
+
+@pytest.mark.parametrize(("mode", "name"), WAYS)
+def test_snippet_line_contains_the_phrase(index: qmd.Index, notes: Notes, mode: str, name: str) -> None:
+    query, line, text = PHRASES[name]
     written = f"{text}\n{line}\nmango at the end of a line\n\n{FILLER}"
     index.add_collection(str(notes({"fruit.md": written})), "notes")
     if mode == "query":
@@ -206,7 +208,7 @@ def test_query_intent_chooses_the_passage(index: qmd.Index, notes: Notes, option
         "gamma": "The widget is painted in autumn.",
         **{f"section {number}": f"Another widget, number {number}." for number in range(20)},
     }
-    text = "".join(f"## {name}\n\n{says}\n\n{FILLER}" for name, says in sections.items())
+    text = "".join(f"## {name}\n\n{says}\n\n{FILLER[:1000]}\n\n" for name, says in sections.items())
     index.add_collection(str(notes({"widgets.md": text})), "notes")
     index.embed()
     for name, says in [*sections.items()][:3]:
@@ -258,6 +260,7 @@ def test_cached_scores_of_earlier_versions_are_not_used(index: qmd.Index, notes:
     assert [hit.path for hit in index.query("nest").hits] == ["herons.md"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "last", "query"),
     [

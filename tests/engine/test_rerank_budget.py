@@ -41,6 +41,7 @@ def read(server: Server) -> list[str]:
     return texts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ["sourdough bread", "面包怎么烤"])
 @pytest.mark.parametrize("candidates", [30, 60])
 def test_every_candidate_is_read(library: qmd.Index, server: Server, query: str, candidates: int) -> None:

@@ -212,6 +212,11 @@ def test_scores_do_not_depend_on_the_number_of_documents(index: qmd.Index, notes
         "-",
         "🙂",
         "'",
+        "a^b performance\tcache\nreview",
+        "\x01\x02performance\x7f",
+        "'; DROP TABLE documents; --",
+        "%s %d {0}",
+        "per\u0301formance \u202eecnamrofrep",
         "x" * 5000,
         "数" * 5000,
     ],
@@ -274,6 +279,7 @@ def test_search_full_returns_the_whole_text(library: qmd.Index) -> None:
     assert hit.body.startswith("# Vienna")
 
 
+@pytest.mark.slow
 def test_common_words_do_not_change_order_or_scores(index: qmd.Index, notes: Notes) -> None:
     # Common terms are planned for if there are more than 4,000 documents. The results must equal those of
     # scoring all.

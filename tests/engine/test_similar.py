@@ -144,6 +144,7 @@ def test_similar_goes_by_words_without_vectors_and_says_how_to_get_them(
     assert being_made.reason == "notes/soup.md has no vectors yet: they are being made"
 
 
+@pytest.mark.slow
 def test_similar_samples_the_parts_of_a_long_document(index: qmd.Index, notes: Notes) -> None:
     long = "".join(f"## Part {n}\n\n" + f"Sentence {n} of a long text. " * 100 + "\n\n" for n in range(20))
     index.add_collection(str(notes({"long.md": long, "soup.md": SOUP})))

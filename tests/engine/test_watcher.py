@@ -216,7 +216,7 @@ def test_rescan_in_the_background_gives_the_same_report(index: qmd.Index, notes:
 @pytest.mark.slow
 @pytest.mark.models
 def test_embed_in_the_background_makes_the_same_vectors(index: qmd.Index, notes: Notes) -> None:
-    texts = {f"{number}.md": f"# Note {number}\n\n" + "boats on the lake " * 200 for number in range(4)}
+    texts = {f"{number}.md": f"# Note {number}\n\n" + "boats on the lake " * 40 for number in range(4)}
     index.add_collection(str(notes(texts)))
     with pytest.raises(CancelledError):
         index.embed(background=True, cancelled=lambda: True)

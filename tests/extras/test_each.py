@@ -21,7 +21,7 @@ def install(told: str, extra: str) -> None:
     """Run the command for an extra that stands in a text of the program."""
     command = re.search(rf"\S+ -P -m pip install '[^']+\[{extra}\]'", told)
     assert command, told
-    subprocess.run(f"{command[0]} --quiet --disable-pip-version-check", shell=True, check=True)
+    subprocess.run(f"{command[0]} --quiet --disable-pip-version-check --no-compile", shell=True, check=True)
 
 
 def test_formats_are_read_after_their_extra_is_installed(user_of: UserOf) -> None:

@@ -195,6 +195,6 @@ def called(host: User) -> User:
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: f"{call.program}: {' '.join(call.words[:3])}")
 def test_call_is_answered_as_the_program_reads_it(called: User, call: Call) -> None:
-    done = called.run(*call.words, **call.environ)
+    done = called.call(*call.words, **call.environ)
     assert done.returncode == 0, done.stderr
     assert call.reads(done.stdout), done.stdout

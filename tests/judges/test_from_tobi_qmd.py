@@ -50,7 +50,7 @@ class Duel(Struct):
     other: User
 
     def ask(self, line: str) -> tuple[Answer, Answer]:
-        ours = self.user.run(*shlex.split(line), cwd=self.user.home / "lib")
+        ours = self.user.call(*shlex.split(line), cwd=self.user.home / "lib")
         command = [self.node, self.peer / "node_modules/@tobilu/qmd/dist/cli/qmd.js", *shlex.split(line)]
         peer = subprocess.run(
             command,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmd.config.marks_file import Entry
+from qmd.config.marks_file import MarkEntry
 from qmd.engine.marks import SIMILAR, guidance_for, similarity, words_of_text
 from qmd.engine.retrieval.factors import OLDEST, Facts, Mark, of_date, scale, weigh
 from qmd.text.question import Question
@@ -71,7 +71,7 @@ def test_similarity_of_queries_is_symmetric_and_bounded(first: str, second: str)
 
 @given(queries, queries)
 def test_guidance_pins_equal_words_and_marks_similar_queries(query: str, marked: str) -> None:
-    entry = Entry(marked or "x", {"pin": ("n/a.md",), "good": ("n/b.md",)})
+    entry = MarkEntry(marked or "x", {"pin": ("n/a.md",), "good": ("n/b.md",)})
     found = guidance_for(Question.read(query), [entry])
     shared = similarity(words_of_text(query), words_of_text(marked or "x")) if words_of_text(query) else 0.0
     assert bool(found.pinned) == (shared == 1)
@@ -79,8 +79,8 @@ def test_guidance_pins_equal_words_and_marks_similar_queries(query: str, marked:
 
 
 def test_guidance_prefers_the_mark_of_the_most_similar_query() -> None:
-    near = Entry("restore nightly backup deploy", {"bad": ("n/a.md",)})
-    same = Entry("Restoring the nightly backups", {"good": ("n/a.md",)})
+    near = MarkEntry("restore nightly backup deploy", {"bad": ("n/a.md",)})
+    same = MarkEntry("Restoring the nightly backups", {"good": ("n/a.md",)})
     for order in ([near, same], [same, near]):
         assert guidance_for(Question.read("nightly backup restore"), order).marks == {
             "n/a.md": Mark(True, 1.0, "marked as good for this query")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from qmd.features.evidence.citations import citations
 from qmd.features.evidence.quotations import assigned
-from qmd.features.evidence.verbatim import Words
+from qmd.features.evidence.verbatim import VerbatimWords
 from qmd.features.formats import asciidoc, org, rst
 from qmd.features.page import markdown
 from qmd.sources.read import RawBytes
@@ -91,7 +91,7 @@ def _steps(read: Callable[[str], object], text: str) -> int:
 
 
 def _render(text: str) -> object:
-    return markdown.render(text, markdown.Context(link=lambda target: None, file=lambda path: None))
+    return markdown.render(text, markdown.RenderContext(link=lambda target: None, file=lambda path: None))
 
 
 def _cited(text: str) -> object:
@@ -117,7 +117,7 @@ def _file(module: Any) -> Callable[[str], object]:
         pytest.param(_file(asciidoc), id="asciidoc"),
         pytest.param(_render, id="page"),
         pytest.param(_cited, id="citations"),
-        pytest.param(Words, id="words"),
+        pytest.param(VerbatimWords, id="words"),
         pytest.param(budget.count, id="tokens"),
         pytest.param(lambda text: [*budget.cuts(text, fences(text))], id="cuts"),
     ],

@@ -44,7 +44,7 @@ def read(words: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-@settings(max_examples=40)
+@settings(max_examples=12)  # for each command; all are read by one parser
 @given(data=st.data())
 def test_any_words_are_read_or_are_a_misuse(path: tuple[str, ...], data: st.DataObject) -> None:
     words = [*data.draw(st.sampled_from(BEFORE)), *path, *data.draw(words_of(COMMANDS[path]))]
@@ -93,7 +93,7 @@ def _is_right(each: Parameter, value: str) -> bool:
 
 
 @pytest.mark.parametrize("path", [path for path in COMMANDS if COMMANDS[path].between], ids=" ".join)
-@settings(max_examples=40)
+@settings(max_examples=12)  # for each command; all are read by one parser
 @given(data=st.data())
 def test_options_mean_the_same_wherever_and_however_they_are_written(
     path: tuple[str, ...], data: st.DataObject
@@ -140,7 +140,7 @@ class Reader(argparse.ArgumentParser):
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-@settings(max_examples=40)
+@settings(max_examples=12)  # for each command; all are read by one parser
 @given(data=st.data())
 def test_options_have_the_values_that_argparse_gives_them(path: tuple[str, ...], data: st.DataObject) -> None:
     command = COMMANDS[path]

@@ -55,6 +55,46 @@ def test_host_check_refuses_a_repeated_host_header() -> None:
     assert anyio.run(run)[0]["status"] == 403
 
 
+FOREIGN = (
+    "evil.example",
+    "localhost.evil.example",
+    "127.0.0.1.evil.example",
+    "192.168.1.1",
+    "169.254.169.254",
+)
+FOREIGN_HOSTS = (
+    *FOREIGN,
+    *("evil.example:18765", "127.0.0.1@evil.example", "user@localhost", "[2001:db8::1]:80", "10.0.0.1:8181"),
+    *("0.0.0.0", "localhost:port", "localhost/", "local host", "[::1", ""),
+)
+OUR_HOSTS = ("localhost", "LOCALHOST:1", "127.0.0.1:99", "127.1.2.3", "[::1]", "[::1]:18765")
+FOREIGN_ORIGINS = (
+    *map("http://{}:18765".format, FOREIGN),
+    "null",
+    "file://",
+    "chrome-extension://abc",
+    "localhost",
+)
+OUR_ORIGINS = ("http://localhost", "https://127.0.0.1:6274", "http://[::1]:3000")
+
+
+def test_only_loopback_hosts_and_origins_are_allowed() -> None:
+    assert [host for host in (*OUR_HOSTS, *FOREIGN_HOSTS) if HERE.allows_host(host)] == [*OUR_HOSTS]
+    origins = (*OUR_ORIGINS, *FOREIGN_ORIGINS)
+    assert [origin for origin in origins if HERE.allows_origin(origin, "localhost")] == [*OUR_ORIGINS]
+
+
+def test_environment_allows_additional_hosts_and_origins() -> None:
+    environ = {"QMD_ALLOWED_HOSTS": "box.lan, other:81", "QMD_ALLOWED_ORIGINS": "https://app.example/"}
+    allowed = Allowed.from_environ(environ, "127.0.0.1")
+    hosts = ("box.lan:8181", "BOX.LAN", "other:81", "other:82")
+    assert [host for host in hosts if allowed.allows_host(host)] == [*hosts[:3]]
+    assert allowed.allows_origin("https://app.example", "localhost")
+    assert not allowed.allows_origin("https://app.example:444", "localhost")
+    # The server's own page is allowed.
+    assert allowed.allows_origin("http://box.lan:8181", "box.lan:8181")
+
+
 @given(st.text(max_size=40))
 def test_allows_host_accepts_only_configured_names_and_loopback(name: str) -> None:
     allowed = Allowed.from_environ({"QMD_ALLOWED_HOSTS": "box.lan"}, "127.0.0.1")

@@ -17,7 +17,7 @@ from qmd.api.arguments import SearchBody
 from qmd.errors import NotFoundError
 from qmd.processes import run
 from qmd.server.keys import Key
-from qmd.server.readers import Answer, Readers
+from qmd.server.readers import ReaderAnswer, ReaderProcesses
 from tests.conftest import Notes
 from tests.waiting import PATIENCE
 
@@ -36,7 +36,7 @@ def index(tmp_path: Path, environ: dict[str, str], notes: Notes) -> Iterator[qmd
         yield index
 
 
-async def answer_of(readers: Readers, key: Key | None, query: str, **more: Any) -> Answer:
+async def answer_of(readers: ReaderProcesses, key: Key | None, query: str, **more: Any) -> ReaderAnswer:
     """Return the answer to a search as soon as there is a reader."""
     with anyio.fail_after(PATIENCE):
         while (answer := await readers.ask("POST /search", key, SearchBody(query=query, **more))) is None:
@@ -44,7 +44,7 @@ async def answer_of(readers: Readers, key: Key | None, query: str, **more: Any) 
     return answer
 
 
-def files(answer: Answer) -> list[str]:
+def files(answer: ReaderAnswer) -> list[str]:
     assert answer.status == 200
     return sorted(hit["file"] for hit in json.decode(answer.body)["results"])
 
@@ -58,7 +58,7 @@ def children() -> list[int]:
 
 def test_readers_answer_as_the_index_does(index: qmd.Index, environ: dict[str, str], notes: Notes) -> None:
     async def talk() -> None:
-        readers = Readers(1, index.locations, environ)
+        readers = ReaderProcesses(1, index.locations, environ)
         async with readers.run():
             assert files(await answer_of(readers, None, "rivers")) == ["open/a.md", "shut/b.md"]
             assert files(await answer_of(readers, LIMITED, "rivers")) == ["open/a.md"]
@@ -83,7 +83,7 @@ def test_readers_that_hang_are_replaced_and_the_server_answers(
     index: qmd.Index, environ: dict[str, str]
 ) -> None:
     async def talk() -> None:
-        readers = Readers(1, index.locations, environ, patience=0.2)
+        readers = ReaderProcesses(1, index.locations, environ, patience=0.2)
         async with readers.run():
             await answer_of(readers, None, "rivers")
             (first,) = children()
@@ -102,7 +102,7 @@ def test_readers_that_are_killed_while_they_start_come_again(
     index: qmd.Index, environ: dict[str, str]
 ) -> None:
     async def talk() -> None:
-        readers = Readers(1, index.locations, environ)
+        readers = ReaderProcesses(1, index.locations, environ)
         async with readers.run():
             with anyio.fail_after(PATIENCE):
                 while not (started := children()):
@@ -117,7 +117,7 @@ def test_readers_that_die_are_replaced_and_end_with_the_server(
     index: qmd.Index, environ: dict[str, str]
 ) -> None:
     async def talk() -> None:
-        readers = Readers(1, index.locations, environ)
+        readers = ReaderProcesses(1, index.locations, environ)
         async with readers.run():
             await answer_of(readers, None, "rivers")
             (first,) = children()

@@ -158,7 +158,7 @@ class Versions:
 
     def ours(self, *words: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command of this version, which must not end with a traceback."""
-        done = self.user.run(*words, stdin=stdin)
+        done = self.user.call(*words, stdin=stdin)
         assert "Traceback" not in done.stderr and "internal error" not in done.stderr, done.stderr
         return done
 

@@ -34,7 +34,7 @@ TEXTS = {
     "笔记/繁體.md": "# 資料庫\n\n備份檔案與資料庫部署說明。",
     "code/foo_bar.md": "call foo_bar() before foo-baz; see docs/foo/bar.md and error E1234",
     "code/100%.md": 'quoted "strings" and 100% of \\backslashes',
-    "long.md": " ".join(f"word{number % 997} performing" for number in range(6_000)),
+    "long.md": " ".join(f"word{number % 997} performing" for number in range(1_500)),
     "empty-ish.md": "...",
 }
 

@@ -152,8 +152,8 @@ def test_texts_returns_texts_unchanged(store: Store) -> None:
 HOSTILE = {
     "word.md": f"# Data\n\nbefore {'x' * 200_000}q after",
     "han.md": "数据" * 10_000 + " aardvark",
-    "line.md": "a line of walrus words " * 180_000,
-    "headings.md": "".join(f"# heading {number}\n" for number in range(100_000)),
+    "line.md": "a line of walrus words " * 40_000,
+    "headings.md": "".join(f"# heading {number}\n" for number in range(20_000)),
     "zero.md": "left\x00right",
     "bidi.md": "\u202e\u2066lairt\u2069\u202c \u200ftrial",
     "marks.md": "a" + "\u0301\u0316" * 20_000 + " ก" + "\u0e48\u0e38" * 20_000 + " okapi",
@@ -177,7 +177,7 @@ def test_hostile_texts_are_stored_and_found(store: Store) -> None:
     assert found("x" * 127) == ["word.md"]  # that of a longer word
     assert found("数据 aardvark") == found('"数据数据"') == ["han.md"]
     assert found("walrus") == ["line.md"]
-    assert found("heading 99999") == ["headings.md"]
+    assert found("heading 19999") == ["headings.md"]
     assert found("left") == found('"left right"') == found("le\x00ft right") == ["zero.md"]
     assert found("trial") == found("lairt") == ["bidi.md"]
     assert found("okapi") == ["marks.md"]

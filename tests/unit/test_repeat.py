@@ -26,6 +26,7 @@ def test_broken():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("broken", "code", "flaky"), [(1, 0, 1), (0, 1, 1)])
 def test_repeat_plugin_repeats_failed_tests_and_lists_flaky_ones(
     tmp_path: Path, broken: int, code: int, flaky: int

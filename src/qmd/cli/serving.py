@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
     from qmd.engine.index import Index
-    from qmd.server.readers import Readers
+    from qmd.server.readers import ReaderProcesses
 
 #: Prepares a server when entered, and closes what it uses on exit.
 ServerContext: TypeAlias = "AbstractContextManager[Server[Any]]"
@@ -152,15 +152,15 @@ def _index_server(session: Session, host: IndexHost) -> Iterator[Server[Any]]:
         session.abandoned = not host.close()
 
 
-def _readers(session: Session, options: dict[str, Any], index: Index) -> Readers | None:
+def _readers(session: Session, options: dict[str, Any], index: Index) -> ReaderProcesses | None:
     """Return the processes that the option asks for; None if there are none."""
     if not options["workers"]:
         return None
     if session.portable_file is not None or sys.platform == "win32":
         raise UsageError("--workers works neither with portable files nor on Windows", "leave out --workers")
-    from qmd.server.readers import Readers  # most servers have none
+    from qmd.server.readers import ReaderProcesses  # most servers have none
 
-    return Readers(options["workers"], index.locations, os.environ)
+    return ReaderProcesses(options["workers"], index.locations, os.environ)
 
 
 def _bind(

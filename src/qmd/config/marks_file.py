@@ -40,7 +40,7 @@ _LINE = lazy(r"(- |  )(query|pin|good|bad): (.+)")
 _COMMENT = "\0comment"
 
 
-class Entry(Struct, frozen=True):
+class MarkEntry(Struct, frozen=True):
     """The pins and marks of a query: display paths by kind. `comment` has the comment lines above it."""
 
     query: str
@@ -57,7 +57,7 @@ def read(path: str) -> bytes:
     return data
 
 
-def parse(data: bytes, path: str) -> tuple[Entry, ...]:
+def parse(data: bytes, path: str) -> tuple[MarkEntry, ...]:
     """Return the entries of the file at `path`."""
     try:
         text = data.decode("utf-8").removeprefix("\ufeff")
@@ -71,7 +71,7 @@ def parse(data: bytes, path: str) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def edit(path: str, change: Callable[[tuple[Entry, ...]], tuple[Entry, ...]]) -> bytes:
+def edit(path: str, change: Callable[[tuple[MarkEntry, ...]], tuple[MarkEntry, ...]]) -> bytes:
     """Change the entries under a lock, replace the file atomically, and return its bytes.
 
     Comments above entries stay. Raises `BusyError` if another process holds the lock.
@@ -89,7 +89,7 @@ def edit(path: str, change: Callable[[tuple[Entry, ...]], tuple[Entry, ...]]) ->
         return before
 
 
-def _written(entries: tuple[Entry, ...]) -> bytes:
+def _written(entries: tuple[MarkEntry, ...]) -> bytes:
     from qmd.config.yaml_text import quoted
 
     lines = [_HEADER]
@@ -140,7 +140,7 @@ def _rows(text: str, path: str, rows: list[dict[str, Any]] | None) -> list[dict[
     return [{entry.key.text: value_of(entry.value) for entry in item.entries} for item in root.items]
 
 
-def _entry(row: Mapping[str, Any], number: int, path: str) -> Entry:
+def _entry(row: Mapping[str, Any], number: int, path: str) -> MarkEntry:
     query = row.get("query")
     if not isinstance(query, str) or not query.strip() or len(query) > MAX_QUERY:
         raise _broken(path, f"entry {number} needs a 'query' of at most {MAX_QUERY:,} characters")
@@ -156,7 +156,7 @@ def _entry(row: Mapping[str, Any], number: int, path: str) -> Entry:
         if values:
             files[kind] = tuple(dict.fromkeys(values))
     _require_unicode(query, *(file for listed in files.values() for file in listed), path=path)
-    return Entry(query, files, row.get(_COMMENT, ""))
+    return MarkEntry(query, files, row.get(_COMMENT, ""))
 
 
 def _is_path(value: object) -> bool:

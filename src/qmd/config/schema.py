@@ -20,7 +20,7 @@ from qmd.config.settings import (
     as_whole_number,
 )
 from qmd.config.validate import nfc, validate_collection_name, validate_encoding, validate_language
-from qmd.config.yaml_nodes import Entry, Node, broken
+from qmd.config.yaml_nodes import Node, YamlEntry, broken
 from qmd.errors import UsageError
 from qmd.text import dates
 from qmd.text.predicates import field_name
@@ -82,7 +82,9 @@ def read_config(root: Node | None, path: str, digest: str) -> Config:
 class _Section:
     """A mapping with keys that this module knows. A key is known if it has been read."""
 
-    def __init__(self, path: str, prefix: str, entries: tuple[Entry, ...], sections: list[_Section]) -> None:
+    def __init__(
+        self, path: str, prefix: str, entries: tuple[YamlEntry, ...], sections: list[_Section]
+    ) -> None:
         self.path = path
         self.entries = {entry.key.text: entry for entry in entries}
         self._prefix = prefix  # of the names of keys in messages
@@ -99,7 +101,7 @@ class _Section:
     def fail(self, node: Node, reason: str) -> NoReturn:
         raise broken(self.path, node.line, self._prefix + reason)
 
-    def mapping(self, key: str) -> tuple[Entry, ...]:
+    def mapping(self, key: str) -> tuple[YamlEntry, ...]:
         node = self.get(key)
         if node is None:
             return ()
@@ -110,7 +112,7 @@ class _Section:
     def section(self, key: str) -> _Section:
         return self.inner(f"{key}.", self.mapping(key))
 
-    def inner(self, prefix: str, entries: tuple[Entry, ...]) -> _Section:
+    def inner(self, prefix: str, entries: tuple[YamlEntry, ...]) -> _Section:
         return _Section(self.path, self._prefix + prefix, entries, self._sections)
 
     def text(self, key: str) -> str | None:

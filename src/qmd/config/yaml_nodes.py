@@ -64,13 +64,13 @@ class Node(Struct, frozen=True):
     flow: bool = False
     text: str = ""
     items: tuple[Node, ...] = ()
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[YamlEntry, ...] = ()
 
-    def get(self, key: str) -> Entry | None:
+    def get(self, key: str) -> YamlEntry | None:
         return next((entry for entry in self.entries if entry.key.text == key), None)
 
 
-class Entry(Struct, frozen=True):
+class YamlEntry(Struct, frozen=True):
     key: Node
     value: Node
     #: The position after the colon.
@@ -179,7 +179,7 @@ class _Composer:
         return replace(_collection(start, "list", event, items), items=tuple(items))
 
     def _mapping(self, start: Any, depth: int) -> Node:
-        entries: dict[str, Entry] = {}
+        entries: dict[str, YamlEntry] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             key = self._node(event, depth)
             if key.kind in ("list", "mapping"):
@@ -195,7 +195,7 @@ class _Composer:
             if value.start == value.end:
                 # Without a colon, the parser places a missing value at the start of the next token.
                 value = replace(value, start=colon, end=colon, line=key.line)
-            entries[key.text] = Entry(key, value, colon)
+            entries[key.text] = YamlEntry(key, value, colon)
         found = tuple(entries.values())
         values = [entry.value for entry in found]
         return replace(_collection(start, "mapping", event, values), entries=found)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from qmd.config.yaml_nodes import Entry, Node, broken, compose
+from qmd.config.yaml_nodes import Node, YamlEntry, broken, compose
 from qmd.errors import ConfigError
 
 KeyPath: TypeAlias = tuple[str, ...]
@@ -86,7 +86,7 @@ class YamlText:
         parent, entry = self._entry(key_path)
         return self._splice(entry.key.start, entry.key.end, quoted(new) if parent.flow else _key(new))
 
-    def _replace(self, entry: Entry, value: Value, flow: bool) -> str:
+    def _replace(self, entry: YamlEntry, value: Value, flow: bool) -> str:
         old = entry.value
         if isinstance(value, (str, bool, float)) or flow:
             space = " " if old.alias or old.start == old.end else ""
@@ -131,7 +131,7 @@ class YamlText:
             node = entry.value
         return node
 
-    def _entry(self, key_path: KeyPath) -> tuple[Node, Entry]:
+    def _entry(self, key_path: KeyPath) -> tuple[Node, YamlEntry]:
         parent = self._node(key_path[:-1])
         entry = parent.get(key_path[-1]) if parent else None
         if parent is None or entry is None:
@@ -152,7 +152,7 @@ class YamlText:
         newline = self._text.find("\n", position)
         return len(self._text) if newline < 0 else newline + 1
 
-    def _layout_error(self, entry: Entry) -> ConfigError:
+    def _layout_error(self, entry: YamlEntry) -> ConfigError:
         error = broken(self._path, entry.key.line, "qmd cannot edit this layout")
         error.hint = "edit the file by hand"
         return error

@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from qmd.config import contexts, editing
 from qmd.config.paths import marks_path
-from qmd.config.schema import SETTINGS
 from qmd.config.validate import nfc, require_unicode
-from qmd.engine.access.rules import Rule
+from qmd.engine.access.rules import Rule, rule_of_setting
 from qmd.engine.calls import check_values
 from qmd.engine.indexing import scan
 from qmd.engine.indexing.unread import describe_left
@@ -43,12 +42,6 @@ _SETTERS = {
     "set_update_command": "update",
     "set_weight": "weight",
 }
-
-
-def rule_of_setting(field: str) -> Rule:
-    """Return what a change of a setting of a collection asks of a restricted caller."""
-    action = SETTINGS[field].action if field in SETTINGS else None  # `configure` refuses others.
-    return Rule(changes=True, collections="name", action=action)
 
 
 class CollectionChanges(TypedDict, total=False):

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from qmd.config import marks_file
 from qmd.config.approvals import Permission
 from qmd.config.index_yml import digest
-from qmd.config.marks_file import Entry, MarkKind
+from qmd.config.marks_file import MarkEntry, MarkKind
 from qmd.config.paths import marks_path
 from qmd.config.validate import require_unicode
 from qmd.engine.retrieval.adjust import Guidance
@@ -60,7 +60,7 @@ def similarity(first: Words, second: Words) -> float:
     return len(first & second) / len(first | second) if first or second else 0.0
 
 
-def guidance_for(question: Question, entries: Sequence[Entry], *, anonymous: bool = False) -> Guidance:
+def guidance_for(question: Question, entries: Sequence[MarkEntry], *, anonymous: bool = False) -> Guidance:
     """Return the pins for a query with the same words, and the marks for one with nearly the same words.
 
     Of several marks of a document, that of the most similar query counts. If `anonymous` is set, reasons do
@@ -87,7 +87,7 @@ def guidance_for(question: Question, entries: Sequence[Entry], *, anonymous: boo
     return Guidance(tuple(dict.fromkeys(pinned)), marks)
 
 
-def added(entries: Iterable[Entry], query: str, kind: MarkKind, file: str) -> tuple[Entry, ...]:
+def added(entries: Iterable[MarkEntry], query: str, kind: MarkKind, file: str) -> tuple[MarkEntry, ...]:
     """Return the entries with a pin or mark. A good mark replaces a bad one of the document, and vice versa.
 
     Raises `UsageError` if the query has no words or is too long.
@@ -117,13 +117,13 @@ def added(entries: Iterable[Entry], query: str, kind: MarkKind, file: str) -> tu
         if len(result) >= marks_file.MAX_QUERIES:
             told = f"there are {len(result):,} marked queries already"
             raise UsageError(told, "remove some: 'qmd mark remove QUERY'")
-        result.append(Entry(query, {kind: (file,)}))
+        result.append(MarkEntry(query, {kind: (file,)}))
     return tuple(result)
 
 
 def removed(
-    entries: Iterable[Entry], query: str, kinds: Sequence[MarkKind], file: str | None
-) -> tuple[Entry, ...]:
+    entries: Iterable[MarkEntry], query: str, kinds: Sequence[MarkKind], file: str | None
+) -> tuple[MarkEntry, ...]:
     """Return the entries without the pins or marks of a query, or of one document.
 
     Raises `NotFoundError` if there are none.
@@ -145,7 +145,7 @@ def removed(
     return tuple(result)
 
 
-def renamed(entries: Iterable[Entry], old: str, new: str) -> tuple[Entry, ...]:
+def renamed(entries: Iterable[MarkEntry], old: str, new: str) -> tuple[MarkEntry, ...]:
     """Return the entries with the documents of a renamed collection."""
 
     def current(file: str) -> str:
@@ -180,7 +180,7 @@ class MarksOf:
         self._workspace = workspace
         self._path = marks_path(workspace.locations.config)
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[MarkEntry, ...]:
         """Return the entries. Raises `ConfigError`, and `ForbiddenError` if they are not approved."""
         if self._workspace.locations.portable:
             return ()
@@ -214,7 +214,7 @@ class MarksOf:
         counts = f"{len(guidance.pinned)} pinned, {len(guidance.marks)} marked"
         return guidance, Stage("marks", "ran", f"documents for this query: {counts}")
 
-    def change(self, change: Callable[[tuple[Entry, ...]], tuple[Entry, ...]]) -> None:
+    def change(self, change: Callable[[tuple[MarkEntry, ...]], tuple[MarkEntry, ...]]) -> None:
         """Change the entries. In a project, the user's own change is approved with what was approved."""
         trust = self._workspace.configuration.trust
         before = self.entries()

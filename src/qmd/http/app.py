@@ -24,7 +24,7 @@ from qmd.server.discovery import RUN
 from qmd.server.errors import answer, handlers, not_allowed
 from qmd.server.host_check import Allowed
 from qmd.server.index_host import IndexHost
-from qmd.server.pages import Pages, page_maker
+from qmd.server.pages import PageSource, page_maker
 from qmd.server.watcher import watching
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from qmd.types.cancelling import Cancelled
 
 
-class Commands(Protocol):
+class CommandRunner(Protocol):
     """Runs commands of other processes of the user."""
 
     def answer(self, index: Index, body: bytes, cancelled: Cancelled) -> bytes:
@@ -52,13 +52,13 @@ def app(
     gate: Gate,
     *,
     watch: bool = False,
-    commands: Commands | None = None,
+    commands: CommandRunner | None = None,
 ) -> ASGIApp:
     """Return the application behind the gate, for a server bound to a host name or address.
 
     With `watch` it also watches the folders of the index. `commands` answers those of the command line.
     """
-    pages: Pages | None = None
+    pages: PageSource | None = None
     missing = ""
     try:
         pages = page_maker().open_pages(index_host, gate.keys)
@@ -83,11 +83,11 @@ def _answer_head(app: ASGIApp) -> ASGIApp:
 def api(
     index_host: IndexHost,
     environ: Mapping[str, str],
-    pages: Pages | None = None,
+    pages: PageSource | None = None,
     missing: str = "",
     *,
     watch: bool = False,
-    commands: Commands | None = None,
+    commands: CommandRunner | None = None,
 ) -> Starlette:
     """Return the application without access control, with the pages, or with an error that says why not."""
 

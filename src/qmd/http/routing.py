@@ -26,11 +26,11 @@ from qmd.server.keys import key_of
 
 def route(operation: Operation, host: IndexHost) -> Route:
     """Return the route of an operation."""
-    endpoint = Endpoint(operation, host)
+    endpoint = RoutedEndpoint(operation, host)
     return Route(operation.template, endpoint, methods=[operation.method], name=operation.name)
 
 
-class Endpoint:
+class RoutedEndpoint:
     """Answers requests with the result of an operation."""
 
     def __init__(self, operation: Operation, host: IndexHost) -> None:

@@ -13,7 +13,7 @@ from qmd.errors import ModelError
 _FORM = re.compile(r"openai:(?P<model>\S+?)@(?P<base>https?://\S+)", re.IGNORECASE)
 
 
-class Address(Struct, frozen=True):
+class ModelAddress(Struct, frozen=True):
     """The name of a model on its server, and the URL that paths such as `/embeddings` are appended to."""
 
     model: str
@@ -37,7 +37,7 @@ class Address(Struct, frozen=True):
         return f"{self.model}@{self.base}"
 
 
-def parse_address(spec: str) -> Address:
+def parse_address(spec: str) -> ModelAddress:
     """Parse `openai:MODEL@URL`. Raises `ModelError` if it is invalid or contains a password."""
     match = _FORM.fullmatch(spec.strip())
     if match is None:
@@ -60,7 +60,7 @@ def parse_address(spec: str) -> Address:
     if not host:
         raise ModelError(f"The server address of '{match['model']}' has no host")
     scheme, rest = base.split("://", 1)
-    return Address(match["model"], f"{scheme.lower()}://{rest}")
+    return ModelAddress(match["model"], f"{scheme.lower()}://{rest}")
 
 
 def _is_loopback(host: str) -> bool:

@@ -19,7 +19,7 @@ from qmd.server.host_check import Allowed, HostCheck, refuse
 from qmd.server.keys import SCOPE_KEY, Key, Keys, key_of
 from qmd.server.logs import client_logger
 from qmd.server.metrics import Metrics
-from qmd.server.pages import Pages
+from qmd.server.pages import PageSource
 from qmd.server.peers import PEER, REFUSAL, Peer
 
 #: Needs no key, because it only says that the server is running.
@@ -51,7 +51,7 @@ class Gate(Struct, frozen=True):
     audit: Audit | None = None
     metrics: Metrics | None = None
 
-    def wrap(self, app: ASGIApp, allowed: Allowed, pages: Pages | None = None) -> ASGIApp:
+    def wrap(self, app: ASGIApp, allowed: Allowed, pages: PageSource | None = None) -> ASGIApp:
         """Return an application behind all checks. Refused requests are also counted and logged.
 
         `pages` are the parts of the application that people sign in to.
@@ -103,7 +103,7 @@ class Access:
         app: ASGIApp,
         keys: Keys | None,
         secret: str | None,
-        pages: Pages | None = None,
+        pages: PageSource | None = None,
         *,
         own_user: bool = False,
     ) -> None:

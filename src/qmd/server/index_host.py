@@ -17,7 +17,7 @@ from qmd.engine.watching.watcher import Watcher
 from qmd.models.base import Cancelled
 
 if TYPE_CHECKING:
-    from qmd.server.readers import Readers
+    from qmd.server.readers import ReaderProcesses
 
 Answer = TypeVar("Answer")
 #: Takes the index, and a function that returns true after the caller was cancelled.
@@ -52,7 +52,7 @@ class IndexHost:
         self,
         open_index: Callable[[], Index],
         *,
-        readers: Readers | None = None,
+        readers: ReaderProcesses | None = None,
         idle: float = _IDLE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

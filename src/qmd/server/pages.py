@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from qmd.server.keys import Key, Keys
 
 
-class Pages(Protocol):
+class PageSource(Protocol):
     """The pages of a server, whose requests have a session in place of a key in a header."""
 
     @property
@@ -61,7 +61,7 @@ class PageMaker(Protocol):
     def read_address(self, file: str, **parameters: Any) -> str:
         """Return the address of the page of a document; of the `parameters`, `line` is that to begin with."""
 
-    def open_pages(self, host: IndexHost, keys: Keys | None) -> Pages:
+    def open_pages(self, host: IndexHost, keys: Keys | None) -> PageSource:
         """Return the pages of a server. `keys` are None if it takes none."""
 
 

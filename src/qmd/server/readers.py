@@ -44,7 +44,7 @@ _PAUSE, _LONGEST_PAUSE = 0.5, 60.0
 logger = client_logger(__name__)
 
 
-class Answer(Struct, frozen=True):
+class ReaderAnswer(Struct, frozen=True):
     """The answer of a reader: JSON if the status is 200, and otherwise the text of an error."""
 
     status: int
@@ -56,7 +56,7 @@ class Answer(Struct, frozen=True):
         return Response(self.body, media_type="application/json")
 
 
-class Readers:
+class ReaderProcesses:
     """A number of processes that read an index. Use it in an event loop, inside `run`.
 
     One that takes longer for an answer than `patience` seconds is replaced, and the server answers.
@@ -72,14 +72,14 @@ class Readers:
         self._ready = 0
         self._requests: asyncio.Queue[tuple[bytes, asyncio.Future[bytes | None]]] = asyncio.Queue()
 
-    async def ask(self, route: str, key: Key | None, arguments: Any) -> Answer | None:
+    async def ask(self, route: str, key: Key | None, arguments: Any) -> ReaderAnswer | None:
         """Return the answer to an operation, as the holder of a key gets it; None if no reader is there."""
         if not self._ready:
             return None
         answered: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
         self._requests.put_nowait((pickle.dumps((route, key, arguments)), answered))
         data = await answered
-        return None if data is None else Answer(int(data[:_STATUS]), data[_STATUS:])
+        return None if data is None else ReaderAnswer(int(data[:_STATUS]), data[_STATUS:])
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:

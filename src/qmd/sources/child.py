@@ -1,8 +1,8 @@
 """The program of a child process that reads files: `python -m qmd.sources.child MEMORY`.
 
-A message on stdin is the number of its bytes on a line, then a `Request` in MessagePack, and then the bytes
-of its files and of those beside them. The answer on stdout is the number of its bytes on a line, and then an
-`Answer` for each file in MessagePack.
+A message on stdin is the number of its bytes on a line, then a `ChildRequest` in MessagePack, and then the
+bytes of its files and of those beside them. The answer on stdout is the number of its bytes on a line, and
+then an `Answer` for each file in MessagePack.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class RequestedFile(Struct, frozen=True, array_like=True):
     beside: int
 
 
-class Request(Struct, frozen=True, array_like=True):
+class ChildRequest(Struct, frozen=True, array_like=True):
     """Files to read, what for, and the most seconds of processor time for all of them."""
 
     files: tuple[RequestedFile, ...]
@@ -70,7 +70,7 @@ def main() -> None:
     limit_reading(int(sys.argv[1]))
     confine()
     sys.addaudithook(_refuse)
-    decode = Decoder(Request).decode
+    decode = Decoder(ChildRequest).decode
     while line := requests.readline():
         request = decode(requests.read(int(line)))
         files = [(file, requests.read(file.size), requests.read(file.beside)) for file in request.files]

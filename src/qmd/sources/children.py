@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from qmd.errors import SourceError
 from qmd.processes import python, start
-from qmd.sources.child import Request, RequestedFile
+from qmd.sources.child import ChildRequest, RequestedFile
 from qmd.sources.decoding import MAX_LINES
 from qmd.sources.formats import registry
 from qmd.sources.formats.base import CRASHED, TOO_LARGE, TOO_SLOW, Unreadable, fault
@@ -211,7 +211,7 @@ class _Child:
             )
             for raw, reader in raws
         ]
-        head = encode(Request((*files,), purpose, seconds))
+        head = encode(ChildRequest((*files,), purpose, seconds))
         timer = threading.Timer(SECONDS, self._expire)
         timer.start()
         try:

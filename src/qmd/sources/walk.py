@@ -30,7 +30,7 @@ from qmd.types import Collection, Fingerprint, SourceFile, States
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
-class Listing(Struct, frozen=True):
+class FileListing(Struct, frozen=True):
     """The files of a collection, compared with their last states.
 
     Attributes:
@@ -61,7 +61,7 @@ class Listing(Struct, frozen=True):
 
 def list_files(
     root: Root, collection: Collection, known: States, within: Iterable[str] = (), last: Ignored | None = None
-) -> Listing:
+) -> FileListing:
     """List the files of a collection, and compare them with their last states; see `walk`.
 
     `last` is what git ignored at the last scan, which counts for clones of which git does not answer.
@@ -80,7 +80,7 @@ def list_files(
     if files is None:
         return list_files(root, collection, known, last=last)
     unknown, ignored = walker.unknown or Counter(), walker.rules.ignored
-    return Listing(files, walker.unseen, walker.listed, problems, unknown, only, ignored)
+    return FileListing(files, walker.unseen, walker.listed, problems, unknown, only, ignored)
 
 
 def walk(collection: Collection, on_problem: OnProblem | None = None) -> Iterator[SourceFile]:
@@ -89,7 +89,7 @@ def walk(collection: Collection, on_problem: OnProblem | None = None) -> Iterato
     Links inside the collection are followed. The target of a link is listed with its real path if that path
     belongs to the collection, otherwise with the path of the link. `absolute` is always the real path.
 
-    `on_problem` is called for files and folders that cannot be accessed; see `Listing`.
+    `on_problem` is called for files and folders that cannot be accessed; see `FileListing`.
 
     Raises `UsageError` if the pattern or a glob is invalid. Raises `SourceError` at the call, if the
     collection's folder is missing, no folder or cannot be listed, and at the end of the iteration, if it was

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
         DocumentChange,
         Embedded,
         EmbeddedSample,
-        Fault,
         Floats,
+        IndexFault,
         LexicalMatches,
         OnStep,
         Pending,
@@ -339,7 +339,7 @@ class Fields(Protocol):
 class Upkeep(Protocol):
     """Checks and cleanups."""
 
-    def faults(self, on_step: OnStep) -> list[Fault]:
+    def faults(self, on_step: OnStep) -> list[IndexFault]:
         """Read the whole index and return its inconsistencies. Nothing is changed."""
 
     def waste(self, keep: Retention) -> list[Waste]:

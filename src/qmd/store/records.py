@@ -13,7 +13,7 @@ from qmd.errors import ModelError
 from qmd.ranking import bm25
 from qmd.text import tokens
 from qmd.text.link_targets import target_name
-from qmd.text.predicates import Fields, Span
+from qmd.text.predicates import Fields, ValueRange
 from qmd.text.query import LexicalQuery, Term, longer_words
 from qmd.text.values import OF_SCAN, key_of
 from qmd.types import Anchor, Link, LinkKind
@@ -129,7 +129,7 @@ def is_of_this_version(root: str) -> bool:
     return any(f'"{MARKDOWN} {MARKDOWN_VERSION}{end}' in root for end in '" ')
 
 
-def bounds(span: Span) -> list[tuple[str, Bound]]:
+def bounds(span: ValueRange) -> list[tuple[str, Bound]]:
     """Return the operators and values that a key inside a span is compared with."""
     low, high = (">" if span.low_open else ">="), ("<" if span.high_open else "<=")
     return [(sign, bound) for sign, bound in ((low, span.low), (high, span.high)) if bound is not None]

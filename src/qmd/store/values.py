@@ -193,7 +193,7 @@ class Waste(Struct, frozen=True):
     bytes: int
 
 
-class Fault(Struct, frozen=True):
+class IndexFault(Struct, frozen=True):
     """An inconsistency in an index. `hint` says how to repair it."""
 
     message: str

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from qmd.text import body_properties, front_matter, properties
 from qmd.text.link_targets import file_title
-from qmd.text.markdown.reading import Reading, read
+from qmd.text.markdown.reading import MarkdownReading, read
 from qmd.text.outline import heading_text, one_line
 from qmd.text.predicates import OF_FILE
 from qmd.text.regex import lazy
@@ -79,7 +79,7 @@ def _code(text: str) -> Closed:
     return Closed(read(text).structure.verbatim_spans())
 
 
-def _title(text: str, path: str, reading: Reading, stated: str) -> str:
+def _title(text: str, path: str, reading: MarkdownReading, stated: str) -> str:
     """Return the title that a text states, as a property or as a heading; "" if there is none."""
     stem, _, suffix = path.rpartition("/")[2].rpartition(".")
     suffix = suffix.lower() if stem else ""
@@ -94,7 +94,7 @@ def _title(text: str, path: str, reading: Reading, stated: str) -> str:
     return "" if title.removeprefix("📝").strip().lower() == "notes" else title
 
 
-def _first_heading(text: str, reading: Reading) -> str:
+def _first_heading(text: str, reading: MarkdownReading) -> str:
     """Return the first heading of a text if it is the heading of the whole; "" if it is not."""
     headings = [block for block in reading.blocks if block.level]
     if not headings:
@@ -117,7 +117,7 @@ def _first_heading(text: str, reading: Reading) -> str:
     return title.content if is_title else ""
 
 
-def _has_no_prose(text: str, end: int, reading: Reading, skipped: list[tuple[int, int]]) -> bool:
+def _has_no_prose(text: str, end: int, reading: MarkdownReading, skipped: list[tuple[int, int]]) -> bool:
     """Return whether nothing is above a title but imports, images, links, directives and `key: value`.
 
     Comments and rules, which are `skipped`, are no prose.

@@ -150,7 +150,7 @@ class Among(Struct, frozen=True, tag=True):
 Predicate: TypeAlias = Comparison | And | Or | Not | Among
 
 
-class Span(Struct, frozen=True):
+class ValueRange(Struct, frozen=True):
     """The values of one type from `low` to `high`, both included unless they are open; None has no end."""
 
     type: ValueType
@@ -174,12 +174,15 @@ def field_name(name: str) -> str:
     return _SYNONYMS.get(folded, folded)
 
 
-def spans(comparison: Comparison) -> tuple[Span, ...]:
+def spans(comparison: Comparison) -> tuple[ValueRange, ...]:
     """Return the values that satisfy a comparison, unless it looks inside texts; see `is_pattern`."""
     operator, value = comparison.operator, comparison.value
     if operator == "prefix":
         start = fold(str(value))
-        return (Span("text", start, start + _AFTER_TEXT), Span("date", start, start + _AFTER_TEXT))
+        return (
+            ValueRange("text", start, start + _AFTER_TEXT),
+            ValueRange("date", start, start + _AFTER_TEXT),
+        )
     readings = {kind: (key, key) for kind, key in _readings(value)}
     if isinstance(value, Written) and value.days is not None:
         days = value.utc if comparison.field == "modified" else None
@@ -187,23 +190,23 @@ def spans(comparison: Comparison) -> tuple[Span, ...]:
     if operator != "eq" and len(readings) > 1:
         # `[priority>=2]` does not mean texts that sort after "2".
         readings.pop("text")
-    found: list[Span] = []
+    found: list[ValueRange] = []
     for kind, (first, last) in readings.items():
         if isinstance(last, str) and kind == "date":
             last += _AFTER_DATE
         match operator:
             case "eq":
-                found.append(Span(kind, first, last))
+                found.append(ValueRange(kind, first, last))
                 if comparison.field == TAG and isinstance(first, str):
-                    found.append(Span(kind, first + "/", first + "/" + _AFTER_TEXT))
+                    found.append(ValueRange(kind, first + "/", first + "/" + _AFTER_TEXT))
             case "lt":
-                found.append(Span(kind, None, first, high_open=True))
+                found.append(ValueRange(kind, None, first, high_open=True))
             case "lte":
-                found.append(Span(kind, None, last))
+                found.append(ValueRange(kind, None, last))
             case "gt":
-                found.append(Span(kind, last, None, low_open=True))
+                found.append(ValueRange(kind, last, None, low_open=True))
             case "gte":
-                found.append(Span(kind, first, None))
+                found.append(ValueRange(kind, first, None))
     return tuple(found)
 
 

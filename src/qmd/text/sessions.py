@@ -19,7 +19,7 @@ _UUID = lazy(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNOR
 _SES = lazy(r"ses_[0-9A-Za-z]{8,64}", re.ASCII)
 
 
-class Agent(Struct, frozen=True):
+class SessionAgent(Struct, frozen=True):
     """A coding agent.
 
     Attributes:
@@ -35,11 +35,11 @@ class Agent(Struct, frozen=True):
 
 
 #: By the value of the field `agent` of transcripts.
-AGENTS: Mapping[str, Agent] = {
-    "claude-code": Agent(title("claude"), ("claude", "--resume")),
-    "codex": Agent(title("codex"), ("codex", "resume")),
-    "gemini": Agent(title("gemini"), ("gemini", "--resume")),
-    "opencode": Agent(title("opencode"), ("opencode", "--session"), _SES.fullmatch),
+AGENTS: Mapping[str, SessionAgent] = {
+    "claude-code": SessionAgent(title("claude"), ("claude", "--resume")),
+    "codex": SessionAgent(title("codex"), ("codex", "resume")),
+    "gemini": SessionAgent(title("gemini"), ("gemini", "--resume")),
+    "opencode": SessionAgent(title("opencode"), ("opencode", "--session"), _SES.fullmatch),
 }
 _ABSOLUTE = lazy(r"/|[A-Za-z]:[/\\]", re.ASCII)
 
@@ -59,7 +59,7 @@ def session_of(fields: Mapping[str, Sequence[str | float | bool]]) -> AgentSessi
     )
 
 
-def _resume(agent: Agent, session: str, project: str) -> str:
+def _resume(agent: SessionAgent, session: str, project: str) -> str:
     """Return the command that resumes a session; "" if there is none that is safe to paste into a shell."""
     if not agent.is_session(session) or plain(project) != project:
         return ""

@@ -24,7 +24,7 @@ _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 _MAX_LINKS = 20
 
 
-class Reference(Struct, frozen=True):
+class StateReference(Struct, frozen=True):
     """A link in a field; `wikilink` tells how it is resolved."""
 
     target: str
@@ -35,8 +35,8 @@ class Claims(Struct, frozen=True):
     """The statement of a document on itself, and on the documents that it replaces."""
 
     status: StateName = "current"
-    supersedes: tuple[Reference, ...] = ()
-    superseded_by: tuple[Reference, ...] = ()
+    supersedes: tuple[StateReference, ...] = ()
+    superseded_by: tuple[StateReference, ...] = ()
     valid_from: str = ""
     valid_until: str = ""
     unclear: tuple[str, ...] = ()  #: The fields with values that say nothing, as `expires: soon`
@@ -61,7 +61,7 @@ class Claims(Struct, frozen=True):
     def is_upcoming(self, now: str) -> bool:
         return bool(self.valid_from) and now[: len(self.valid_from)] < self.valid_from
 
-    def replaces(self, now: str) -> tuple[Reference, ...]:
+    def replaces(self, now: str) -> tuple[StateReference, ...]:
         """Return the documents that it replaces: none as long as it is a draft, or is not valid yet."""
         return () if self.status == "draft" or self.is_upcoming(now) else self.supersedes
 
@@ -135,18 +135,18 @@ def _named_in(statuses: Iterable[Value]) -> Iterator[str]:
             yield shown(status)[len(written) :]
 
 
-def _references(values: Iterable[Value]) -> tuple[Reference, ...]:
+def _references(values: Iterable[Value]) -> tuple[StateReference, ...]:
     """Return the links in values: links of Markdown, or the whole value as a path or a name."""
-    found: dict[Reference, None] = {}
+    found: dict[StateReference, None] = {}
     for value in values:
         if isinstance(value, bool):
             continue
         text = shown(value)
         inline = _links(text) if "[" in text else ()
         for link in inline:
-            found.setdefault(Reference(link.target, link.kind in ("wikilink", "embed")))
+            found.setdefault(StateReference(link.target, link.kind in ("wikilink", "embed")))
         if text and not inline:
-            found.setdefault(Reference(text))
+            found.setdefault(StateReference(text))
     return tuple(found)[:_MAX_LINKS]
 
 

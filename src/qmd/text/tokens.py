@@ -283,7 +283,7 @@ class _Pairs(dict[int, str]):
 _pairs = _Pairs()
 
 
-class _Terms(dict[str, str]):
+class _TermMemo(dict[str, str]):
     """The terms of words, joined by spaces. Caches words, but not runs, which rarely occur twice."""
 
     def __missing__(self, word: str) -> str:
@@ -310,7 +310,7 @@ class _Terms(dict[str, str]):
         return term
 
 
-_terms = _Terms()
+_terms = _TermMemo()
 
 
 def words(text: str) -> list[str]:

@@ -42,7 +42,7 @@ _WRITTEN = "\0"
 _NUMBER = lazy(r"[-+]?(?:\d{1,15}(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,2})?", re.ASCII)
 
 
-class Number(float):
+class WrittenNumber(float):
     """A number that is not written as `shown` would show it."""
 
     __slots__ = ("text",)
@@ -87,7 +87,7 @@ def number(text: str) -> float | None:
     if _NUMBER.fullmatch(text) is None:
         return None
     value = float(text)
-    return value if shown(value) == text else Number(text)
+    return value if shown(value) == text else WrittenNumber(text)
 
 
 def date_or_text(text: str) -> str:
@@ -137,7 +137,7 @@ def date_of(value: Value) -> str | None:
 
 def written(value: Value) -> Value:
     """Return a value in the basic types of JSON, so that `read_written` returns the same value."""
-    return f"{_WRITTEN}{value.text}" if isinstance(value, Number | Date) else value
+    return f"{_WRITTEN}{value.text}" if isinstance(value, WrittenNumber | Date) else value
 
 
 def read_written(value: Value) -> Value:
@@ -155,7 +155,7 @@ def typed(value: Value, kind: ValueType) -> Value:
 
 _READ: dict[ValueType, Callable[..., Value]] = {
     "text": str,
-    "number": lambda value: Number(value) if isinstance(value, str) else float(value),
+    "number": lambda value: WrittenNumber(value) if isinstance(value, str) else float(value),
     "boolean": bool,
     "date": lambda value: value if dates.is_canonical(value) else Date(value),
 }

@@ -54,7 +54,7 @@ class Clone:
             marker = str(self.markers / module.partition("/")[0])
             file.write_text(f"open({marker!r}, 'w').close()\nraise SystemExit(3)\n", encoding="utf-8")
         for number in range(80):  # more than a scan reads in its own process
-            text = f"# Note {number}\n\nThe heron number {number} stands in the water.\n" + "Water. " * 40
+            text = f"# Note {number}\n\nThe heron number {number} stands in the water.\n"
             (self.folder / f"{number}.md").write_text(text, encoding="utf-8")
         (self.folder / "book.ipynb").write_text(json.dumps(NOTEBOOK), encoding="utf-8")
 

@@ -52,6 +52,7 @@ def test_cli_reference_matches_the_help() -> None:
     assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == made, "run tools/make_cli_docs.py"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not MAKER.exists(), reason="tools/ is not here")
 def test_python_reference_matches_the_docstrings() -> None:
     made = runpy.run_path(str(MAKER.with_name("make_python_docs.py")))["page"]()

@@ -178,7 +178,7 @@ def test_doctor_reports_a_changed_byte_in_the_full_text_index(embedded: User) ->
     change(embedded, "INSERT INTO documents_fts(documents_fts) VALUES ('optimize')")
     whole = index_of(embedded).read_bytes()
     chance = random.Random(5)
-    for _ in range(20):
+    for _ in range(8):
         index_of(embedded).write_bytes(whole)
         db = apsw.Connection(str(index_of(embedded)))
         # Rows up to 10 are internal records of FTS5.
@@ -201,16 +201,17 @@ def test_every_command_reports_a_damaged_table_in_one_line(embedded: User) -> No
     commands = ["search database", "vsearch database", "query database", "status", "ls notes", "update"]
     commands += ["get notes/deploy.md", "embed", "cleanup", "why notes/deploy.md database", "doctor"]
     told = 0
-    for table, page in roots:
+    for number, (table, page) in enumerate(roots):
         at = (page - 1) * size
         index_of(embedded).write_bytes(whole[:at] + b"\xff" * size + whole[at + size :])
-        for command in commands:
+        # Every second command, so that each meets half of the tables.
+        for command in commands[number % 2 :: 2]:
             result = embedded.invoke(*command.split())
             assert result.exit_code in (0, 1), (table, command, result.output)
             assert "internal error" not in result.output, (table, command, result.output)
             told += result.exit_code
         index_of(embedded).write_bytes(whole)
-    assert told > 2 * len(roots)
+    assert told > len(roots)
 
 
 def test_doctor_finds_wrong_vector_blocks_and_cleanup_repairs_them(embedded: User) -> None:

@@ -114,12 +114,6 @@ def test_get_prefers_a_name_that_ends_in_a_number_to_a_line(reader: User) -> Non
     assert reader.ok("get", "notes/a:12.md:3") == "A name with a colon. Performance.\n"
 
 
-def test_get_refuses_a_line_past_the_end(reader: User) -> None:
-    result = reader.invoke("get", "deploy.md:99")
-    assert result.exit_code == 2
-    assert "there is no line 99" in result.stderr
-
-
 def test_get_suggests_similar_names_for_a_missing_document(reader: User) -> None:
     found = reader.call("get", "notes/deplyo.md")
     assert found.returncode == 1
@@ -167,11 +161,6 @@ def test_get_has_every_format_of_multi_get(reader: User, name: str) -> None:
     assert reader.ok("get", "deploy.md", "--format", name) == reader.ok(
         "multi-get", "deploy.md", "--format", name
     )
-
-
-def test_multi_get_matches_globs_with_and_without_the_collection(reader: User) -> None:
-    for pattern in ("notes/2026/*.md", "2026/*.md", "**/old*", "qmd://notes/2026/*", "{2026,2027}/*.md"):
-        assert rows(reader.ok("multi-get", pattern, "--files"))[0][1] == "qmd://notes/2026/old notes.md"
 
 
 def test_multi_get_list_takes_names_with_commas_docids_and_lines(reader: User) -> None:

@@ -151,7 +151,7 @@ def test_update_succeeds_without_a_model_and_says_how_to_go_on(owner: User) -> N
 
 def test_update_asks_another_process_that_makes_vectors(owner: User) -> None:
     with embedding_lock(str(owner.home / "cache" / "qmd" / "index.sqlite")):
-        found = owner.run("update")
+        found = owner.call("update")
     assert (found.returncode, found.stdout) == (0, f"notes: {len(FILES)} unchanged\n")
     assert "was asked to make these vectors too" in found.stderr
 
@@ -159,11 +159,11 @@ def test_update_asks_another_process_that_makes_vectors(owner: User) -> None:
 def test_embed_asks_another_one_that_is_running(owner: User) -> None:
     location = str(owner.home / "cache" / "qmd" / "index.sqlite")
     with embedding_lock(location):
-        found = owner.run("embed")
-        quiet = owner.run("embed", "-q")
-        forced = owner.run("embed", "--force")
+        found = owner.call("embed")
+        quiet = owner.call("embed", "-q")
+        forced = owner.call("embed", "--force")
         status = owner.ok("status")
-        searched = owner.run("query", "performance")
+        searched = owner.call("query", "performance")
     assert (found.returncode, found.stdout) == (0, "")
     assert found.stderr == (
         "note: another process is making vectors for this index, and was asked to make these vectors too "

@@ -38,6 +38,7 @@ def _limited(user: User, kilobytes: int, *words: str) -> tuple[str, list[str]]:
     return done.stdout, done.stderr.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kilobytes", [60_000, 100_000, 140_000, 200_000, 400_000])
 @pytest.mark.parametrize(
     "words", [("vsearch", "rollback"), ("query", "rollback"), ("embed", "-f"), ("similar", "deploy.md")]
@@ -46,4 +47,5 @@ def test_little_memory_is_said_in_one_line(reader: User, kilobytes: int, words: 
     printed, said = _limited(reader, kilobytes, *words)
     assert printed or said[0].startswith("Error: this process may have "), said
     assert all("OpenBLAS" not in line and "internal error" not in line for line in said), said
-    assert "deploy.md" in _limited(reader, kilobytes, "search", "rollback")[0]
+    if words[0] == "similar":  # once for each limit
+        assert "deploy.md" in _limited(reader, kilobytes, "search", "rollback")[0]

@@ -93,7 +93,7 @@ def planner(make_user: MakeUser) -> User:
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_command_output_in_a_pipe_is_unchanged(planner: User, command: str, name: str) -> None:
-    found = planner.run(*COMMANDS[command], "--format", name)
+    found = planner.call(*COMMANDS[command], "--format", name)
     assert (found.returncode, found.stderr) == (0, "")
     check(f"{command}.{name}", _NOW.sub("NOW", found.stdout.replace(str(planner.home), "~")))
 

@@ -144,11 +144,11 @@ def test_project_replaces_a_forged_index(user: User, folder: Path, added: str) -
     before = index.read_bytes()
     expected = "is not opened" if FORGERIES[added] else "is damaged"
     for command in ("search herring", "update", "status", "backup copy.sqlite", "cleanup"):
-        found = user.run(*command.split(), cwd=folder)
+        found = user.call(*command.split(), cwd=folder)
         assert found.returncode != 0, command
         assert expected in found.stderr, command
         assert "Traceback" not in found.stderr, command
-    assert "index.sqlite" in user.run("doctor", cwd=folder).stdout
+    assert "index.sqlite" in user.call("doctor", cwd=folder).stdout
     assert index.read_bytes() == before
     for file in folder.glob(".qmd/index.sqlite*"):
         file.unlink()

@@ -238,6 +238,9 @@ def test_missing_old_model_falls_back_to_the_new_vectors(owner: User, server: Se
     (weights,) = Path(found.origin).parent.glob("*.gguf")
     model = tmp_path / "own.gguf"
     shutil.copy(weights, model)
+    for note in [*owner.notes.rglob("*.md")][1:]:  # the model is slow
+        note.unlink()
+    owner.ok("update", "-q")
     owner.environ["QMD_EMBED_MODEL"] = str(model)
     owner.ok("embed", "-q")
     use(owner, server, "second")
@@ -247,8 +250,8 @@ def test_missing_old_model_falls_back_to_the_new_vectors(owner: User, server: Se
     result = owner.invoke("vsearch", "heron", "--json")
     assert json.loads(result.stdout)[0]["file"] == "qmd://birds/one.md"
     assert f"vectors of own cannot be used: {model}: no such file" in result.stderr
-    assert f"in use: second@{server.url}: {100 * len(MORE) // ALL}%" in result.stderr
-    assert f"{len(FILES)} documents have no vectors yet" in result.stderr
+    assert f"in use: second@{server.url}: 66%" in result.stderr
+    assert "1 document has no vectors yet" in result.stderr
 
 
 def test_old_remote_model_gets_no_text_of_local_only_collections(owner: User, server: Server) -> None:

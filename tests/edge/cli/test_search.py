@@ -47,44 +47,6 @@ def test_search_without_results_succeeds(reader: User, query: str) -> None:
     assert (result.exit_code, result.stdout) == (0, "No results found.\n")
 
 
-@pytest.mark.parametrize(
-    ("query", "file"),
-    [
-        ("数据库", "数据库 迁移.md"),
-        ("检索", "検索#1.md"),
-        ("索引され", "検索#1.md"),
-        ("rollback", "deploy.md"),
-        ("rolls back to a release", "deploy.md"),
-        ('"last release"', "deploy.md"),
-    ],
-)
-def test_search_finds_notes_in_every_language(reader: User, query: str, file: str) -> None:
-    assert hits(reader, query)[0]["file"].endswith(file)
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "AND OR NOT NEAR(",
-        'unbalanced " quote',
-        "col:performance",
-        "performance*",
-        "a^b",
-        "{performance}",
-        "\x01\x02performance\x7f",
-        "performance\tcache\nreview",
-        "'; DROP TABLE documents; --",
-        "%s %d {0}",
-        "per\u0301formance 🎉",
-        "\u202eecnamrofrep",
-    ],
-)
-def test_search_accepts_any_text(reader: User, query: str) -> None:
-    result = reader.invoke("search", "--json", "--", query)
-    assert result.exit_code == 0, result.stderr
-    json.loads(result.stdout)
-
-
 def test_search_refuses_queries_over_10000_characters(reader: User) -> None:
     assert hits(reader, "performance " + "word " * 1000)
     refused = reader.invoke("search", "x" * 10_001)
@@ -131,28 +93,6 @@ def test_search_shows_five_results_and_twenty_for_programs(user: User) -> None:
     assert len(user.ok("search", "herring", "--files").splitlines()) == 20
     assert len(hits(user, "herring", "-n", "3")) == 3
     assert len(hits(user, "herring", "--all")) == 25
-
-
-def test_search_min_score_leaves_out_lower_scores(reader: User) -> None:
-    everything = hits(reader, "cache performance", "-n", "50")
-    best = everything[0]["score"]
-    some = hits(reader, "cache performance", "-n", "50", "--min-score", f"{best - 0.01:.2f}")
-    assert 0 < len(some) < len(everything)
-    assert all(hit["score"] >= best - 0.01 for hit in some)
-    assert reader.ok("search", "cache performance zebra", "--min-score", "1") == "No results found.\n"
-
-
-def test_search_limits_to_named_collections_before_the_cut(user: User) -> None:
-    small = user.home / "small"
-    small.mkdir()
-    (small / "one.md").write_text("# One\n\nAn aside on performance.\n", encoding="utf-8")
-    user.ok("collection", "add", str(user.notes))
-    user.ok("collection", "add", str(small))
-    assert [hit["file"] for hit in hits(user, "performance", "-n", "1", "-c", "small")] == [
-        "qmd://small/one.md"
-    ]
-    both = hits(user, "performance", "-n", "50", "-c", "small", "--collection", "notes")
-    assert {hit["file"].split("/")[2] for hit in both} == {"small", "notes"}
 
 
 def test_search_line_numbers_are_those_of_the_file(reader: User) -> None:

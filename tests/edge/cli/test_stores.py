@@ -57,12 +57,12 @@ def test_commands_print_the_same_with_another_store(user: User, reader: User) ->
 def test_backup_of_milvus_suggests_store_copy(user: User) -> None:
     store = f"milvus://{user.home}/index.db"
     user.ok("--store", store, "collection", "add", str(user.notes), "--name", "notes")
-    made = user.run("--store", store, "backup")
+    made = user.call("--store", store, "backup")
     assert (made.returncode, made.stdout) == (1, "")
     assert f"qmd --store {store} store copy . FILE" in made.stderr
     user.ok("collection", "show", "notes")
     user.ok("store", "copy", store, str(user.home / "copy.sqlite"))
-    restored = user.run("--store", store, "restore", str(user.home / "copy.sqlite"))
+    restored = user.call("--store", store, "restore", str(user.home / "copy.sqlite"))
     assert (restored.returncode, restored.stdout) == (1, "")
     assert f"store copy FILE {store}" in restored.stderr
 
@@ -76,7 +76,7 @@ def test_reading_commands_create_no_milvus_store(user: User) -> None:
 
 
 def test_invalid_store_address_is_a_one_line_error(user: User) -> None:
-    result = user.run("--store", "milvus://me:hush@host/db", "status")
+    result = user.call("--store", "milvus://me:hush@host/db", "status")
     assert (result.returncode, result.stdout) == (1, "")
     assert (
         result.stderr.splitlines()[0] == "Error: the address of a store may not contain a user or a password"
@@ -110,7 +110,7 @@ def test_three_machines_share_embedding_and_finish_work_of_a_dead_one(
     make_user: MakeUser,
     served: str,
 ) -> None:
-    texts = 200
+    texts = 120
     machines = [make_user(f"machine-{number}") for number in range(3)]
     folder = machines[0].home / "many"
     folder.mkdir()

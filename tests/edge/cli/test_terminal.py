@@ -121,7 +121,7 @@ def test_editor_of_a_project_and_an_unknown_scheme_make_no_link(user: User, tmp_
     config.write_text(
         f"editor_uri: 'javascript://x{{path}}'\ncollections: {{notes: {{path: '{user.notes}'}}}}\n"
     )
-    user.run("update", cwd=user.notes)
+    user.call("update", cwd=user.notes)
     seen = on_terminal(user, "search", "rollback", cwd=user.notes)
     assert links(seen) == [f"vscode://file{user.notes}/deploy.md:5:1"]
     seen = on_terminal(
@@ -138,15 +138,15 @@ def test_no_color_disables_colours(reader: User) -> None:
 
 
 def test_variables_can_want_colours_in_a_pipe(reader: User) -> None:
-    plain_text = reader.run("search", "rollback").stdout
+    plain_text = reader.call("search", "rollback").stdout
     assert "\x1b" not in plain_text
     for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
-        coloured = reader.run("search", "rollback", **{name: "1"}).stdout
+        coloured = reader.call("search", "rollback", **{name: "1"}).stdout
         assert "\x1b[" in coloured
         assert "\x1b]8" not in coloured
         assert plain(coloured) == plain_text
-        assert reader.run("search", "rollback", **{name: "1"}, NO_COLOR="1").stdout == plain_text
-        assert reader.run("search", "rollback", **{name: "0"}).stdout == plain_text
+        assert reader.call("search", "rollback", **{name: "1"}, NO_COLOR="1").stdout == plain_text
+        assert reader.call("search", "rollback", **{name: "0"}).stdout == plain_text
 
 
 def test_dumb_terminal_gets_plain_text(reader: User) -> None:
@@ -162,7 +162,7 @@ def test_dumb_terminal_gets_plain_text(reader: User) -> None:
 
 def test_terminal_shows_the_same_text_as_a_pipe(reader: User) -> None:
     for args in (["search", "performance"], ["multi-get", "2026/*"], ["ls", "notes"], ["status"]):
-        assert plain(on_terminal(reader, *args)) == reader.run(*args).stdout
+        assert plain(on_terminal(reader, *args)) == reader.call(*args).stdout
 
 
 @pytest.mark.parametrize("width", [24, 40, 80])
@@ -175,7 +175,7 @@ def test_search_results_fit_the_terminal_in_every_script(user: User, width: int)
     for args in (["herring"], ["herring", "--line-numbers", "--full"]):
         seen = plain(on_terminal(user, "search", *args, width=width))
         assert max(map(width_of, seen.splitlines())) <= width
-        assert "".join(seen.split()) == "".join(user.run("search", *args).stdout.split())
+        assert "".join(seen.split()) == "".join(user.call("search", *args).stdout.split())
         assert set(english.split()) <= set(seen.split())
 
 
@@ -203,7 +203,7 @@ def test_listing_wider_than_the_terminal_is_printed_as_records() -> None:
 
 def test_pipe_gets_no_escape_sequences(reader: User) -> None:
     for args in (["search", "performance"], ["get", "x"], ["collection", "list"], ["search", "--bogus"]):
-        found = reader.run(*args)
+        found = reader.call(*args)
         assert "\x1b" not in found.stdout + found.stderr
 
 
@@ -238,8 +238,8 @@ def test_pipe_gets_controls_of_documents_as_escapes_unless_raw(user: User) -> No
     (user.notes / "evil.md").write_text(text, encoding="utf-8")
     (user.notes / "\x1b[5m.md").write_text("# haddock\n", encoding="utf-8")
     user.ok("collection", "add", str(user.notes))
-    assert user.run("get", "evil.md").stdout == escaped
-    assert user.run("get", "evil.md", "--raw").stdout == text
+    assert user.call("get", "evil.md").stdout == escaped
+    assert user.call("get", "evil.md", "--raw").stdout == text
     for command in (
         ["get", "evil.md"],
         ["multi-get", "evil.md"],
@@ -247,22 +247,22 @@ def test_pipe_gets_controls_of_documents_as_escapes_unless_raw(user: User) -> No
         ["similar", "evil.md"],
     ):
         for name in ("cli", "csv", "md", "xml"):
-            shown = user.run(*command, "--format", name).stdout
+            shown = user.call(*command, "--format", name).stdout
             assert not ({*EVIL} - {"\u2028"}) & {*shown}, (command, name)
     for name in ("cli", "csv", "md"):
-        assert EVIL in user.run("search", "herring", "--format", name, "--raw").stdout
+        assert EVIL in user.call("search", "herring", "--format", name, "--raw").stdout
     for command in ("get", "search"):
         told = json.loads(
-            user.run(command, *(["evil.md"] if command == "get" else ["herring"]), "--json").stdout
+            user.call(command, *(["evil.md"] if command == "get" else ["herring"]), "--json").stdout
         )
         assert EVIL in (told["body"] if command == "get" else told[0]["snippet"])
     assert EVIL in on_terminal(user, "get", "evil.md", "--raw", NO_COLOR="1")
     (user.notes / "dos.md").write_bytes(b"# Dos\r\n\r\nlines\r\n")
     user.ok("update")
-    assert user.run("get", "dos.md").stdout == user.run("get", "dos.md", "--raw").stdout
+    assert user.call("get", "dos.md").stdout == user.call("get", "dos.md", "--raw").stdout
     for name in ("cli", "csv", "md", "files"):
-        assert "notes/\\u001b[5m.md" in user.run("search", "haddock", "--format", name).stdout
-    assert "notes/\\u001b[5m.md" in user.run("ls", "notes").stdout
+        assert "notes/\\u001b[5m.md" in user.call("search", "haddock", "--format", name).stdout
+    assert "notes/\\u001b[5m.md" in user.call("ls", "notes").stdout
 
 
 #: Formats without escapes of their own.
@@ -322,7 +322,7 @@ def test_update_without_vectors_hints_at_embed_only_on_a_terminal(user: User) ->
     (user.notes / "new.md").write_text("new\n", encoding="utf-8")
     assert "run 'qmd embed'" in on_terminal(user, "update", "--no-embed")
     (user.notes / "newer.md").write_text("newer\n", encoding="utf-8")
-    assert user.run("update", "--no-embed").stderr == ""
+    assert user.call("update", "--no-embed").stderr == ""
     assert "run 'qmd embed'" not in on_terminal(user, "update")
 
 
@@ -420,8 +420,8 @@ def test_interrupted_embed_reports_progress_and_leaves_a_good_index(user: User) 
     os.close(ours)
     assert b"Interrupted. Finished vectors are saved" in seen
     assert b"Traceback" not in seen
-    assert json.loads(user.run("status", "--json").stdout)["needs_embedding"] > 0
-    assert "notes/deploy.md" in user.run("search", "rollback").stdout
+    assert json.loads(user.call("status", "--json").stdout)["needs_embedding"] > 0
+    assert "notes/deploy.md" in user.call("search", "rollback").stdout
 
 
 @pytest.mark.parametrize(("width", "bar"), [(80, "#" * 15 + "-" * 15), (40, "")])

@@ -68,12 +68,12 @@ def test_command_line_sees_changes_of_the_server(server: Server, owner: User) ->
     assert server.ok("GET", "/collections/m")["documents"] == 3
 
 
-@pytest.mark.parametrize("name", ["with space", "数据库", "a%2Fb", "q?x=1", "#1", "add"])
-def test_collection_name_in_a_url_is_decoded(server: Server, owner: User, name: str) -> None:
-    path = f"/collections/{quote(name, safe='')}"
-    server.post("/collections/add", name=name, path=str(owner.home / "folder"))
-    assert server.ok("GET", path)["name"] == name
-    assert server.ok("DELETE", path)["name"] == name
+def test_collection_name_in_a_url_is_decoded(server: Server, owner: User) -> None:
+    for name in ("with space", "数据库", "a%2Fb", "q?x=1", "#1", "add"):
+        path = f"/collections/{quote(name, safe='')}"
+        server.post("/collections/add", name=name, path=str(owner.home / "folder"))
+        assert server.ok("GET", path)["name"] == name
+        assert server.ok("DELETE", path)["name"] == name
 
 
 def test_collections_add_expands_a_tilde(server: Server, owner: User) -> None:

@@ -37,18 +37,6 @@ def test_get_encodes_addresses_by_segment(client: Client) -> None:
     assert uri == "qmd://notes/odd%20%231%3F.md"
 
 
-def test_get_of_a_missing_document_suggests_similar_paths(client: Client) -> None:
-    told = client.refused(404, "/get", file="plam.md")
-    first, rest = told.split("\n\n")
-    assert first == "Document not found: plam.md"
-    assert rest.startswith("Did you mean one of these?\n  - notes/2025/plan.md")
-
-
-def test_get_refuses_a_line_past_the_end(client: Client) -> None:
-    told = client.refused(400, "/get", file="plan.md", from_line=10**12)
-    assert told == "notes/2025/plan.md has 7 lines: there is no line 1000000000000"
-
-
 def test_multi_get_keeps_the_order_and_omits_large_texts(client: Client) -> None:
     found = client.post("/multi_get", pattern="plan.md, big.md, gone.md")
     assert found.pop("indexed_at") == client.ok("GET", "/status")["indexed_at"]
@@ -70,12 +58,6 @@ def test_multi_get_says_how_many_lines_are_truncated(client: Client) -> None:
     found = client.post("/multi_get", pattern="notes/meeting.md", max_lines=2, line_numbers=True)
     text = found["results"][0]["text"]
     assert text == "1: # Meeting\n2: line 2\n\n[...truncated 138 more lines]"
-
-
-def test_multi_get_takes_a_glob_over_a_collection(client: Client) -> None:
-    found = client.post("/multi_get", pattern="crowd/*.md", max_bytes=100)
-    assert len(found["results"]) == 30
-    assert found["errors"] == []
 
 
 def test_multi_get_without_matches_is_not_found(client: Client) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from msgspec.structs import FieldInfo
 
+from qmd.api.arguments import SearchArguments
 from qmd.api.operation import Operation
 from qmd.api.reading import fields_of
 from qmd.api.table import TABLE
@@ -102,20 +105,40 @@ def server(make_user: MakeUser) -> Iterator[Server]:
 def requests_of(operation: Operation) -> Iterator[tuple[str, bytes | None]]:
     """Yield the path and body of requests with each argument extreme."""
     given = dict(operation.body or {}) | FOUND.get(operation.name, {})
-    names = [item.name for item in fields_of(operation.arguments)]
-    for name in (name for name in names if name not in operation.in_path):
-        for value in VALUES:
+    for item in (item for item in _own(operation) if item.name not in operation.in_path):
+        for value in _values(item):
             if operation.takes_body:
-                condition = f'{{"field": "size", "operator": "gte", "value": {value}}}'
-                for written in (value, f"[{value}]", *([condition] if name == "filter" else [])):
-                    fields = {key: json.dumps(each) for key, each in given.items()} | {name: written}
-                    body = ", ".join(f"{json.dumps(key)}: {each}" for key, each in fields.items())
-                    yield operation.path, f"{{{body}}}".encode()
+                fields = {key: json.dumps(each) for key, each in given.items()} | {item.name: value}
+                body = ", ".join(f"{json.dumps(key)}: {each}" for key, each in fields.items())
+                yield operation.path, f"{{{body}}}".encode()
             else:
                 text = value.strip('"')
-                yield f"{_path(operation, PLAN)}?{name}={quote(text)}", None
+                yield f"{_path(operation, PLAN)}?{item.name}={quote(text)}", None
     for text in TEXTS if operation.in_path else ():
         yield _path(operation, text), None
+
+
+def _own(operation: Operation) -> Iterator[FieldInfo]:
+    """Yield the arguments to try. All searches read their common ones by one class, which `query` tries."""
+    (most,) = (each.arguments for each in READING if each.name == "query")
+    shared = (
+        () if operation.arguments is most else {item.name for item in fields_of(most)} - {"query", "limit"}
+    )
+    of_search = operation.takes_body and issubclass(operation.arguments, SearchArguments)
+    yield from (item for item in fields_of(operation.arguments) if not of_search or item.name not in shared)
+
+
+def _values(item: FieldInfo) -> list[str]:
+    """Return values of the type of an argument, and one of each other type, which msgspec refuses."""
+    kind = repr(item.type)
+    if "dict[" in kind:
+        return [f'{{"field": "size", "operator": "gte", "value": {value}}}' for value in VALUES]
+    values = {*NUMBERS[:1], *VALUES[-1:], f"[{LONG}]"}
+    values |= {*NUMBERS} if re.search(r"\b(int|float)\b", kind) else set()
+    values |= {*map(json.dumps, TEXTS)} if re.search(r"\bstr\b", kind) else set()
+    return (
+        sorted(f"[{value}]" for value in values) if re.search(r"\b(list|tuple)\[", kind) else sorted(values)
+    )
 
 
 def _path(operation: Operation, value: str) -> str:
@@ -144,9 +167,12 @@ def test_pages_answer_extreme_values(server: Server) -> None:
         "/similar/notes/2025/plan.md": ("line", "q", "limit", "n"),
         "/why": ("q", "file"),
     }
-    values = [value.strip('"') for value in VALUES if len(value) < 2_000]
+    short = [value for value in NUMBERS if len(value) < 2_000] + TEXTS[:12]
     for path, names in parameters.items():
-        paths += [f"{path}?{name}={quote(value)}" for name in names for value in values]
+        for name in names:
+            paths += [
+                f"{path}?{name}={quote(value)}" for value in (TEXTS if name in ("q", "file") else short)
+            ]
     paths += ["/", "/?q=kestrel&sort=date", "/?q=path:bird", "/upkeep", "/read/crowd/bird00.md"]
     answers = [(path[:200], server.ask("GET", path)) for path in paths]
     assert [(path, answer.text[:200]) for path, answer in answers if answer.status >= 500] == []

@@ -87,34 +87,6 @@ def test_largest_filters_are_accepted(vault: Client) -> None:
     assert len(files(vault.post("/search", query="kestrel", filter=nested(15)))) == 2
 
 
-def test_filter_on_an_unknown_field_suggests_the_nearest_one(vault: Client) -> None:
-    unknown = DRAFT | {"field": "statsu"}
-    told = vault.refused(404, "/search", query="kestrel", filter=unknown)
-    assert told.startswith("no document has the field 'statsu' (did you mean 'status'?")
-
-
-def test_search_without_passing_documents_counts_each_filter(vault: Client) -> None:
-    stages = vault.post("/search", query="kestrel [status:drfat] tag:work")["stages"]
-    assert stages[-1] == {
-        "stage": "filter",
-        "status": "skipped",
-        "reason": "No documents: [status:drfat] 0, tag:work 3. Did you mean draft?",
-    }
-
-
-@pytest.mark.parametrize("path", ["/search", "/query"])
-def test_stage_says_which_brackets_are_text(vault: Client, path: str) -> None:
-    found = vault.post(path, query="kestrel [statsu:draft]")
-    assert len(files(found)) == 4
-    assert found["stages"][-1] == {
-        "stage": "filter",
-        "status": "skipped",
-        "reason": "read as text: [statsu:draft], because no document has the field 'statsu'. "
-        "Did you mean [status:draft]?",
-    }
-    assert files(vault.post(path, query="the [word] kestrel"))
-
-
 CONDITIONS = [
     DRAFT,
     {"operator": "not", "operands": [{"operator": "or", "operands": [DRAFT, DRAFT]}]},
@@ -161,24 +133,6 @@ def test_facets_count_values_among_the_matches(vault: Client) -> None:
     assert "facets" in vault.post("/query", query="kestrel", facets=["tag"])
     told = vault.refused(400, "/search", query="kestrel", facets=["a"] * 21)
     assert told.startswith("facets: list should have at most 20 items")
-
-
-def test_hits_name_their_section(vault: Client) -> None:
-    found = vault.post("/search", query="tape")
-    (hit,) = found["results"]
-    assert hit["section"] == "Operations > Backups > Restoring"
-    assert found["content"].endswith(
-        "notes/ops/run.md - Operations (Operations > Backups > Restoring) [draft]"
-    )
-
-
-@pytest.mark.parametrize("path", ["/search", "/vsearch", "/query"])
-def test_filters_without_words_list_documents_newest_first(vault: Client, path: str) -> None:
-    found = vault.post(path, query="tag:work")
-    assert files(found) == ["notes/plan.md", "notes/ops/run.md", "notes/Budget.md"]
-    assert [hit["score"] for hit in found["results"]] == [1, 1, 1]
-    (stage,) = found["stages"]
-    assert (stage["stage"], stage["status"]) == ("filter", "ran")
 
 
 def test_fields_endpoint_lists_fields_with_their_values(vault: Client) -> None:
@@ -274,11 +228,3 @@ def test_outline_endpoint_lists_the_sections(vault: Client) -> None:
             {"heading": "Deploy", "level": 2, "first_line": 15, "last_line": 17},
         ],
     }
-
-
-@pytest.mark.parametrize("address", ["Restoring", "Backups#Restoring", "backups/restoring"])
-def test_get_takes_the_address_of_a_section(vault: Client, address: str) -> None:
-    shown = vault.post("/get", file=f"notes/ops/run.md#{address}")["document"]
-    assert shown["text"] == "### Restoring\n\nRestore the kestrel from the tape.\n"
-    told = vault.refused(400, "/get", file="notes/ops/run.md#Restorng")
-    assert told.startswith("notes/ops/run.md has no section 'Restorng' (did you mean 'Restoring'?")

@@ -1,4 +1,7 @@
-"""Host, Origin and the size of the body are checked first, at every path."""
+"""Host, Origin and the size of the body are checked first, at every path.
+
+The rules for hosts and origins are in tests/server/test_host_check.py.
+"""
 
 from __future__ import annotations
 
@@ -18,57 +21,15 @@ from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
 
-FOREIGN_HOSTS = [
-    "evil.example",
-    "evil.example:18765",
-    "localhost.evil.example",
-    "127.0.0.1.evil.example",
-    "127.0.0.1@evil.example",
-    "user@localhost",
-    "192.168.1.1",
-    "[2001:db8::1]:80",
-    "0.0.0.0",
-    "169.254.169.254",
-    "localhost:port",
-    "localhost/",
-    "[::1",
-    "",
-]
-OUR_HOSTS = ["localhost", "LOCALHOST:1", "127.0.0.1:99", "127.1.2.3", "[::1]", "[::1]:18765"]
-FOREIGN_ORIGINS = [
-    "http://evil.example",
-    "https://localhost.evil.example",
-    "http://127.0.0.1.evil.example:18765",
-    "null",
-    "file://",
-    "http://192.168.1.1:18765",
-    "chrome-extension://abc",
-    "localhost",
-]
-OUR_ORIGINS = ["http://localhost", "https://127.0.0.1:6274", "http://[::1]:3000"]
 PLACES = [("GET", "/health"), ("GET", "/status"), ("POST", "/search"), ("POST", "/mcp"), ("GET", "/docs")]
 
 
-@pytest.mark.parametrize("host", FOREIGN_HOSTS)
-def test_foreign_host_is_refused_at_every_path(client: Client, host: str) -> None:
+def test_foreign_host_and_origin_are_refused_at_every_path(client: Client) -> None:
     for method, path in PLACES:
-        assert client.ask(method, path, host=host).detail(403).startswith("Host is not allowed")
-
-
-@pytest.mark.parametrize("host", OUR_HOSTS)
-def test_loopback_hosts_are_allowed(client: Client, host: str) -> None:
-    assert client.ask("GET", "/status", host=host).status == 200
-
-
-@pytest.mark.parametrize("origin", FOREIGN_ORIGINS)
-def test_foreign_origin_is_refused_at_every_path(client: Client, origin: str) -> None:
-    for method, path in PLACES:
-        assert client.ask(method, path, origin=origin).detail(403).startswith("Origin is not allowed")
-
-
-@pytest.mark.parametrize("origin", OUR_ORIGINS)
-def test_loopback_origins_are_allowed(client: Client, origin: str) -> None:
-    assert client.ask("GET", "/status", origin=origin).status == 200
+        assert client.ask(method, path, host="evil.example").detail(403).startswith("Host is not allowed")
+        assert client.ask(method, path, origin="null").detail(403).startswith("Origin is not allowed")
+    ours = client.ask("GET", "/status", host="[::1]:18765", origin="http://127.0.0.1:6274")
+    assert ours.status == 200
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])

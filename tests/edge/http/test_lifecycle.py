@@ -134,7 +134,7 @@ def test_invalid_options_are_refused(owner: User, line: str, code: int, error: s
 
 
 def test_stop_without_a_server_succeeds(owner: User) -> None:
-    found = owner.run("server", "stop")
+    found = owner.call("server", "stop")
     assert (found.returncode, found.stdout, found.stderr) == (
         0,
         "No server is running in the background.\n",
@@ -197,7 +197,7 @@ def test_watcher_waits_for_the_write_in_progress(owner: User) -> None:
 def test_shutdown_finishes_or_rolls_back_a_write(server: Server, owner: User) -> None:
     folder = owner.home / "many"
     folder.mkdir()
-    for number in range(3000):
+    for number in range(1500):
         (folder / f"{number}.md").write_text(f"# Note {number}\n\nwords of {number}\n", encoding="utf-8")
     statuses: list[int] = []
 
@@ -209,9 +209,9 @@ def test_shutdown_finishes_or_rolls_back_a_write(server: Server, owner: User) ->
     assert server.end() == 0
     adding.join(PATIENCE)
     assert statuses in ([200], [503])
-    assert owner.run("index").returncode == 0
+    assert owner.call("index").returncode == 0
     with server_of(owner) as again:
-        assert again.ok("GET", "/collections/n")["documents"] == 3000
+        assert again.ok("GET", "/collections/n")["documents"] == 1500
         assert len(again.post("/search", query="words", limit=1000)["results"]) == 1000
 
 
@@ -221,7 +221,7 @@ def host(owner: User) -> Iterator[User]:
     yield owner
     for pid_file in (owner.home / "cache" / "qmd").glob("server*.pid"):
         name = pid_file.stem.removeprefix("server").removeprefix("-")
-        owner.run("server", "stop", *(["--index", name] if name else []))
+        owner.call("server", "stop", *(["--index", name] if name else []))
 
 
 def start(user: User, *args: str) -> tuple[Client, int]:
@@ -238,26 +238,26 @@ def test_background_server_is_found_and_stopped(host: User) -> None:
     client, pid = start(host, "--workers", "1")
     assert client.ok("GET", "/health")["status"] == "healthy"
     assert (host.home / "cache" / "qmd" / "server.pid").read_text() == f"{pid}\n"
-    found = host.run("server", "status")
+    found = host.call("server", "status")
     assert (found.returncode, found.stdout) == (
         0,
         f"qmd serves HTTP at http://127.0.0.1:{client.port} (process {pid})\n",
     )
-    told = json.loads(host.run("server", "status", "--json").stdout)
+    told = json.loads(host.call("server", "status", "--json").stdout)
     assert told == {"running": True, "url": f"http://127.0.0.1:{client.port}", "pid": pid}
 
     second = host.run("server", "--daemon", "--port", "0")
     assert (second.returncode, second.stdout) == (1, "")
     assert second.stderr.startswith(f"Error: already running (process {pid})\n")
 
-    stopped = host.run("server", "stop")
+    stopped = host.call("server", "stop")
     assert (stopped.returncode, stopped.stdout) == (0, f"Stopped the server (process {pid}).\n")
     assert is_gone(client)
-    assert json.loads(host.run("server", "status", "--json").stdout) == {"running": False}
+    assert json.loads(host.call("server", "status", "--json").stdout) == {"running": False}
 
 
 def test_foreground_server_is_found_too(server: Server, owner: User) -> None:
-    assert f":{server.port} (process {server.process.pid})" in owner.run("server", "status").stdout
+    assert f":{server.port} (process {server.process.pid})" in owner.call("server", "status").stdout
 
 
 def test_second_server_of_an_index_is_refused_with_the_address_of_the_first(
@@ -268,7 +268,7 @@ def test_second_server_of_an_index_is_refused_with_the_address_of_the_first(
         assert (found.returncode, found.stdout) == (1, "")
         assert f"process {server.process.pid} at http://127.0.0.1:{server.port}" in found.stderr
         assert more or "--replace" in found.stderr
-    assert f":{server.port} " in host.run("server", "status").stdout
+    assert f":{server.port} " in host.call("server", "status").stdout
     server.post("/collections/add", name="n", path="~/folder")
     assert "Words" in host.ok("search", "words", "--mode", "server")
 
@@ -282,22 +282,22 @@ def test_replace_stops_the_other_server(host: User, more: list[str]) -> None:
             again, second = start(host, "--replace")
             assert is_gone(client)
             assert second != pid
-            assert f":{again.port} (process {second})" in host.run("server", "status").stdout
+            assert f":{again.port} (process {second})" in host.call("server", "status").stdout
             return
         with server_of(host, "--replace") as server:
             assert first.process.wait(PATIENCE) == 0
-            assert f":{server.port} " in host.run("server", "status").stdout
+            assert f":{server.port} " in host.call("server", "status").stdout
 
 
 def test_servers_of_indexes_and_projects_are_separate(host: User) -> None:
     project = host.home / "project"
     project.mkdir()
-    assert host.run("init", cwd=project).returncode == 0
+    assert host.call("init", cwd=project).returncode == 0
     first, _ = start(host)
     start(host, "--index", "work")
     assert host.run("server", "--daemon", "--port", "0", cwd=project).returncode == 0
-    assert host.run("server", "stop", cwd=project).returncode == 0
-    assert host.run("server", "stop", "--index", "work").returncode == 0
+    assert host.call("server", "stop", cwd=project).returncode == 0
+    assert host.call("server", "stop", "--index", "work").returncode == 0
     assert first.ok("GET", "/health")["status"] == "healthy"
 
 
@@ -305,7 +305,7 @@ def test_stale_files_of_a_killed_server_are_ignored(host: User) -> None:
     _, pid = start(host)
     os.kill(pid, signal.SIGKILL)
     # The locks are released when the process has ended. Until then the server counts as running.
-    assert host.run("server", "stop").returncode == 0
+    assert host.call("server", "stop").returncode == 0
     client, _ = start(host)
     assert client.ok("GET", "/health")["status"] == "healthy"
 
@@ -314,7 +314,7 @@ def test_stop_never_kills_another_process_with_the_same_pid(host: User) -> None:
     cache = Path(host.home / "cache" / "qmd")
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
         (cache / "server.pid").write_text(f"{stranger.pid}\n")
-        assert host.run("server", "stop").stdout == "No server is running in the background.\n"
+        assert host.call("server", "stop").stdout == "No server is running in the background.\n"
         _, pid = start(host)
         assert pid != stranger.pid
         assert stranger.poll() is None
@@ -326,7 +326,7 @@ def test_doctor_checks_the_server_and_its_keys(make_user: MakeUser) -> None:
     user.ok("collection", "add", str(user.notes), "--name", "notes")
 
     def found() -> dict[str, tuple[str, str]]:
-        told = json.loads(user.run("doctor", "--json").stdout)
+        told = json.loads(user.call("doctor", "--json").stdout)
         return {each["check"]: (each["level"], each["message"]) for each in told}
 
     assert found()["server"] == ("ok", "no server runs for this index")
@@ -363,7 +363,7 @@ def test_server_whose_package_is_replaced_says_so_and_ends(
     host_reader: User, tmp_path: Path, words: str
 ) -> None:
     package = tmp_path / "packages" / "qmd"
-    shutil.copytree(Path(qmd.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(Path(qmd.__file__).parent, package)
     with subprocess.Popen(
         [sys.executable, "-m", "qmd", *words.split()],
         stdin=subprocess.PIPE,

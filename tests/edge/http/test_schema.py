@@ -17,8 +17,8 @@ from tests.users import User
 
 pytestmark = pytest.mark.slow
 
-#: Examples for each endpoint, which take about half a minute.
-_EXAMPLES = "12"
+#: Random examples for each endpoint, after those at all limits of the description.
+_EXAMPLES = os.environ.get("QMD_SCHEMA_EXAMPLES", "4")
 #: Some requests are refused because of the state of the index: a path that is no folder, a name that is
 #: taken, a line past the end, a collection without vectors, a search that is not ready in
 #: a billionth of a second, an answer that has more tokens than it may. The
@@ -97,8 +97,8 @@ def test_api_matches_its_openapi_description(owner: User, tmp_path: Path) -> Non
     (tmp_path / "qmd_hooks.py").write_text(_HOOKS, encoding="utf-8")
     command = [Path(sys.executable).with_name("schemathesis"), "run", "--checks", "all"]
     command += ["--max-examples", _EXAMPLES, "--seed", "1", "--no-color"]
-    # schemathesis gives up on paths that it generates and then rejects.
-    command += ["--suppress-health-check", "filter_too_much"]
+    # schemathesis gives up on paths that it generates and then rejects, and on a slow machine.
+    command += ["--suppress-health-check", "all"]
     with server_of(owner) as server:
         environ = {**os.environ, "SCHEMATHESIS_HOOKS": "qmd_hooks", "PYTHONPATH": str(tmp_path)}
         found = subprocess.run(

@@ -82,10 +82,10 @@ SEARCHES = [
 
 @pytest.mark.parametrize("args", SEARCHES, ids=lambda args: " ".join(args)[:60])
 def test_server_mode_prints_the_same_bytes_as_local_mode(attached: Attached, args: list[str]) -> None:
-    local = shown(attached.user.run(*args, "--mode", "local"))
+    local = shown(attached.user.call(*args, "--mode", "local"))
     before = attached.answered()
-    assert shown(attached.user.run(*args)) == local
-    assert shown(attached.user.run(*args, "--mode", "server")) == local
+    assert shown(attached.user.call(*args)) == local
+    assert shown(attached.user.call(*args, "--mode", "server")) == local
     assert attached.answered() == before + 2
 
 
@@ -117,8 +117,8 @@ READS = [
 @pytest.mark.parametrize("args", READS, ids=lambda args: " ".join(args)[:60])
 def test_server_prints_the_same_bytes_as_the_command_alone(attached: Attached, args: list[str]) -> None:
     stdin = b"performance\ndeploy.md\n"
-    local = attached.user.run(*args, stdin=stdin, cwd=attached.user.home, **ALONE)
-    assert shown(attached.user.run(*args, stdin=stdin, cwd=attached.user.home)) == shown(local)
+    local = attached.user.call(*args, stdin=stdin, cwd=attached.user.home, **ALONE)
+    assert shown(attached.user.call(*args, stdin=stdin, cwd=attached.user.home)) == shown(local)
 
 
 @pytest.mark.parametrize("args", [["search", "性能"], ["search", "deploy"], ["get", "deploy.md"]], ids=str)
@@ -135,31 +135,31 @@ def test_server_prints_the_same_on_a_terminal(attached: Attached, args: list[str
 
 def test_reading_commands_are_run_by_the_server(attached: Attached) -> None:
     before = attached.answered()
-    attached.user.run("get", "deploy.md")
-    attached.user.run("multi-get", "deploy.md")
-    attached.user.run("get", "deploy.md", **ALONE)
-    attached.user.run("get", "deploy.md", "--index", "other")
+    attached.user.call("get", "deploy.md")
+    attached.user.call("multi-get", "deploy.md")
+    attached.user.call("get", "deploy.md", **ALONE)
+    attached.user.call("get", "deploy.md", "--index", "other")
     assert attached.answered() == before + 2
 
 
 def test_server_mode_fails_like_local_mode_without_vectors(make_user: MakeUser) -> None:
     user = indexed(make_user, "attached-blind")
     with server_of(user):
-        local = shown(user.run("vsearch", "x", "--mode", "local"))
+        local = shown(user.call("vsearch", "x", "--mode", "local"))
         assert local[0] == 1
-        assert shown(user.run("vsearch", "x", "--mode", "server")) == local
+        assert shown(user.call("vsearch", "x", "--mode", "server")) == local
 
 
 def test_local_mode_uses_no_server(attached: Attached) -> None:
     before = attached.answered()
-    assert attached.user.run("query", "performance", "--mode", "local").returncode == 0
+    assert attached.user.call("query", "performance", "--mode", "local").returncode == 0
     assert attached.answered() == before
 
 
 def test_auto_mode_works_without_a_server(make_user: MakeUser) -> None:
     user = indexed(make_user, "unattached")
-    assert user.run("search", "performance").returncode == 0
-    found = user.run("search", "performance", "--mode", "server")
+    assert user.call("search", "performance").returncode == 0
+    found = user.call("search", "performance", "--mode", "server")
     assert (found.returncode, found.stdout) == (1, "")
     assert found.stderr == "Error: no server runs for this index\nHint: start one: 'qmd server --daemon'\n"
 
@@ -167,16 +167,16 @@ def test_auto_mode_works_without_a_server(make_user: MakeUser) -> None:
 def test_auto_mode_works_after_the_server_has_stopped(make_user: MakeUser) -> None:
     user = indexed(make_user, "detached")
     with server_of(user):
-        assert user.run("search", "performance", "--mode", "server").returncode == 0
-    assert user.run("search", "performance", "--mode", "server").returncode == 1
-    assert user.run("search", "performance").returncode == 0
+        assert user.call("search", "performance", "--mode", "server").returncode == 0
+    assert user.call("search", "performance", "--mode", "server").returncode == 1
+    assert user.call("search", "performance").returncode == 0
 
 
 def test_server_of_another_index_is_not_used(attached: Attached) -> None:
     before = attached.answered()
-    found = attached.user.run("search", "performance", "--index", "work", "--mode", "server")
+    found = attached.user.call("search", "performance", "--index", "work", "--mode", "server")
     assert found.returncode == 1
-    assert attached.user.run("search", "performance", "--index", "work").stdout == "No results found.\n"
+    assert attached.user.call("search", "performance", "--index", "work").stdout == "No results found.\n"
     assert attached.answered() == before
 
 
@@ -187,9 +187,9 @@ def test_server_with_other_settings_does_not_answer(attached: Attached, variable
     name, _, value = variable.partition("=")
     args = ["query", "performance", "--json", "--explain"]
     before = attached.answered()
-    local = shown(attached.user.run(*args, "--mode", "local", **{name: value}))
-    assert shown(attached.user.run(*args, **{name: value})) == local
-    refused = attached.user.run(*args, "--mode", "server", **{name: value})
+    local = shown(attached.user.call(*args, "--mode", "local", **{name: value}))
+    assert shown(attached.user.call(*args, **{name: value})) == local
+    refused = attached.user.call(*args, "--mode", "server", **{name: value})
     assert refused.returncode == 1
     assert "another index, configuration, version or time zone" in refused.stderr
     assert attached.answered() == before
@@ -198,25 +198,25 @@ def test_server_with_other_settings_does_not_answer(attached: Attached, variable
 def test_server_refuses_searches_of_a_replaced_index(make_user: MakeUser) -> None:
     user = indexed(make_user, "renewed")
     with server_of(user):
-        assert user.run("search", "performance", "--mode", "server").returncode == 0
+        assert user.call("search", "performance", "--mode", "server").returncode == 0
         for file in (user.home / "cache" / "qmd").glob("index.sqlite*"):
             file.unlink()
         shutil.rmtree(user.notes)
         user.notes.mkdir()
         (user.notes / "new.md").write_text("# New\n\nNothing but zebras.\n", encoding="utf-8")
         user.ok("update", "--no-embed")
-        assert "new.md" in user.run("search", "zebras").stdout
-        assert user.run("search", "zebras", "--mode", "server").returncode == 1
+        assert "new.md" in user.call("search", "zebras").stdout
+        assert user.call("search", "zebras", "--mode", "server").returncode == 1
 
 
 def test_documents_indexed_after_the_server_start_are_found(make_user: MakeUser) -> None:
     user = indexed(make_user, "growing")
     with server_of(user):
-        assert "No results" in user.run("search", "zebras", "--mode", "server").stdout
+        assert "No results" in user.call("search", "zebras", "--mode", "server").stdout
         (user.notes / "new.md").write_text("# New\n\nNothing but zebras.\n", encoding="utf-8")
         user.ok("update", "--no-embed")
         user.ok("context", "add", "/", "Other words")
-        found = user.run("search", "zebras", "--mode", "server").stdout
+        found = user.call("search", "zebras", "--mode", "server").stdout
         assert "new.md" in found and "Other words" in found
 
 
@@ -225,7 +225,7 @@ def test_command_line_uses_the_server_without_a_key(make_user: MakeUser) -> None
     user.ok("keys", "add", "one", "-c", "notes")
     with server_of(user) as server:
         assert server.ask("POST", "/search", {"query": "performance"}).status == 401
-        assert user.run("search", "performance", "--mode", "server").returncode == 0
+        assert user.call("search", "performance", "--mode", "server").returncode == 0
 
 
 def test_run_endpoint_refuses_clients_without_the_token(attached: Attached) -> None:
@@ -236,7 +236,7 @@ def test_run_endpoint_refuses_clients_without_the_token(attached: Attached) -> N
 
 
 def test_unknown_mode_is_a_usage_error(attached: Attached) -> None:
-    found = attached.user.run("search", "performance", "--mode", "remote")
+    found = attached.user.call("search", "performance", "--mode", "remote")
     assert found.returncode == 2
     assert "--mode must be one of auto, server, local, not 'remote'" in found.stderr
 
@@ -259,9 +259,9 @@ def test_milvus_lite_of_a_server_is_shared_with_the_command_line(make_user: Make
 def test_a_hook_is_answered_by_the_server_by_meaning(attached: Attached) -> None:
     prompt = json.dumps({"session_id": "by meaning", "prompt": "数据库迁移前需要做什么？"}).encode()
     before = attached.answered()
-    done = attached.user.run("hook", "run", "prompt", "--timeout", "60", stdin=prompt)
+    done = attached.user.call("hook", "run", "prompt", "--timeout", "60", stdin=prompt)
     assert attached.answered() > before
     assert done.stderr == ""
     assert "备份数据" in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
-    again = attached.user.run("hook", "run", "prompt", "--timeout", "60", stdin=prompt)
+    again = attached.user.call("hook", "run", "prompt", "--timeout", "60", stdin=prompt)
     assert (again.returncode, again.stdout) == (0, "")

@@ -47,25 +47,25 @@ COMMANDS = [
 def test_commands_run_here_if_the_server_is_stopped(user: User) -> None:
     with stopped(user):
         for words in COMMANDS:
-            done = user.run(*words)
+            done = user.call(*words)
             assert done.returncode == 0 and done.stdout, done
-        refused = user.run("search", "rollback", "--mode", "server")
+        refused = user.call("search", "rollback", "--mode", "server")
         assert refused.returncode == 1 and "does not answer" in refused.stderr
 
 
 def test_other_commands_say_that_the_server_is_stopped(user: User) -> None:
     prompt = json.dumps({"session_id": "1", "prompt": "How do I return to the last release?"}).encode()
     with stopped(user) as server:
-        status = user.run("server", "status").stdout
+        status = user.call("server", "status").stdout
         assert "does not answer" in status and f"kill -CONT {server.process.pid}" in status
-        assert json.loads(user.run("server", "status", "--json").stdout)["answers"] is False
-        opened = user.run("open")
+        assert json.loads(user.call("server", "status", "--json").stdout)["answers"] is False
+        opened = user.call("open")
         assert opened.returncode == 1 and "does not answer" in opened.stderr
-        hook = user.run("hook", "run", "prompt", "--timeout", "60", stdin=prompt)
+        hook = user.call("hook", "run", "prompt", "--timeout", "60", stdin=prompt)
         assert hook.returncode == 0 and "make rollback" in hook.stdout
-        assert user.run(_QMD_COMPLETE="zsh_complete", COMP_WORDS="qmd se", COMP_CWORD="1").returncode == 0
+        assert user.call(_QMD_COMPLETE="zsh_complete", COMP_WORDS="qmd se", COMP_CWORD="1").returncode == 0
         server.process.send_signal(signal.SIGCONT)
-        until(lambda: "answers" not in json.loads(user.run("server", "status", "--json").stdout))
+        until(lambda: "answers" not in json.loads(user.call("server", "status", "--json").stdout))
 
 
 def test_a_daemon_that_was_stopped_is_ended(user: User) -> None:
@@ -100,9 +100,9 @@ def test_commands_run_here_if_the_server_is_stopped_while_it_answers(user: User)
     with closing(silent.listener), discovery.exclusive(cache, str(index)):
         port = silent.listener.getsockname()[1]
         with discovery.advertise(cache, str(index), f"http://127.0.0.1:{port}"):
-            done = user.run("search", "rollback")
+            done = user.call("search", "rollback")
             assert (done.returncode, "deploy.md" in done.stdout) == (0, True), done
             assert silent.taken == 2
             silent.taken = 0
-            late = user.run("query", "rollback", "--timeout", "3")
+            late = user.call("query", "rollback", "--timeout", "3")
             assert (late.returncode, "deploy.md" in late.stdout) == (0, True), late

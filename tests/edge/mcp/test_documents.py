@@ -126,38 +126,6 @@ def test_get_line_numbers_count_from_the_first_line_returned(agent: Agent) -> No
     assert shown(agent, file="notes/meeting.md:139", lineNumbers=True) == "139: line 139\n140: the last line"
 
 
-def test_get_refuses_a_line_past_the_end(agent: Agent) -> None:
-    text = "notes/meeting.md has 140 lines: there is no line 141"
-    assert agent.failure("get", file="notes/meeting.md", fromLine=141) == text
-    assert agent.failure("get", file="notes/meeting.md:141") == text
-    assert agent.failure("get", file="notes/meeting.md:0").startswith("lines are counted from 1")
-
-
-def test_get_of_a_missing_document_suggests_similar_paths(agent: Agent) -> None:
-    assert agent.failure("get", file="notes/meting.md") == (
-        "Document not found: notes/meting.md\n\n"
-        "Did you mean one of these?\n  - notes/meeting.md\n  - notes/2025/ meeting.md"
-    )
-    assert agent.failure("get", file="0123456789") == "Document not found: 0123456789"
-
-
-@pytest.mark.slow
-def test_get_of_an_ambiguous_name_lists_the_candidates(start: StartAgent, newcomer: User) -> None:
-    for folder in ("one", "two"):
-        (newcomer.home / "docs" / folder).mkdir(parents=True)
-        (newcomer.home / "docs" / folder / "same.md").write_text(f"# {folder}\n", encoding="utf-8")
-    newcomer.ok("collection", "add", str(newcomer.home / "docs"))
-    agent = start(newcomer)
-    agent.greet()
-    assert agent.failure("get", file="same.md").startswith(
-        "same.md could be any of: docs/one/same.md, docs/two/same.md"
-    )
-    assert agent.error("resources/read", uri="qmd://same.md")["code"] == -32602
-    content = agent.call("multi_get", pattern="same.md, docs/one/same.md")["content"]
-    assert content[0]["text"] == "Errors:\nsame.md could be any of: docs/one/same.md, docs/two/same.md"
-    assert [each["resource"]["name"] for each in content[1:]] == ["docs/one/same.md"]
-
-
 def test_multi_get_returns_errors_first_and_documents_in_order(agent: Agent) -> None:
     result = agent.call(
         "multi_get", pattern="report.md, notes/gone.md, notes/big.md, notes/meeting.md", maxLines=2
@@ -207,21 +175,6 @@ def test_multi_get_without_errors_has_no_error_text(agent: Agent) -> None:
     assert [each["resource"]["name"] for each in content] == ["notes/2025/ meeting.md", "notes/2025/plan.md"]
 
 
-@pytest.mark.parametrize(
-    ("pattern", "count"),
-    [
-        ("crowd/*", 30),
-        ("bird*.md", 30),
-        ("{crowd,work}/*.md", 31),
-        ("crowd/bird0[1-3].md", 3),
-        ("**/plan.md", 1),
-        (f"{docid('work', 'report.md')},qmd://notes/2025/plan.md", 2),
-    ],
-)
-def test_multi_get_patterns_match_whole_paths(agent: Agent, pattern: str, count: int) -> None:
-    assert len(agent.call("multi_get", pattern=pattern)["content"]) == count
-
-
 def test_multi_get_max_bytes_counts_bytes(agent: Agent) -> None:
     size = len(LIBRARY["notes", "数据库.md"].encode())
     (block,) = agent.call("multi_get", pattern="数据库.md", maxBytes=size)["content"]
@@ -229,14 +182,6 @@ def test_multi_get_max_bytes_counts_bytes(agent: Agent) -> None:
     content = agent.call("multi_get", pattern="数据库.md", maxBytes=size - 1)["content"]
     assert [each["type"] for each in content] == ["text", "text"]
     assert "(1KB)" in content[1]["text"]
-
-
-def test_multi_get_without_matches_is_an_error(agent: Agent) -> None:
-    assert agent.failure("multi_get", pattern="nothing/*") == "No documents match: nothing/*"
-    assert agent.failure("multi_get", pattern="0123456, 7654321") == (
-        "Document not found: 0123456; Document not found: 7654321"
-    )
-    assert agent.failure("multi_get", pattern=" ").startswith("the pattern is empty")
 
 
 @pytest.mark.slow
@@ -384,11 +329,3 @@ def test_get_says_what_reads_several_documents(agent: Agent) -> None:
         told = agent.failure("get", file=reference)
         assert told.endswith("(multi-get takes patterns and lists)")
         assert len(agent.call("multi_get", pattern=reference, maxLines=1)["content"]) > 1
-
-
-def test_get_lists_the_sections_if_one_does_not_exist(agent: Agent) -> None:
-    told = agent.failure("get", file="2025/plan.md#Nothing of this")
-    assert "qmd outline" not in told
-    assert "(it has '" in told
-    section = told.partition("(it has '")[2].partition("'")[0]
-    assert agent.call("get", file=f"2025/plan.md#{section}")["content"][0]["resource"]["text"]

@@ -54,26 +54,6 @@ def test_searches_refuse_an_invalid_filter_in_one_line(vault: Agent, tool: str) 
     )
 
 
-@pytest.mark.parametrize("tool", ["search", "vsearch", "query"])
-def test_filters_without_words_list_documents_newest_first(vault: Agent, tool: str) -> None:
-    assert files(vault.call(tool, query="tag:work [status]")) == [
-        "notes/plan.md",
-        "notes/ops/run.md",
-        "notes/Budget.md",
-    ]
-
-
-@pytest.mark.parametrize("tool", ["search", "query"])
-def test_stage_says_which_brackets_are_text(vault: Agent, tool: str) -> None:
-    found = vault.call(tool, query="[status] of the kestrel")
-    assert len(files(found)) == 4
-    assert found["structuredContent"]["stages"][-1]["reason"] == (
-        "read as text: [status]. A filter among words needs a value: [status:*]"
-    )
-    assert files(vault.call(tool, query="kestrel [word]"))
-    assert len(files(vault.call(tool, query="kestrel -[status:*]"))) == 0
-
-
 def test_search_hits_name_their_section(vault: Agent) -> None:
     result = vault.call("search", query="tape")
     (hit,) = result["structuredContent"]["results"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.agents import INITIALIZE, Agent, Site, site_of
+from tests.agents import INITIALIZE, Agent, Site
 from tests.users import User
 from tests.waiting import PATIENCE
 
@@ -127,36 +127,11 @@ def test_unknown_path_is_not_found(site: Site, path: str) -> None:
     assert detail(body, 404).endswith("MCP is at /mcp")
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "evil.example",
-        "evil.example:8181",
-        "localhost.evil.example",
-        "127.0.0.1.evil.example",
-        "127.0.0.1@evil.example",
-        "user@localhost",
-        "192.168.1.1",
-        "10.0.0.1:8181",
-        "[2001:db8::1]:80",
-        "0.0.0.0",
-        "localhost:port",
-        "localhost/",
-        "local host",
-        "[::1",
-    ],
-)
-def test_foreign_host_is_refused_before_reading_the_body(site: Site, host: str) -> None:
-    status, _, body = site.request(body=PING, host=host)
-    assert status == 403
-    assert detail(body, 403).startswith("Host is not allowed")
-
-
-@pytest.mark.parametrize(
-    "host", ["localhost", "LOCALHOST:1", "127.0.0.1:99", "127.1.2.3", "[::1]", "[::1]:8181"]
-)
-def test_loopback_hosts_are_allowed(site: Site, host: str) -> None:
-    assert site.request(body=PING, host=host)[0] == 200
+def test_foreign_host_and_origin_are_refused(site: Site) -> None:
+    for header, told in (("host", "Host is not allowed"), ("origin", "Origin is not allowed")):
+        status, _, body = site.request(body=PING, **{header: "http://evil.example"})
+        assert detail(body, status).startswith(told)
+        assert status == 403
 
 
 def test_request_without_a_host_is_accepted(site: Site) -> None:
@@ -168,76 +143,14 @@ def test_request_without_a_host_is_accepted(site: Site) -> None:
         assert connection.makefile("rb").readline().split()[1] == b"200"
 
 
-@pytest.mark.parametrize(
-    "origin",
-    [
-        "http://evil.example",
-        "https://localhost.evil.example",
-        "null",
-        "file://",
-        "http://192.168.1.1:8181",
-        "x",
-    ],
-)
-def test_foreign_origin_is_refused(site: Site, origin: str) -> None:
-    status, _, body = site.request(body=PING, origin=origin)
-    assert status == 403
-    assert detail(body, 403).startswith("Origin is not allowed")
-
-
-@pytest.mark.parametrize("origin", ["http://localhost", "https://127.0.0.1:6274", "http://[::1]:3000"])
-def test_loopback_origins_are_allowed(site: Site, origin: str) -> None:
-    assert site.request(body=PING, origin=origin)[0] == 200
-
-
-def test_environment_allows_additional_hosts_and_origins(reader: User) -> None:
-    allowed = {"QMD_ALLOWED_HOSTS": "box.lan, other:81", "QMD_ALLOWED_ORIGINS": "https://app.example/"}
-    with site_of(reader, **allowed) as site:
-        assert site.request(body=PING, host="box.lan:8181")[0] == 200
-        assert site.request(body=PING, host="BOX.LAN")[0] == 200
-        assert site.request(body=PING, host="other:81")[0] == 200
-        assert site.request(body=PING, host="other:82")[0] == 403
-        assert site.request(body=PING, origin="https://app.example")[0] == 200
-        assert site.request(body=PING, origin="https://app.example:444")[0] == 403
-        # The server's own page is allowed.
-        assert site.request(body=PING, host="box.lan:8181", origin="http://box.lan:8181")[0] == 200
-
-
 def test_large_body_is_refused(site: Site) -> None:
     status, _, body = site.request(body=b" " * 10_000_001)
     assert status == 413
     assert detail(body, 413) == "The body is larger than 10,000,000 bytes"
 
 
-def test_large_chunked_body_is_refused(site: Site) -> None:
-    with socket.create_connection(("127.0.0.1", site.port), PATIENCE) as connection:
-        connection.sendall(
-            b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-            b"transfer-encoding: chunked\r\n\r\n"
-        )
-        try:
-            for _ in range(11):
-                connection.sendall(b"f4240\r\n" + b" " * 1_000_000 + b"\r\n")
-        except (BrokenPipeError, ConnectionResetError):
-            return
-        assert connection.makefile("rb").readline().split()[1] == b"413"
-
-
-def test_content_other_than_json_is_refused(site: Site) -> None:
-    assert site.request(body=PING, content_type="text/plain")[0] == 400
+def test_client_that_accepts_no_json_is_refused(site: Site) -> None:
     assert site.request(body=PING, accept="text/html")[0] == 406
-
-
-def test_disconnecting_clients_do_not_disturb_the_server(site: Site) -> None:
-    params = {"name": "query", "arguments": {"query": "why"}}
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
-    for sent in (body, body[:20]):
-        with socket.create_connection(("127.0.0.1", site.port), PATIENCE) as connection:
-            connection.sendall(
-                b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-                b"accept: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(body), sent)
-            )
-    assert site.ask("ping")["result"] == {}
 
 
 def run(user: User, *args: str) -> subprocess.CompletedProcess[str]:
@@ -264,12 +177,6 @@ def test_server_beyond_loopback_needs_keys_or_insecure(reader: User, host: str) 
     assert (found.returncode, found.stdout) == (2, "")
     assert "without a key they could read all documents" in found.stderr
     assert "--insecure" in found.stderr
-
-
-def test_server_beyond_loopback_allows_ip_addresses_as_host(reader: User) -> None:
-    with site_of(reader, "--host", "0.0.0.0", "--insecure") as site:
-        assert site.request(body=PING, host="192.168.1.5:8181")[0] == 200
-        assert site.request(body=PING, host="rebound.example")[0] == 403
 
 
 def test_unknown_host_is_reported(reader: User) -> None:

@@ -111,48 +111,10 @@ def test_search_limit_defaults_to_ten_and_min_score_filters(agent: Agent) -> Non
     assert agent.text("search", query="kestrel", minScore=1) == 'No results found for "kestrel"'
 
 
-def test_search_filters_collections_before_the_limit(agent: Agent) -> None:
-    for tool in ("search", "query"):
-        found = agent.call(tool, query="kestrel", collection="work", limit=1)["structuredContent"]["results"]
-        assert [each["file"] for each in found] == ["work/report.md"]
-
-
-def test_query_searches_several_collections(agent: Agent) -> None:
-    for arguments in ({"collections": ["work", "notes"]}, {"collection": "work", "collections": ["notes"]}):
-        found = agent.call("query", query="kestrel", **arguments)["structuredContent"]["results"]
-        assert {each["file"] for each in found} == {"work/report.md", "notes/2025/plan.md"}
-
-
-@pytest.mark.parametrize("tool", ["search", "vsearch", "query"])
-def test_search_in_an_unknown_collection_lists_the_known_ones(agent: Agent, tool: str) -> None:
-    text = agent.failure(tool, query="x", collection="nope")
-    assert text.startswith("Collection not found: nope (")
-    assert text.endswith("known collections: notes, work, crowd)")
-
-
-def test_vsearch_without_vectors_says_what_to_do(agent: Agent) -> None:
-    assert agent.failure("vsearch", query="how we travel") == NO_VECTORS
-
-
-def test_query_without_vectors_uses_keywords_and_reports_it(agent: Agent) -> None:
-    result = agent.call("query", query="zebra")
-    assert result["structuredContent"]["results"][0]["file"] == "notes/odd #1?.md"
-    told = stages(result)
-    assert told["lexical"] == ("ran", None)
-    assert told["vector"] == ("skipped", NO_VECTORS)
-    assert told["expand"] == ("skipped", "no expansion model is set")
-
-
 def test_vsearch_finds_by_meaning(seeing: Agent) -> None:
     result = seeing.call("vsearch", query="going somewhere by rail", limit=3, collection="notes")
     assert "notes/2025/plan.md" in [each["file"] for each in result["structuredContent"]["results"]]
     assert stages(result)["vector"] == ("ran", None)
-
-
-def test_vsearch_leaves_out_hits_below_the_minimum_score(seeing: Agent) -> None:
-    assert seeing.text("vsearch", query="travel", minScore=1).startswith("No results found")
-    found = seeing.call("vsearch", query="travel", minScore=0.4)["structuredContent"]["results"]
-    assert all(each["score"] >= 0.4 for each in found)
 
 
 def test_vsearch_leaves_out_what_is_about_something_else(seeing: Agent) -> None:
@@ -185,10 +147,6 @@ def test_query_takes_searches_in_place_of_a_query(seeing: Agent) -> None:
     # The heading shows one query for all searches.
     assert result["content"][0]["text"].startswith('Found 1 result for "an animal with stripes":\n\n')
     assert stages(result)["expand"] == ("skipped", "searches were given")
-
-
-def test_query_names_the_line_of_an_invalid_query_document(agent: Agent) -> None:
-    assert agent.failure("query", query="lex: a\nno type").startswith("line 2: ")
 
 
 def test_searches_return_indexed_at(seeing: Agent) -> None:

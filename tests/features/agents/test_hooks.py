@@ -448,7 +448,7 @@ def test_damaged_files_do_not_stop_the_agent(make_user: MakeUser, name: str, dat
     file.write_bytes(data)
     prompt = json.dumps({"session_id": "1", "prompt": "How do I deploy the service?"}).encode()
     for words in (["hook", "run", "prompt"], ["--index", "index", "hook", "run", "session"]):
-        done = user.run(*words, stdin=prompt)
+        done = user.call(*words, stdin=prompt)
         assert (done.returncode, "Traceback" in done.stderr) == (0, False), done
 
 

@@ -19,7 +19,7 @@ def _of_index(text: str) -> tuple[list[str], list[str]]:
 
 
 def _of_page(text: str) -> tuple[list[str], list[str]]:
-    context = markdown.Context(link=lambda target: f"/read/{target}", file=lambda path: None)
+    context = markdown.RenderContext(link=lambda target: f"/read/{target}", file=lambda path: None)
     addresses = re.findall(r'<a href="([^"]*)"', markdown.render(text, context).html(None, None))
     tags = [unquote(each.removeprefix("/?q=tag:")) for each in addresses if each.startswith("/?q=tag:")]
     return list(dict.fromkeys(tags)), [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from qmd.features.page.budget import Budget
 from qmd.features.page.embeds import part
 from qmd.features.page.html_tags import MAX_OPEN
-from qmd.features.page.markdown import Context, Embedded, render
+from qmd.features.page.markdown import EmbeddedNote, RenderContext, render
 from qmd.features.page.rendered import Rendered
 from qmd.text.highlight import Highlighter
 from qmd.text.query import parse
@@ -38,7 +38,7 @@ FILES = {name: f"/file/wiki/{name}" for name in ("a.png", "s.mp3", "v.mp4")}
 
 
 def rendered(text: str, **options: bool) -> Rendered:
-    return render(text, Context(LINKS.get, FILES.get, **options))
+    return render(text, RenderContext(LINKS.get, FILES.get, **options))
 
 
 def shown(text: str, query: str = "", hit: int | None = None, **options: bool) -> str:
@@ -122,8 +122,10 @@ def test_media_on_other_hosts_are_links() -> None:
 
 
 def test_embedded_note_is_rendered_in_place_of_its_paragraph() -> None:
-    inner = Context(LINKS.get, FILES.get, page="/read/wiki/note.md")
-    context = Context(LINKS.get, FILES.get, embed={"note#Two": Embedded("# Two\n\nx ^y [[#Two]]", inner)}.get)
+    inner = RenderContext(LINKS.get, FILES.get, page="/read/wiki/note.md")
+    context = RenderContext(
+        LINKS.get, FILES.get, embed={"note#Two": EmbeddedNote("# Two\n\nx ^y [[#Two]]", inner)}.get
+    )
     found = render("# One\n\n![[note#Two]]\n\n![[none]]\n\ntext ![[note#Two]]", context)
     html = found.html()
     link = '<a href="/read/wiki/note.md#h-two" rel="noopener noreferrer">note › Two</a>'
@@ -337,8 +339,8 @@ def test_rendered_text_never_contains_executable_html(text: str) -> None:
 @pytest.mark.parametrize("piece", ["*a [b](c) ", "> a\n", "a\n", "- a\n\n", "<b>a</b>", "$a$ ", "==a== "])
 def test_render_shows_as_text_what_is_left_when_the_budget_is_spent(piece: str) -> None:
     budget = Budget(steps=100)
-    cut = render(piece * 2_000, Context(LINKS.get, FILES.get, budget=budget))
-    whole = render(piece * 2_000, Context(LINKS.get, FILES.get, budget=Budget(steps=10**9)))
+    cut = render(piece * 2_000, RenderContext(LINKS.get, FILES.get, budget=budget))
+    whole = render(piece * 2_000, RenderContext(LINKS.get, FILES.get, budget=Budget(steps=10**9)))
     assert (cut.short, whole.short) == (True, False)
     text = re.sub(r"<[^>]*>", "", cut.html())
     assert text.count("a") >= 2_000
@@ -353,7 +355,7 @@ def test_render_stops_at_the_end_of_the_time() -> None:
         asked += 1
         return asked == 10
 
-    assert render("- a\n\n" * 2_000, Context(LINKS.get, FILES.get, budget=Budget(stop))).short
+    assert render("- a\n\n" * 2_000, RenderContext(LINKS.get, FILES.get, budget=Budget(stop))).short
     assert asked == 10
 
 

@@ -178,7 +178,8 @@ def test_mcp_gives_no_secret(face: str, planted: Planted) -> None:
         assert not planted.leaks(send("initialize", **INITIALIZE))
         for method in ("tools/list", "resources/list", "prompts/list", "resources/templates/list"):
             assert not planted.leaks(send(method))
-        for number in range(0, 120, 6):
+        # Both ways lead to the same tools, so one has fewer.
+        for number in range(0, 120, 6 if face == "stdio" else 40):
             canary, name = planted.canaries[number], planted.names[number]
             calls = [
                 *(("query", {"query": text, "limit": 3}) for text in _questions(number, canary)),

@@ -9,23 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmd.config import marks_file
-from qmd.config.marks_file import Entry
+from qmd.config.marks_file import MarkEntry
 from qmd.config.paths import marks_path
 from qmd.errors import ConfigError
 
 texts = st.text(min_size=1, max_size=40).filter(lambda text: bool(text.strip()) and "\0" not in text)
 paths = st.lists(texts, min_size=1, max_size=3, unique=True).map(tuple)
 entries = st.lists(
-    st.builds(Entry, texts, st.dictionaries(st.sampled_from(marks_file.KINDS), paths, min_size=1)), max_size=4
+    st.builds(MarkEntry, texts, st.dictionaries(st.sampled_from(marks_file.KINDS), paths, min_size=1)),
+    max_size=4,
 )
 
 
-def _ordered(entry: Entry) -> tuple[str, list[tuple[str, tuple[str, ...]]]]:
+def _ordered(entry: MarkEntry) -> tuple[str, list[tuple[str, tuple[str, ...]]]]:
     return entry.query, sorted(entry.files.items())
 
 
 @given(entries)
-def test_marks_file_can_be_read_back_with_and_without_the_parser(written: list[Entry]) -> None:
+def test_marks_file_can_be_read_back_with_and_without_the_parser(written: list[MarkEntry]) -> None:
     data = marks_file._written(tuple(written))
     fast = marks_file.parse(data, "marks")
     assert [*map(_ordered, fast)] == [*map(_ordered, written)]
@@ -37,7 +38,7 @@ def test_marks_file_can_be_read_back_with_and_without_the_parser(written: list[E
 def test_marks_file_written_by_hand_is_read(tmp_path: Path) -> None:
     text = "- query: how do I deploy\n  pin: ops/deploy.md\n  bad:\n    - old/deploy.md   # outdated\n"
     (entry,) = marks_file.parse(text.encode(), "marks")
-    assert entry == Entry("how do I deploy", {"pin": ("ops/deploy.md",), "bad": ("old/deploy.md",)})
+    assert entry == MarkEntry("how do I deploy", {"pin": ("ops/deploy.md",), "bad": ("old/deploy.md",)})
 
 
 @pytest.mark.parametrize(
@@ -76,11 +77,11 @@ def test_edit_of_marks_keeps_comments_and_a_failed_one_changes_nothing(tmp_path:
     path = tmp_path / "index.marks.yaml"
     before = b'# mine\n- query: "a"\n  pin: ["x.md"]\n'
     path.write_bytes(before)
-    marks_file.edit(str(path), lambda entries: (*entries, Entry("b", {"good": ("y.md",)})))
+    marks_file.edit(str(path), lambda entries: (*entries, MarkEntry("b", {"good": ("y.md",)})))
     assert b'# mine\n- query: "a"\n' in path.read_bytes()
     after = path.read_bytes()
     with pytest.raises(ConfigError):
-        marks_file.edit(str(path), lambda entries: (*entries, Entry("x" * 1_001, {"pin": ("y.md",)})))
+        marks_file.edit(str(path), lambda entries: (*entries, MarkEntry("x" * 1_001, {"pin": ("y.md",)})))
     assert path.read_bytes() == after
 
 

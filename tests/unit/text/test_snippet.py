@@ -75,6 +75,7 @@ FILLERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filler", FILLERS)
 @pytest.mark.parametrize("megabytes", [1, 16])
 def test_snippet_reads_a_dense_text_once(filler: str, megabytes: int) -> None:

@@ -174,7 +174,7 @@ def _requested_by(config: Config, project: str, kinds: Collection[Kind]) -> Iter
         yield Permission("hook", project, name="hooks")
 
 
-def marks_permission(data: bytes, entries: Sequence[marks_file.Entry]) -> Permission:
+def marks_permission(data: bytes, entries: Sequence[marks_file.MarkEntry]) -> Permission:
     """Return the permission to use the pins and marks in the bytes of a file."""
     pins = sum(len(entry.files.get("pin", ())) for entry in entries)
     others = sum(len(files) for entry in entries for files in entry.files.values()) - pins

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from qmd.engine.access.masks import masker_of
 from qmd.engine.access.permissions import Permissions
-from qmd.engine.access.rules import READ, Rule
+from qmd.engine.access.rules import READ, Rule, rule_of_setting
 from qmd.engine.calls import check_arguments, not_copied
 from qmd.engine.places import context_target
 from qmd.errors import NotFoundError
@@ -54,8 +54,6 @@ class RestrictedIndex:
 
     def configure(self, name: str, /, **changes: Any) -> None:
         """Change settings of a collection, if each may be changed."""
-        from qmd.engine.configuring import rule_of_setting
-
         for field in changes:
             self._check(rule_of_setting(field), {"name": name})
         self._index.configure(name, **changes)

@@ -21,3 +21,11 @@ class Rule(Struct, frozen=True):
 
 #: Reading needs no check, because the configuration that it goes by lists the visible collections only.
 READ = Rule()
+
+
+def rule_of_setting(field: str) -> Rule:
+    """Return the rule of a change of a setting of a collection."""
+    from qmd.config.schema import SETTINGS  # with the parser, which a search does not need
+
+    action = SETTINGS[field].action if field in SETTINGS else None  # `configure` refuses others.
+    return Rule(changes=True, collections="name", action=action)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from qmd.engine.documents.links import Links
 from qmd.store.base import Store
-from qmd.text.states import Claims, Reference, claims, conditions
+from qmd.text.states import Claims, StateReference, claims, conditions
 from qmd.text.uris import is_uri, parse_uri, split_fragment
 from qmd.text.values import fold
 from qmd.types import Config, Document, ValueCount
@@ -41,7 +41,7 @@ class States(Struct, frozen=True):
     files: Mapping[int, str] = field(default_factory=dict)
     sink: bool = False
     cycles: Sequence[tuple[int, ...]] = ()
-    lost: Sequence[tuple[int, Reference]] = ()
+    lost: Sequence[tuple[int, StateReference]] = ()
     rivals: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
     def of(self, document: int) -> DocumentState:
@@ -99,10 +99,10 @@ def _read(store: Store, config: Config, now: str) -> States:
     related = {key: each for key, each in said.items() if each.supersedes or each.superseded_by}
     finder = _Finder(store, config, related)
     replacing: dict[int, list[int]] = {}
-    lost: list[tuple[int, Reference]] = []
+    lost: list[tuple[int, StateReference]] = []
     files: dict[int, str] = {}
 
-    def resolved(document: Document, references: Iterable[Reference]) -> Iterator[int]:
+    def resolved(document: Document, references: Iterable[StateReference]) -> Iterator[int]:
         for reference in references:
             target = finder.find(document, reference)
             if target is not None:
@@ -158,7 +158,7 @@ class _Finder:
         links = Links(store)
         self._targets = {name: links.targets(name, written) for name, written in targets.items()}
 
-    def find(self, document: Document, reference: Reference) -> Document | None:
+    def find(self, document: Document, reference: StateReference) -> Document | None:
         """Return the document that a reference of a document leads to."""
         path = self._targets[document.collection].resolve(
             reference.target, document.path, wikilink=reference.wikilink
@@ -183,7 +183,7 @@ class _Finder:
         return found[0] if len(found) == 1 else None
 
 
-def _is_elsewhere(reference: Reference) -> bool:
+def _is_elsewhere(reference: StateReference) -> bool:
     return "://" in reference.target
 
 

@@ -13,7 +13,7 @@ from qmd.errors import SourceError
 from qmd.sources.formats import registry
 from qmd.sources.formats.registry import Readers
 from qmd.sources.reading import waits_for
-from qmd.sources.walk import Listing
+from qmd.sources.walk import FileListing
 from qmd.text import authorship
 from qmd.types import Collection, SourceFile, States
 
@@ -51,7 +51,7 @@ class Work(Struct):
 
 
 def compare(
-    found: Listing,
+    found: FileListing,
     known: States,
     last: ScanRecord,
     readers: Readers,
@@ -147,7 +147,9 @@ def compare(
     return work
 
 
-def check_removal(collection: Collection, work: Work, found: Listing, known: States, is_other: bool) -> None:
+def check_removal(
+    collection: Collection, work: Work, found: FileListing, known: States, is_other: bool
+) -> None:
     """Raise `SourceError` if it may be a mistake that documents are gone.
 
     `is_other` says that another folder has taken the place of the collection's.
@@ -183,7 +185,7 @@ def _formats(paths: Iterable[str], last: ScanRecord, readers: Readers) -> dict[s
     return found
 
 
-def _gone(found: Listing, documents: dict[str, tuple[str, ...]]) -> list[str]:
+def _gone(found: FileListing, documents: dict[str, tuple[str, ...]]) -> list[str]:
     """Return the documents whose files are gone, rather than in a folder that cannot be accessed."""
     listed = {file.path for file in found.files}
     paths = frozenset(path.rstrip("/") for path, _ in found.problems)

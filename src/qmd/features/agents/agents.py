@@ -51,7 +51,7 @@ class Hooks(Struct, frozen=True):
     after: str = ""
 
 
-class Sessions(Struct, frozen=True):
+class SessionsFolder(Struct, frozen=True):
     """A folder in which an agent keeps transcripts of its sessions or its memory, as a collection.
 
     Attributes:
@@ -84,9 +84,9 @@ class Sessions(Struct, frozen=True):
         return os.path.isdir(self.folder) and (not self.shared or any(walk(collection)))
 
 
-def _memory(name: str, folder: str, below: str = "") -> Sessions:
+def _memory(name: str, folder: str, below: str = "") -> SessionsFolder:
     """Return the row of the Markdown files in which an agent keeps what it has learned."""
-    return Sessions(name, folder, f"{below}**/*.md", (), ("skills/",), shared=True)
+    return SessionsFolder(name, folder, f"{below}**/*.md", (), ("skills/",), shared=True)
 
 
 class Agent(Struct, frozen=True):
@@ -109,7 +109,7 @@ class Agent(Struct, frozen=True):
     entry: Callable[[Sequence[str]], Entry] = _plain
     variables: Literal["all", "named", "values"] = "all"
     hooks: Hooks | None = None
-    sessions: tuple[Sessions, ...] = ()
+    sessions: tuple[SessionsFolder, ...] = ()
 
 
 #: Codex took over Claude Code's names.
@@ -127,7 +127,7 @@ AGENTS: dict[str, Agent] = {
         # https://code.claude.com/docs/en/hooks
         hooks=Hooks("2.1", "{claude}/settings.json", ".claude/settings.json", _CLAUDE_EVENTS),
         sessions=(
-            Sessions(
+            SessionsFolder(
                 "claude-sessions",
                 "{claude}/projects",
                 "**/*.jsonl",
@@ -160,8 +160,8 @@ AGENTS: dict[str, Agent] = {
             after="review them with /hooks: Codex runs only hooks that you trust",
         ),
         sessions=(
-            Sessions("codex-sessions", "{codex}/sessions", "**/rollout-*.jsonl"),
-            Sessions("codex-archive", "{codex}/archived_sessions", "**/rollout-*.jsonl"),
+            SessionsFolder("codex-sessions", "{codex}/sessions", "**/rollout-*.jsonl"),
+            SessionsFolder("codex-archive", "{codex}/archived_sessions", "**/rollout-*.jsonl"),
             # https://developers.openai.com/codex/memories
             _memory("codex-memory", "{codex}/memories"),
         ),
@@ -189,7 +189,7 @@ AGENTS: dict[str, Agent] = {
             second=1000,
         ),
         sessions=(
-            Sessions(
+            SessionsFolder(
                 "gemini-sessions",
                 "{gemini}/tmp",
                 "*/chats/session-*.{json,jsonl}",
@@ -220,7 +220,7 @@ AGENTS: dict[str, Agent] = {
             second=0,
         ),
         sessions=(
-            Sessions(
+            SessionsFolder(
                 "opencode-sessions", "{data}/opencode", "opencode*.db", ("opencode",), ("*/",), shared=True
             ),
         ),
@@ -346,7 +346,7 @@ def hooks_of(name: str) -> Hooks:
     return agent.hooks
 
 
-def session_folders(environ: Mapping[str, str]) -> list[tuple[str, Sessions]]:
+def session_folders(environ: Mapping[str, str]) -> list[tuple[str, SessionsFolder]]:
     """Return the folders of transcripts and memories: the name of the agent, and the folder with its path."""
     bases = _bases(environ)
     return [

@@ -34,7 +34,7 @@ ABSENT = "not installed"
 _STATES = {"ok": "current", "warning": "outdated", "problem": "broken"}
 
 
-class Part(Struct, frozen=True):
+class CheckedPart(Struct, frozen=True):
     """The state of a part of an agent: the skill, the tools or the hooks.
 
     Attributes:
@@ -57,7 +57,7 @@ class Part(Struct, frozen=True):
     hint: str | None = None
 
 
-def parts(environ: Mapping[str, str], folder: str) -> Iterator[Part]:
+def parts(environ: Mapping[str, str], folder: str) -> Iterator[CheckedPart]:
     """Yield the parts of each agent: the user's, and those that are installed in the project in `folder`."""
     for agent in AGENTS:
         for part, (path_of, _) in parts_of(agent).items():
@@ -76,7 +76,7 @@ def parts_of(agent: str) -> dict[str, tuple[PathOf, Check]]:
     }
 
 
-def states(agent: str, part: str, environ: Mapping[str, str], project: str | None) -> list[Part]:
+def states(agent: str, part: str, environ: Mapping[str, str], project: str | None) -> list[CheckedPart]:
     """Return the state of a part of an agent; of the tools, that of each server that runs qmd."""
     path_of, check = parts_of(agent)[part]
     place, path = "user" if project is None else "project", ""
@@ -84,12 +84,14 @@ def states(agent: str, part: str, environ: Mapping[str, str], project: str | Non
         path = path_of(agent, environ, project)
         found = [*check(agent, environ, project)]
     except QmdError as error:
-        return [Part(agent, part, place, "unknown", path, error.message, error.hint)]
+        return [CheckedPart(agent, part, place, "unknown", path, error.message, error.hint)]
     start = f"{AGENTS[agent].title}: "
     return [
-        Part(agent, part, place, _STATES[each.level], path, each.message.removeprefix(start), each.hint)
+        CheckedPart(
+            agent, part, place, _STATES[each.level], path, each.message.removeprefix(start), each.hint
+        )
         for each in found
-    ] or [Part(agent, part, place, ABSENT, path)]
+    ] or [CheckedPart(agent, part, place, ABSENT, path)]
 
 
 def checks(environ: Mapping[str, str], folder: str) -> Iterator[Finding]:

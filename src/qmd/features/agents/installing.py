@@ -104,10 +104,10 @@ def show_agents(session: Session) -> None:
     elif any(each.part == "hooks" and each.state != checks.ABSENT for each in found):
         _, more = _limits_of_hooks(session, installed=True)
         lines += ["", *more] if more else []
-    show_listing("parts", "part", checks.Part.__struct_fields__, found, lines=lines)
+    show_listing("parts", "part", checks.CheckedPart.__struct_fields__, found, lines=lines)
 
 
-def _part_lines(parts: list[checks.Part]) -> Iterator[str]:
+def _part_lines(parts: list[checks.CheckedPart]) -> Iterator[str]:
     """Yield a line for each part of an agent, and one below it if something is wrong."""
     rows = [
         (

@@ -12,7 +12,7 @@ from qmd.engine.access.rules import Rule
 from qmd.engine.indexing import scan
 from qmd.engine.parts import Part
 from qmd.errors import NotFoundError
-from qmd.features.agents.agents import Sessions, session_folders
+from qmd.features.agents.agents import SessionsFolder, session_folders
 
 if TYPE_CHECKING:
     from qmd.engine.configuring import ConfigurationMethods
@@ -52,7 +52,7 @@ class SessionMethods(Part):
         return [self._add_session_folder(agent, each, on_progress) for agent, each in folders]
 
     def _add_session_folder(
-        self, agent: str, place: Sessions, on_progress: scan.OnProgress | None
+        self, agent: str, place: SessionsFolder, on_progress: scan.OnProgress | None
     ) -> SessionFolder:
         if not place.exists:
             return SessionFolder(agent, place.place)

@@ -56,7 +56,7 @@ class Turn(NamedTuple):
     is_cut: bool = False
 
 
-class Agent(NamedTuple):
+class AgentFormat(NamedTuple):
     """The recognition of an agent by an object of its files, and the reader of all of them."""
 
     owns: Callable[[Entry], bool]
@@ -301,9 +301,9 @@ def _about_opencode(entries: Sequence[Entry]) -> About:
 
 
 #: By the value of the field `agent`. The first that owns an object reads the file.
-AGENTS: dict[str, Agent] = {
-    "claude-code": Agent(_is_claude, _claude, _about_claude),
-    "codex": Agent(_is_codex, _codex, _about_codex),
-    "gemini": Agent(_is_gemini, _gemini, _about_gemini),
-    "opencode": Agent(_is_opencode, _opencode, _about_opencode),
+AGENTS: dict[str, AgentFormat] = {
+    "claude-code": AgentFormat(_is_claude, _claude, _about_claude),
+    "codex": AgentFormat(_is_codex, _codex, _about_codex),
+    "gemini": AgentFormat(_is_gemini, _gemini, _about_gemini),
+    "opencode": AgentFormat(_is_opencode, _opencode, _about_opencode),
 }

@@ -16,8 +16,8 @@ from qmd.engine.access.masks import masker_of
 from qmd.engine.calls import check_values
 from qmd.errors import NotFoundError, SourceError, UsageError
 from qmd.features.archive.cache import TextCache
-from qmd.features.archive.folder import Entry, Folder, find_name
-from qmd.features.archive.matching import Needle, Window, decode
+from qmd.features.archive.folder import Folder, PostFile, find_name
+from qmd.features.archive.matching import MatchWindow, Needle, decode
 from qmd.features.archive.posts import Post, Section, in_sections, read_name
 from qmd.sources.paths import OnProblem, in_words, is_inside
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
@@ -53,7 +53,7 @@ class Match(Struct, frozen=True):
     """One matching line of a post, with the lines around it."""
 
     path: str
-    window: Window
+    window: MatchWindow
 
 
 class Matches(Struct, frozen=True):
@@ -154,14 +154,14 @@ class Archive:
                 total += count
         return Matches(query, total, tuple(shown))
 
-    def _folders(self, author: str | None) -> list[Entry]:
+    def _folders(self, author: str | None) -> list[PostFile]:
         if author is not None:
             return [self._author(author)]
         authors = self._folder.authors()
         self._cache.retain({entry.name for entry in authors})
         return authors
 
-    def _author(self, name: str) -> Entry:
+    def _author(self, name: str) -> PostFile:
         require_unicode(name)
         entry = find_name(self._folder.authors(), name)
         if entry is None:

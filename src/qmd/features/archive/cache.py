@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterable
 
-from qmd.features.archive.folder import Entry
+from qmd.features.archive.folder import PostFile
 from qmd.features.archive.matching import Text
 from qmd.sources.paths import OnProblem, in_words
 from qmd.types import Fingerprint
@@ -21,7 +21,7 @@ class TextCache:
         self._authors: dict[str, dict[str, tuple[Fingerprint, Text]]] = {}
         self._lock = threading.Lock()
 
-    def texts(self, author: str, files: Iterable[Entry]) -> list[tuple[str, Text]]:
+    def texts(self, author: str, files: Iterable[PostFile]) -> list[tuple[str, Text]]:
         """Return (path, text) of all the author's `files`, sorted by path, and forget other files."""
         with self._lock:
             before = self._authors.get(author, {})
@@ -38,7 +38,9 @@ class TextCache:
         with self._lock:
             self._authors = {name: texts for name, texts in self._authors.items() if name in authors}
 
-    def _load(self, file: Entry, cached: tuple[Fingerprint, Text] | None) -> tuple[Fingerprint, Text] | None:
+    def _load(
+        self, file: PostFile, cached: tuple[Fingerprint, Text] | None
+    ) -> tuple[Fingerprint, Text] | None:
         """Return the cached text if the file is unchanged, otherwise read it; None if it cannot be read."""
         try:
             status = os.stat(file.absolute, follow_symlinks=False)

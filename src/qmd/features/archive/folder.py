@@ -14,7 +14,7 @@ from qmd.features.archive.posts import SUFFIX
 from qmd.sources.paths import OnProblem, in_words, is_inside, printable
 
 
-class Entry(Struct, frozen=True):
+class PostFile(Struct, frozen=True):
     """A file or a folder. `path` is relative to the archive, in NFC; `absolute` has its links resolved."""
 
     path: str
@@ -39,7 +39,7 @@ class Folder:
         self._absolute = os.path.abspath(path)
         self._on_problem = on_problem
 
-    def children(self, folder: Entry) -> list[Entry]:
+    def children(self, folder: PostFile) -> list[PostFile]:
         """Return the visible entries of a folder, sorted by name.
 
         A subfolder that cannot be listed is reported to `on_problem` and counts as empty. Raises
@@ -57,27 +57,27 @@ class Folder:
             return []
         return sorted(children, key=lambda child: (child.path, child.absolute))
 
-    def authors(self) -> list[Entry]:
+    def authors(self) -> list[PostFile]:
         """Return the top-level folders. Raises `NotFoundError` if the archive is not a folder."""
         if not os.path.isdir(self._absolute):
             raise NotFoundError(f"数据目录不存在：{self.path}")
         return [child for child in self.children(self._top) if child.is_folder]
 
-    def find(self, path: str) -> Entry | None:
+    def find(self, path: str) -> PostFile | None:
         """Return the post's file at a path in any Unicode normalisation, or None."""
-        entry: Entry | None = self._top
+        entry: PostFile | None = self._top
         for name in path.split("/"):
             if entry is None or not entry.is_folder:
                 return None
             entry = find_name(self.children(entry), name)
         return entry if entry is not None and _is_post(entry) else None
 
-    def files(self, top: Entry) -> Iterator[Entry]:
+    def files(self, top: PostFile) -> Iterator[PostFile]:
         """Yield every post's file below `top`.
 
         Each real folder is visited once, under its path without links if it has one.
         """
-        direct, linked = deque([top]), deque[Entry]()
+        direct, linked = deque([top]), deque[PostFile]()
         seen: set[str] = set()
         while direct or linked:
             folder = direct.popleft() if direct else linked.popleft()
@@ -96,10 +96,10 @@ class Folder:
         return os.path.realpath(self._absolute)
 
     @property
-    def _top(self) -> Entry:
-        return Entry("", self._root, is_folder=True)
+    def _top(self) -> PostFile:
+        return PostFile("", self._root, is_folder=True)
 
-    def _visible(self, folder: Entry, entry: os.DirEntry[str]) -> Entry | None:
+    def _visible(self, folder: PostFile, entry: os.DirEntry[str]) -> PostFile | None:
         name = entry.name
         if name.startswith("."):
             return None
@@ -109,12 +109,14 @@ class Folder:
             return None
         if not entry.is_symlink():
             is_folder = entry.is_dir(follow_symlinks=False)
-            return Entry(path, entry.path, is_folder) if is_folder or entry.is_file() else None
+            return PostFile(path, entry.path, is_folder) if is_folder or entry.is_file() else None
         target = os.path.realpath(entry.path)
         if not self._is_visible_target(target):
             return None
         is_folder = os.path.isdir(target)
-        return Entry(path, target, is_folder, is_link=True) if is_folder or os.path.isfile(target) else None
+        return (
+            PostFile(path, target, is_folder, is_link=True) if is_folder or os.path.isfile(target) else None
+        )
 
     def _is_visible_target(self, target: str) -> bool:
         """Return whether a real path is inside the archive and no part of it is hidden."""
@@ -124,13 +126,13 @@ class Folder:
         return not any(name.startswith(".") for name in os.path.relpath(target, root).split(os.sep))
 
 
-def find_name(entries: list[Entry], name: str) -> Entry | None:
+def find_name(entries: list[PostFile], name: str) -> PostFile | None:
     """Return the entry with a name in any Unicode normalisation, or None."""
     normalised = nfc(name)
     return next((entry for entry in entries if entry.name == normalised), None)
 
 
-def _is_post(entry: Entry) -> bool:
+def _is_post(entry: PostFile) -> bool:
     return not entry.is_folder and entry.path.endswith(SUFFIX)
 
 

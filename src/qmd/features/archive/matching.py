@@ -41,7 +41,7 @@ class Text(Struct, frozen=True):
         return self.data.decode().removesuffix("\n").split("\n")
 
 
-class Window(Struct, frozen=True):
+class MatchWindow(Struct, frozen=True):
     """A matching line with the lines around it.
 
     Lines count from 1; `lines` begins with number `first_line`. `spans` are the matches in line `line`, as
@@ -72,7 +72,7 @@ class Needle:
         # Most texts have no match, and `in` is faster than the regular expression.
         return len(self._line.findall(folded)) if self._bytes in folded else 0
 
-    def windows(self, text: Text) -> Iterator[Window]:
+    def windows(self, text: Text) -> Iterator[MatchWindow]:
         """Yield the matching lines in order."""
         folded, lines = self._folded(text), text.lines()
         number, counted = 1, 0
@@ -87,13 +87,13 @@ class Needle:
         # A query without ASCII letters matches the same bytes before and after `bytes.lower`.
         return text.data.lower() if self._has_letters else text.data
 
-    def _window(self, lines: list[str], number: int) -> Window:
+    def _window(self, lines: list[str], number: int) -> MatchWindow:
         first = max(1, number - CONTEXT)
         around = lines[first - 1 : number + CONTEXT]
         spans = list(self._spans(lines[number - 1]))
         clipped, clipped_spans = _clip(lines[number - 1], spans)
         parts = [clipped if i == number else _clip(line, [])[0] for i, line in enumerate(around, first)]
-        return Window(number, first, tuple(parts), tuple(clipped_spans))
+        return MatchWindow(number, first, tuple(parts), tuple(clipped_spans))
 
     def _spans(self, line: str) -> Iterator[tuple[int, int]]:
         """Yield the spans of the matches in the line before case folding.

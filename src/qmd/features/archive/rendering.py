@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qmd.features.archive.archive import AuthorPosts, Match, Matches, PostText
-from qmd.features.archive.matching import Window
+from qmd.features.archive.matching import MatchWindow
 from qmd.features.archive.posts import Post, Section
 
 
@@ -53,7 +53,7 @@ def _match(match: Match) -> str:
     return f"---\n📄 {match.path}（第 {match.window.line} 行）\n\n{_window(match.window)}"
 
 
-def _window(window: Window) -> str:
+def _window(window: MatchWindow) -> str:
     width = len(str(window.first_line + len(window.lines) - 1))
     return "\n".join(
         f"> {number:>{width}} | {_highlighted(line, window.spans)}"

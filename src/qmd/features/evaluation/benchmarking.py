@@ -18,7 +18,13 @@ from qmd.engine.requests import SearchRequest, collections_of
 from qmd.engine.workspace import open_workspace
 from qmd.errors import NotFoundError, UsageError
 from qmd.features.evaluation.corpora import EvaluatedIndex, OpenIndex, indexed
-from qmd.features.evaluation.fixtures import Fixture, Question, of_marks, read_benchmark, read_judgements
+from qmd.features.evaluation.fixtures import (
+    Fixture,
+    LabelledQuestion,
+    of_marks,
+    read_benchmark,
+    read_judgements,
+)
 from qmd.features.evaluation.modes import (
     Evaluation,
     Evaluator,
@@ -126,7 +132,7 @@ def _evaluate_folder(
     vectors = any(mode.kind != "search" for mode in modes)
     with indexed(folder, benchmark.work, open_corpus, vectors, on_progress) as corpus:
 
-        def names(question: Question, hits: Sequence[Hit]) -> list[str]:
+        def names(question: LabelledQuestion, hits: Sequence[Hit]) -> list[str]:
             return [corpus.id(hit) for hit in hits]
 
         evaluator = Evaluator(corpus.index.run, fixture, names, benchmark.setting, k)

@@ -18,7 +18,7 @@ from qmd.text.wording import plural
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from qmd.features.evaluation.modes import Answer, Evaluation, Loss, Result
+    from qmd.features.evaluation.modes import Evaluation, JudgedAnswer, Loss, ModeResult
 
 
 @command()
@@ -171,7 +171,7 @@ def _as_json(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def _way_as_json(result: Result) -> dict[str, Any]:
+def _way_as_json(result: ModeResult) -> dict[str, Any]:
     values: dict[str, Any] = {"way": result.mode, "skipped": result.skipped}
     if result.measures is None:
         return values
@@ -179,7 +179,7 @@ def _way_as_json(result: Result) -> dict[str, Any]:
     return values | {"measures": measures, "p50_ms": result.p50, "p95_ms": result.p95}
 
 
-def _answer_as_json(way: str, answer: Answer, k: int) -> dict[str, Any]:
+def _answer_as_json(way: str, answer: JudgedAnswer, k: int) -> dict[str, Any]:
     question = answer.question
     top = list(answer.ranked[:k])
     relevant = [name for name, grade in question.grades.items() if grade > 0]

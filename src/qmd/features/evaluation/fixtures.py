@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, ValidationError, convert, field
 
-from qmd.config.marks_file import Entry
+from qmd.config.marks_file import MarkEntry
 from qmd.errors import NotFoundError, QueryError, SourceError
 from qmd.sources.paths import in_words
 from qmd.text.query import parse_document
@@ -23,7 +23,7 @@ _EXAMPLE = (
 )
 
 
-class Question(Struct, frozen=True):
+class LabelledQuestion(Struct, frozen=True):
     """A query with grades by document name; a grade above 0 means relevant.
 
     `type` is the fixture's own. `within` is the rank by which the fixture expects the documents.
@@ -40,7 +40,7 @@ class Fixture(Struct, frozen=True):
     """The questions of a benchmark, and the collection to search (None for the default collections)."""
 
     name: str
-    questions: tuple[Question, ...]
+    questions: tuple[LabelledQuestion, ...]
     collection: str | None = None
     description: str | None = None
 
@@ -53,7 +53,7 @@ class _Query(Struct, frozen=True):
     expected_in_top_k: Annotated[int, Meta(ge=1, le=1000)] | None = None
 
 
-class _File(Struct, frozen=True):
+class _QuestionsFile(Struct, frozen=True):
     queries: Annotated[list[_Query], Meta(min_length=1)]
     version: Literal[1] = 1
     collection: str | None = None
@@ -75,7 +75,7 @@ def read_benchmark(path: str) -> Fixture:
     """
     try:
         with open(path, "rb") as file:
-            found = convert(json.loads(file.read(_MAX_BYTES)), _File)
+            found = convert(json.loads(file.read(_MAX_BYTES)), _QuestionsFile)
     except OSError as error:
         raise _unreadable(path, error) from error
     except UnicodeDecodeError as error:
@@ -84,7 +84,7 @@ def read_benchmark(path: str) -> Fixture:
         raise SourceError(f"{path}:{error.lineno}: not JSON: {error.msg}") from error
     except ValidationError as error:
         raise SourceError(f"{path}: {error}", _EXAMPLE) from error
-    questions: dict[str, Question] = {}
+    questions: dict[str, LabelledQuestion] = {}
     for number, query in enumerate(found.queries, 1):
         identity = query.id if query.id and query.id.strip() else str(number)
         if identity in questions:
@@ -94,12 +94,14 @@ def read_benchmark(path: str) -> Fixture:
         except QueryError as error:
             raise SourceError(f"{path}: query {number} ('{identity}'): {error.message}") from error
         grades = dict.fromkeys(query.expected_files, 1)
-        questions[identity] = Question(identity, query.query, grades, query.type, query.expected_in_top_k)
+        questions[identity] = LabelledQuestion(
+            identity, query.query, grades, query.type, query.expected_in_top_k
+        )
     collection, description = found.collection or None, found.description or None
     return Fixture(os.path.basename(path), tuple(questions.values()), collection, description)
 
 
-def of_marks(entries: Sequence[Entry]) -> Fixture:
+def of_marks(entries: Sequence[MarkEntry]) -> Fixture:
     """Return the pins and marks of an index as questions. Bad documents have the grade 0.
 
     Raises `NotFoundError` if there are none.
@@ -108,7 +110,7 @@ def of_marks(entries: Sequence[Entry]) -> Fixture:
     for number, entry in enumerate(entries, 1):
         grades = dict.fromkeys(entry.files.get("bad", ()), 0)
         grades |= dict.fromkeys((*entry.files.get("pin", ()), *entry.files.get("good", ())), 1)
-        questions.append(Question(str(number), entry.query, grades))
+        questions.append(LabelledQuestion(str(number), entry.query, grades))
     if not questions:
         raise NotFoundError(
             "there are no pins or marks to replay", "make some: 'qmd mark QUERY DOCUMENT good'"
@@ -146,7 +148,7 @@ def read_judgements(folder: str) -> Fixture:
             location = f"{qrels}:{first_lines[query]}"
             raise SourceError(f"{location}: no text for the query '{query}' in queries.jsonl")
         if any(value > 0 for value in judged.values()):
-            questions.append(Question(query, texts[query], judged))
+            questions.append(LabelledQuestion(query, texts[query], judged))
     if not questions:
         raise SourceError(f"{qrels}: no query has a relevant document")
     return Fixture(os.path.basename(os.path.abspath(folder)), tuple(questions))

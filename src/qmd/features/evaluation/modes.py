@@ -11,7 +11,7 @@ from qmd.config.validate import nfc
 from qmd.engine.deadline import Stopwatch
 from qmd.engine.requests import SearchRequest
 from qmd.errors import QmdError, QueryError, UsageError
-from qmd.features.evaluation.fixtures import Fixture, Question
+from qmd.features.evaluation.fixtures import Fixture, LabelledQuestion
 from qmd.ranking import metrics
 from qmd.search_options import SearchKind
 from qmd.text.query import parse_document
@@ -25,7 +25,7 @@ Run = Callable[[str, SearchRequest], SearchResponse]
 #: Called with (description, steps done, steps in total).
 OnProgress = Callable[[str, int, int], None]
 #: Maps hits to the names that a question's judgements use, in order.
-Names = Callable[[Question, Sequence[Hit]], list[str]]
+Names = Callable[[LabelledQuestion, Sequence[Hit]], list[str]]
 
 
 class Mode(Struct, frozen=True):
@@ -45,17 +45,17 @@ MODES = (
 )
 
 
-class Answer(Struct, frozen=True):
+class JudgedAnswer(Struct, frozen=True):
     """The answer of one mode to one question: names, best first; `error` if the search failed."""
 
-    question: Question
+    question: LabelledQuestion
     ranked: tuple[str, ...]
     measures: Mapping[str, float]
     milliseconds: float
     error: str | None = None
 
 
-class Result(Struct, frozen=True):
+class ModeResult(Struct, frozen=True):
     """The results of one mode: means over the questions, and percentiles of their times in milliseconds.
 
     `skipped` is the reason why the mode could not be used; then the other fields are empty.
@@ -63,7 +63,7 @@ class Result(Struct, frozen=True):
 
     mode: str
     skipped: str | None = None
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[JudgedAnswer, ...] = ()
     measures: Mapping[str, float] | None = None
     p50: float | None = None
     p95: float | None = None
@@ -76,7 +76,7 @@ class Evaluation(Struct, frozen=True):
     fixture: Fixture
     documents: int
     k: int
-    results: tuple[Result, ...]
+    results: tuple[ModeResult, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -117,10 +117,10 @@ class Evaluator(Struct, frozen=True):
     setting: SearchRequest
     k: int
 
-    def measure(self, mode: Mode, on_progress: OnProgress) -> Result:
+    def measure(self, mode: Mode, on_progress: OnProgress) -> ModeResult:
         """Run all questions in one mode."""
         questions = self.fixture.questions
-        answers: list[Answer] = []
+        answers: list[JudgedAnswer] = []
         stages: list[Stage] = []
         for number, question in enumerate(questions):
             on_progress(mode.name, number, len(questions))
@@ -132,22 +132,24 @@ class Evaluator(Struct, frozen=True):
             except (UsageError, QueryError) as error:
                 failure = error.in_one_line()
             except QmdError as error:
-                return Result(mode.name, skipped=error.in_one_line())
+                return ModeResult(mode.name, skipped=error.in_one_line())
             milliseconds = watch.milliseconds()
             question_stages = [stage for response in responses for stage in response.stages]
             for reason in _failures(question_stages):
-                return Result(mode.name, skipped=reason)
+                return ModeResult(mode.name, skipped=reason)
             stages += question_stages
             hits = {hit.file: hit for response in responses for hit in response.hits}
             ranked = tuple(self.names(question, list(hits.values())))
-            answers.append(Answer(question, ranked, judge(question, ranked, self.k), milliseconds, failure))
+            answers.append(
+                JudgedAnswer(question, ranked, judge(question, ranked, self.k), milliseconds, failure)
+            )
         # The first question also loads the models.
         times = [answer.milliseconds for answer in answers[1:] or answers]
         p50, p95 = metrics.percentile(times, 0.5), metrics.percentile(times, 0.95)
         notes = tuple(dict.fromkeys(_notes(mode, answers, stages)))
-        return Result(mode.name, None, tuple(answers), means(answers), p50, p95, notes)
+        return ModeResult(mode.name, None, tuple(answers), means(answers), p50, p95, notes)
 
-    def _requests(self, mode: Mode, question: Question) -> Iterator[SearchRequest]:
+    def _requests(self, mode: Mode, question: LabelledQuestion) -> Iterator[SearchRequest]:
         """Yield the requests for a question; of typed searches, only the types that the mode supports."""
         depth = max(self.k, *CUTOFFS, *(question.within or 1 for question in self.fixture.questions))
         common = replace(self.setting, limit=depth, min_score=0.0, timeout=None, rerank=mode.rerank)
@@ -161,7 +163,7 @@ class Evaluator(Struct, frozen=True):
                 yield replace(common, query=search.query)
 
 
-def judge(question: Question, ranked: Sequence[str], k: int) -> dict[str, float]:
+def judge(question: LabelledQuestion, ranked: Sequence[str], k: int) -> dict[str, float]:
     """Compute all measures of one answer; `expected` only if the fixture expects documents by a rank."""
     grades = question.grades
     measures = {
@@ -177,7 +179,7 @@ def judge(question: Question, ranked: Sequence[str], k: int) -> dict[str, float]
     return measures
 
 
-def means(answers: Iterable[Answer]) -> dict[str, float]:
+def means(answers: Iterable[JudgedAnswer]) -> dict[str, float]:
     """Return the mean of each measure over the answers that have it."""
     by_name: dict[str, list[float]] = {}
     for answer in answers:
@@ -186,7 +188,7 @@ def means(answers: Iterable[Answer]) -> dict[str, float]:
     return {name: metrics.mean(values) for name, values in by_name.items()}
 
 
-def by_path(question: Question, hits: Sequence[Hit]) -> list[str]:
+def by_path(question: LabelledQuestion, hits: Sequence[Hit]) -> list[str]:
     """Map hits to the paths in a question's judgements.
 
     Each expected path is used once, for its first hit. If several match a hit, the longest wins.
@@ -230,7 +232,7 @@ def _failures(stages: Iterable[Stage]) -> Iterator[str]:
             yield f"{stage.stage} {stage.status.replace('_', ' ')}: {stage.reason or 'no reason given'}"
 
 
-def _notes(mode: Mode, answers: Sequence[Answer], stages: Sequence[Stage]) -> Iterator[str]:
+def _notes(mode: Mode, answers: Sequence[JudgedAnswer], stages: Sequence[Stage]) -> Iterator[str]:
     for stage in stages:
         if stage.stage == "embedding" and stage.reason is not None:
             yield stage.reason

@@ -28,7 +28,7 @@ _FENCE = 1_600
 _MOST = 8_000_000
 
 
-class Source(Struct):
+class CandidateSource(Struct):
     """A document with its text, its paragraphs, and how relevant they are to each question.
 
     `relevance` maps the places of paragraphs to a
@@ -94,12 +94,12 @@ def _line_start(text: str, line: int) -> int:
 
 def sources(
     store: Store, found: Sequence[Sequence[Hit]], skip: Callable[[str], bool] = lambda text: False
-) -> list[Source]:
+) -> list[CandidateSource]:
     """Return the documents of some lists of hits, one for each question, each document once.
 
     `skip` is that of `Source.add`.
     """
-    read: dict[str, Source] = {}
+    read: dict[str, CandidateSource] = {}
     for question, all_hits in enumerate(found):
         hits = [hit for hit in all_hits if hit.score >= LEAST]
         new = {
@@ -112,7 +112,7 @@ def sources(
         for file, document in new.items():
             if document is not None and texts.get(document.id):
                 text, structure = texts[document.id], known[document.id]
-                read[file] = Source(
+                read[file] = CandidateSource(
                     document,
                     text,
                     paragraphs(text, structure),

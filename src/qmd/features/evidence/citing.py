@@ -19,7 +19,7 @@ from qmd.features.evidence.quotations import assigned, by_citation, is_quoted
 from qmd.features.evidence.standing import stands
 from qmd.features.evidence.targets import Resolver, Target
 from qmd.features.evidence.types import CitationCheck, CitationReport, Lines, Standing, Verdict
-from qmd.features.evidence.verbatim import LineNumbers, Words
+from qmd.features.evidence.verbatim import LineNumbers, VerbatimWords
 from qmd.text.anchors import LINE, anchor_at, span
 from qmd.text.outline import find_section
 from qmd.text.regex import lazy
@@ -70,7 +70,7 @@ class CitationMethods(Part):
         found = citations(text)
         if len(found) > MAX_CITATIONS:
             raise UsageError(f"the text has more than {MAX_CITATIONS:,} citations", "check its parts")
-        resolver = Resolver(_Reader(self._workspace, Edited(self._workspace)), text, folder)
+        resolver = Resolver(_CitedReader(self._workspace, Edited(self._workspace)), text, folder)
         deadline, finding = Deadline(timeout, cancelled), Deadline(timeout / 2, cancelled)
         targets: list[Target] = []
         doubtful: set[int] = set()
@@ -112,9 +112,9 @@ class CitationMethods(Part):
 
         Raises as `get`.
         """
-        library = _Reader(self._workspace)
+        library = _CitedReader(self._workspace)
         document, first, count = library.place(reference)
-        if not len(Words(quote)):
+        if not len(VerbatimWords(quote)):
             raise UsageError("the quotation has no words")
         cited = None if first is None else (first, first if count is None else first + count - 1)
         citation = Citation(0, len(reference), "code", reference, "", 0, len(reference))
@@ -123,7 +123,7 @@ class CitationMethods(Part):
         return check
 
 
-class _Reader(Library):
+class _CitedReader(Library):
     """Reads each document once, and looks for each reference once."""
 
     def __init__(self, workspace: Workspace, version: Version | None = None) -> None:
@@ -150,7 +150,7 @@ class _Judge:
         self._library = library
         self._text = text
         self._lines = LineNumbers(text)
-        self._words: tuple[int, Words] | None = None
+        self._words: tuple[int, VerbatimWords] | None = None
         self._verdicts: dict[tuple[int, Lines | None, Standing, str], Verdict] = {}
 
     def checks(self, target: Target, quotes: Sequence[str]) -> list[CitationCheck]:
@@ -173,12 +173,14 @@ class _Judge:
             for quote, verdict in zip(quotes, verdicts, strict=True)
         ]
 
-    def _read(self, document: Document) -> tuple[Words, Sequence[Anchor]]:
+    def _read(self, document: Document) -> tuple[VerbatimWords, Sequence[Anchor]]:
         if self._words is None or self._words[0] != document.id:
-            self._words = document.id, Words(self._library.text(document))
+            self._words = document.id, VerbatimWords(self._library.text(document))
         return self._words[1], self._library.anchors(document)
 
-    def _of_quote(self, target: Target, quote: str, words: Words, anchors: Sequence[Anchor]) -> Verdict:
+    def _of_quote(
+        self, target: Target, quote: str, words: VerbatimWords, anchors: Sequence[Anchor]
+    ) -> Verdict:
         """Return the standing of a quotation. Equal ones are looked for once."""
         assert target.document is not None
         key = target.document.id, target.cited, target.standing, quote
@@ -219,7 +221,7 @@ class _Judge:
         )
 
     def _replacement(
-        self, target: Target, verdicts: Sequence[Verdict], words: Words, anchors: Sequence[Anchor]
+        self, target: Target, verdicts: Sequence[Verdict], words: VerbatimWords, anchors: Sequence[Anchor]
     ) -> str | None:
         """Return a citation with the place of its quotations; None if not all of them stand there."""
         found = [
@@ -239,7 +241,7 @@ class _Judge:
         return None if place is None else written[: len(written) - len(citation.place)] + place
 
 
-def _of_place(target: Target, words: Words) -> Verdict:
+def _of_place(target: Target, words: VerbatimWords) -> Verdict:
     """Tell whether the lines of a citation without quotations are there, and are not all empty."""
     if target.standing != "holds" or target.cited is None:
         return Verdict(target.standing, reason=target.message)
@@ -255,7 +257,9 @@ def _of_place(target: Target, words: Words) -> Verdict:
     return Verdict("holds", lines)
 
 
-def _of_quote(target: Target, quote: str, words: Words, anchors: Sequence[Anchor], title: str) -> Verdict:
+def _of_quote(
+    target: Target, quote: str, words: VerbatimWords, anchors: Sequence[Anchor], title: str
+) -> Verdict:
     """Return the place of a quotation in the lines that its citation names."""
     # Pages that are not there have no lines, so that a quotation on another page has moved.
     cited = (0, 0) if target.standing != "holds" else target.cited
@@ -270,7 +274,7 @@ def _of_quote(target: Target, quote: str, words: Words, anchors: Sequence[Anchor
         total = words.text.count("\n") + 1
         if (lines := span(anchors, LINE, *cited, total)) and stands(words, quote, lines).standing == "holds":
             return stands(words, quote, lines)
-    if verdict.standing != "holds" and Words(quote).folded == Words(title).folded:
+    if verdict.standing != "holds" and VerbatimWords(quote).folded == VerbatimWords(title).folded:
         return Verdict("holds", target.cited)
     return verdict
 

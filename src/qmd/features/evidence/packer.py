@@ -14,7 +14,7 @@ from qmd.engine.retrieval.filters import Asked, read_request, scope_of
 from qmd.engine.retrieval.queries import main_search, read_query_document
 from qmd.errors import TokensError
 from qmd.features.evidence import choice, markdown
-from qmd.features.evidence.candidates import Source, sources
+from qmd.features.evidence.candidates import CandidateSource, sources
 from qmd.features.evidence.choice import contained, shingles
 from qmd.features.evidence.citing import address_of
 from qmd.features.evidence.questions import questions
@@ -199,7 +199,7 @@ class Packer(Struct):
                 )
             best_first = best_first[:-1]
 
-    def _paragraphs(self, number: int, source: Source) -> list[_Paragraph]:
+    def _paragraphs(self, number: int, source: CandidateSource) -> list[_Paragraph]:
         paragraphs = []
         for place in sorted(source.relevance):
             start, end = largest_free(source.text, *source.spans[place])
@@ -215,7 +215,7 @@ class Packer(Struct):
     def _assembled(
         self,
         empty: Pack,
-        found: Sequence[Source],
+        found: Sequence[CandidateSource],
         candidates: Sequence[_Paragraph],
         best_first: Sequence[int],
         chosen: choice.Choice,
@@ -253,7 +253,7 @@ class Packer(Struct):
         return Packed(pack, known, shown)
 
 
-def _own(paragraph: _Paragraph, source: Source, taken: Set[int]) -> _Paragraph | None:
+def _own(paragraph: _Paragraph, source: CandidateSource, taken: Set[int]) -> _Paragraph | None:
     """Return the sentences of a near copy, from the first to the last, that the shingles taken do not have.
 
     None if they have all. A paragraph that is only named is named whole.
@@ -285,7 +285,7 @@ def _hashes(text: str) -> list[str]:
     return [passage_hash(text), passage_hash(body(text))]
 
 
-def _weighed(paragraph: _Paragraph, source: Source) -> choice.Paragraph:
+def _weighed(paragraph: _Paragraph, source: CandidateSource) -> choice.Paragraph:
     text = source.text[paragraph.start : paragraph.end]
     address = _address(source, paragraph.start, paragraph.end)
     frame = budget.count(f"[10] {address} {'0' * HASH} {_day(source.document)}") + _FENCE
@@ -311,7 +311,7 @@ def _copies(chosen: choice.Choice) -> dict[int, list[int]]:
 
 
 def _joined(
-    found: Sequence[Source], candidates: Sequence[_Paragraph], copies: Sequence[int]
+    found: Sequence[CandidateSource], candidates: Sequence[_Paragraph], copies: Sequence[int]
 ) -> tuple[str, ...]:
     """Return the addresses of copies, of neighbours together."""
     runs: list[list[_Paragraph]] = []
@@ -339,7 +339,7 @@ def _runs(numbers: Sequence[int], candidates: Sequence[_Paragraph]) -> list[list
 
 
 def _passage(
-    source: Source,
+    source: CandidateSource,
     outline: Sequence[Section],
     first: _Paragraph,
     last: _Paragraph,
@@ -370,7 +370,7 @@ def _day(document: Document) -> str:
     return stated(document.date, document.modified_ns)[:10]
 
 
-def _notes(source: Source) -> dict[str, Any]:
+def _notes(source: CandidateSource) -> dict[str, Any]:
     """Return what there is to say of a document that its passages have room for, by key."""
     names = PackedPassage.__struct_fields__
     found = (note for note in source.notes if note.key in names and not isinstance(note, OF_SEARCHES))
@@ -386,5 +386,5 @@ def _lines(text: str, start: int, end: int) -> tuple[int, int]:
     return first, first + text.count("\n", start, end)
 
 
-def _address(source: Source, start: int, end: int) -> str:
+def _address(source: CandidateSource, start: int, end: int) -> str:
     return address_of(source.document, _lines(source.text, start, end), source.anchors)

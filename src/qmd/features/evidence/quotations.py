@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from qmd.features.evidence.citations import Citation
-from qmd.features.evidence.verbatim import Words
+from qmd.features.evidence.verbatim import VerbatimWords
 from qmd.text.markdown.reading import read
 from qmd.text.regex import lazy
 from qmd.text.tokens import UNSPACED
@@ -66,7 +66,7 @@ class Quotation(Struct, frozen=True):
     words: str
 
 
-class Reference(Struct, frozen=True, order=True):
+class QuotedReference(Struct, frozen=True, order=True):
     """The place of a citation: itself, or the mark of a footnote with it."""
 
     start: int
@@ -78,30 +78,30 @@ class Reference(Struct, frozen=True, order=True):
 class _References:
     """Places of citations in order, found by their offsets."""
 
-    def __init__(self, references: Iterable[Reference]) -> None:
+    def __init__(self, references: Iterable[QuotedReference]) -> None:
         self._references = sorted(references)
         self._starts = [reference.start for reference in self._references]
 
-    def before(self, at: int, low: int) -> Reference | None:
+    def before(self, at: int, low: int) -> QuotedReference | None:
         """Return the last reference that ends up to an offset, and begins from `low` on."""
         place = bisect_right(self._starts, at) - 1
         while place >= 0 and self._references[place].end > at:
             place -= 1
         return self._references[place] if place >= 0 and self._starts[place] >= low else None
 
-    def after(self, at: int, high: int) -> Reference | None:
+    def after(self, at: int, high: int) -> QuotedReference | None:
         """Return the first reference that begins from an offset on and before `high`."""
         place = bisect_left(self._starts, at)
         return self._references[place] if place < len(self._starts) and self._starts[place] < high else None
 
-    def around(self, start: int, end: int) -> Reference | None:
+    def around(self, start: int, end: int) -> QuotedReference | None:
         """Return the link whose text has a span."""
         place = bisect_right(self._starts, start) - 1
         found = self._references[place] if place >= 0 else None
         return found if found is not None and found.end >= end else None
 
 
-class _Block(Struct):
+class _QuotedBlock(Struct):
     """A paragraph, list item, table row or block quote.
 
     `lead` is the number of the block before its list; that of a block that is in no list is its own.
@@ -157,12 +157,12 @@ class _Draft:
             return after.citation
         nearest = before or after
         # A single word in quotation marks often is no quotation.
-        return nearest.citation if nearest is not None and len(Words(quotation.words)) > 2 else None
+        return nearest.citation if nearest is not None and len(VerbatimWords(quotation.words)) > 2 else None
 
     def _is_one_sentence(self, start: int, end: int) -> bool:
         return bisect_left(self._ends, start) == bisect_left(self._ends, end)
 
-    def _of_lead(self, block: _Block) -> int | None:
+    def _of_lead(self, block: _QuotedBlock) -> int | None:
         """Return the last citation of the paragraph before a list, if that ends with a colon."""
         last = self.all.before(block.end, block.start)
         is_lead = self.text[max(block.start, block.end - 10) : block.end].rstrip().endswith((":", "："))
@@ -188,11 +188,11 @@ class _Draft:
         words = "\n".join(rows).strip()
         if words[:1] + words[-1:] in ('""', "“”", "„“", "«»", "「」"):
             words = words[1:-1]
-        if found is None or not len(Words(words)):
+        if found is None or not len(VerbatimWords(words)):
             return None
         return Quotation(block.start, block.end, words), found.citation
 
-    def _beside(self, number: int) -> Reference | None:
+    def _beside(self, number: int) -> QuotedReference | None:
         """Return the citation in a short line after a block quote, or in the paragraph before it."""
         if number + 1 < len(self.blocks):
             after = self.blocks[number + 1]
@@ -227,28 +227,28 @@ def assigned(
     return sorted(found, key=lambda pair: pair[0].start), uncited
 
 
-def _references(text: str, citations: Sequence[Citation]) -> list[Reference]:
+def _references(text: str, citations: Sequence[Citation]) -> list[QuotedReference]:
     """Return the places of citations, with the marks of notes that contain them."""
-    own = [Reference(each.start, each.end, number) for number, each in enumerate(citations)]
+    own = [QuotedReference(each.start, each.end, number) for number, each in enumerate(citations)]
     notes: dict[str, int] = {}
     defined: set[int] = set()
     for match in _DEFINITION.finditer(text):
         end = text.find("\n", match.end())
-        at = bisect_left(own, Reference(match.end(), 0, 0))
+        at = bisect_left(own, QuotedReference(match.end(), 0, 0))
         if at < len(own) and own[at].start < (end if end >= 0 else len(text)):
             notes.setdefault(match[1], own[at].citation)
             defined.add(match.start(1))
     marks = (
-        Reference(match.start(), match.end(), notes[match[1]], note=True)
+        QuotedReference(match.start(), match.end(), notes[match[1]], note=True)
         for match in (_MARKER.finditer(text) if notes else ())
         if match[1] in notes and match.start(1) not in defined
     )
     return [*own, *marks]
 
 
-def _blocks(text: str) -> list[_Block]:
+def _blocks(text: str) -> list[_QuotedBlock]:
     """Return the paragraphs, list items, table rows and block quotes of a text, which are all of it."""
-    found = [_Block(0, 0, quoted=False, lead=0)]
+    found = [_QuotedBlock(0, 0, quoted=False, lead=0)]
     at, fresh, item = 0, True, False
     for line in text.splitlines(keepends=True):
         quoted = _QUOTE_LINE.match(line) is not None
@@ -261,7 +261,7 @@ def _blocks(text: str) -> list[_Block]:
             if fresh or begins or quoted != found[-1].quoted or _BLOCK_START.match(line):
                 number = len(found)
                 before = found[-1].lead if was_item else number - 1
-                found.append(_Block(at, at, quoted=quoted, lead=before if item else number))
+                found.append(_QuotedBlock(at, at, quoted=quoted, lead=before if item else number))
             fresh = False
         at += len(line)
         found[-1].end = at
@@ -279,7 +279,7 @@ def _inline(
         low, high = bisect_left(paths, (start, 0)), bisect_left(paths, (end, 0))
         inside = sum(after - before for before, after in paths[low:high] if after <= end)
         words = text[start + 1 : end - 1]
-        if 2 * inside <= len(words) and len(Words(words)):
+        if 2 * inside <= len(words) and len(VerbatimWords(words)):
             yield Quotation(start, end, words)
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import accumulate, islice
 
 from qmd.features.evidence.types import Lines, Verdict
-from qmd.features.evidence.verbatim import Place, Words, exact_places, is_negation
+from qmd.features.evidence.verbatim import Place, VerbatimWords, exact_places, is_negation
 from qmd.text.regex import lazy
 
 #: `...`, `[...]` and the like in a quotation: something is left out.
@@ -34,7 +34,9 @@ _BEGUN = 1_000
 _MOST_TRIED = 10_000
 
 
-def stands(words: Words, quote: str, cited: Lines | None = None, *, from_start: bool = True) -> Verdict:
+def stands(
+    words: VerbatimWords, quote: str, cited: Lines | None = None, *, from_start: bool = True
+) -> Verdict:
     """Return the standing of a quotation in a text.
 
     Args:
@@ -64,7 +66,7 @@ def stands(words: Words, quote: str, cited: Lines | None = None, *, from_start: 
         return Verdict("moved", lines, words.slice(*place)[:_SHOWN])
     if first is None:
         return nearest(words, quote, cited)
-    text, difference = words.slice(*first)[:_SHOWN], _difference(Words(quote), words, first)
+    text, difference = words.slice(*first)[:_SHOWN], _difference(VerbatimWords(quote), words, first)
     return Verdict("inexact", words.lines(*first), text, difference, first.fault)
 
 
@@ -77,7 +79,7 @@ def _is_cited(lines: Lines, cited: Lines | None, from_start: bool) -> bool:
 
 def _spacing(text: str, quote: str) -> str:
     """Tell the differences, other than words, between a quotation and the text at its place."""
-    ours = Words(quote)
+    ours = VerbatimWords(quote)
     if ours.slice(0, len(ours)) == text:
         return ""
     return (
@@ -85,19 +87,19 @@ def _spacing(text: str, quote: str) -> str:
     )
 
 
-def _places(words: Words, quote: str, start: int, stop: int) -> Iterator[Place]:
+def _places(words: VerbatimWords, quote: str, start: int, stop: int) -> Iterator[Place]:
     """Yield the places of a quotation that begin in a span of words.
 
     If it has an ellipsis, they are from its first part to its last.
     """
-    whole = Words(quote)
+    whole = VerbatimWords(quote)
     if not len(whole):
         return
     found = False
     for place in exact_places(words, whole, start, stop):
         found = True
         yield place
-    parts = [part for piece in ELLIPSIS.split(quote) if len(part := Words(piece))]
+    parts = [part for piece in ELLIPSIS.split(quote) if len(part := VerbatimWords(piece))]
     if found or len(parts) < 2 or any(next(words.find(part.folded), None) is None for part in parts):
         return
     for first in islice(exact_places(words, parts[0], start, stop), _BEGUN):
@@ -106,7 +108,7 @@ def _places(words: Words, quote: str, start: int, stop: int) -> Iterator[Place]:
             yield continued
 
 
-def _continued(words: Words, first: Place, parts: Sequence[Words]) -> Place | None:
+def _continued(words: VerbatimWords, first: Place, parts: Sequence[VerbatimWords]) -> Place | None:
     """Return the place of parts in order, given the place of the first; None if they do not follow."""
     at, fault = first[1], first.fault
     for part in parts:
@@ -122,11 +124,11 @@ def _continued(words: Words, first: Place, parts: Sequence[Words]) -> Place | No
     return Place(first[0], at, fault)
 
 
-def nearest(words: Words, quote: str, cited: Lines | None = None) -> Verdict:
+def nearest(words: VerbatimWords, quote: str, cited: Lines | None = None) -> Verdict:
     """Return the text that is most similar to a quotation that stands nowhere."""
     from difflib import SequenceMatcher
 
-    wanted = Words(ELLIPSIS.sub(" ", quote))
+    wanted = VerbatimWords(ELLIPSIS.sub(" ", quote))
     sought = wanted.folded[:_COMPARED]
     matcher = SequenceMatcher(b=sought, autojunk=False)
     best: tuple[float, Place] | None = None
@@ -150,7 +152,7 @@ def nearest(words: Words, quote: str, cited: Lines | None = None) -> Verdict:
     )
 
 
-def _windows(words: Words, sought: Sequence[str], cited: Lines | None) -> Iterator[tuple[int, int]]:
+def _windows(words: VerbatimWords, sought: Sequence[str], cited: Lines | None) -> Iterator[tuple[int, int]]:
     """Yield spans of words that share rare words with a quotation, the best first, after the cited lines."""
     margin = max(4, len(sought) // 3)
     votes: dict[int, float] = {}
@@ -172,7 +174,7 @@ def _windows(words: Words, sought: Sequence[str], cited: Lines | None) -> Iterat
         yield max(0, start - margin), min(len(words), start + len(sought) + 2 * margin)
 
 
-def _difference(quote: Words, words: Words, place: Place) -> str:
+def _difference(quote: VerbatimWords, words: VerbatimWords, place: Place) -> str:
     """Describe how a quotation differs from a place, with a few equal words around each difference."""
     from difflib import SequenceMatcher
 
@@ -191,16 +193,16 @@ def _difference(quote: Words, words: Words, place: Place) -> str:
     return " ".join(filter(None, pieces)) if any(kind != "equal" for kind, *_ in operations) else ""
 
 
-def _written(words: Words, first: int, end: int) -> list[tuple[str, str]]:
+def _written(words: VerbatimWords, first: int, end: int) -> list[tuple[str, str]]:
     return [(words.before[at] if at > first else "", words.written(at)) for at in range(first, end)]
 
 
-def _with_punctuation(words: Words, first: int, end: int) -> str:
+def _with_punctuation(words: VerbatimWords, first: int, end: int) -> str:
     start = words.ends[first - 1] if first and words.before[first] else words.starts[first]
     return " ".join(words.text[start : words.ends[end - 1]].split())
 
 
-def _shortened(words: Words, first: int, end: int, is_first: bool, is_last: bool) -> str:
+def _shortened(words: VerbatimWords, first: int, end: int, is_first: bool, is_last: bool) -> str:
     """Return equal words, of which only those beside a difference are shown."""
     if end - first <= 2 * _AROUND + 1:
         return " ".join(words.slice(first, end).split())
@@ -230,8 +232,8 @@ class Rows:
         self._starts = [*accumulate((len(row) + 1 for _, row in rows), initial=0)]
 
     @cached_property
-    def words(self) -> Words:
-        return Words(self._text)
+    def words(self) -> VerbatimWords:
+        return VerbatimWords(self._text)
 
     def nearest(self, passage: str, lines: Lines) -> Lines | None:
         """Return the whole lines that are a passage, those nearest to some lines; None if there are none."""

@@ -78,7 +78,7 @@ class LineNumbers:
         return self._feeds[min(line - 2, len(self._feeds) - 1)] + 1 if line > 1 and self._feeds else 0
 
 
-class Words:
+class VerbatimWords:
     """The words of a text.
 
     Attributes:
@@ -225,7 +225,9 @@ def _kept(text: str, match: re.Match[str]) -> str:
     return match[0] if match[0][0] != "`" and (around == "\1\1" or around.isspace()) else ""
 
 
-def exact_places(words: Words, quote: Words, start: int = 0, stop: int | None = None) -> Iterator[Place]:
+def exact_places(
+    words: VerbatimWords, quote: VerbatimWords, start: int = 0, stop: int | None = None
+) -> Iterator[Place]:
     """Yield the places of the words of a quotation, and the difference at each: "" if there is none."""
     for number, first in enumerate(words.find(quote.folded, start, stop)):
         if number >= _LEAST_PLACES and number * len(quote) >= _MOST_COMPARED:
@@ -233,7 +235,7 @@ def exact_places(words: Words, quote: Words, start: int = 0, stop: int | None = 
         yield Place(first, first + len(quote), _fault(words, quote, first))
 
 
-def _fault(words: Words, quote: Words, first: int) -> str:
+def _fault(words: VerbatimWords, quote: VerbatimWords, first: int) -> str:
     """Tell the difference between a quotation and the same words at a place."""
     last = first + len(quote) - 1
     for at in range(len(quote)):
@@ -259,7 +261,7 @@ def _fault(words: Words, quote: Words, first: int) -> str:
     return "" if head else left_out(words, first, last + 1)
 
 
-def left_out(words: Words, first: int, end: int) -> str:
+def left_out(words: VerbatimWords, first: int, end: int) -> str:
     """Tell which negation stands directly before or after some words, without punctuation between."""
     sign = words.text[words.starts[first] - 1 : words.starts[first]]
     if sign and sign in "!¬":

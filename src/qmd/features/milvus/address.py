@@ -16,7 +16,7 @@ _SHAPES = "milvus://host:19530/database for a server, or milvus:///absolute/file
 _CREDENTIALS = "set QMD_MILVUS_TOKEN, or QMD_MILVUS_USER and QMD_MILVUS_PASSWORD"
 
 
-class Address(Struct, frozen=True):
+class MilvusAddress(Struct, frozen=True):
     """The address of a server (`uri`, `database`) or of a Milvus Lite in this process (`file`).
 
     `token` is the API key of the server, or `user:password`. It appears in no message.
@@ -31,7 +31,7 @@ class Address(Struct, frozen=True):
     authority: str = ""
 
 
-def parse(url: str, environ: Mapping[str, str]) -> Address:
+def parse(url: str, environ: Mapping[str, str]) -> MilvusAddress:
     """Parse an address. The key or the password come from the environment.
 
     Raises:
@@ -54,7 +54,7 @@ def parse(url: str, environ: Mapping[str, str]) -> Address:
         raise ConfigError(f"'{database}' is not a valid database name", f"write {_SHAPES}")
     tls = parts.scheme == "milvus+tls" or environ.get("QMD_MILVUS_TLS", "").strip() == "1"
     address = f"[{host}]" if ":" in host else host
-    return Address(
+    return MilvusAddress(
         url=f"{'milvus+tls' if tls else 'milvus'}://{address}:{port or _PORT}/{database}",
         uri=f"{'https' if tls else 'http'}://{address}:{port or _PORT}",
         database=database,
@@ -63,10 +63,10 @@ def parse(url: str, environ: Mapping[str, str]) -> Address:
     )
 
 
-def _embedded(url: str, path: str, scheme: str) -> Address:
+def _embedded(url: str, path: str, scheme: str) -> MilvusAddress:
     if scheme != "milvus" or not os.path.isabs(path) or not path.strip("/"):
         raise ConfigError(f"'{url}' is neither a server nor an absolute path", f"write {_SHAPES}")
-    return Address(url=f"milvus://{path}", file=os.path.normpath(path))
+    return MilvusAddress(url=f"milvus://{path}", file=os.path.normpath(path))
 
 
 def _authority(environ: Mapping[str, str]) -> str:

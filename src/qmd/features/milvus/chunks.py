@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from qmd.features.milvus.client import HEAVY, Client, Row
+from qmd.features.milvus.client import HEAVY, Row, StoreClient
 from qmd.features.milvus.schema import CHUNK, LIVE, number, vector_table
-from qmd.features.milvus.state import State
+from qmd.features.milvus.state import MilvusState
 from qmd.types import Chunk
 
 #: The fields of a `Chunk`.
@@ -22,8 +22,8 @@ def to_chunk(row: Row) -> Chunk:
 class Chunks(Struct):
     """Chunks of documents, for every embedder."""
 
-    _client: Client
-    _state: State
+    _client: StoreClient
+    _state: MilvusState
 
     def copy_to(self, documents: Sequence[Row]) -> None:
         """Give documents the vectors that their texts have in other documents, or had before."""

@@ -16,9 +16,9 @@ from typing import Any, Literal
 
 from qmd.errors import StoreError
 from qmd.features.milvus import lite
-from qmd.features.milvus.address import Address
+from qmd.features.milvus.address import MilvusAddress
 from qmd.features.milvus.failures import failure, kinds
-from qmd.features.milvus.schema import Table, complete, create, table
+from qmd.features.milvus.schema import MilvusTable, complete, create, table
 from qmd.installation import install_command
 
 #: Numbers are `int` or `float`, texts are `str`.
@@ -43,10 +43,10 @@ _LISTED = 1_000
 _BATCH_ROWS, _BATCH_BYTES = 2_000, 16_000_000
 
 
-class Client:
+class StoreClient:
     """A Milvus client. Safe to share between threads. The first write to a Milvus collection creates it."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: MilvusAddress) -> None:
         self._address = address
         self._lock = threading.Lock()
         self._client: Any = None
@@ -225,7 +225,7 @@ class Client:
             for name in self.names():
                 self._call("flush", name)
 
-    def _upsert(self, name: str, rows: Sequence[Row], shape: Table) -> None:
+    def _upsert(self, name: str, rows: Sequence[Row], shape: MilvusTable) -> None:
         if not self.has(name):
             with self.errors():
                 _retry(lambda: self._make(name, shape))
@@ -233,7 +233,7 @@ class Client:
         self._wrote = True
         self._call("upsert", name, data=[*rows])
 
-    def _make(self, name: str, shape: Table) -> None:
+    def _make(self, name: str, shape: MilvusTable) -> None:
         client = self._connected()
         if not client.has_collection(name):
             create(client, name, shape, embedded=self.embedded)

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from qmd.features.milvus.client import HEAVY, Reading, quoted
 from qmd.features.milvus.documents import Documents
-from qmd.features.milvus.parts import Part, Shared
+from qmd.features.milvus.parts import MilvusPart, Shared
 from qmd.features.milvus.schema import ANSWERS, DOCUMENTS, FORMAT, FORMER, LIVE, MAX_TEXT, number
 from qmd.store import base
 from qmd.store.collections import Fields, StoredCollections
@@ -17,7 +17,7 @@ from qmd.types import Config
 from qmd.types.clock import now
 
 
-class Collections(Part, StoredCollections):
+class Collections(MilvusPart, StoredCollections):
     """Collections as values of `State`.
 
     The digest of a configuration is written last, so that the next `sync` repeats an interrupted one.
@@ -72,7 +72,7 @@ class Collections(Part, StoredCollections):
         self._state.delete("config")
 
 
-class Answers(Part, base.Answers):
+class Answers(MilvusPart, base.Answers):
     """Rows of `ANSWERS`. Answers that are too long for Milvus are left out."""
 
     def get(self, key: str) -> str | None:

@@ -21,7 +21,7 @@ from msgspec import Struct
 from qmd.errors import StoreError
 from qmd.features.milvus.client import Reading, Row, like, literal, quoted
 from qmd.features.milvus.field_rows import ADDRESS, read_structures, read_texts, stamp, structure_of
-from qmd.features.milvus.parts import Part, Shared
+from qmd.features.milvus.parts import MilvusPart, Shared
 from qmd.features.milvus.schema import (
     DOCUMENTS,
     FIELDS,
@@ -65,7 +65,7 @@ class Totals(Struct, frozen=True, array_like=True):
     length: int = 0
 
 
-class Documents(Part, base.Documents):
+class Documents(MilvusPart, base.Documents):
     """Rows of `DOCUMENTS` and `TEXTS`."""
 
     def __init__(self, shared: Shared) -> None:

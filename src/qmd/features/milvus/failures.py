@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qmd.errors import StoreError
-from qmd.features.milvus.address import Address
+from qmd.features.milvus.address import MilvusAddress
 
 _UNREACHABLE = (
     "fail connecting",
@@ -27,7 +27,7 @@ def kinds() -> tuple[type[Exception], ...]:
     return MilvusException, grpc.RpcError, grpc.FutureTimeoutError
 
 
-def failure(error: Exception, address: Address) -> StoreError:
+def failure(error: Exception, address: MilvusAddress) -> StoreError:
     """Return the error to show to the user."""
     reason = " ".join(str(getattr(error, "message", "") or error).split())[:300]
     lower = reason.casefold()

@@ -15,9 +15,9 @@ from typing import Any, Literal
 from msgspec import Struct, field
 from msgspec.json import decode
 
-from qmd.features.milvus.client import HEAVY, Client, Row, like, literal
+from qmd.features.milvus.client import HEAVY, Row, StoreClient, like, literal
 from qmd.features.milvus.schema import FIELDS, MAX_ARRAY, MAX_TEXT, TEXTS, number
-from qmd.features.milvus.state import State
+from qmd.features.milvus.state import MilvusState
 from qmd.store.records import LinkRow, link_rows
 from qmd.text.extraction import extract, stored_fields
 from qmd.text.layout import lay_out_markdown
@@ -44,14 +44,14 @@ def stamp(row: Row) -> int:
     return number("fields", row["id"], int(content), str(author), *map(int, file))
 
 
-def read_texts(client: Client, contents: Iterable[int]) -> dict[int, str]:
+def read_texts(client: StoreClient, contents: Iterable[int]) -> dict[int, str]:
     """Return texts by their ids."""
     fields = ["content", "part", "text"]
     rows = client.among(TEXTS, "content", contents, fields, where="part >= 0", page=HEAVY)
     return _joined(rows, "content", "text")
 
 
-def read_structures(client: Client, contents: Iterable[int]) -> dict[int, Structure]:
+def read_structures(client: StoreClient, contents: Iterable[int]) -> dict[int, Structure]:
     """Return the structures of texts by their ids, as far as there are any. They are before the texts."""
     fields = ["content", "part", "text"]
     rows = client.among(TEXTS, "content", contents, fields, where="part < 0", page=HEAVY)
@@ -76,8 +76,8 @@ def _joined(rows: Iterable[Row], key: str, column: str) -> dict[int, str]:
 class FieldRows(Struct):
     """Rows of `FIELDS`. Fields that were read are cached."""
 
-    _client: Client
-    _state: State
+    _client: StoreClient
+    _state: MilvusState
     _cache: dict[int, DocumentFields] = field(default_factory=dict)
 
     def put(self, documents: Iterable[tuple[Row, DocumentFields, Sequence[Link], Sequence[Anchor]]]) -> None:

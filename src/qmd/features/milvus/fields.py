@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from qmd.features.milvus.client import Row
 from qmd.features.milvus.field_rows import ADDRESS, DocumentFields, stamp
-from qmd.features.milvus.parts import Part
+from qmd.features.milvus.parts import MilvusPart
 from qmd.features.milvus.schema import DOCUMENTS
 from qmd.features.milvus.scope_filter import COLUMNS
 from qmd.store import base
@@ -19,7 +19,7 @@ from qmd.text.values import VALUE_TYPES, Value, ValueType, key_of
 from qmd.types import Anchor, FieldSummary, Link, ValueCount
 
 
-class Fields(Part, base.Fields):
+class Fields(MilvusPart, base.Fields):
     """Fields and links, read. Every method sees only the documents of its scope or its ids."""
 
     def count(self, scope: Scope) -> int:

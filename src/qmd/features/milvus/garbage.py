@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterable, Iterator
 from msgspec import Struct, field
 
 from qmd.features.milvus.chunks import Chunks
-from qmd.features.milvus.client import HEAVY, Client, Row, literal, quoted
+from qmd.features.milvus.client import HEAVY, Row, StoreClient, literal, quoted
 from qmd.features.milvus.field_rows import ADDRESS, stamp
 from qmd.features.milvus.schema import CHUNK, DOCUMENTS, FIELDS, LIVE, TEXTS, vector_table
-from qmd.features.milvus.state import ORPHANS, State
+from qmd.features.milvus.state import ORPHANS, MilvusState
 
 #: A writer stores a text and then its document within this many seconds.
 _GRACE = 180
@@ -39,8 +39,8 @@ class Orphans(Struct):
 class Garbage(Struct):
     """Removes documents, and finds and deletes orphans."""
 
-    _client: Client
-    _state: State
+    _client: StoreClient
+    _state: MilvusState
     _chunks: Chunks
 
     def prune(self) -> int:

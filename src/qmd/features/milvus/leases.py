@@ -12,7 +12,7 @@ import time
 from collections.abc import Collection, Sequence
 
 from qmd.errors import BusyError
-from qmd.features.milvus.client import Client, quoted
+from qmd.features.milvus.client import StoreClient, quoted
 from qmd.features.milvus.schema import LEASES, number
 from qmd.store.records import MAX_LEASE_SECONDS
 
@@ -27,7 +27,7 @@ _DEFAULT_SECONDS = 600.0
 class Leases:
     """Leases on the numbers of a resource: texts of an embedder, or shards of token statistics."""
 
-    def __init__(self, client: Client, writer: str) -> None:
+    def __init__(self, client: StoreClient, writer: str) -> None:
         self._client = client
         self._writer = writer
         #: The worker that last leased texts here, and its lease time in seconds.

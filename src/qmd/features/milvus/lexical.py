@@ -17,10 +17,10 @@ from itertools import chain
 
 from msgspec import Struct, field
 
-from qmd.features.milvus.client import HEAVY, MAX_ROWS, Client, Row, literal, quoted
+from qmd.features.milvus.client import HEAVY, MAX_ROWS, Row, StoreClient, literal, quoted
 from qmd.features.milvus.documents import Documents, Totals
 from qmd.features.milvus.field_rows import ADDRESS, FieldRows, read_structures, read_texts, structure_of
-from qmd.features.milvus.parts import Part, Shared
+from qmd.features.milvus.parts import MilvusPart, Shared
 from qmd.features.milvus.schema import DOCUMENTS, LIVE, TERM_FIELDS, TERMS, dimension
 from qmd.features.milvus.weights import frequency
 from qmd.ranking import bm25
@@ -100,7 +100,7 @@ class _QueryTerm(Struct):
         return all(any(key in weights for key in group) for group in self.dimensions)
 
 
-class Lexical(Part, base.Lexical):
+class Lexical(MilvusPart, base.Lexical):
     """Full-text search."""
 
     def __init__(self, shared: Shared, documents: Documents) -> None:
@@ -123,7 +123,7 @@ class Lexical(Part, base.Lexical):
             return LexicalMatches((), 0.0, {})
         population = self._state.within(scope.population) if scope.population is not None else None
         all_first = all_first or len(query.required) <= ALL_FIRST
-        search = _Search(
+        search = _MilvusSearch(
             self._client, self._documents, self._field_rows, totals, found.documents, population, all_first
         )
         matches = search.run(query, limit, longer)
@@ -186,10 +186,10 @@ class Lexical(Part, base.Lexical):
         return sorted(row["term"] for row in self._client.query(TERMS, where, ["term"], limit=limit))
 
 
-class _Search(Struct):
+class _MilvusSearch(Struct):
     """One search. `population` is the filter for the documents that supply the statistics; None for all."""
 
-    _client: Client
+    _client: StoreClient
     _documents: Documents
     _rows: FieldRows
     _totals: Totals

@@ -24,7 +24,7 @@ _WAIT = 3.0
 _PORT = "qmd.port"
 
 
-class _Server(Struct):
+class _RunningServer(Struct):
     server: Any
     database: Any
     port: int
@@ -34,7 +34,7 @@ class _Server(Struct):
 
 
 _lock = threading.Lock()
-_servers: dict[str, _Server] = {}
+_servers: dict[str, _RunningServer] = {}
 
 
 def exists(file: str) -> bool:
@@ -71,7 +71,7 @@ def start(file: str) -> tuple[int, bool]:
         while (running := _servers.get(place)) is None:
             try:
                 os.makedirs(place, mode=0o700, exist_ok=True)
-                running = _Server(*start_server_in_thread(place, host="127.0.0.1", port=0))
+                running = _RunningServer(*start_server_in_thread(place, host="127.0.0.1", port=0))
                 try:
                     running.port_file = publish(os.path.join(place, _PORT), str(running.port).encode())
                 except OSError:
@@ -126,7 +126,7 @@ def stop(file: str) -> None:
             _end(running)
 
 
-def _end(running: _Server) -> None:
+def _end(running: _RunningServer) -> None:
     running.server.stop(grace=1).wait()
     running.database.close()
 

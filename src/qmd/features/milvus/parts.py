@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from qmd.features.milvus.chunks import Chunks
-from qmd.features.milvus.client import Client, Reading, Row
+from qmd.features.milvus.client import Reading, Row, StoreClient
 from qmd.features.milvus.field_rows import FieldRows
 from qmd.features.milvus.garbage import Garbage
 from qmd.features.milvus.leases import Leases
 from qmd.features.milvus.schema import DOCUMENTS, LIVE
 from qmd.features.milvus.scope_filter import Filters
-from qmd.features.milvus.state import State
+from qmd.features.milvus.state import MilvusState
 from qmd.features.milvus.token_stats import TokenStats
 
 
 class Shared:
     """The client of a store, and the readers and writers of the tables that several parts use."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: StoreClient) -> None:
         self.client = client
-        self.state = State(client)
+        self.state = MilvusState(client)
         self.chunks = Chunks(client, self.state)
         self.garbage = Garbage(client, self.state, self.chunks)
         self.leases = Leases(client, self.state.writer)
@@ -29,7 +29,7 @@ class Shared:
         self.filters = Filters(client, self.state, self.field_rows)
 
 
-class Part:
+class MilvusPart:
     """A part of a store."""
 
     def __init__(self, shared: Shared) -> None:

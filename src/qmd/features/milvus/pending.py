@@ -16,7 +16,7 @@ from msgspec.msgpack import encode
 from qmd.features.milvus.chunks import CHUNK_FIELDS, to_chunk
 from qmd.features.milvus.documents import Documents
 from qmd.features.milvus.field_rows import read_structures, read_texts
-from qmd.features.milvus.parts import Part, Shared
+from qmd.features.milvus.parts import MilvusPart, Shared
 from qmd.features.milvus.schema import DOCUMENTS, LIVE, number, vector_table
 from qmd.store import base
 from qmd.store.values import Pending, Scope
@@ -37,7 +37,7 @@ class _Assignment(Struct):
     until: float = 0.0
 
 
-class PendingTexts(Part, base.PendingTexts):
+class PendingTexts(MilvusPart, base.PendingTexts):
     """Texts without vectors, leased to workers."""
 
     def __init__(self, shared: Shared, documents: Documents) -> None:

@@ -47,7 +47,7 @@ Kind = Literal["int", "bool", "text", "ints", "sparse", "vector"]
 FILLER = [0.0, 0.0]
 
 
-class Table(Struct, frozen=True):
+class MilvusTable(Struct, frozen=True):
     """The shape of a Milvus collection: the kind of each field and the primary field.
 
     `filters` are scalar fields with an index. `partition` is the field that selects the partition of a row.
@@ -65,9 +65,9 @@ def _fields(names: Mapping[Kind, str]) -> dict[str, Kind]:
     return {name: kind for kind, listed in names.items() for name in listed.split()}
 
 
-_SMALL = Table(_fields({"text": "key value at", "vector": "filler"}), "key")
-_TOKENS = Table(_fields({"int": "id token shard chunks", "vector": "filler"}), "id", ("token",))
-_CHUNKS = Table(
+_SMALL = MilvusTable(_fields({"text": "key value at", "vector": "filler"}), "key")
+_TOKENS = MilvusTable(_fields({"int": "id token shard chunks", "vector": "filler"}), "id", ("token",))
+_CHUNKS = MilvusTable(
     _fields(
         {
             "int": "id document collection content seq start end first_line last_line shard",
@@ -86,21 +86,21 @@ _TABLES = {
     STATE: _SMALL,
     ANSWERS: _SMALL,
     #: Leases of workers on texts. `until` is in milliseconds since 1970.
-    LEASES: Table(
+    LEASES: MilvusTable(
         _fields({"int": "id content until", "text": "embedder worker", "vector": "filler"}),
         "id",
         ("content", "worker"),
     ),
     #: Every term that was ever in a document. Prefixes are expanded from it.
-    TERMS: Table(_fields({"text": "term", "vector": "filler"}), "term"),
+    TERMS: MilvusTable(_fields({"text": "term", "vector": "filler"}), "term"),
     #: Texts in pieces. `writer` and `at` (seconds) protect texts that a writer is about to use.
-    TEXTS: Table(
+    TEXTS: MilvusTable(
         _fields({"int": "id content part bytes at", "text": "text writer", "vector": "filler"}),
         "id",
         ("content", "part"),
     ),
     #: Fields and links of documents in pieces, as JSON. `names` are numbers of the names that links lead to.
-    FIELDS: Table(
+    FIELDS: MilvusTable(
         _fields(
             {
                 "int": "id document collection stamp part at",
@@ -114,7 +114,7 @@ _TABLES = {
         "collection",
     ),
     #: Documents with their weights for ranking. `live` is false for removed documents.
-    DOCUMENTS: Table(
+    DOCUMENTS: MilvusTable(
         _fields(
             {
                 "int": "id collection content bytes size mtime_ns inode length",
@@ -131,7 +131,7 @@ _TABLES = {
 }
 
 
-def table(name: str, dimension: int = 0) -> Table:
+def table(name: str, dimension: int = 0) -> MilvusTable:
     """Return the shape of a Milvus collection by its name and the dimension of its vectors."""
     if name.startswith("qmd_tokens_"):
         return _TOKENS
@@ -154,7 +154,7 @@ def _short(embedder: str) -> str:
     return hashlib.sha256(embedder.encode()).hexdigest()[:16]
 
 
-def create(client: Any, name: str, shape: Table, *, embedded: bool) -> None:
+def create(client: Any, name: str, shape: MilvusTable, *, embedded: bool) -> None:
     """Create a Milvus collection. Milvus Lite (`embedded`) scans vectors and arrays without an index."""
     from pymilvus import DataType
 
@@ -176,7 +176,7 @@ def create(client: Any, name: str, shape: Table, *, embedded: bool) -> None:
     complete(client, name, shape, embedded=embedded)
 
 
-def complete(client: Any, name: str, shape: Table, *, embedded: bool) -> None:
+def complete(client: Any, name: str, shape: MilvusTable, *, embedded: bool) -> None:
     """Create the missing search indexes of a Milvus collection and load it."""
     indexes = client.prepare_index_params()
     existing = set(client.list_indexes(name))

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from qmd.features.milvus.client import Client, Row, literal, quoted
+from qmd.features.milvus.client import Row, StoreClient, literal, quoted
 from qmd.features.milvus.field_rows import ADDRESS, DocumentFields, FieldRows
 from qmd.features.milvus.schema import DOCUMENTS
-from qmd.features.milvus.state import State
+from qmd.features.milvus.state import MilvusState
 from qmd.store.records import bounds
 from qmd.store.values import Scope
 from qmd.text import dates
@@ -38,7 +38,7 @@ from qmd.text.predicates import (
 COLUMNS = (*ADDRESS, "collection", "title", "date")
 
 
-class DocumentFilter(Struct, frozen=True):
+class MilvusFilter(Struct, frozen=True):
     """The documents of a scope: a filter expression, and a condition that `expression` can say."""
 
     within: str
@@ -61,27 +61,27 @@ class DocumentFilter(Struct, frozen=True):
 class Filters(Struct):
     """Evaluates the conditions of scopes."""
 
-    _client: Client
-    _state: State
+    _client: StoreClient
+    _state: MilvusState
     _rows: FieldRows
 
-    def of(self, scope: Scope) -> DocumentFilter | None:
+    def of(self, scope: Scope) -> MilvusFilter | None:
         """Return the filter for the documents of a scope, or None if nothing can match."""
         within = self._state.within(scope.collections)
         if within is None or scope.where is None:
-            return None if within is None else DocumentFilter(within)
+            return None if within is None else MilvusFilter(within)
         stated = [part for part in parts(scope.where) if _is_expressible(part)]
         rest = [part for part in parts(scope.where) if not _is_expressible(part)]
         if not rest:
-            return DocumentFilter(within, scope.where)
-        passing, failing = self._split(DocumentFilter(within, both(*stated)), And(tuple(rest)))
+            return MilvusFilter(within, scope.where)
+        passing, failing = self._split(MilvusFilter(within, both(*stated)), And(tuple(rest)))
         if not passing:
             return None
         listed: Predicate | None = None
         if failing:
             few = len(passing) <= len(failing)
             listed = _among(passing) if few else Not(_among(failing))
-        return DocumentFilter(within, both(*stated, listed))
+        return MilvusFilter(within, both(*stated, listed))
 
     def fields(self, documents: Iterable[Row], *, stored: bool = True) -> dict[int, DocumentFields]:
         """Return the fields of documents by id, those of the file alone unless `stored`."""
@@ -96,7 +96,7 @@ class Filters(Struct):
             for row in rows
         }
 
-    def _split(self, candidates: DocumentFilter, where: Predicate) -> tuple[list[int], list[int]]:
+    def _split(self, candidates: MilvusFilter, where: Predicate) -> tuple[list[int], list[int]]:
         """Return the ids of the documents that satisfy a condition, and of those that do not."""
         rows = self._client.all(DOCUMENTS, candidates.documents, COLUMNS, reading="fresh")
         stored = any(comparison.field not in OF_FILE for comparison in comparisons(where))

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import convert, to_builtins
 
 from qmd.errors import CollectionNotFoundError
-from qmd.features.milvus.client import Client, Reading, literal, quoted
+from qmd.features.milvus.client import Reading, StoreClient, literal, quoted
 from qmd.features.milvus.schema import LIVE, MAX_TEXT, STATE
 from qmd.store.values import VectorSet
 from qmd.types.clock import now
@@ -23,10 +23,10 @@ STALE_STATISTICS = "uncounted:"
 ORPHANS = "loose"
 
 
-class State:
+class MilvusState:
     """Values by key. `writer` identifies the rows that this store writes."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: StoreClient) -> None:
         self._client = client
         self.writer = uuid.uuid4().hex
 

@@ -8,7 +8,7 @@ from typing import Any
 from qmd.errors import ForeignIndexError, StoreError
 from qmd.features.milvus import lite
 from qmd.features.milvus.address import parse
-from qmd.features.milvus.client import Client
+from qmd.features.milvus.client import StoreClient
 from qmd.features.milvus.collections import Answers, Collections
 from qmd.features.milvus.documents import Documents
 from qmd.features.milvus.fields import Fields
@@ -32,7 +32,7 @@ class MilvusStore:
 
     def __init__(self, url: str, environ: Mapping[str, str]) -> None:
         self._address = parse(url, environ)
-        self._client = Client(self._address)
+        self._client = StoreClient(self._address)
         shared = Shared(self._client)
         self._state = shared.state
         self.fields = Fields(shared)

@@ -17,10 +17,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct, field
 
 from qmd.errors import BusyError
-from qmd.features.milvus.client import Client
+from qmd.features.milvus.client import StoreClient
 from qmd.features.milvus.leases import Leases
 from qmd.features.milvus.schema import number, token_table, vector_table
-from qmd.features.milvus.state import State
+from qmd.features.milvus.state import MilvusState
 from qmd.store.values import Embedded
 
 #: The maximum number of writers at one time.
@@ -46,8 +46,8 @@ class _Shard(Struct, frozen=True):
 class TokenStats(Struct):
     """Token frequencies by embedder fingerprint."""
 
-    _client: Client
-    _state: State
+    _client: StoreClient
+    _state: MilvusState
     _leases: Leases
     #: The leased shard of each embedder.
     _shards: dict[str, _Shard] = field(default_factory=dict)

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from qmd.features.milvus.client import quoted
 from qmd.features.milvus.field_rows import ADDRESS, read_texts
-from qmd.features.milvus.parts import Part, Shared
+from qmd.features.milvus.parts import MilvusPart, Shared
 from qmd.features.milvus.schema import ANSWERS, DOCUMENTS, LIVE, TEXTS, vector_table
 from qmd.features.milvus.vector_sets import VectorSets
 from qmd.store import base
 from qmd.store.records import field_keys, is_changed
-from qmd.store.values import Fault, OnStep, Retention, Waste
+from qmd.store.values import IndexFault, OnStep, Retention, Waste
 from qmd.text.values import DATE_ORIGIN
 from qmd.types.clock import timestamp
 
@@ -21,7 +21,7 @@ _SAMPLED_TEXTS = 20
 _REINDEX = "run 'qmd collection remove' and 'add' for it: the index is made from your files alone"
 
 
-class Upkeep(Part, base.Upkeep):
+class Upkeep(MilvusPart, base.Upkeep):
     """Finds faults and unneeded data."""
 
     def __init__(self, shared: Shared, vector_sets: VectorSets) -> None:
@@ -67,7 +67,7 @@ class Upkeep(Part, base.Upkeep):
         self._garbage.delete(self._garbage.orphans())
         self._client.flush()
 
-    def faults(self, on_step: OnStep) -> list[Fault]:
+    def faults(self, on_step: OnStep) -> list[IndexFault]:
         # Of the texts, a sample is read.
         on_step("Checking the documents")
         return list(self._contradictions())
@@ -88,14 +88,14 @@ class Upkeep(Part, base.Upkeep):
         ]
         return Waste("answers", len(sizes), sum(sizes))
 
-    def _contradictions(self) -> Iterator[Fault]:
+    def _contradictions(self) -> Iterator[IndexFault]:
         hashes = {
             row["content"]: row["hash"] for row in self._client.all(DOCUMENTS, LIVE, ["content", "hash"])
         }
         stored = {row["content"] for row in self._client.all(TEXTS, "part == 0", ["content"])}
         missing = hashes.keys() - stored
         if missing:
-            yield Fault(f"{len(missing):,} documents have no text", _REINDEX)
+            yield IndexFault(f"{len(missing):,} documents have no text", _REINDEX)
         step = max(1, len(hashes) // _SAMPLED_TEXTS)
         sampled = sorted(hashes.keys() & stored)[::step][:_SAMPLED_TEXTS]
         texts = read_texts(self._client, sampled)
@@ -104,7 +104,7 @@ class Upkeep(Part, base.Upkeep):
             for content in sampled
         )
         if changed:
-            yield Fault(f"{changed} of {len(sampled)} texts are not what was indexed", _REINDEX)
+            yield IndexFault(f"{changed} of {len(sampled)} texts are not what was indexed", _REINDEX)
             return
         documents = list(self._live("content", sampled, ADDRESS))
         stored_of = self._field_rows.fields(documents)
@@ -116,6 +116,6 @@ class Upkeep(Part, base.Upkeep):
             if DATE_ORIGIN in stored_of.get(row["id"], {})  # others are read again by the next scan
         )
         if changed:
-            yield Fault(
+            yield IndexFault(
                 f"the fields of {changed} of {len(documents)} documents are not in their texts", _REINDEX
             )

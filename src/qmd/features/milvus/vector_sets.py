@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from qmd.features.milvus.parts import Part, Shared
+from qmd.features.milvus.parts import MilvusPart, Shared
 from qmd.features.milvus.pending import PendingTexts
 from qmd.features.milvus.schema import DOCUMENTS, LIVE, token_table, vector_table
 from qmd.features.milvus.token_stats import ALL_CHUNKS
@@ -15,7 +15,7 @@ from qmd.store.records import other_dimension
 from qmd.store.values import Scope, VectorSet
 
 
-class VectorSets(Part, base.VectorSets):
+class VectorSets(MilvusPart, base.VectorSets):
     """Vector sets, described by values of `State`."""
 
     def __init__(self, shared: Shared, pending: PendingTexts) -> None:

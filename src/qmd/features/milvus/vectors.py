@@ -14,7 +14,7 @@ from qmd.features.milvus.chunks import CHUNK_FIELDS, chunk_of, to_chunk
 from qmd.features.milvus.client import HEAVY, MAX_ROWS, Row
 from qmd.features.milvus.documents import Documents
 from qmd.features.milvus.field_rows import read_texts
-from qmd.features.milvus.parts import Part, Shared
+from qmd.features.milvus.parts import MilvusPart, Shared
 from qmd.features.milvus.schema import LIVE, MAX_ARRAY, content_id, vector_table
 from qmd.features.milvus.vector_sets import VectorSets
 from qmd.store import base
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _DEPTH_FACTOR, _DEPTH = 3, 50
 
 
-class Vectors(Part, base.Vectors):
+class Vectors(MilvusPart, base.Vectors):
     """Rows of the Milvus collections of chunks."""
 
     def __init__(self, shared: Shared, documents: Documents, vector_sets: VectorSets) -> None:

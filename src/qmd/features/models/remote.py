@@ -35,7 +35,7 @@ _SHORT = 64
 _WRONG_FORM = frozenset({400, 415, 422})
 
 
-class Service(Protocol):
+class RemoteService(Protocol):
     """An OpenAI-compatible interface; `loaded` is True if weights are in this process's memory."""
 
     @property
@@ -54,7 +54,9 @@ class RefusedError(ModelError):
         self.status = status
 
 
-def load(card: ModelCard, service: Service, chat_options: Mapping[str, Any] | None = None) -> RemoteModel:
+def load(
+    card: ModelCard, service: RemoteService, chat_options: Mapping[str, Any] | None = None
+) -> RemoteModel:
     """Return the model for the card's role. `chat_options` are added to every chat request."""
     match card.role:
         case "embed":
@@ -71,7 +73,7 @@ class RemoteEmbedder:
     Methods that send requests raise `ModelError`.
     """
 
-    def __init__(self, card: ModelCard, service: Service) -> None:
+    def __init__(self, card: ModelCard, service: RemoteService) -> None:
         self.name = card.name
         self.window = card.window
         self.chunk_tokens = card.chunk_tokens
@@ -167,7 +169,7 @@ class RemoteEmbedder:
 class RemoteReranker:
     """Scores passages through a service. TEI names the passages `texts`, other servers `documents`."""
 
-    def __init__(self, card: ModelCard, service: Service) -> None:
+    def __init__(self, card: ModelCard, service: RemoteService) -> None:
         self.name = card.name
         self._card = card
         self._service = service
@@ -212,7 +214,7 @@ class RemoteReranker:
 class RemoteExpander:
     """Rewrites queries with a chat model."""
 
-    def __init__(self, card: ModelCard, service: Service, options: Mapping[str, Any]) -> None:
+    def __init__(self, card: ModelCard, service: RemoteService, options: Mapping[str, Any]) -> None:
         self.name = card.name
         self._card = card
         self._service = service

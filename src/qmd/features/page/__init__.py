@@ -12,7 +12,7 @@ from qmd.text.uris import encode_path
 if TYPE_CHECKING:
     from qmd.server.index_host import IndexHost
     from qmd.server.keys import Keys
-    from qmd.server.pages import Pages
+    from qmd.server.pages import PageSource
 
 #: The packages of the extra `web`.
 PACKAGES = ("jinja2", "latex2mathml", "nh3", "pygments")
@@ -31,7 +31,7 @@ def read_address(file: str, **parameters: Any) -> str:
     return f"/read/{encode_path(file)}" + (f"?{urlencode(given)}" if given else "")
 
 
-def open_pages(host: IndexHost, keys: Keys | None) -> Pages:
+def open_pages(host: IndexHost, keys: Keys | None) -> PageSource:
     """Return the pages of a server. `keys` are None if it takes none."""
     from qmd.features.page.app import Web  # needs the packages
 

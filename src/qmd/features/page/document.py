@@ -22,7 +22,7 @@ from qmd.errors import UsageError
 from qmd.features.page import read_address, structured
 from qmd.features.page.budget import FILE, Budget
 from qmd.features.page.embeds import MAX_DEPTH, part
-from qmd.features.page.markdown import Context, Embedded, render
+from qmd.features.page.markdown import EmbeddedNote, RenderContext, render
 from qmd.features.page.messages import Translate
 from qmd.features.page.pages import safe
 from qmd.features.page.rendered import Find, Rendered, marked
@@ -49,7 +49,7 @@ MAX_PLACES = 2_000
 MAX_LINKS = 50
 
 
-class View(Struct, frozen=True):
+class DocumentView(Struct, frozen=True):
     """A document as it is shown.
 
     Attributes:
@@ -132,7 +132,7 @@ def view(
     source: bool = False,
     first_line: int = 1,
     remote_images: bool = False,
-) -> View:
+) -> DocumentView:
     """Return a document for the page. Raises as `Index.get`.
 
     While `typing`, the last word of the query also marks longer words.
@@ -158,7 +158,7 @@ def view(
     folder = index.config.collections[document.collection].path
     absolute = "" if index.locations.portable else os.path.join(folder, document.path)
     anchor = anchor_at(page.anchors, line or 1)
-    return View(
+    return DocumentView(
         page=page,
         rendered=rendered,
         title=safe(title),
@@ -244,7 +244,7 @@ def _render(
     return rendered, {name: values for name, values in head.fields.items() if values}
 
 
-def _in_parts(text: str, anchors: Sequence[Anchor], context: Context) -> Rendered:
+def _in_parts(text: str, anchors: Sequence[Anchor], context: RenderContext) -> Rendered:
     """Return a Markdown text as HTML. What a cell or a message of it opens does not reach the next one."""
     lines, above = text.split("\n"), context.first_line - 1
     places = {each.line - above - 1 for each in anchors if each.kind != LINE}
@@ -267,7 +267,7 @@ class _Shown(Struct):
 
     def context(
         self, document: Document, links: Sequence[ResolvedLink], first_line: int = 1, depth: int = 0
-    ) -> Context:
+    ) -> RenderContext:
         """Return the surroundings of a document that is in `depth` other ones, for rendering."""
         targets = {link.target: link.to for link in links if link.to}
 
@@ -285,15 +285,15 @@ class _Shown(Struct):
             found = self.index.viewable_file(document, target) if self.budget.take(FILE) else None
             return _file_address(found)
 
-        def embed(target: str) -> Embedded | None:
+        def embed(target: str) -> EmbeddedNote | None:
             path, _, fragment = target.partition("#")
             to = targets.get(target) or targets.get(path)
             return None if to is None or depth == MAX_DEPTH else self.embedded(to, fragment, depth + 1)
 
         page = read_address(document.file) if depth else ""
-        return Context(link, file, first_line, self.remote_images, self.say, self.budget, embed, page)
+        return RenderContext(link, file, first_line, self.remote_images, self.say, self.budget, embed, page)
 
-    def embedded(self, file: str, fragment: str, depth: int) -> Embedded | None:
+    def embedded(self, file: str, fragment: str, depth: int) -> EmbeddedNote | None:
         """Return a part of another note; None if there is none, if it is shown already, or is too much."""
         key = (file, fragment.casefold())
         if key in self.parts or self.budget.spent:
@@ -304,7 +304,7 @@ class _Shown(Struct):
         text = part(page.text, fragment) if page.media_type == "text/markdown" else None
         if text is None or not self.budget.take_note(text):
             return None
-        return Embedded(text, self.context(page.document, self.index.links(file), depth=depth))
+        return EmbeddedNote(text, self.context(page.document, self.index.links(file), depth=depth))
 
 
 def _rows(page: Page, line: int | None, first_line: int, find: Find | None) -> Iterator[tuple[int, Markup]]:

@@ -26,7 +26,7 @@ from pygments.util import ClassNotFound
 from qmd.features.page import html_tags
 from qmd.features.page.budget import CODE, FORMULA, PER_TEX, SECONDS, Budget
 from qmd.features.page.embeds import media, sized
-from qmd.features.page.rendered import LINES, Heading, Rendered
+from qmd.features.page.rendered import LINES, PageHeading, Rendered
 from qmd.features.page.syntax import ATOM, BLOCK_ID, CALLOUT, CALLOUTS, SIGN, TASK, TASKS, prepared
 from qmd.text.markdown.links import AFTER_URL, HTML_TAG, TAG, tag_name
 from qmd.text.markdown.parser import page_events
@@ -82,7 +82,7 @@ _LINE_END = re.compile(rf"[ \t]*(?:[\n{ATOM}]|\Z)")
 _FORMATTER: HtmlFormatter[str] = HtmlFormatter(nowrap=True)
 
 
-class Context(Struct):
+class RenderContext(Struct):
     """The surroundings of a document, for rendering.
 
     Attributes:
@@ -102,25 +102,25 @@ class Context(Struct):
     remote_images: bool = False
     say: Callable[[str], str] = str
     budget: Budget = field(default_factory=Budget)
-    embed: Callable[[str], Embedded | None] = lambda target: None
+    embed: Callable[[str], EmbeddedNote | None] = lambda target: None
     page: str = ""
-    headings: list[Heading] = field(default_factory=list)
+    headings: list[PageHeading] = field(default_factory=list)
     ids: dict[str, int] = field(default_factory=dict)
     blocked: int = 0
     coloured: int = 0
 
 
-class Embedded(Struct, frozen=True):
+class EmbeddedNote(Struct, frozen=True):
     """A part of another note: its text, and its surroundings for rendering."""
 
     text: str
-    context: Context
+    context: RenderContext
 
 
-def render(text: str, context: Context) -> Rendered:
+def render(text: str, context: RenderContext) -> Rendered:
     """Return a Markdown text as HTML; the rest when the budget is spent is plain text in it."""
     html = nh3.clean(
-        _Writer(text, context).html(),
+        _HtmlWriter(text, context).html(),
         tags=_ALLOWED,
         attributes=_ATTRIBUTES,
         url_schemes={"http", "https", "mailto", "data"},
@@ -163,7 +163,7 @@ def _is_safe(url: str) -> bool:
 _Pieces = Iterator[tuple[str, str]]
 
 
-class _Line:
+class _SourceLine:
     """The content of a paragraph, heading, cell, item or link: a text with `ATOM` for each piece of HTML."""
 
     def __init__(self) -> None:
@@ -178,17 +178,19 @@ class _Line:
         return "".join(self.texts), self.pieces
 
 
-class _Writer:
+class _HtmlWriter:
     """Writes the HTML of a text from the events of the parser."""
 
-    def __init__(self, text: str, context: Context) -> None:
+    def __init__(self, text: str, context: RenderContext) -> None:
         self._source = prepared(text)
         self._context = context
         self._starts = [0, *(match.end() for match in re.finditer(f"[\n{ATOM}]", self._source))]
         self._out: list[str] = []
         self._ends: list[str] = []  # of the blocks that are open
-        self._line = _Line()
-        self._around: list[tuple[_Line, Any]] = []  # the lines around a link or image, with what it leads to
+        self._line = _SourceLine()
+        self._around: list[
+            tuple[_SourceLine, Any]
+        ] = []  # the lines around a link or image, with what it leads to
         self._element = ("", "")  # of the line: its name and attributes
         self._code: list[str] | None = None  # the parts of the current one
         self._columns: tuple[str, ...] = ()  # their alignments
@@ -252,7 +254,7 @@ class _Writer:
             return
         if kind in ("Link", "Image"):
             self._around.append((self._line, detail))
-            self._line = _Line()
+            self._line = _SourceLine()
             return
         self._flush()
         lines = self._lines(start, end)
@@ -373,7 +375,7 @@ class _Writer:
         """Write the line that is read, in its element if it has one."""
         text, given = self._line.take()
         (name, attributes), embed = self._element, self._embed
-        self._line, self._element, self._embed = _Line(), ("", ""), ""
+        self._line, self._element, self._embed = _SourceLine(), ("", ""), ""
         if not name and not text.strip():
             return
         pieces, before, opening = iter(given), "", self._out[-1] if self._out else ""
@@ -419,7 +421,7 @@ class _Writer:
             self._ids[base] += 1
             name = f"{base}-{self._ids[base]}"
         self._ids[name] = 1
-        self._context.headings.append(Heading(text, level, name))
+        self._context.headings.append(PageHeading(text, level, name))
         return f' id="{name}"'
 
     def _callout(self, kind: str, fold: str, *, html: str) -> None:
@@ -436,7 +438,7 @@ class _Writer:
         context, found = self._context, self._context.embed(target)
         if found is None:
             return f"<p{attributes}>{link}</p>\n"
-        html = _Writer(found.text, found.context).html()
+        html = _HtmlWriter(found.text, found.context).html()
         context.blocked += found.context.blocked
         context.coloured += found.context.coloured
         return f'<section class="embed"{attributes}><p class="embed-title">{link}</p>{html}</section>\n'
@@ -568,7 +570,7 @@ def _plain(text: str, pieces: Iterable[tuple[str, str]]) -> str:
     return re.sub(ATOM, lambda _: next(rest)[1], text)
 
 
-def _code(code: str, language: str, lines: str, context: Context) -> str:
+def _code(code: str, language: str, lines: str, context: RenderContext) -> str:
     shown = _coloured(code, language, context) or escape(code)
     # The programs that draw diagrams need inline styles, which the policy of the page refuses.
     note = f" · {context.say('a diagram, as its source')}" if language.lower() in _DIAGRAMS else ""
@@ -576,7 +578,7 @@ def _code(code: str, language: str, lines: str, context: Context) -> str:
     return f'<div class="code"{lines}>{name}<pre tabindex="0"><code>{shown}</code></pre></div>\n'
 
 
-def _coloured(code: str, language: str, context: Context) -> str:
+def _coloured(code: str, language: str, context: RenderContext) -> str:
     """Return code in colours; empty if its language is not known, or too much has been coloured already.
 
     The time of some lexers grows with the square of the text or worse, so they get a piece at a time, and the
@@ -611,12 +613,12 @@ def _pieces(code: str) -> Iterator[str]:
     yield piece
 
 
-def _mathml(tex: str, context: Context, *, block: bool) -> str | None:
+def _mathml(tex: str, context: RenderContext, *, block: bool) -> str | None:
     enough = context.budget.take(FORMULA + PER_TEX * len(tex))
     return html_tags.mathml(tex, block=block) if enough else None
 
 
-def _media(source: str, alt: str, sizes: Mapping[str, str], context: Context) -> str:
+def _media(source: str, alt: str, sizes: Mapping[str, str], context: RenderContext) -> str:
     """Return an image, a sound or a film, or its name if it is not loaded."""
     shown = escape(alt or source)
     kind = media(source.partition("#")[0].partition("?")[0])
@@ -637,7 +639,7 @@ def _media(source: str, alt: str, sizes: Mapping[str, str], context: Context) ->
     return f'<img src="{escape(address)}" alt="{shown}"{size} loading="lazy">'
 
 
-def _resolve(target: str, context: Context, *, wikilink: bool) -> tuple[str | None, str]:
+def _resolve(target: str, context: RenderContext, *, wikilink: bool) -> tuple[str | None, str]:
     """Return the address of a link and its class; (None, "") if it leads nowhere."""
     if not wikilink:
         if target.lower().startswith("qmd://"):

@@ -31,7 +31,7 @@ _IN_WORDS = re.compile(r"</?(?:b|del|em|i|ins|mark|s|small|span|strong|sub|sup|u
 _NOT_MARKED = '<span class="language"'
 
 
-class Heading(Struct, frozen=True):
+class PageHeading(Struct, frozen=True):
     """A heading, its level, and the id of its element."""
 
     text: str
@@ -53,13 +53,13 @@ class Rendered(Struct, frozen=True):
 
     parts: tuple[str, ...] = ()
     blocks: tuple[tuple[int, int, int, int], ...] = ()
-    headings: tuple[Heading, ...] = ()
+    headings: tuple[PageHeading, ...] = ()
     blocked_images: int = 0
     short: bool = False
 
     @classmethod
     def of(
-        cls, html: str, headings: Sequence[Heading] = (), blocked_images: int = 0, *, short: bool = False
+        cls, html: str, headings: Sequence[PageHeading] = (), blocked_images: int = 0, *, short: bool = False
     ) -> Rendered:
         """Take a document apart whose blocks have the attribute `LINES`."""
         parts = _TAG.split(html)

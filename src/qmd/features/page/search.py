@@ -61,7 +61,7 @@ _MARKDOWN = frozenset(("markdown", "notebook", "transcript", "transcript-json", 
 _PARTS = {"lexical": "words", "vector": "meaning"}
 
 
-class Asked(Struct, frozen=True):
+class Wishes(Struct, frozen=True):
     """The wishes of a request. `mode` is None if it has none: then words come first.
 
     If `typing`, the last word may be unfinished.
@@ -89,7 +89,7 @@ class Asked(Struct, frozen=True):
         return {name: value for name, value in given.items() if value}
 
 
-class Part(Struct, frozen=True):
+class ResultPart(Struct, frozen=True):
     """A part of a score: its name, its share in percent, and its beginning in the bar."""
 
     name: str
@@ -97,7 +97,7 @@ class Part(Struct, frozen=True):
     start: float
 
 
-class Result(Struct, frozen=True):
+class PageResult(Struct, frozen=True):
     """A hit as it is shown."""
 
     href: str
@@ -112,7 +112,7 @@ class Result(Struct, frozen=True):
     line: int
     place: tuple[str, int] | None  #: The kind and number of the page, slide or cell
     percent: int
-    parts: tuple[Part, ...]
+    parts: tuple[ResultPart, ...]
     notes: tuple[Note, ...]
 
 
@@ -126,10 +126,10 @@ class Results(Struct, frozen=True):
     filters in the query, and `waiting` is whether documents have no vectors yet.
     """
 
-    asked: Asked
+    asked: Wishes
     mode: Mode
-    hits: tuple[Result, ...]
-    less: tuple[Result, ...]
+    hits: tuple[PageResult, ...]
+    less: tuple[PageResult, ...]
     facets: tuple[Facet, ...] | None  #: None if they were not asked for
     found_by: tuple[str, ...]
     notes: tuple[str, ...]
@@ -140,14 +140,14 @@ class Results(Struct, frozen=True):
     waiting: bool = False
 
 
-def read_parameters(parameters: Mapping[str, str]) -> Asked:
+def read_parameters(parameters: Mapping[str, str]) -> Wishes:
     """Return the wishes in the parameters of an address. Wrong values count as not given."""
     mode = parameters.get("mode", "")
     limit, offset = (
         int(number) if number.isascii() and number.isdigit() and len(number) < 6 else default
         for number, default in ((parameters.get("n", ""), PAGE), (parameters.get("from", ""), 0))
     )
-    return Asked(
+    return Wishes(
         parameters.get("q", "").replace("\0", " ").strip()[:10_000],
         cast(Mode, mode) if mode in MODES else None,
         "date" if parameters.get("sort") == "date" else "relevance",
@@ -158,7 +158,7 @@ def read_parameters(parameters: Mapping[str, str]) -> Asked:
     )
 
 
-def run(index: Index, asked: Asked, cancelled: Cancelled, *, facets: bool) -> Results:
+def run(index: Index, asked: Wishes, cancelled: Cancelled, *, facets: bool) -> Results:
     """Search, without a mode by words.
 
     The last word also matches longer words while one types, and if nothing is found without.
@@ -222,7 +222,7 @@ def _is_unfinished(index: Index, query: str, cancelled: Cancelled) -> bool:
     return typed != query and not is_answered(query) and is_answered(typed)
 
 
-def related(index: Index, file: str, cancelled: Cancelled) -> tuple[list[str], list[Result]]:
+def related(index: Index, file: str, cancelled: Cancelled) -> tuple[list[str], list[PageResult]]:
     """Return the steps that could not run, and the documents that are similar to one and not linked to it."""
     request = of_document(SearchRequest(file, limit=RELATED_DOCUMENTS, unlinked=True))
     response = index.run("similar", request, cancelled=cancelled)
@@ -246,7 +246,7 @@ def _result(
     find: Find | None,
     *,
     typing: bool = False,
-) -> Result:
+) -> PageResult:
     is_markdown = _MARKDOWN.issuperset(map(str, fields.get("format", ())))
     passage = hit.snippet.text, hit.snippet.first_line, hit.title, hit.section
     snippet = plain_snippet(*passage, markdown=is_markdown)
@@ -257,7 +257,7 @@ def _result(
     )
     live = 1 if typing else None
     section = _MARKED.sub(r"\1", section)
-    return Result(
+    return PageResult(
         href=read_address(hit.file, q=query, live=live, line=line if line > 1 else None)
         + ("#hit" if line > 1 else ""),
         file=hit.file,
@@ -312,7 +312,7 @@ def _without_markup(line: str) -> str:
     return BLOCK_ID.sub("", _MARKS.sub("", shown))
 
 
-def _related(index: Index, asked: Asked, response: SearchResponse, hits: Sequence[Hit]) -> int:
+def _related(index: Index, asked: Wishes, response: SearchResponse, hits: Sequence[Hit]) -> int:
     """Return how many of the first hits are about the subject, if the list is in order of estimates."""
     calibrated = (index.settings.scores or DEFAULT_SCORES) == "calibrated"
     if asked.sort == "date" or not calibrated or response.stage("calibrate") is not None:
@@ -346,7 +346,7 @@ def _notes(response: SearchResponse, silent: Sequence[str] = ()) -> Iterator[str
             yield stage.reason
 
 
-def _parts(traces: Sequence[Trace]) -> Iterator[Part]:
+def _parts(traces: Sequence[Trace]) -> Iterator[ResultPart]:
     """Return the parts of a score, each with its share of the whole."""
     weights: dict[str, float] = {}
     for trace in traces:
@@ -369,7 +369,7 @@ def _parts(traces: Sequence[Trace]) -> Iterator[Part]:
     total, start = sum(positive.values()), 0.0
     for name, value in positive.items():
         share = 100 * value / total
-        yield Part(name, round(share, 1), round(start, 1))
+        yield ResultPart(name, round(share, 1), round(start, 1))
         start += share
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import count
 
-from qmd.features.page.markdown import Context, slug
-from qmd.features.page.rendered import LINES, Heading, Rendered
+from qmd.features.page.markdown import RenderContext, slug
+from qmd.features.page.rendered import LINES, PageHeading, Rendered
 from qmd.types import ResolvedLink, Section
 
 #: Addresses that a link may have.
@@ -19,7 +19,7 @@ def render(
     sections: Sequence[Section],
     fences: Sequence[tuple[int, int]],
     links: Sequence[ResolvedLink],
-    context: Context,
+    context: RenderContext,
 ) -> Rendered:
     """Return a text as HTML. Everything of it is escaped.
 
@@ -45,7 +45,7 @@ def render(
             names = (slug(section.heading) + (f"-{number}" if number else "") for number in count())
             anchor = next(name for name in names if name not in taken)
             taken.add(anchor)
-            context.headings.append(Heading(section.heading, section.level, anchor))
+            context.headings.append(PageHeading(section.heading, section.level, anchor))
             tag = f"h{section.level}"
             html.append(f'<{tag} id="{escape(anchor)}" {where}>{escape(section.heading)}</{tag}>\n')
         elif kind == "code":
@@ -128,7 +128,7 @@ def _table(rows: Sequence[Sequence[str]], first: int) -> str:
     return f"<table><thead>{html[0]}</thead><tbody>{''.join(html[1:])}</tbody></table>" if html else ""
 
 
-def _linked(line: str, links: Sequence[ResolvedLink], context: Context) -> str:
+def _linked(line: str, links: Sequence[ResolvedLink], context: RenderContext) -> str:
     """Return a line with its links."""
     parts, at = list[str](), 0
     for link in links:

@@ -18,7 +18,7 @@ from qmd.engine.requests import collections_of
 from qmd.engine.upkeep.backup import index_name, now, target_path, written
 from qmd.errors import ModelError, NotFoundError, UsageError
 from qmd.features.portable import copying
-from qmd.features.portable.store import Mark, PortableStore, seal
+from qmd.features.portable.store import PortableHead, PortableStore, seal
 from qmd.store.sqlite import encryption
 from qmd.store.sqlite.backup import discard
 from qmd.store.sqlite.store import SqliteStore
@@ -117,7 +117,7 @@ class ExportMethods(Part):
                 report = copying.copy(store, copy, portable, on_progress, vector_sets=sets, answers=False)
             has_vectors = vectors is not None and report.total_chunks > 0
             created = now().isoformat(timespec="seconds")
-            mark = Mark(
+            mark = PortableHead(
                 created, texts, *((vectors.name, vectors.fingerprint) if vectors and has_vectors else ())
             )
             on_progress("writing", 0, 0)

@@ -21,7 +21,7 @@ from qmd.engine.models.provider import ModelProvider
 from qmd.engine.workspace import Configuration, Workspace
 from qmd.features.portable.exporting import portable_part
 from qmd.features.portable.store import PortableStore
-from qmd.store.sqlite.encryption import Key, needs_passphrase, no_key
+from qmd.store.sqlite.encryption import EncryptionKey, needs_passphrase, no_key
 from qmd.text.uris import NO_EDITOR
 from qmd.types import Config
 
@@ -61,12 +61,12 @@ def open_index_file(
     check_values(open_index_file.__annotations__, {"path": path, "passphrase": passphrase})
     variables = os.environ if environ is None else environ
 
-    def key(file: str) -> Key:
+    def key(file: str) -> EncryptionKey:
         identities = variables.get("QMD_IDENTITY", "").strip()
         if not needs_passphrase(file):
-            return Key(identities=identities) if identities else no_key(file)
+            return EncryptionKey(identities=identities) if identities else no_key(file)
         given = passphrase or variables.get("QMD_PASSPHRASE") or (ask(file) if ask is not None else None)
-        return Key(given) if given else no_key(file)
+        return EncryptionKey(given) if given else no_key(file)
 
     require_file_name(os.fspath(path))
     file = os.path.abspath(os.fspath(path))

@@ -50,7 +50,7 @@ _MADE_BY = "the command backup makes such files with --portable"
 _UNCHECKED = {"contents", "content_vectors", "vectors_vec", "token_frequencies", "common_terms", "structures"}
 
 
-class Mark(Struct, frozen=True):
+class PortableHead(Struct, frozen=True):
     """The description of a portable file in itself.
 
     Attributes:
@@ -66,7 +66,7 @@ class Mark(Struct, frozen=True):
     fingerprint: str = ""
 
 
-def seal(path: str, mark: Mark, config: str, scans: Mapping[str, str | None]) -> None:
+def seal(path: str, mark: PortableHead, config: str, scans: Mapping[str, str | None]) -> None:
     """Make a new index file portable: remove data about this machine, and rewrite it without a journal.
 
     Args:
@@ -115,7 +115,7 @@ class _Checked:
             return iter(list(result)) if isinstance(result, Iterator) else result
 
 
-class _Documents(Documents):
+class _PortableDocuments(Documents):
     """Documents whose texts may be of another type, because nobody has checked them."""
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
@@ -137,7 +137,7 @@ class PortableStore(SqliteStore):
         StoreError: If the file is missing, damaged, not portable, or cannot be decrypted.
     """
 
-    def __init__(self, path: str, key: Callable[[str], encryption.Key] = encryption.no_key) -> None:
+    def __init__(self, path: str, key: Callable[[str], encryption.EncryptionKey] = encryption.no_key) -> None:
         self._memory: apsw.Connection | None = None
         self._path = path
         self._stamp = stamp_of(path)
@@ -159,7 +159,7 @@ class PortableStore(SqliteStore):
             with closing(self._connect()) as db:
                 self.mark, self.config_text = _check(db, path)
         super().__init__(path, opener=self._open)
-        self.documents = self._part(_Documents(self._database))
+        self.documents = self._part(_PortableDocuments(self._database))
 
     def _part(self, part: _Part) -> _Part:
         return cast("_Part", _Checked(part, self._path))
@@ -217,7 +217,7 @@ def _require_file(path: str) -> None:
         raise ForeignIndexError(f"{path} is empty", _MADE_BY)
 
 
-def _check(db: apsw.Connection, path: str) -> tuple[Mark, str]:
+def _check(db: apsw.Connection, path: str) -> tuple[PortableHead, str]:
     """Check the tables and small values of a file; return its mark and its configuration."""
     version = int(db.pragma("user_version"))
     if version != VERSION:
@@ -240,7 +240,7 @@ def _check(db: apsw.Connection, path: str) -> tuple[Mark, str]:
     ).get:
         raise _damaged(path, "a document has a path outside its collection")
     try:
-        mark = msgspec.json.decode(values[PORTABLE], type=Mark)
+        mark = msgspec.json.decode(values[PORTABLE], type=PortableHead)
     except _UNEXPECTED as error:
         raise _damaged(path, "its description cannot be read") from error
     return mark, values[_CONFIG]

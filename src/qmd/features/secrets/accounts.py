@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from qmd.features.secrets.values import Secret
+from qmd.features.secrets.values import FoundSecret
 from qmd.text.regex import lazy
 
 #: The countries by the length of their numbers: those of the registry of ISO 13616, and others that use them.
@@ -34,7 +34,7 @@ _BEGINNING = lazy(r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))([A-Za-z]{2})[ .-]?(\d[ .-]
 _SIGN = lazy(r"[\s.-]{0,2}([A-Za-z0-9])")
 
 
-def account_numbers(text: str) -> Iterator[Secret]:
+def account_numbers(text: str) -> Iterator[FoundSecret]:
     """Yield the numbers of accounts: of a known country, as long as there, with valid check digits."""
     done = 0
     for match in _BEGINNING.finditer(text):
@@ -52,4 +52,4 @@ def account_numbers(text: str) -> Iterator[Secret]:
         digits = sum(map(str.isdigit, signs))
         if 2 * digits >= len(signs) and int("".join(str(int(sign, 36)) for sign in number)) % 97 == 1:
             done = at
-            yield Secret(match.start(), at, "account number")
+            yield FoundSecret(match.start(), at, "account number")

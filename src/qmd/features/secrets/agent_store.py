@@ -43,7 +43,7 @@ class AgentStore:
         self.fields = _Fields(store, kept, masker, narrowed)
         self.lexical = _Lexical(store, masker, narrowed)
         self.vectors = _Vectors(store, kept, narrowed)
-        self.pending = _Pending(store, narrowed)
+        self.pending = _MaskedPending(store, narrowed)
         self.collections = _Collections(store, kept)
         # These say nothing of single documents, or change the index.
         self.vector_sets = store.vector_sets
@@ -263,7 +263,7 @@ class _Vectors(_View):
         return self._behind.similarities(embedder, vector, [each for each in ids if each not in kept])
 
 
-class _Pending(_View):
+class _MaskedPending(_View):
     passed = "texts lease earlier release"
 
     def __init__(self, store: Store, narrowed: Callable[[Scope], Scope]) -> None:

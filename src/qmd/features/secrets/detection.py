@@ -14,7 +14,7 @@ from qmd.features.secrets.accounts import account_numbers
 from qmd.features.secrets.names import NAMES, OTHER_NAMES, lower, named_secrets
 from qmd.features.secrets.records import passwords_in_addresses, recorded_secrets
 from qmd.features.secrets.shapes import keys_of_shape
-from qmd.features.secrets.values import Secret as Secret
+from qmd.features.secrets.values import FoundSecret
 from qmd.text.regex import lazy
 
 #: The most characters of a private key.
@@ -35,10 +35,10 @@ _WIDE = lazy("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]")
 
 
 #: The finders of secrets that count on request alone, by the name of the request.
-ON_REQUEST: Mapping[str, Callable[[str], Iterator[Secret]]] = {"iban": account_numbers}
+ON_REQUEST: Mapping[str, Callable[[str], Iterator[FoundSecret]]] = {"iban": account_numbers}
 
 
-def mask(text: str, secrets: Sequence[Secret] | None = None) -> str:
+def mask(text: str, secrets: Sequence[FoundSecret] | None = None) -> str:
     """Return a text of the same length and lines in which the secrets, by default all, cannot be read."""
     pieces: list[str] = []
     at = 0
@@ -54,7 +54,7 @@ def _hidden(secret: str, kind: str) -> str:
     return "\n".join([label.ljust(first, "."), *("." * length for length in others)])
 
 
-def find(text: str, more: Collection[str] = ()) -> list[Secret]:
+def find(text: str, more: Collection[str] = ()) -> list[FoundSecret]:
     """Return the secrets of a text, in order. None overlaps another one. `more` are names of `ON_REQUEST`."""
     if "\\" in text and _ESCAPE.search(text):
         return _find_visible(text, [match.start() for match in _ESCAPE.finditer(text)], more)
@@ -81,7 +81,7 @@ def find(text: str, more: Collection[str] = ()) -> list[Secret]:
     if not found:
         return []
     found.sort(key=lambda secret: (secret.start, -secret.end))
-    apart: list[Secret] = []
+    apart: list[FoundSecret] = []
     for secret in found:
         if not apart or secret.start >= apart[-1].end:
             apart.append(secret)
@@ -101,7 +101,7 @@ def _in_one_byte(text: str) -> str:
     return text.replace("?", "\0").encode("ascii", "replace").translate(_ONE_BYTE).decode("latin-1")
 
 
-def _find_visible(text: str, without: Sequence[int], more: Collection[str]) -> list[Secret]:
+def _find_visible(text: str, without: Sequence[int], more: Collection[str]) -> list[FoundSecret]:
     """Return the secrets of a text without the characters at some places, which do not count."""
     pieces, starts, at = [], [], 0
     for place in [*without, len(text)]:
@@ -116,7 +116,7 @@ def _find_visible(text: str, without: Sequence[int], more: Collection[str]) -> l
         return starts[number] + seen - lengths[number]
 
     return [
-        Secret(place_of(start), place_of(end - 1) + 1, kind)
+        FoundSecret(place_of(start), place_of(end - 1) + 1, kind)
         for start, end, kind in find("".join(pieces), more)
     ]
 
@@ -127,7 +127,7 @@ _END = lazy(rf"-{{4,5}} ?END {_KEY} ?-{{4,5}}|Private-MAC: \w+")
 _BODY = lazy(r"(?:(?:\\r|\\n|[\s>|#*\"'+,])*[A-Za-z0-9+/=]{16,})+")
 
 
-def _private_keys(text: str) -> Iterator[Secret]:
+def _private_keys(text: str) -> Iterator[FoundSecret]:
     """Yield the private keys, whole. If the end of one is missing, it ends with its lines of characters."""
     if not any(name in text for name in ("PRIVATE KEY", "Private-Lines", "OpenVPN Static key")):
         return
@@ -145,7 +145,7 @@ def _private_keys(text: str) -> Iterator[Secret]:
         else:
             continue
         if done - match.end() > 40:
-            yield Secret(start, done, "private key")
+            yield FoundSecret(start, done, "private key")
 
 
 _CARD = lazy(
@@ -158,7 +158,7 @@ _DIGITS = bytes(48 if 48 <= code < 58 else code if code in (32, 45) else 97 for 
 _GROUPED = (b"0" * 14, b"0000 0000 0000", b"0000-0000-0000", b"0000 000000 0000", b"0000-000000-0000")
 
 
-def _cards(text: str) -> Iterator[Secret]:
+def _cards(text: str) -> Iterator[FoundSecret]:
     """Yield the numbers of payment cards: of the ranges that are issued, with a valid check digit."""
     digits_of = text.encode("ascii", "replace").translate(_DIGITS)
     if not any(group in digits_of for group in _GROUPED):
@@ -167,4 +167,4 @@ def _cards(text: str) -> Iterator[Secret]:
         digits = [int(sign) for sign in match[0] if sign.isdigit()]
         doubled = [sum(divmod(2 * digit, 10)) for digit in digits[-2::-2]]
         if (sum(doubled) + sum(digits[-1::-2])) % 10 == 0 and len(set(digits[-8:])) > 1:
-            yield Secret(*match.span(), "card number")
+            yield FoundSecret(*match.span(), "card number")

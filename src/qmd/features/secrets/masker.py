@@ -10,7 +10,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from qmd.features.secrets.detection import Secret, find, mask
+from qmd.features.secrets.detection import find, mask
+from qmd.features.secrets.values import FoundSecret
 from qmd.text.digest import sha256
 from qmd.text.sessions import session_of
 from qmd.text.values import Value
@@ -33,10 +34,10 @@ class Masker:
 
     def __init__(self, more: Collection[str] = ()) -> None:
         self._more = more
-        self._found: OrderedDict[str, tuple[Secret, ...]] = OrderedDict()
+        self._found: OrderedDict[str, tuple[FoundSecret, ...]] = OrderedDict()
         self._lock = Lock()
 
-    def find(self, text: str) -> list[Secret]:
+    def find(self, text: str) -> list[FoundSecret]:
         """Return the secrets of a text, in order."""
         return find(text, self._more)
 
@@ -44,7 +45,7 @@ class Masker:
         """Return a text with the secrets masked."""
         return mask(text, self.find(text))
 
-    def of_text(self, text: str) -> tuple[Secret, ...]:
+    def of_text(self, text: str) -> tuple[FoundSecret, ...]:
         """Return as `find`, and remember it by the hash of the text."""
         key = sha256(text.encode("utf-8", "surrogatepass"))
         with self._lock:

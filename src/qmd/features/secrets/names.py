@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from qmd.features.secrets.grids import columns
 from qmd.features.secrets.records import is_value
-from qmd.features.secrets.values import Secret, is_code, is_generated, is_like_password, is_random
+from qmd.features.secrets.values import FoundSecret, is_code, is_generated, is_like_password, is_random
 from qmd.text.regex import lazy
 
 #: Words looked for in the lower case of a text, and in texts of other scripts.
@@ -92,7 +92,7 @@ def lower(text: str) -> str:
     return lowered
 
 
-def named_secrets(text: str, lowered: str, names: Sequence[str]) -> Iterator[Secret]:
+def named_secrets(text: str, lowered: str, names: Sequence[str]) -> Iterator[FoundSecret]:
     """Yield the values of names such as `password` and `api_key`. `lowered` is the text in lower case."""
     masks = [match.span() for match in _MASKED.finditer(text)] if "[secret" in lowered else []
     for name in names:
@@ -109,7 +109,7 @@ def named_secrets(text: str, lowered: str, names: Sequence[str]) -> Iterator[Sec
             at = lowered.find(name, at + len(name))
 
 
-def _value_of(text: str, at: int) -> Secret | None:
+def _value_of(text: str, at: int) -> FoundSecret | None:
     """Return the secret after a name at a place of a text; None if there is none."""
     match = _NAMED.match(text, at)
     kind = "password"
@@ -138,7 +138,7 @@ def _value_of(text: str, at: int) -> Secret | None:
         good = len(value) >= (20 if bare else 8) and is_random(value, 3.6 if bare else 2.8)
         good |= bool(quote) and "secret" in name and is_generated(value)
         kind = "api key" if before[-4:].lower().startswith("api") else "key" if "key" in name else "token"
-    return Secret(match.start("value"), match.start("value") + len(value), kind) if good else None
+    return FoundSecret(match.start("value"), match.start("value") + len(value), kind) if good else None
 
 
 _PASSWORDS = lazy(rf"(?i){_SHORT}|{_PASSWORD}")
@@ -196,7 +196,7 @@ class _Near:
         self._line, self._heads = -1, 0
         self._head, self._end = -1, 0  # of the last table
 
-    def secrets(self, at: int) -> Iterator[Secret]:
+    def secrets(self, at: int) -> Iterator[FoundSecret]:
         """Yield the secrets that the name at a place has, beside one right after it."""
         text = self._text
         match = _PASSWORDS.match(text, at)
@@ -216,7 +216,7 @@ class _Near:
             value = pattern.match(text, end)
             near = pattern is not _BELOW or not (value and value["words"] and value["words"].strip(":? "))
             if value and self._is_secret(value["value"], kind, near=near):
-                yield Secret(*value.span("value"), kind)
+                yield FoundSecret(*value.span("value"), kind)
                 return
         yield from self._in_column(at, kind)
 
@@ -225,7 +225,7 @@ class _Near:
             return near and len(value) >= _CLEAR_TOKEN and is_random(value, 2.8)
         return is_value(value) and is_like_password(value, linked=near)
 
-    def _in_sentence(self, at: int) -> Secret | None:
+    def _in_sentence(self, at: int) -> FoundSecret | None:
         """Return the first word of the same sentence that is like a password."""
         text = self._text
         line = text.find("\n", at, at + _DISTANCE)
@@ -256,21 +256,21 @@ class _Near:
                 or (not number and gap.isspace())
             )
             if core and is_value(core) and is_like_password(core, linked=linked):
-                return Secret(start, start + len(core), "password")
+                return FoundSecret(start, start + len(core), "password")
             if run[-1] in ".!?" or "。" in gap:
                 break
             before, ends = run, match.end()
         return None
 
-    def _before(self, at: int) -> Secret | None:
+    def _before(self, at: int) -> FoundSecret | None:
         """Return the password that a sentence has before its name."""
         start = max(0, at - _DISTANCE, self._text.rfind("\n", 0, at) + 1)
         match = _FIRST.search(self._text[start:at]) if _DIGIT.search(self._text, start, at) else None
         if match is None or not is_value(match["value"]) or not is_like_password(match["value"], linked=True):
             return None
-        return Secret(start + match.start("value"), start + match.end("value"), "password")
+        return FoundSecret(start + match.start("value"), start + match.end("value"), "password")
 
-    def _in_column(self, at: int, kind: str) -> Iterator[Secret]:
+    def _in_column(self, at: int, kind: str) -> Iterator[FoundSecret]:
         """Yield the secrets in the column of a table whose head has a name at a place."""
         text = self._text
         line = text.rfind("\n", max(0, at - _HEAD_LINE), at) + 1
@@ -292,7 +292,7 @@ class _Near:
             if not 4 <= len(value) <= 200 or " " in value or not is_value(value):
                 continue
             if self._is_secret(value, kind) or (kind == "password" and _is_listed(value)):
-                yield Secret(start, end, kind)
+                yield FoundSecret(start, end, kind)
 
 
 _VERSION = lazy(r"v?\d++(?:[.:/-]\d++)++\w*+\Z|\d++\w{0,3}\Z")

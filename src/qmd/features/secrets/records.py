@@ -7,7 +7,7 @@ from binascii import a2b_base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from qmd.features.secrets.values import Secret, is_code, is_filler, is_random
+from qmd.features.secrets.values import FoundSecret, is_code, is_filler, is_random
 from qmd.text.regex import lazy
 
 #: Values that describe a secret, or stand for none.
@@ -167,7 +167,7 @@ _RECORDS: Mapping[str, Sequence[_Record]] = {
 _BY_SIGN = tuple(_RECORDS.items())
 
 
-def recorded_secrets(text: str, lowered: str) -> Iterator[Secret]:
+def recorded_secrets(text: str, lowered: str) -> Iterator[FoundSecret]:
     """Yield the secrets in records of a known form. `lowered` is the text in lower case."""
     for records in [records for sign, records in _BY_SIGN if sign in lowered]:
         for record in records:
@@ -175,7 +175,7 @@ def recorded_secrets(text: str, lowered: str) -> Iterator[Secret]:
             while at >= 0:
                 match = record.pattern.match(text, at)
                 if match and record.holds(match[match.lastindex or 0]):
-                    yield Secret(*match.span(match.lastindex or 0), record.kind)
+                    yield FoundSecret(*match.span(match.lastindex or 0), record.kind)
                 at = lowered.find(record.keyword, at + len(record.keyword))
 
 
@@ -183,10 +183,10 @@ def recorded_secrets(text: str, lowered: str) -> Iterator[Secret]:
 _ADDRESS = lazy(r"://[^\s/:@'\"`<>|]{0,100}:([^\s/'\"`<>|]{1,200}?)@[\w.$%{\[-]")
 
 
-def passwords_in_addresses(text: str) -> Iterator[Secret]:
+def passwords_in_addresses(text: str) -> Iterator[FoundSecret]:
     at = text.find("://")
     while at >= 0:
         match = _ADDRESS.match(text, at)
         if match and is_value(match[1]):
-            yield Secret(match.start(1), match.end(1), "password")
+            yield FoundSecret(match.start(1), match.end(1), "password")
         at = text.find("://", at + 3)

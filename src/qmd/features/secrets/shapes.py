@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from qmd.features.secrets.records import is_pair
-from qmd.features.secrets.values import Secret, is_filler, is_random
+from qmd.features.secrets.values import FoundSecret, is_filler, is_random
 from qmd.text.regex import lazy
 
 #: Words with fewer characters are no key by their shape alone.
@@ -45,33 +45,33 @@ def _shapes() -> tuple[_ByKeyword, _ByKeyword]:
     return [each for each in by_keyword.items() if len(each[0]) > _SHORT_KEYWORD], short
 
 
-class _Part(NamedTuple):
+class _ShapePart(NamedTuple):
     """A word, or a part of one, with its place in the text."""
 
     at: int
     word: str
 
 
-def keys_of_shape(text: str) -> Iterator[Secret]:
+def keys_of_shape(text: str) -> Iterator[FoundSecret]:
     """Yield the keys that are known by their shape, also if they are wrapped over several lines."""
     parts = _long_words(text)
     if parts:
         by_keyword, by_short_keyword = _shapes()
         yield from _keys(text, parts, by_keyword)
         longer = [part for part in parts if len(part.word) >= _LONG_WORD]
-        longer = [each for part in longer for each in (part, _Part(-1, _SEPARATOR))]
+        longer = [each for part in longer for each in (part, _ShapePart(-1, _SEPARATOR))]
         yield from _keys(text, longer, by_short_keyword)
         for part in parts:
             pair = _ENCODED.search(part.word) if part.at >= 0 else None
             if pair and pair[0].lower() != pair[0] != pair[0].upper() and is_pair(pair[0]):
-                yield Secret(part.at + pair.start(), part.at + pair.end(), "password")
+                yield FoundSecret(part.at + pair.start(), part.at + pair.end(), "password")
 
 
 #: What may be a pair of a name and a password in base64, at the end of a word.
 _ENCODED = lazy(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{12,300}={0,2}\Z")
 
 
-def _keys(text: str, parts: Sequence[_Part], by_keyword: _ByKeyword) -> Iterator[Secret]:
+def _keys(text: str, parts: Sequence[_ShapePart], by_keyword: _ByKeyword) -> Iterator[FoundSecret]:
     """Yield the keys of some shapes in words."""
     joined, starts = _joined(parts)
     lowered = joined.lower()
@@ -98,7 +98,7 @@ def _numbers(text: str, keyword: str, starts: Sequence[int]) -> Iterator[int]:
         at = text.find(keyword, at + len(keyword))
 
 
-def _over_lines(text: str, shape: _Shape, word: _Part, whole: bool) -> Iterator[Secret]:
+def _over_lines(text: str, shape: _Shape, word: _ShapePart, whole: bool) -> Iterator[FoundSecret]:
     """Yield the keys of a shape that begin in a word and go on in the next lines.
 
     If the word is a `whole` key, only a random word goes on with it.
@@ -112,8 +112,8 @@ def _over_lines(text: str, shape: _Shape, word: _Part, whole: bool) -> Iterator[
 
 
 def _placed(
-    match: re.Match[str], parts: Sequence[_Part], starts: Sequence[int], kind: str
-) -> Iterator[Secret]:
+    match: re.Match[str], parts: Sequence[_ShapePart], starts: Sequence[int], kind: str
+) -> Iterator[FoundSecret]:
     """Yield the places in the text of a match in joined parts; none if it only stands for a key."""
     start, end = match.span(1) if match.re.groups and match[1] else match.span()
     if is_filler(match.string[start:end]):
@@ -121,10 +121,10 @@ def _placed(
     for part, offset in zip(parts, starts, strict=False):
         first, last = max(start - offset, 0), min(end - offset, len(part.word))
         if first < last and part.at >= 0:
-            yield Secret(part.at + first, part.at + last, kind)
+            yield FoundSecret(part.at + first, part.at + last, kind)
 
 
-def _joined(parts: Sequence[_Part]) -> tuple[str, list[int]]:
+def _joined(parts: Sequence[_ShapePart]) -> tuple[str, list[int]]:
     """Return the words of parts as one, and the beginning of each."""
     words = [part.word for part in parts]
     return "".join(words), [0, *accumulate(map(len, words))][:-1]
@@ -138,23 +138,23 @@ _SIGNS = bytes(
 _SEPARATOR = "\n"
 
 
-def _long_words(text: str) -> list[_Part]:
+def _long_words(text: str) -> list[_ShapePart]:
     """Return the long words of a text, between line feeds.
 
     The first word of a line is there once more, after the last one of the line before, where a key may begin.
     """
     runs = text.encode("ascii", "replace").translate(_SIGNS)
-    parts: list[_Part] = []
+    parts: list[_ShapePart] = []
     at = runs.find(_RUN)
     while at >= 0:
         end = runs.find(b" ", at)
         end = len(text) if end < 0 else end
-        word = _Part(at, text[at:end])
-        parts += (word, _Part(-1, _SEPARATOR))
+        word = _ShapePart(at, text[at:end])
+        parts += (word, _ShapePart(-1, _SEPARATOR))
         if (line := text.rfind("\n", max(0, at - 12), at)) > 0 and not text[line:at].strip(" \t\n>|#*"):
             before = runs.rfind(b" ", max(0, line - 20), line) + 1
             if 0 < line - before < _LEAST:
-                parts += (_Part(before, text[before:line]), word, _Part(-1, _SEPARATOR))
+                parts += (_ShapePart(before, text[before:line]), word, _ShapePart(-1, _SEPARATOR))
         at = runs.find(_RUN, end)
     return parts
 
@@ -162,11 +162,11 @@ def _long_words(text: str) -> list[_Part]:
 _AFTER = lazy(r"[ \t]*+(?:\\[ \t]*+)?\n[ \t>|#*]*+([\w+/=.~%:-]{1,200})")
 
 
-def _following(text: str, word: _Part) -> list[_Part]:
+def _following(text: str, word: _ShapePart) -> list[_ShapePart]:
     """Return a word and the words in the next lines, as long as these begin and end their lines."""
     parts = [word]
     end = word.at + len(word.word)
     while len(parts) < _WRAPPED and word.at >= 0 and (after := _AFTER.match(text, end)):
-        parts.append(_Part(after.start(1), after[1]))
+        parts.append(_ShapePart(after.start(1), after[1]))
         end = after.end()
     return parts

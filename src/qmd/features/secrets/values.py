@@ -9,7 +9,7 @@ from typing import NamedTuple
 from qmd.text.regex import lazy
 
 
-class Secret(NamedTuple):
+class FoundSecret(NamedTuple):
     """A secret: the characters [start, end) of a text, and its kind, such as `aws key`."""
 
     start: int

@@ -11,7 +11,7 @@ from qmd.text import front_matter, properties
 from qmd.text.markdown.links import MAX_LINKS
 from qmd.text.outline import one_line
 from qmd.text.predicates import field_name
-from qmd.text.values import Date, Number, Value, read_written, shown
+from qmd.text.values import Date, Value, WrittenNumber, read_written, shown
 from qmd.types import Extracted
 
 
@@ -51,7 +51,7 @@ def _values(found: Extracted) -> Iterator[tuple[str, tuple[Value, ...]]]:
     for name, values in found.fields.items():
         read = (
             value
-            if isinstance(value, Number | Date)
+            if isinstance(value, WrittenNumber | Date)
             else front_matter.scalar(shown(value), plain=not isinstance(value, str))
             for value in map(read_written, values)
         )

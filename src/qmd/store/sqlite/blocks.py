@@ -142,7 +142,7 @@ def _vectors_of(db: apsw.Connection, content: int) -> Iterator[tuple[int, list[i
         yield embedder, list(ids), decode(vectors)
 
 
-class Audit(Struct, frozen=True):
+class BlockAudit(Struct, frozen=True):
     """The differences between the blocks of a collection and its vectors.
 
     `empty` counts slots without a chunk, which slow a search down a little. `unknown` counts slots with a
@@ -168,7 +168,7 @@ class Audit(Struct, frozen=True):
         return (self.empty + self.unknown) * (8 + 4 + self.dimension)
 
 
-def audit(db: apsw.Connection) -> Iterator[Audit]:
+def audit(db: apsw.Connection) -> Iterator[BlockAudit]:
     """Compare the blocks of every embedder and collection with the stored vectors."""
     import numpy as np
 
@@ -179,7 +179,7 @@ def audit(db: apsw.Connection) -> Iterator[Audit]:
         slots = [np.frombuffer(blob, dtype=np.int64) for _, blob in chunk_ids(db, embedder, collection)]
         filled = np.concatenate([np.zeros(0, np.int64), *slots])
         chunks = filled[filled > 0]
-        yield Audit(
+        yield BlockAudit(
             embedder,
             collection,
             dimension,

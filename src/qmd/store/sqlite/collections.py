@@ -9,7 +9,7 @@ from qmd.config.contexts import list_contexts
 from qmd.store import base
 from qmd.store.collections import Fields, StoredCollections
 from qmd.store.records import CACHE_ROWS
-from qmd.store.sqlite.database import Part
+from qmd.store.sqlite.database import SqlitePart
 from qmd.store.sqlite.documents import drop_documents
 from qmd.store.values import CollectionStats
 from qmd.types import Config
@@ -18,7 +18,7 @@ from qmd.types.clock import now
 _FIELDS = ("name", "path", "pattern", "include_by_default", "updated_at", "root")
 
 
-class Collections(Part, StoredCollections):
+class Collections(SqlitePart, StoredCollections):
     """Rows of the table `collections`."""
 
     _configured = ("name", "path", "pattern", "include_by_default")
@@ -71,7 +71,7 @@ class Collections(Part, StoredCollections):
         self._database.execute("DELETE FROM meta WHERE key = 'config'")
 
 
-class Answers(Part, base.Answers):
+class Answers(SqlitePart, base.Answers):
     """Rows of the table `llm_cache`."""
 
     def get(self, key: str) -> str | None:

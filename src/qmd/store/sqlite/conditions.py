@@ -24,7 +24,7 @@ from qmd.text.predicates import (
     Not,
     Or,
     Predicate,
-    Span,
+    ValueRange,
     holds,
     is_pattern,
     on_file,
@@ -178,7 +178,7 @@ def _by_date(stated: Comparison, of_file: Comparison) -> Condition:
     )
 
 
-def _in_spans(column: str, found: Sequence[Span], *, dated: bool = False) -> Condition:
+def _in_spans(column: str, found: Sequence[ValueRange], *, dated: bool = False) -> Condition:
     clauses = [" AND ".join(f"{column} {sign} ?" for sign, _ in bounds(span)) for span in found]
     values = tuple(bound for span in found for _, bound in bounds(span))
     return Condition(f"({' OR '.join(clauses)})" if clauses else "0", values, dated=dated)

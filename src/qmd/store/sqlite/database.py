@@ -61,7 +61,7 @@ class Cache(threading.local):
         return self._values
 
 
-class Part:
+class SqlitePart:
     """A part of the store: rows of some tables of an index file."""
 
     def __init__(self, database: Database) -> None:

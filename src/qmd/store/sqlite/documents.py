@@ -11,7 +11,7 @@ from msgspec.json import encode
 from qmd.store import base
 from qmd.store.sqlite import structures
 from qmd.store.sqlite.blocks import link_content, unlink_content
-from qmd.store.sqlite.database import LISTED, Database, Part, listed
+from qmd.store.sqlite.database import LISTED, Database, SqlitePart, listed
 from qmd.store.sqlite.field_rows import FieldWriter, forget
 from qmd.store.sqlite.scope_filter import collection_id, ranges
 from qmd.store.sqlite.terms import COMMON_FROM, COMMON_SHARE
@@ -33,7 +33,7 @@ _STALE_SHARE = 0.2
 _MERGED_PAGES = 4_000
 
 
-class Documents(Part, base.Documents):
+class Documents(SqlitePart, base.Documents):
     """Rows of the table `documents`."""
 
     def __init__(self, database: Database) -> None:

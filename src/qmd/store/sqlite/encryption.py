@@ -16,7 +16,7 @@ _HEADER = b"age-encryption.org/v1\n"
 _MAX_IDENTITIES = 1_000_000
 
 
-class Key(Struct, frozen=True):
+class EncryptionKey(Struct, frozen=True):
     """The key of a file: a passphrase, or a file of age identities or with a private SSH key."""
 
     passphrase: str | None = None
@@ -59,7 +59,7 @@ def encrypt(path: str, target: str, passphrase: str | None, recipients: Sequence
         pyrage.encrypt_file(path, target, [_recipient(recipient) for recipient in recipients])
 
 
-def decrypt(path: str, key: Key) -> bytes:
+def decrypt(path: str, key: EncryptionKey) -> bytes:
     """Return the decrypted content of a file. Raises `StoreError`."""
     pyrage = _pyrage()
     with open(path, "rb") as file:

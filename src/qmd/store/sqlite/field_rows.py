@@ -10,7 +10,7 @@ import apsw
 
 from qmd.store.records import link_rows, name_of
 from qmd.text.predicates import Fields as FieldValues
-from qmd.text.values import VALUE_TYPES, Date, Number, Value, ValueType, key_of
+from qmd.text.values import VALUE_TYPES, Date, Value, ValueType, WrittenNumber, key_of
 
 if TYPE_CHECKING:
     from qmd.types import Anchor, Link
@@ -27,7 +27,7 @@ _CACHED_VALUES = 20_000
 #: their class, as 1.0 and True, or in how they are written.
 _Given: TypeAlias = tuple[str, type, Value]
 #: The classes of values that are stored as they are written.
-_WRITTEN: frozenset[type] = frozenset({Number, Date})
+_WRITTEN: frozenset[type] = frozenset({WrittenNumber, Date})
 #: A row of `field_values` without its id.
 _Row: TypeAlias = tuple[int, ValueType, str | float, str | float]
 

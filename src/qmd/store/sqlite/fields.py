@@ -10,7 +10,7 @@ import apsw
 from qmd.store import base
 from qmd.store.records import ANCHOR, LinkRow, anchors_of, links_of
 from qmd.store.sqlite.conditions import COLUMNS, register, value_numbers
-from qmd.store.sqlite.database import LISTED, Cache, Database, Part, listed
+from qmd.store.sqlite.database import LISTED, Cache, Database, SqlitePart, listed
 from qmd.store.sqlite.field_rows import FIELD_SHIFT, TYPE_SHIFT
 from qmd.store.sqlite.scope_filter import (
     DocumentFilter,
@@ -29,7 +29,7 @@ from qmd.types import Anchor, FieldSummary, Link, ValueCount
 _FACET_COLUMNS = {**COLUMNS, "year": "substr({d}.date, 1, 4)"}
 
 
-class Fields(Part, base.Fields):
+class Fields(SqlitePart, base.Fields):
     """Fields and links, read. Every method sees only the documents of its scope or its ids."""
 
     def __init__(self, database: Database) -> None:

@@ -22,7 +22,7 @@ from qmd.store.sqlite.blocks import audit, decode
 from qmd.store.sqlite.database import LISTED, REMAKE
 from qmd.store.sqlite.opening import outdated
 from qmd.store.sqlite.schema import COLLECTION_SHIFT
-from qmd.store.values import Fault, OnStep
+from qmd.store.values import IndexFault, OnStep
 from qmd.text.chunking import numbered
 from qmd.types import Chunk
 
@@ -44,10 +44,10 @@ _INDEX_AGAIN = (
 )
 
 
-def check(db: apsw.Connection, on_step: OnStep) -> Iterator[Fault]:
+def check(db: apsw.Connection, on_step: OnStep) -> Iterator[IndexFault]:
     """Find all faults. If the file itself is damaged, or of an older format, its contents are not checked."""
     if problem := outdated(db, "its file"):
-        yield Fault(*problem)
+        yield IndexFault(*problem)
         return
     on_step("Checking the file")
     damage = list(_damage(db))
@@ -62,22 +62,22 @@ def check(db: apsw.Connection, on_step: OnStep) -> Iterator[Fault]:
         on_step("Checking the chunks")
         yield from _wrong_chunks(db)
         if postings.differ(db, on_step):
-            yield Fault(
+            yield IndexFault(
                 "the file is damaged: the full-text index does not have what the texts say", _INDEX_AGAIN
             )
 
 
-def _damage(db: apsw.Connection) -> Iterator[Fault]:
+def _damage(db: apsw.Connection) -> Iterator[IndexFault]:
     """Run the checks of SQLite, including the full-text index."""
     results = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
     if results != ["ok"]:
         more = f" (and {len(results) - 1} more)" if len(results) > 1 else ""
-        yield Fault(f"the file is damaged: {' '.join(results[0].split())}{more}", REMAKE)
+        yield IndexFault(f"the file is damaged: {' '.join(results[0].split())}{more}", REMAKE)
     if broken := db.execute("SELECT count(*) FROM pragma_foreign_key_check").get:
-        yield Fault(f"{broken} rows refer to rows that no longer exist", REMAKE)
+        yield IndexFault(f"{broken} rows refer to rows that no longer exist", REMAKE)
     # The check above sees little of a contentless table. This reads every posting list.
     if db.execute("SELECT coalesce(sum(cnt), 0) FROM documents_terms").get != sum(_column_totals(db)):
-        yield Fault("the file is damaged: the full-text index does not add up", _INDEX_AGAIN)
+        yield IndexFault("the file is damaged: the full-text index does not add up", _INDEX_AGAIN)
 
 
 def _column_totals(db: apsw.Connection) -> list[int]:
@@ -115,20 +115,20 @@ _IMPOSSIBLE = {
 }
 
 
-def _contradictions(db: apsw.Connection) -> Iterator[Fault]:
+def _contradictions(db: apsw.Connection) -> Iterator[IndexFault]:
     """Find rows of one table that contradict another."""
     for message, query in _IMPOSSIBLE.items():
         if count := db.execute(query).get:
-            yield Fault(f"{count:,} {message}", _INDEX_AGAIN if "full-text index" in message else REMAKE)
+            yield IndexFault(f"{count:,} {message}", _INDEX_AGAIN if "full-text index" in message else REMAKE)
     if changed := sum(
         (hashlib.sha256(data := text.encode("utf-8")).hexdigest(), len(data)) != (digest, size)
         for digest, size, text in db.execute("SELECT hash, bytes, text FROM contents")
     ):
-        yield Fault(f"{changed:,} texts are not what was indexed", REMAKE)
+        yield IndexFault(f"{changed:,} texts are not what was indexed", REMAKE)
     if wrong := structures.count_wrong(db):
-        yield Fault(f"{wrong:,} texts have the structures of other texts", _LAY_OUT_AGAIN)
+        yield IndexFault(f"{wrong:,} texts have the structures of other texts", _LAY_OUT_AGAIN)
     if changed := sum(is_changed(*text, stored) for text, stored in _fields(db)):
-        yield Fault(f"the fields of {changed:,} documents are not what was indexed", REMAKE)
+        yield IndexFault(f"the fields of {changed:,} documents are not what was indexed", REMAKE)
 
 
 def _fields(db: apsw.Connection) -> Iterator[tuple[tuple[str, str, str], set[FieldKey]]]:
@@ -151,7 +151,7 @@ def _fields(db: apsw.Connection) -> Iterator[tuple[tuple[str, str, str], set[Fie
         yield (text, path, author), stored
 
 
-def _wrong_chunks(db: apsw.Connection) -> Iterator[Fault]:
+def _wrong_chunks(db: apsw.Connection) -> Iterator[IndexFault]:
     """Find texts whose chunks do not cover them or have wrong line numbers.
 
     If a text is partly embedded, its last chunks are stored.
@@ -171,24 +171,24 @@ def _wrong_chunks(db: apsw.Connection) -> Iterator[Fault]:
         expected = [replace(chunk, seq=chunk.seq + first) for chunk in numbered(text, spans)]
         changed += not covered or chunks != expected
     if changed:
-        yield Fault(f"{changed:,} texts have wrong chunks", _REEMBED)
+        yield IndexFault(f"{changed:,} texts have wrong chunks", _REEMBED)
 
 
-def _wrong_blocks(db: apsw.Connection) -> Iterator[Fault]:
+def _wrong_blocks(db: apsw.Connection) -> Iterator[IndexFault]:
     if uneven := db.execute(
         "SELECT count(*) FROM vectors_vec v JOIN embedders e ON e.id = v.embedder_id WHERE "
         "octet_length(ids) <> 8 * slots OR octet_length(scales) <> 4 * slots "
         "OR octet_length(codes) <> slots * e.dimension"
     ).get:
-        yield Fault(f"{uneven:,} vector blocks are incomplete", _REEMBED)
+        yield IndexFault(f"{uneven:,} vector blocks are incomplete", _REEMBED)
         return
     if changed := sum(map(_count_wrong_lengths, _vectors(db))) or _count_wrong_codes(db):
-        yield Fault(f"{changed:,} vectors are not what was embedded", _REEMBED)
+        yield IndexFault(f"{changed:,} vectors are not what was embedded", _REEMBED)
     names = dict(db.execute("SELECT id, name FROM collections"))
     for result in audit(db):
         if not result.is_consistent:
             wrong = f"{result.missing:,} chunks are missing and {result.unknown:,} do not belong"
-            yield Fault(f"in the vector blocks of '{names[result.collection]}' {wrong}", _REBUILD)
+            yield IndexFault(f"in the vector blocks of '{names[result.collection]}' {wrong}", _REBUILD)
 
 
 def _vectors(db: apsw.Connection) -> Iterator[Floats]:

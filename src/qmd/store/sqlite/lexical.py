@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from qmd.ranking import bm25
 from qmd.store import base
 from qmd.store.records import ALL_FIRST, POOL, POOL_FACTOR, in_order, longer_idf, longer_terms, with_scattered
-from qmd.store.sqlite.database import LISTED, Cache, Database, Part, listed
+from qmd.store.sqlite.database import LISTED, Cache, Database, SqlitePart, listed
 from qmd.store.sqlite.scope_filter import (
     DocumentFilter,
     filter_of,
@@ -37,7 +37,7 @@ from qmd.store.sqlite.structures import of_documents
 from qmd.store.sqlite.terms import (
     COMMON_FROM,
     COMMON_SHARE,
-    Weighted,
+    WeightedTerm,
     attempts,
     expression,
     phrase,
@@ -59,15 +59,15 @@ _LEAST_IDF = 1e-6
 _LAST = "\U0010ffff"
 
 
-def _any(entries: Sequence[Weighted]) -> str:
+def _any(entries: Sequence[WeightedTerm]) -> str:
     return " OR ".join(expression(entry.term) for entry in entries)
 
 
-def _all(entries: Sequence[Weighted]) -> str:
+def _all(entries: Sequence[WeightedTerm]) -> str:
     return " AND ".join(expression(entry.term) for entry in entries)
 
 
-class Lexical(Part, base.Lexical):
+class Lexical(SqlitePart, base.Lexical):
     """Full-text search with a `Scorer` for each thread."""
 
     def __init__(self, database: Database) -> None:
@@ -99,7 +99,7 @@ class Lexical(Part, base.Lexical):
             counts = self._counted(db, population, scope.without)
             query = with_stops_apart(query, lambda term: counts.of(expression(term)) > 0)
             scorer.places = {} if placed else None
-            found = _Search(db, scorer, query, documents, limit, counts, count, all_first).run(longer)
+            found = _SqliteSearch(db, scorer, query, documents, limit, counts, count, all_first).run(longer)
             return _placed(db, query, found, placed, scorer.places) if scorer.places else found
 
     def matching(self, query: LexicalQuery, scope: Scope, limit: int | None = None) -> list[int]:
@@ -118,7 +118,7 @@ class Lexical(Part, base.Lexical):
                 return []
             filters, bound = row_condition(documents)
             terms = self._with_found_forms(db, query).terms
-            match = without(_any([Weighted(term, 0, 0.0) for term in terms]), query.negative)
+            match = without(_any([WeightedTerm(term, 0, 0.0) for term in terms]), query.negative)
             inner = f"SELECT rowid FROM documents_fts WHERE documents_fts MATCH ? {filters} LIMIT ?"
             return list(db.execute(outer.format(inner), (match, *bound, -1 if limit is None else limit)))
 
@@ -242,7 +242,7 @@ def _placed(
     return with_scattered(found, query, places, of_documents(db, several)) if several else found
 
 
-class _Search(Struct):
+class _SqliteSearch(Struct):
     """One search.
 
     Attributes:
@@ -280,7 +280,7 @@ class _Search(Struct):
             matches += self._longer(self.limit - len(matches), found)
         return LexicalMatches(tuple(matches), bound, idfs)
 
-    def _ranked(self, weighted: Sequence[Weighted]) -> list[LexicalMatch]:
+    def _ranked(self, weighted: Sequence[WeightedTerm]) -> list[LexicalMatch]:
         present = [entry for entry in weighted if entry.documents]
         if not present:
             return []
@@ -315,7 +315,7 @@ class _Search(Struct):
             for document, score in in_order(scored, self.query, self._names, first)[: self.limit]
         ]
 
-    def _with_all(self, required: Sequence[Weighted], pool: int) -> list[int]:
+    def _with_all(self, required: Sequence[WeightedTerm], pool: int) -> list[int]:
         """Return documents with every required term. If there are many, the best by the rarer terms."""
         rare = sorted(required, key=lambda entry: entry.documents)
         lead = [entry for entry in rare if entry.documents <= 4 * rare[0].documents][:4]
@@ -329,9 +329,9 @@ class _Search(Struct):
 
     def _candidates(
         self,
-        entries: Sequence[Weighted],
+        entries: Sequence[WeightedTerm],
         pool: int,
-        joined: Callable[[Sequence[Weighted]], str] = _any,
+        joined: Callable[[Sequence[WeightedTerm]], str] = _any,
         among: str | None = None,
         *,
         is_ranked: bool = True,
@@ -372,7 +372,10 @@ class _Search(Struct):
         return {document: (file, title) for document, file, title in rows}
 
     def _scores(
-        self, candidates: Sequence[int], selective: Sequence[Weighted], common: Sequence[Weighted] = ()
+        self,
+        candidates: Sequence[int],
+        selective: Sequence[WeightedTerm],
+        common: Sequence[WeightedTerm] = (),
     ) -> list[tuple[int, float]]:
         """Return the exact scores over all terms of the candidates that match."""
         if not candidates:
@@ -403,7 +406,7 @@ class _Search(Struct):
     def _longer(self, limit: int, matched: set[int]) -> list[LexicalMatch]:
         """Return documents, other than `matched`, with longer words that start with words of the query."""
         idf = longer_idf(self.count)
-        entries = [Weighted(term, 1, idf) for term in longer_terms(self.query)]
+        entries = [WeightedTerm(term, 1, idf) for term in longer_terms(self.query)]
         self.scorer.bound = bm25.bound([entry.idf for entry in entries])
         matches: list[LexicalMatch] = []
         for each in attempts(entries, self.count) if entries else ():
@@ -416,9 +419,9 @@ class _Search(Struct):
             matched = matched.union(match.document for match in matches)
         return matches
 
-    def _weigh(self, term: Term) -> Weighted:
+    def _weigh(self, term: Term) -> WeightedTerm:
         frequency = self._frequency(term)
-        return Weighted(term, frequency, term.weight * bm25.idf(self.count, frequency))
+        return WeightedTerm(term, frequency, term.weight * bm25.idf(self.count, frequency))
 
     def _frequency(self, term: Term) -> int:
         """Return the number of documents with any form of a word, or with another spelling if none has it."""
@@ -427,7 +430,7 @@ class _Search(Struct):
         count = self.counts.of_terms(term.tokens)[term.tokens[0]]
         return count or (self.counts.of(expression(term)) if term.alternatives else 0)
 
-    def _order(self, entries: Sequence[Weighted]) -> str:
+    def _order(self, entries: Sequence[WeightedTerm]) -> str:
         """Return the SQL expression that orders the matches of some terms."""
         if self.counts.population is None:
             return f"bm25(documents_fts, {_WEIGHTS})"

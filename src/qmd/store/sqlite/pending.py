@@ -12,7 +12,7 @@ import apsw
 
 from qmd.store import base
 from qmd.store.records import MAX_LEASE_SECONDS
-from qmd.store.sqlite.database import EMBEDDER, Cache, Database, Part
+from qmd.store.sqlite.database import EMBEDDER, Cache, Database, SqlitePart
 from qmd.store.sqlite.scope_filter import condition, filter_of, within
 from qmd.store.values import Pending, Scope
 
@@ -32,7 +32,7 @@ _SAME = 1_000
 _START = (-1, -1)
 
 
-class PendingTexts(Part, base.PendingTexts):
+class PendingTexts(SqlitePart, base.PendingTexts):
     """Texts without vectors, and the table `leases`."""
 
     def __init__(self, database: Database) -> None:

@@ -25,7 +25,7 @@ _SELECTIVE_SHARE, _LARGER_SHARE, _FEW_MATCHES = 0.25, 0.75, 8_000
 _SHORT_BEGINNING = 3
 
 
-class Weighted(Struct, frozen=True):
+class WeightedTerm(Struct, frozen=True):
     """A query term with its statistics."""
 
     term: Term
@@ -33,7 +33,7 @@ class Weighted(Struct, frozen=True):
     idf: float
 
 
-def attempts(entries: list[Weighted], count: int) -> list[list[Weighted]]:
+def attempts(entries: list[WeightedTerm], count: int) -> list[list[WeightedTerm]]:
     """Return the terms with short beginnings in titles and paths only, and as they are; in a large index."""
     in_names = [
         replace(entry, term=replace(entry.term, in_names=True))
@@ -44,13 +44,13 @@ def attempts(entries: list[Weighted], count: int) -> list[list[Weighted]]:
     return [in_names, entries] if count >= COMMON_FROM and in_names != entries else [entries]
 
 
-def split(present: Sequence[Weighted], documents: int) -> tuple[list[Weighted], list[Weighted]]:
+def split(present: Sequence[WeightedTerm], documents: int) -> tuple[list[WeightedTerm], list[WeightedTerm]]:
     """Return (selective terms, common terms). Common terms with most of the query's idf are selective."""
     if documents < COMMON_FROM:
         return list(present), []
     by_rarity = sorted(present, key=lambda entry: entry.documents)
     total = sum(entry.idf for entry in present)
-    selective: list[Weighted] = []
+    selective: list[WeightedTerm] = []
     gathered, matching = 0.0, 0
     for entry in by_rarity:
         matching += entry.documents

@@ -10,13 +10,13 @@ import apsw
 from qmd.errors import BusyError
 from qmd.store import base
 from qmd.store.sqlite import integrity, postings, structures, titles
-from qmd.store.sqlite.blocks import Audit, audit, rebuild
-from qmd.store.sqlite.database import Part
+from qmd.store.sqlite.blocks import BlockAudit, audit, rebuild
+from qmd.store.sqlite.database import SqlitePart
 from qmd.store.sqlite.documents import drop_documents, drop_unused_texts
 from qmd.store.sqlite.field_rows import drop_unused_values
 from qmd.store.sqlite.opening import outdated
 from qmd.store.sqlite.vector_sets import drop_other_embedders
-from qmd.store.values import Fault, OnStep, Retention, Waste, WasteKind
+from qmd.store.values import IndexFault, OnStep, Retention, Waste, WasteKind
 from qmd.types.clock import timestamp
 
 #: Full-text search looks up a term in each segment. A few cost nothing, and merging rewrites all of them.
@@ -37,7 +37,7 @@ _EMBEDDERS = f"(SELECT id FROM embedders WHERE :embedders IS NULL OR fingerprint
 _USED = f"(SELECT content_id FROM documents WHERE collection_id IN {_COLLECTIONS})"
 
 
-class Upkeep(Part, base.Upkeep):
+class Upkeep(SqlitePart, base.Upkeep):
     """Finds faults and unneeded data."""
 
     def waste(self, keep: Retention) -> list[Waste]:
@@ -80,7 +80,7 @@ class Upkeep(Part, base.Upkeep):
                 structures.drop_wrong(db)
             structures.fill(self._database)
 
-    def faults(self, on_step: OnStep) -> list[Fault]:
+    def faults(self, on_step: OnStep) -> list[IndexFault]:
         with self._database.snapshot() as db:
             # Without it Ctrl-C would have no effect before the end.
             db.set_progress_handler(lambda: False, _INSTRUCTIONS)
@@ -121,7 +121,7 @@ def _drop_vectors(db: apsw.Connection, keep: Retention) -> None:
         drop_other_embedders(db, keep.embedders)
 
 
-def _uneven_blocks(db: apsw.Connection, keep: Retention) -> list[Audit]:
+def _uneven_blocks(db: apsw.Connection, keep: Retention) -> list[BlockAudit]:
     """Return audits of collections to keep whose blocks have unused slots or miss chunks."""
     query = f"SELECT e.id, c.id FROM {_EMBEDDERS} e CROSS JOIN {_COLLECTIONS} c"
     kept = set(db.execute(query, _values(keep)))

@@ -11,7 +11,7 @@ import numpy as np
 
 from qmd.store import base
 from qmd.store.sqlite.blocks import rebuild
-from qmd.store.sqlite.database import EMBEDDER, LISTED, Database, Part
+from qmd.store.sqlite.database import EMBEDDER, LISTED, Database, SqlitePart
 from qmd.store.sqlite.pending import PendingTexts
 from qmd.store.sqlite.scope_filter import block_versions, within
 from qmd.store.values import Scope, VectorSet
@@ -29,7 +29,7 @@ _TABLES = ("content_vectors", "vectors_vec", "token_frequencies")
 _Frequencies: TypeAlias = "tuple[int, NDArray[np.int64]]"
 
 
-class VectorSets(Part, base.VectorSets):
+class VectorSets(SqlitePart, base.VectorSets):
     """Rows of the tables `embedders` and `token_frequencies`."""
 
     def __init__(self, database: Database, pending: PendingTexts) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from qmd.store import base
 from qmd.store.records import new_chunks, other_dimension
 from qmd.store.sqlite.blocks import append, decode
-from qmd.store.sqlite.database import EMBEDDER, LISTED, Cache, Database, Part
+from qmd.store.sqlite.database import EMBEDDER, LISTED, Cache, Database, SqlitePart
 from qmd.store.sqlite.scope_filter import DocumentFilter, block_versions, condition, filter_of, select
 from qmd.store.values import ChunkMatch, Embedded, EmbeddedSample, Scope, VectorSet
 from qmd.types import Chunk
@@ -53,7 +53,7 @@ _Group: TypeAlias = "tuple[NDArray[np.int64], Floats, NDArray[np.int8]]"
 _CHUNK = "v.seq, v.start, v.end, v.first_line, v.last_line"
 
 
-class Vectors(Part, base.Vectors):
+class Vectors(SqlitePart, base.Vectors):
     """Rows of the table `content_vectors`, and the blocks that a search scans."""
 
     def __init__(self, database: Database) -> None:

@@ -57,7 +57,7 @@ _SITE = lazy(
 _Entry: TypeAlias = tuple[int, int, str, str, LinkKind | None]
 
 
-class Found(NamedTuple):
+class FoundLink(NamedTuple):
     """A link or an image of the parser.
 
     Attributes:
@@ -88,7 +88,7 @@ def tag_name(match: re.Match[str]) -> str:
 def collect(
     text: str,
     body: int,
-    found: Sequence[Found],
+    found: Sequence[FoundLink],
     closed: Iterable[Span],
     verbatim: Sequence[Span],
     code: Sequence[Span],
@@ -162,7 +162,7 @@ def _addresses(text: str, start: int, outside: Closed) -> Iterator[_Entry]:
             yield done, scheme, match[0].rstrip(AFTER_URL), "", "url"
 
 
-def _of_parser(text: str, found: Found) -> _Entry:
+def _of_parser(text: str, found: FoundLink) -> _Entry:
     if found.is_auto:
         return found.end, found.start, found.target, "", "url"
     if found.is_wiki:

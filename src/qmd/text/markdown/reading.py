@@ -53,7 +53,7 @@ class Block(Struct, frozen=True):
     content: str = ""
 
 
-class Reading(NamedTuple):
+class MarkdownReading(NamedTuple):
     """What is read from a text: its blocks, structure, links and tags, and what was left out."""
 
     blocks: tuple[Block, ...]
@@ -64,10 +64,10 @@ class Reading(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def read(text: str) -> Reading:
+def read(text: str) -> MarkdownReading:
     """Return what is read from a Markdown text, with line feeds as line ends. Never raises an exception."""
     body = front_matter_end(text)
-    scan = _Scan(text)
+    scan = _MarkdownScan(text)
     scan.read(body)
     return scan.result(body)
 
@@ -80,13 +80,13 @@ class _Opened(NamedTuple):
     is_image: bool
 
 
-class _Scan:
+class _MarkdownScan:
     """Reads a text part by part, and keeps what it finds."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.blocks: list[Block] = []
-        self.links: list[links.Found] = []
+        self.links: list[links.FoundLink] = []
         self.code: list[Span] = []  # inline code, and indented code
         self.html: list[Span] = []
         self.tags: list[Span] = []  # those of HTML
@@ -109,7 +109,7 @@ class _Scan:
         """Return the comments and code of other programs, outside of code and comments of CommonMark."""
         if not sites.may_have_blocks(body):
             return []
-        first = _Scan(body)
+        first = _MarkdownScan(body)
         first._walk(body, _after(0))  # what is inside code has no signs
         code = Closed([*first._closed(), *first.code])
         return [Block(kind, start + low, start + high) for kind, low, high in sites.blocks(body, code)]
@@ -286,7 +286,7 @@ class _Scan:
         if kind == "Email":
             return
         label = label_start, label_end
-        found = links.Found(low, high, label, target, link.is_image, wiki, kind == "Autolink")
+        found = links.FoundLink(low, high, label, target, link.is_image, wiki, kind == "Autolink")
         if wiki:
             name, bar, _ = text[low:high].partition("|")
             if bar:
@@ -308,7 +308,7 @@ class _Scan:
         elif start < end and start != label_end:
             self.edits.append(Edit(start, end, "markup"))
 
-    def result(self, body: int) -> Reading:
+    def result(self, body: int) -> MarkdownReading:
         """Return what was found."""
         text = self.text
         blocks = tuple(sorted(self.blocks, key=lambda block: (block.start, block.end)))
@@ -329,7 +329,7 @@ class _Scan:
             marks.edits(text, body, edits, self.html, closed),
             [each.start for each in blocks if each.kind == "rule"],
         )
-        return Reading(blocks, structure, found, tags, omitted)
+        return MarkdownReading(blocks, structure, found, tags, omitted)
 
 
 def _heading_of(text: str, block: Block) -> Heading:

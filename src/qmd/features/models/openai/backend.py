@@ -8,7 +8,7 @@ from pathlib import Path
 from qmd.config.settings import Settings
 from qmd.errors import ModelError
 from qmd.features.models import remote
-from qmd.features.models.openai.client import Client
+from qmd.features.models.openai.client import OpenAIClient
 from qmd.models.address import parse_address
 from qmd.models.catalog import Installation, Leftover, ModelCard
 
@@ -20,7 +20,7 @@ def load(
 
     Raises `ModelError` if the API key cannot be read.
     """
-    client = Client(parse_address(card.source), _api_key(settings), timeout=settings.server_timeout)
+    client = OpenAIClient(parse_address(card.source), _api_key(settings), timeout=settings.server_timeout)
     return remote.load(card, client)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from qmd.errors import ModelError
 from qmd.features.models.remote import RefusedError
-from qmd.models.address import Address
+from qmd.models.address import ModelAddress
 from qmd.models.retry import TRANSIENT_STATUSES, TransientError, retry, without_errno
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _MAX_QUOTE = 200
 _MAX_REPLY = 64_000_000
 
 
-class Client:
+class OpenAIClient:
     """Sends requests to one server and reuses its connections. Safe to call from several threads.
 
     The API key is only sent over an encrypted connection or to this machine. `timeout` is in seconds, for
@@ -33,7 +33,7 @@ class Client:
 
     loaded = False
 
-    def __init__(self, address: Address, key: str | None = None, *, timeout: float) -> None:
+    def __init__(self, address: ModelAddress, key: str | None = None, *, timeout: float) -> None:
         self.address = address
         self._key = key if key and address.is_encrypted else None
         self._withheld = bool(key) and not address.is_encrypted
