@@ -57,7 +57,9 @@ def view_for(
         terminal=view.terminal and not options.get("raw"),
         escapes=not options.get("raw"),
         disk=disk if on_disk else None,
-        highlights=_highlights(query, unknown) if (view.colours or view.terminal) and query is not None else None,
+        highlights=_highlights(query, unknown)
+        if (view.colours or view.terminal) and query is not None
+        else None,
         editor=(lambda item, line, anchor: link_to(template, disk.absolute(item), line, anchor))
         if links and disk is not None
         else None,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: Percentages above which a score is green or yellow.
 _GOOD, _FAIR = 70, 40
 _CONTEXT = "Context: "
-#: On a terminal of at most so many lines, a result has at most `_LINES` of them, and the prompt and notes have
+#: On a terminal of at most so many lines, a result has at most `_LINES` of them. The prompt and notes have
 #: `_AROUND` beside the results.
 _LOW, _LINES, _AROUND = 30, 3, 4
 _INDENT = "  "
