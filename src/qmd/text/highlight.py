@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import accumulate, chain, product
+from itertools import chain
 from operator import itemgetter
 
 from qmd.text import tokens
@@ -23,12 +22,6 @@ _WITHIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _SHORT = 2
 #: The places of more words than these are found by reading all words of a text.
 _FEW = 8
-#: Limits of `is_cheap`: characters of the text times needles to count, and occurrences of needles.
-_MAX_COUNTED, _MAX_OCCURRENCES = 8_000_000, 1_000
-#: The places of more terms are not asked for.
-_MOST_PLACED = 64
-#: `glance` uses at most this many terms of the query, the rarest.
-_MAX_GLANCE_TERMS = 16
 
 
 class Highlighter:
@@ -75,7 +68,6 @@ class Highlighter:
         self._long = [needle for needle in self._needles if len(needle) > _SHORT]
         self._in_word: dict[str, tuple[Match, ...]] = {}
         self._pairs = _pairs(unspaced) if unspaced else None
-        self._glance_forms: list[tuple[str, tuple[str, ...]]] | None = None
         #: The part of a text that `find_in` searched last, and its matches.
         self._last: tuple[str, int, int, list[Match]] = ("", 0, 0, [])
 
@@ -141,14 +133,10 @@ class Highlighter:
         return matches
 
     @property
-    def placeable(self) -> Sequence[str]:
-        """The terms whose places an index can give in place of `find_all`; none if they do not suffice.
-
-        A beginning of terms has a `*` at its end.
-        """
-        terms = [term for term in self._exact if term not in self._prefixes]
-        terms += [f"{prefix}*" for prefix in self._prefixes]
-        return terms if len(terms) <= _MOST_PLACED and not self.quoted else ()
+    def placeable(self) -> tuple[str, ...]:
+        """The terms whose places an index gives in place of `find_all`. A beginning has a `*` at its end."""
+        terms = (term for term in self._exact if term not in self._prefixes)
+        return (*terms, *(f"{prefix}*" for prefix in self._prefixes))
 
     def placed(self, places: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, float, Sequence[int]]]:
         """Yield the terms and phrases of the query, their weights and places, given those of `placeable`."""
@@ -163,48 +151,10 @@ class Highlighter:
             if first:
                 yield self.main(name), weight, sorted(first)
 
-    def is_cheap(self, text: str) -> bool:
-        """Return whether `find` is fast for a text, because a term may occur in few places only."""
-        if not text.isascii() or len(text) * len(self._needles) > _MAX_COUNTED:
-            return False
-        lowered = text.lower()
-        return sum(map(lowered.count, self._needles)) <= _MAX_OCCURRENCES
-
     @property
     def quoted(self) -> AbstractSet[str]:
         """The terms that the user has quoted."""
         return self._phrases.quoted
-
-    def glance(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """Return the terms that texts probably contain: 1.0 for sure, 0.5 if it may be a part of a word.
-
-        Only the rarest terms are looked for.
-        """
-        if self._glance_forms is None:
-            searched = self._exact.keys() - self._loose | self._prefixes.keys()
-            terms = sorted(searched, key=lambda term: (-self.weight(term), term))
-            rarest = {*[*dict.fromkeys(self.main(term) for term in terms)][:_MAX_GLANCE_TERMS]}
-            self._glance_forms = [(term, _forms_of(term)) for term in terms if self.main(term) in rarest]
-        folded = [*map(tokens.glanced, texts)] if self._spaced else texts
-        # All texts are searched at once. After a match the search goes on in the next text.
-        joined = " ".join(["", *folded, ""]).replace("\n", " ")
-        starts = [0, *accumulate(len(text) + 1 for text in folded)]
-        found: list[dict[str, float]] = [{} for _ in folded]
-        for term, forms in self._glance_forms:
-            unspaced = tokens.is_unspaced(term)
-            for form in forms:
-                at = joined.find(form)
-                while at >= 0:
-                    number = bisect_right(starts, at) - 1
-                    end = starts[number + 1]
-                    sure = unspaced or joined[at - 1] == " " or joined.find(f" {form}", at, end) >= 0
-                    name = self.main(term)
-                    found[number][name] = max(found[number].get(name, 0.5), 1.0 if sure else 0.5)
-                    at = joined.find(form, end)
-        if self._phrases.weights:
-            for text, terms_of_text in zip(folded, found, strict=True):
-                terms_of_text.update(dict.fromkeys(map(self.main, self._phrases.glance(text)), 1.0))
-        return found
 
     def weight(self, term: str) -> float:
         """Return the weight of an index term or a phrase; 0 if it does not match the query."""
@@ -329,13 +279,6 @@ def inverse_frequency(frequency: float, count: int) -> float:
 def _merged(found: Iterable[list[Match]]) -> list[Match]:
     """Return matches in the order of their places, each once: a piece may be a word of the text as well."""
     return sorted(dict.fromkeys(chain.from_iterable(found)), key=itemgetter(0, 1))
-
-
-def _forms_of(term: str) -> tuple[str, ...]:
-    """Return the forms of a term, or of the beginning of its words, in folded text."""
-    if tokens.is_unspaced(term):
-        return tuple(map("".join, product(*map(tokens.written, term))))
-    return tokens.beginnings(term)
 
 
 def _start_of_word(needle: str, *, alone: bool) -> re.Pattern[str]:

@@ -224,38 +224,6 @@ def without_accents(text: str) -> str:
     return letters.folded(_stream_safe(text))
 
 
-@cache
-def _plain_letters(codec: str) -> bytes:
-    """Return a table for `bytes.translate` that removes the accents of a code page."""
-    table = bytearray(range(256))
-    for code in range(128, 256):
-        character = bytes([code]).decode(codec, "replace")
-        plain = without_accents(character).encode(codec, "replace")
-        if len(plain) == 1 and plain != b"?":
-            table[code] = plain[0]
-    return bytes(table)
-
-
-#: Code pages of Western, Eastern and Central European languages.
-_CODECS = ("cp1252", "cp1251", "cp1250")
-
-
-def glanced(text: str) -> str:
-    """Return the same as `without_accents`, a tenth of the time for texts that fit into a code page."""
-    text = text.casefold()
-    if text.isascii():
-        return text
-    for codec in _CODECS:
-        try:
-            plain = text.encode(codec).translate(_plain_letters(codec), b"\xad").decode(codec, "replace")
-        except UnicodeEncodeError:
-            continue
-        for form, two in letters.DOUBLED.items():
-            plain = plain.replace(form, two)
-        return plain
-    return without_accents(text)
-
-
 def stem(word: str) -> str:
     """Return the term of a folded word: the English stem if it is ASCII, otherwise the word."""
     if not word.isascii():

@@ -224,7 +224,9 @@ def _read(
 ) -> SearchResponse:
     """Return a response with the hits that the reranker has read as well, with the mean if it scores lower.
 
-    By itself it turns right answers away that say it in the words of the prompt (measured). Without a reranker, and if the user has pinned a document, it is the same.
+    By itself it turns right answers away that say it in the words of the prompt (measured).
+
+    Without a reranker, and if the user has pinned a document, it is the same.
     """
     if any(hit.pinned for hit in response.hits):
         return response
