@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
@@ -16,20 +15,12 @@ from qmd.text.query import Term
 from qmd.text.seen import edited_part, edits_of, seen_markdown
 from qmd.types.structure import Structure
 
-#: No word starts after these characters.
-_WITHIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
-#: Beginnings of words up to this length occur so often inside of words that a pattern is faster.
-_SHORT = 2
-#: The places of more words than these are found by reading all words of a text.
-_FEW = 8
-
 
 class Highlighter:
     """Finds the terms of a query in texts. Create one per query and use it for all results.
 
-    The matches are those of a tokenized text (`tokens.spans`), but the text is not tokenized. It is searched
-    for beginnings of words and pairs of characters, at the speed of `str` and `re`. The weight of a term is
-    its `idf`, the inverse document frequency by tokens, or 1.0.
+    The matches are the terms of a text (`tokens.spans`) that are in the query. Each word is looked at once.
+    The weight of a term is its `idf`, the inverse document frequency by tokens, or 1.0.
     """
 
     def __init__(
@@ -54,20 +45,8 @@ class Highlighter:
         self._loose -= own | {name for name in self._main if " " not in name}
         self._terms = [term for term in terms if not term.part]
         self._prefix_tuple = tuple(self._prefixes)
-        self._word_matches: dict[str, bool] = {}
-        self._pair_terms: dict[str, tuple[int, str, float]] = {}
-        unspaced = {term for term in (*self._exact, *self._prefixes) if tokens.is_unspaced(term)}
-        self._symbols = [term for term in self._exact if tokens.is_symbols(term)]
-        self._spaced = (self._exact.keys() | self._prefixes.keys()) - unspaced.union(self._symbols)
-        self._needles = {needle for term in self._spaced for needle in tokens.beginnings(term)}
-        self._short = [
-            _start_of_word(needle, alone=len(needle) == 1 and needle not in self._prefixes)
-            for needle in self._needles
-            if len(needle) <= _SHORT
-        ]
-        self._long = [needle for needle in self._needles if len(needle) > _SHORT]
-        self._in_word: dict[str, tuple[Match, ...]] = {}
-        self._pairs = _pairs(unspaced) if unspaced else None
+        #: The matches in words that were seen.
+        self._in_word: dict[str, list[Match]] = {}
         #: The part of a text that `find_in` searched last, and its matches.
         self._last: tuple[str, int, int, list[Match]] = ("", 0, 0, [])
 
@@ -90,20 +69,28 @@ class Highlighter:
         return _merged(self._find(each) for each in seen_markdown(text) if each)
 
     def _find(self, text: str) -> list[Match]:
-        if text.isascii():
-            matches = self._in_words(self._starts_plain(text))
-        elif tokens.has_composed(text):
-            matches = self._in_words(self._starts_any(text, runs=True))
-        else:
-            matches = self._in_runs(text)
-            if self._spaced and tokens.has_foreign(text):
-                matches += self._in_words(self._starts_any(text, runs=False))
-            elif self._spaced:
-                matches += self._in_words(self._starts_plain(text))
-        for symbol in self._symbols:
-            matches += [(at, at + 1, symbol, self.weight(symbol)) for at in _occurrences(text, symbol)]
+        matches: list[Match] = []
+        for at, word in tokens.placed(text):
+            found = self._in_word.get(word)
+            if found is None:
+                found = self._in_word[word] = self._matches(word)
+            if found:
+                matches += [(at + first, at + end, term, weight) for first, end, term, weight in found]
         matches.sort(key=itemgetter(0, 1))
         return matches
+
+    def _matches(self, word: str) -> list[Match]:
+        """Return the matches in a word, or in a run of a script without spaces; most have none."""
+        second = tokens.second_term(word)
+        terms = (*tokens.terms_of(word), second)
+        prefixes = self._prefix_tuple
+        begun = prefixes and any(each.startswith(prefixes) for each in terms)
+        if not begun and self._exact.keys().isdisjoint(terms):
+            return []
+        spans = (*tokens.spans(word), (0, len(word), second))
+        return [
+            (low, high, self.main(term), weight) for low, high, term in spans if (weight := self.weight(term))
+        ]
 
     def find_all(self, text: str, seen: tuple[str, str] | None = None) -> list[Match]:
         """Return the matches in a text and those of whole phrases, in order.
@@ -193,83 +180,6 @@ class Highlighter:
                 merged.append((start, end))
         return merged
 
-    def _in_words(self, starts: Iterable[tuple[int, str]]) -> list[Match]:
-        """Return the matches in words, given as (position in the text, word)."""
-        cache = self._in_word
-        matches: list[Match] = []
-        for start, word in starts:
-            found = cache.get(word)
-            if found is None:
-                found = cache[word] = tuple(
-                    (first, end, self.main(term), weight)
-                    for first, end, term in (*tokens.spans(word), (0, len(word), tokens.second_term(word)))
-                    if (weight := self.weight(term))
-                )
-            for first, end, term, weight in found:
-                matches.append((start + first, start + end, term, weight))
-        return matches
-
-    def _in_runs(self, text: str) -> list[Match]:
-        """Return the matches in unspaced scripts, if every character can be folded separately."""
-        if self._pairs is None:
-            return []
-        matches: list[Match] = []
-        for match in self._pairs.finditer(text):
-            at = match.start()
-            written = text[at : at + 2]
-            cached = self._pair_terms.get(written)
-            if cached is None:
-                run_ends = len(written) == 2 and not tokens.is_unspaced(written[1])
-                term = tokens.fold(written[0] if run_ends else written)
-                cached = self._pair_terms[written] = (len(term), term, self.weight(term))
-            length, term, weight = cached
-            if weight:
-                matches.append((at, at + length, term, weight))
-        return matches
-
-    def _starts_plain(self, text: str) -> set[tuple[int, str]]:
-        """Return (position, word) of ASCII words that may match, by searching for beginnings of terms."""
-        lowered = text.lower()
-        starts: set[tuple[int, str]] = set()
-        places = [match.start() for pattern in self._short for match in pattern.finditer(lowered)]
-        for needle in self._long:
-            places += [at for at in _occurrences(lowered, needle) if not at or lowered[at - 1] not in _WITHIN]
-        for at in places:
-            word = tokens.word_at(text, at)
-            if word:
-                starts.add((at, word))
-        # The term of a contraction is not its beginning: i'll is "ill".
-        for at in chain(_occurrences(text, "'"), _occurrences(text, "’")):
-            begin = at
-            while begin > 0 and text[begin - 1].isalnum():
-                begin -= 1
-            word = tokens.word_at(text, begin) if begin < at else ""
-            if word and not tokens.is_unspaced(word):
-                starts.add((begin, word))
-        return starts
-
-    def _starts_any(self, text: str, *, runs: bool) -> set[tuple[int, str]]:
-        """Return (position, word) of matching words: test the distinct words, then find their positions.
-
-        `runs` includes the words of unspaced scripts.
-        """
-        cache = self._word_matches
-        matching: set[str] = set()
-        for word in set(tokens.words(text)):
-            if tokens.is_symbols(word) or (not runs and tokens.is_unspaced(word)):
-                continue
-            is_match = cache.get(word)
-            if is_match is None:
-                is_match = cache[word] = any(
-                    map(self.weight, (*tokens.terms_of(word), tokens.second_term(word)))
-                )
-            if is_match:
-                matching.add(word)
-        if len(matching) > _FEW:
-            return {(at, word) for at, word in tokens.placed(text) if word in matching}
-        places = ((at, word) for word in matching for at in _occurrences(text, word))
-        return {(at, word) for at, word in places if tokens.word_at(text, at) == word}
-
 
 def inverse_frequency(frequency: float, count: int) -> float:
     """Return the inverse frequency of a term among `count` parts of a text, as BM25 has it."""
@@ -279,37 +189,3 @@ def inverse_frequency(frequency: float, count: int) -> float:
 def _merged(found: Iterable[list[Match]]) -> list[Match]:
     """Return matches in the order of their places, each once: a piece may be a word of the text as well."""
     return sorted(dict.fromkeys(chain.from_iterable(found)), key=itemgetter(0, 1))
-
-
-def _start_of_word(needle: str, *, alone: bool) -> re.Pattern[str]:
-    """Return a pattern for a needle at the start of a word, or alone. It begins with a literal: that is fast.
-
-    A word whose stem is a single letter has at most one of these endings.
-    """
-    literal = re.escape(needle)
-    return re.compile(f"{literal}(?<![a-z0-9]{literal})" + ("(?!(?!ing|ed)[a-z0-9])" if alone else ""))
-
-
-def _pairs(unspaced: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for the first characters of bigrams and single characters, in all written forms."""
-    firsts, seconds, singles = set[str](), set[str](), set[str]()
-    for term in unspaced:
-        if len(term) == 1:
-            singles.update(tokens.written(term))
-        else:
-            firsts.update(tokens.written(term[0]))
-            seconds.update(tokens.written(term[1]))
-    choices = []
-    if singles:
-        choices.append(f"[{''.join(sorted(singles))}]")
-    if firsts:
-        choices.append(f"[{''.join(sorted(firsts))}](?=[{''.join(sorted(seconds))}])")
-    return re.compile("|".join(choices))
-
-
-def _occurrences(text: str, part: str) -> Iterator[int]:
-    """Return the positions of all occurrences of `part`, including overlapping ones."""
-    at = text.find(part)
-    while at >= 0:
-        yield at
-        at = text.find(part, at + 1)
