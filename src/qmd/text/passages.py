@@ -169,14 +169,13 @@ def _placed(
     highlighter: Highlighter,
     places: Places,
 ) -> list[_Terms] | None:
-    """Return the windows in which terms have their places, in order, each with the whole of a quotation.
+    """Return the windows in which terms have their places, in order.
 
     None if a term has places only behind the text as it is read, unless that is very long: then the term may
     be a part of a word in it.
     """
     first_terms = structure.first_terms()
     terms: dict[int, dict[str, float]] = {}
-    ends: dict[int, int] = {}
     for term, weight, positions in highlighter.placed(places):
         numbers = {bisect_right(first_terms, at) for at in positions} if positions else set()
         if len(windows) + 1 in numbers:
@@ -186,22 +185,7 @@ def _placed(
         numbers.discard(0)
         for number in numbers:
             terms.setdefault(number - 1, {})[term] = weight
-        if term in highlighter.quoted:
-            words = len(term.split())
-            over = {
-                bisect_right(first_terms, at + words - 1): bisect_right(first_terms, at) for at in positions
-            }
-            ends |= {first - 1: last for last, first in over.items() if first < last <= len(windows)}
-    spans = {number: (windows[number][0], windows[last - 1][1]) for number, last in ends.items()}
-    for number, span in spans.items():
-        matches = highlighter.find_in(text, *span, structure)
-        most = windows[number][1] + SPACED
-        highs = (min(high, most) for low, high, _, _ in matches if low < windows[number][1])
-        ends[number] = max(highs, default=0)
-    return [
-        _Terms(windows[number][0], max(windows[number][1], ends.get(number, 0)), terms[number])
-        for number in sorted(terms)
-    ]
+    return [_Terms(*windows[number], terms[number]) for number in sorted(terms)]
 
 
 def _matched(
