@@ -55,10 +55,9 @@ def find_windows(
     found = _matched(divided, highlighter.find_in(text, start, end, structure)) if placed is None else placed
     count = len(divided)
     frequencies = Counter(chain.from_iterable(matched.terms for matched in found))
-    present = dict.fromkeys(chain.from_iterable(matched.terms for matched in found))
     weights = {
-        term: highlighter.among(term, frequencies[term], count)
-        for term in present
+        term: highlighter.among(term, frequency, count)
+        for term, frequency in frequencies.items()
         if term not in sections.named
     }
     absent = [weight + inverse_frequency(0, count) for weight in highlighter.missing(frequencies)]
