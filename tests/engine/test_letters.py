@@ -12,7 +12,6 @@ import pytest
 import qmd
 from qmd.text.highlight import Highlighter
 from qmd.text.query import parse
-from qmd.text.tokens import glanced, terms, without_accents
 
 FILES = {
     "soft.md": "Ge\u00adsamt\u00adkon\u00adzep\u00adti\u00adon, pota\u200cssium, Zwi\u200bschen\ufeffraum\n",
@@ -126,12 +125,6 @@ def test_passage_has_words_and_phrases_that_markup_divides(tmp_path: Path) -> No
         for query, line in lines.items():
             [hit] = index.search(query).hits
             assert line in hit.snippet.text
-
-
-def test_glanced_text_has_the_letters_of_terms() -> None:
-    for text in ("Ge\u00adsamt smørrebrød Œuvre", "Łódź", "الكِتَابُ"):
-        assert glanced(text) == without_accents(text)
-        assert "".join(terms(text))[:4] in glanced(text).replace(" ", "")
 
 
 def test_older_index_gets_words_and_values_in_their_letters(tmp_path: Path) -> None:

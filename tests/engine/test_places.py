@@ -39,6 +39,8 @@ QUERIES = [
     "section 4.2",
     "uebersicht",
     "walnut in code",
+    '"walnut table" lantern',
+    '"before it was dark" "数据库需要"',
 ]
 
 

@@ -146,6 +146,26 @@ def test_recall_is_silent_across_languages_if_several_notes_are_near(index: qmd.
         assert index.recall(neither).text == "", neither
 
 
+def test_recall_gives_what_words_and_reranker_reach_together(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes(OF_AN_EDITOR)), "notes")
+    index.embed()
+    prompt = "canvas mind maps and flow charts"
+    found, read = (index.query(prompt, rerank=rerank).hits[0].score for rerank in (False, True))
+    assert read < found - 0.1
+    assert "infinite" in index.recall(prompt, threshold=(found + 2 * read) / 3).text
+    assert index.recall(prompt, threshold=(2 * found + read) / 3).text == ""
+
+
+#: Notes of which one has a part of the words of a question.
+OF_AN_EDITOR = {
+    "canvas.md": "# Canvas\n\nCanvas gives you infinite space to arrange notes, boxes and arrows.",
+    "tables.md": "# Tables\n\nTo insert a table, use pipes between the cells and hyphens below the headings.",
+    "tags.md": "# Tags\n\nTags are keywords that help to find notes. Type a hash and a word.",
+    "checks.md": "# Task lists\n\nCheck boxes begin with a hyphen and two brackets.",
+    "sync.md": "# Sync\n\nNotes are kept the same on all devices.",
+}
+
+
 def test_recall_is_silent_across_languages_without_models(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes(ACROSS)), "notes")
     assert index.recall("蜜蜂怎样把花蜜变成蜂蜜？", words_only=True).text == ""

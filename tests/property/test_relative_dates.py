@@ -13,9 +13,9 @@ from qmd.errors import UsageError
 from qmd.text import filters
 from qmd.text.date_filters import dates_said, with_days
 from qmd.text.dates import of_mtime
+from qmd.text.dates.relative import CHINESE_WORDS, WORDS, days, is_relative
 from qmd.text.predicates import describe, matches
 from qmd.text.question import Question
-from qmd.text.relative_dates import CHINESE_WORDS, WORDS, days, is_relative
 from tests.questions import split
 
 #: A Wednesday.

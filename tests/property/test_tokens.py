@@ -8,11 +8,9 @@ from hypothesis import strategies as st
 from qmd.text.tokens import (
     bigrams,
     fold,
-    glanced,
     is_unspaced,
     terms,
     terms_of,
-    without_accents,
     words,
 )
 
@@ -36,11 +34,3 @@ def test_terms_of_an_unspaced_run_are_bigrams_of_its_folded_form(text: str) -> N
     for word in words(text):
         if is_unspaced(word) and is_unspaced(fold(word)):
             assert terms_of(word) == bigrams(fold(word))
-
-
-@given(st.text(st.one_of(*(st.characters(codec=codec) for codec in ("cp1252", "cp1251", "cp1250", "utf-8")))))
-@example("Größe, „Prüfung“ – naïve œuvre")
-@example("Съешь ещё")
-@example("Zażółć gęślą jaźń")
-def test_glanced_text_has_no_accents(text: str) -> None:
-    assert glanced(text) == without_accents(text)

@@ -66,7 +66,7 @@ def _starting_in_any_case(values: Iterable[str], start: str) -> Iterable[str]:
 
 
 def _dates(_: Index, incomplete: str) -> Iterable[str]:
-    from qmd.text.relative_dates import CHINESE_WORDS, WORDS
+    from qmd.text.dates.relative import CHINESE_WORDS, WORDS
 
     return _starting_in_any_case((*WORDS, *CHINESE_WORDS), incomplete)
 

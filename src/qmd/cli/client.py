@@ -166,6 +166,7 @@ def _pack(words: Sequence[str], file: str, index_name: str, portable_file: str) 
         for name, value in environ.items()
         if name in _SENT or (name.startswith("QMD_") and not any(word in name for word in _SECRETS))
     ]
+    variables.append(f"LINES={console.height() if is_terminal(console.stdout) else 0}")
     fixed = [__version__, state_of(file), os.getcwd(), index_name, portable_file, terminals, str(width)]
     texts = [*fixed, str(len(variables)), *variables, str(len(words)), *words]
     return b"\0".join(map(os.fsencode, texts))

@@ -53,6 +53,16 @@ class Console:
         except (AttributeError, ValueError, OSError):  # there is no terminal
             return 80
 
+    def height(self) -> int:
+        """Return the lines of the terminal of stdout; 0 without one."""
+        lines = self.environ.get("LINES", "")
+        if lines.isdecimal():
+            return int(lines)
+        try:
+            return os.get_terminal_size(self.stdout.fileno()).lines
+        except (AttributeError, ValueError, OSError):  # there is no terminal
+            return 0
+
     def read(self, limit: int = -1) -> bytes:
         """Return stdin, up to `limit` bytes; a second call returns the same."""
         if self._input is None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from qmd.types import Anchor
 
 
+#: Options by which people want more of a result than a few lines.
+_LONGER = ("full", "explain", "passages", "context_lines", "line_numbers")
 #: The columns of findings of checks.
 FINDING = ("level", "check", "message", "hint")
 
@@ -46,14 +48,18 @@ def view_for(
     roots = {each.name: each.path for each in index.config.collections.values()}
     on_disk = options["full_path"] or chosen_format() == "vimgrep"
     disk = Disk(roots, current().folder()) if links or on_disk else None
+    longer = any(options.get(name) for name in _LONGER)
     return view.replaced(
         full=bool(options.get("full")),
+        height=current().height() if view.terminal and not longer else 0,
         line_numbers=bool(options.get("line_numbers")),
         explain=bool(options.get("explain")),
         terminal=view.terminal and not options.get("raw"),
         escapes=not options.get("raw"),
         disk=disk if on_disk else None,
-        highlights=_highlights(query, unknown) if view.colours and query is not None else None,
+        highlights=_highlights(query, unknown)
+        if (view.colours or view.terminal) and query is not None
+        else None,
         editor=(lambda item, line, anchor: link_to(template, disk.absolute(item), line, anchor))
         if links and disk is not None
         else None,

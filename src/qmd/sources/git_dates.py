@@ -23,7 +23,7 @@ from qmd.types import SourceFile
 
 #: The most clones in a collection that are asked, the most files that are named to git, and the seconds that
 #: git may take for one scan.
-MAX_CLONES, _MAX_NAMED, _MAX_SECONDS = 200, 100, 30
+_MAX_CLONES, _MAX_NAMED, _MAX_SECONDS = 200, 100, 30
 _Answer = TypeVar("_Answer")
 
 
@@ -133,7 +133,7 @@ class GitDates:
         """Return a clone and note its last commit; None if it cannot be read."""
         if top not in self._clones:
             self._clones[top] = None
-            if len(self._clones) <= MAX_CLONES and os.path.isdir(top):
+            if len(self._clones) <= _MAX_CLONES and os.path.isdir(top):
                 clone = self._try(partial(Clone, top), None)
                 found = None if clone is None else self._try(partial(head, clone, self._left()), None)
                 if found is not None:

@@ -29,8 +29,8 @@ _BACKUPS = tuple(f"/{folder}" for folder in BACKUP_FOLDERS)
 
 #: How files of Office begin that lock an open one.
 _LOCK = "~$"
-#: Stands for a glob of git's own, and the most clones in a collection that are asked.
-_GITIGNORE, MAX_CLONES = ".gitignore", 200
+#: Stands for a glob of git's own.
+_GITIGNORE = ".gitignore"
 #: The most ignored paths of a clone that are kept for scans at which git does not answer.
 _MOST_KEPT = 10_000
 #: Seconds that git has for all clones of a scan, and after which a clone that took longer is asked again.
@@ -74,7 +74,7 @@ class Rules:
         self._collection = collection
         self._by_default = collection.pattern == DEFAULT_PATTERN and not collection.formats
         self._gitignored: set[str] = set()
-        self._clones, self._left = 0, _TIMEOUT
+        self._left = _TIMEOUT
         self._ignores = [_compile_ignore(part) for glob in collection.ignore for part in split_pattern(glob)]
 
     def read_gitignore(self, folder: str, path: str = "") -> None:
@@ -87,11 +87,10 @@ class Rules:
         Raises `SourceError` if git cannot be run or fails, and `LateError` if it takes too long. Then what it
         ignored at the last scan is left out, if that is known.
         """
-        if not self._collection.gitignore or self._clones >= MAX_CLONES:
+        if not self._collection.gitignore:
             return
         top = work_tree(folder)
         if top is not None:
-            self._clones += 1
             try:
                 paths = _inside(self._ignored_by_git(top, os.path.relpath(folder, top)), top, folder, path)
                 if len(paths) <= _MOST_KEPT:

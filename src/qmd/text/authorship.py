@@ -72,7 +72,7 @@ def date_of(path: str, stated: str, mtime_ns: int, committed: int | None = None)
         mtime_ns: the modification time, in nanoseconds since the epoch.
         committed: the time of the last commit of the file in seconds since the epoch, if it is as in git.
     """
-    from qmd.text.dated_paths import in_path  # most commands read no file
+    from qmd.text.dates.names import in_path  # most commands read no file
 
     if named := dates.in_name(path.rpartition("/")[2]):
         return named, "name"

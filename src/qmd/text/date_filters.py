@@ -40,7 +40,7 @@ def _filter(operator: Operator) -> Callable[[str], Predicate | None]:
         absolute = _absolute(value)
         if absolute is not None:
             return Comparison("date", operator, absolute)
-        from qmd.text.relative_dates import is_relative
+        from qmd.text.dates.relative import is_relative
 
         return Comparison("date", operator, Written(value)) if is_relative(value) else None
 
@@ -60,7 +60,7 @@ on, since, until = _filter("eq"), _filter("gte"), _filter("lt")
 
 def no_date(name: str, value: str, hint: str = "") -> UsageError:
     """Return the error for a value that is no date. It suggests a similar word."""
-    from qmd.text.relative_dates import nearest_word
+    from qmd.text.dates.relative import nearest_word
 
     return UsageError(
         f"{name} must be {DATE}, not {value[:_MAX_SHOWN]!r}", f"{nearest_word(value)}{hint}".strip("; ")
@@ -79,13 +79,13 @@ def with_days(where: Predicate, now: datetime | None = None) -> Predicate:
     """
     if not any(map(_may_be_relative, comparisons(where))):
         return where
-    from qmd.text import relative_dates
+    from qmd.text.dates import relative
 
     today, zone = (datetime.now(), None) if now is None else (now, now.tzinfo)  # noqa: DTZ005 - local
 
     def resolve(comparison: Comparison) -> Predicate:
         text = str(comparison.value)
-        span = relative_dates.days(text, today.date()) if _may_be_relative(comparison) else None
+        span = relative.days(text, today.date()) if _may_be_relative(comparison) else None
         if span is None:
             return comparison
         moments = _moments(span, zone)
@@ -104,7 +104,7 @@ def end_of(text: str, now: datetime | None = None) -> datetime | None:
     today, zone = (datetime.now(), None) if now is None else (now, now.tzinfo)  # noqa: DTZ005 - local
     start = _absolute(text)
     if start is None:
-        from qmd.text.relative_dates import days
+        from qmd.text.dates.relative import days
 
         span = days(text, today.date())
         start = None if span is None else str(span.last)

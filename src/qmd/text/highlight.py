@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import accumulate, chain, product
+from itertools import chain
 from operator import itemgetter
 
 from qmd.text import tokens
@@ -17,26 +15,12 @@ from qmd.text.query import Term
 from qmd.text.seen import edited_part, edits_of, seen_markdown
 from qmd.types.structure import Structure
 
-#: No word starts after these characters.
-_WITHIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
-#: Beginnings of words up to this length occur so often inside of words that a pattern is faster.
-_SHORT = 2
-#: The places of more words than these are found by reading all words of a text.
-_FEW = 8
-#: Limits of `is_cheap`: characters of the text times needles to count, and occurrences of needles.
-_MAX_COUNTED, _MAX_OCCURRENCES = 8_000_000, 1_000
-#: The places of more terms are not asked for.
-_MOST_PLACED = 64
-#: `glance` uses at most this many terms of the query, the rarest.
-_MAX_GLANCE_TERMS = 16
-
 
 class Highlighter:
     """Finds the terms of a query in texts. Create one per query and use it for all results.
 
-    The matches are those of a tokenized text (`tokens.spans`), but the text is not tokenized. It is searched
-    for beginnings of words and pairs of characters, at the speed of `str` and `re`. The weight of a term is
-    its `idf`, the inverse document frequency by tokens, or 1.0.
+    The matches are the terms of a text (`tokens.spans`) that are in the query. Each word is looked at once.
+    The weight of a term is its `idf`, the inverse document frequency by tokens, or 1.0.
     """
 
     def __init__(
@@ -61,21 +45,8 @@ class Highlighter:
         self._loose -= own | {name for name in self._main if " " not in name}
         self._terms = [term for term in terms if not term.part]
         self._prefix_tuple = tuple(self._prefixes)
-        self._word_matches: dict[str, bool] = {}
-        self._pair_terms: dict[str, tuple[int, str, float]] = {}
-        unspaced = {term for term in (*self._exact, *self._prefixes) if tokens.is_unspaced(term)}
-        self._symbols = [term for term in self._exact if tokens.is_symbols(term)]
-        self._spaced = (self._exact.keys() | self._prefixes.keys()) - unspaced.union(self._symbols)
-        self._needles = {needle for term in self._spaced for needle in tokens.beginnings(term)}
-        self._short = [
-            _start_of_word(needle, alone=len(needle) == 1 and needle not in self._prefixes)
-            for needle in self._needles
-            if len(needle) <= _SHORT
-        ]
-        self._long = [needle for needle in self._needles if len(needle) > _SHORT]
-        self._in_word: dict[str, tuple[Match, ...]] = {}
-        self._pairs = _pairs(unspaced) if unspaced else None
-        self._glance_forms: list[tuple[str, tuple[str, ...]]] | None = None
+        #: The matches in words that were seen.
+        self._in_word: dict[str, list[Match]] = {}
         #: The part of a text that `find_in` searched last, and its matches.
         self._last: tuple[str, int, int, list[Match]] = ("", 0, 0, [])
 
@@ -98,20 +69,28 @@ class Highlighter:
         return _merged(self._find(each) for each in seen_markdown(text) if each)
 
     def _find(self, text: str) -> list[Match]:
-        if text.isascii():
-            matches = self._in_words(self._starts_plain(text))
-        elif tokens.has_composed(text):
-            matches = self._in_words(self._starts_any(text, runs=True))
-        else:
-            matches = self._in_runs(text)
-            if self._spaced and tokens.has_foreign(text):
-                matches += self._in_words(self._starts_any(text, runs=False))
-            elif self._spaced:
-                matches += self._in_words(self._starts_plain(text))
-        for symbol in self._symbols:
-            matches += [(at, at + 1, symbol, self.weight(symbol)) for at in _occurrences(text, symbol)]
+        matches: list[Match] = []
+        for at, word in tokens.placed(text):
+            found = self._in_word.get(word)
+            if found is None:
+                found = self._in_word[word] = self._matches(word)
+            if found:
+                matches += [(at + first, at + end, term, weight) for first, end, term, weight in found]
         matches.sort(key=itemgetter(0, 1))
         return matches
+
+    def _matches(self, word: str) -> list[Match]:
+        """Return the matches in a word, or in a run of a script without spaces; most have none."""
+        second = tokens.second_term(word)
+        terms = (*tokens.terms_of(word), second)
+        prefixes = self._prefix_tuple
+        begun = prefixes and any(each.startswith(prefixes) for each in terms)
+        if not begun and self._exact.keys().isdisjoint(terms):
+            return []
+        spans = (*tokens.spans(word), (0, len(word), second))
+        return [
+            (low, high, self.main(term), weight) for low, high, term in spans if (weight := self.weight(term))
+        ]
 
     def find_all(self, text: str, seen: tuple[str, str] | None = None) -> list[Match]:
         """Return the matches in a text and those of whole phrases, in order.
@@ -141,14 +120,10 @@ class Highlighter:
         return matches
 
     @property
-    def placeable(self) -> Sequence[str]:
-        """The terms whose places an index can give in place of `find_all`; none if they do not suffice.
-
-        A beginning of terms has a `*` at its end.
-        """
-        terms = [term for term in self._exact if term not in self._prefixes]
-        terms += [f"{prefix}*" for prefix in self._prefixes]
-        return terms if len(terms) <= _MOST_PLACED and not self.quoted else ()
+    def placeable(self) -> tuple[str, ...]:
+        """The terms whose places an index gives in place of `find_all`. A beginning has a `*` at its end."""
+        terms = (term for term in self._exact if term not in self._prefixes)
+        return (*terms, *(f"{prefix}*" for prefix in self._prefixes))
 
     def placed(self, places: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, float, Sequence[int]]]:
         """Yield the terms and phrases of the query, their weights and places, given those of `placeable`."""
@@ -163,48 +138,10 @@ class Highlighter:
             if first:
                 yield self.main(name), weight, sorted(first)
 
-    def is_cheap(self, text: str) -> bool:
-        """Return whether `find` is fast for a text, because a term may occur in few places only."""
-        if not text.isascii() or len(text) * len(self._needles) > _MAX_COUNTED:
-            return False
-        lowered = text.lower()
-        return sum(map(lowered.count, self._needles)) <= _MAX_OCCURRENCES
-
     @property
     def quoted(self) -> AbstractSet[str]:
         """The terms that the user has quoted."""
         return self._phrases.quoted
-
-    def glance(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """Return the terms that texts probably contain: 1.0 for sure, 0.5 if it may be a part of a word.
-
-        Only the rarest terms are looked for.
-        """
-        if self._glance_forms is None:
-            searched = self._exact.keys() - self._loose | self._prefixes.keys()
-            terms = sorted(searched, key=lambda term: (-self.weight(term), term))
-            rarest = {*[*dict.fromkeys(self.main(term) for term in terms)][:_MAX_GLANCE_TERMS]}
-            self._glance_forms = [(term, _forms_of(term)) for term in terms if self.main(term) in rarest]
-        folded = [*map(tokens.glanced, texts)] if self._spaced else texts
-        # All texts are searched at once. After a match the search goes on in the next text.
-        joined = " ".join(["", *folded, ""]).replace("\n", " ")
-        starts = [0, *accumulate(len(text) + 1 for text in folded)]
-        found: list[dict[str, float]] = [{} for _ in folded]
-        for term, forms in self._glance_forms:
-            unspaced = tokens.is_unspaced(term)
-            for form in forms:
-                at = joined.find(form)
-                while at >= 0:
-                    number = bisect_right(starts, at) - 1
-                    end = starts[number + 1]
-                    sure = unspaced or joined[at - 1] == " " or joined.find(f" {form}", at, end) >= 0
-                    name = self.main(term)
-                    found[number][name] = max(found[number].get(name, 0.5), 1.0 if sure else 0.5)
-                    at = joined.find(form, end)
-        if self._phrases.weights:
-            for text, terms_of_text in zip(folded, found, strict=True):
-                terms_of_text.update(dict.fromkeys(map(self.main, self._phrases.glance(text)), 1.0))
-        return found
 
     def weight(self, term: str) -> float:
         """Return the weight of an index term or a phrase; 0 if it does not match the query."""
@@ -243,83 +180,6 @@ class Highlighter:
                 merged.append((start, end))
         return merged
 
-    def _in_words(self, starts: Iterable[tuple[int, str]]) -> list[Match]:
-        """Return the matches in words, given as (position in the text, word)."""
-        cache = self._in_word
-        matches: list[Match] = []
-        for start, word in starts:
-            found = cache.get(word)
-            if found is None:
-                found = cache[word] = tuple(
-                    (first, end, self.main(term), weight)
-                    for first, end, term in (*tokens.spans(word), (0, len(word), tokens.second_term(word)))
-                    if (weight := self.weight(term))
-                )
-            for first, end, term, weight in found:
-                matches.append((start + first, start + end, term, weight))
-        return matches
-
-    def _in_runs(self, text: str) -> list[Match]:
-        """Return the matches in unspaced scripts, if every character can be folded separately."""
-        if self._pairs is None:
-            return []
-        matches: list[Match] = []
-        for match in self._pairs.finditer(text):
-            at = match.start()
-            written = text[at : at + 2]
-            cached = self._pair_terms.get(written)
-            if cached is None:
-                run_ends = len(written) == 2 and not tokens.is_unspaced(written[1])
-                term = tokens.fold(written[0] if run_ends else written)
-                cached = self._pair_terms[written] = (len(term), term, self.weight(term))
-            length, term, weight = cached
-            if weight:
-                matches.append((at, at + length, term, weight))
-        return matches
-
-    def _starts_plain(self, text: str) -> set[tuple[int, str]]:
-        """Return (position, word) of ASCII words that may match, by searching for beginnings of terms."""
-        lowered = text.lower()
-        starts: set[tuple[int, str]] = set()
-        places = [match.start() for pattern in self._short for match in pattern.finditer(lowered)]
-        for needle in self._long:
-            places += [at for at in _occurrences(lowered, needle) if not at or lowered[at - 1] not in _WITHIN]
-        for at in places:
-            word = tokens.word_at(text, at)
-            if word:
-                starts.add((at, word))
-        # The term of a contraction is not its beginning: i'll is "ill".
-        for at in chain(_occurrences(text, "'"), _occurrences(text, "’")):
-            begin = at
-            while begin > 0 and text[begin - 1].isalnum():
-                begin -= 1
-            word = tokens.word_at(text, begin) if begin < at else ""
-            if word and not tokens.is_unspaced(word):
-                starts.add((begin, word))
-        return starts
-
-    def _starts_any(self, text: str, *, runs: bool) -> set[tuple[int, str]]:
-        """Return (position, word) of matching words: test the distinct words, then find their positions.
-
-        `runs` includes the words of unspaced scripts.
-        """
-        cache = self._word_matches
-        matching: set[str] = set()
-        for word in set(tokens.words(text)):
-            if tokens.is_symbols(word) or (not runs and tokens.is_unspaced(word)):
-                continue
-            is_match = cache.get(word)
-            if is_match is None:
-                is_match = cache[word] = any(
-                    map(self.weight, (*tokens.terms_of(word), tokens.second_term(word)))
-                )
-            if is_match:
-                matching.add(word)
-        if len(matching) > _FEW:
-            return {(at, word) for at, word in tokens.placed(text) if word in matching}
-        places = ((at, word) for word in matching for at in _occurrences(text, word))
-        return {(at, word) for at, word in places if tokens.word_at(text, at) == word}
-
 
 def inverse_frequency(frequency: float, count: int) -> float:
     """Return the inverse frequency of a term among `count` parts of a text, as BM25 has it."""
@@ -329,44 +189,3 @@ def inverse_frequency(frequency: float, count: int) -> float:
 def _merged(found: Iterable[list[Match]]) -> list[Match]:
     """Return matches in the order of their places, each once: a piece may be a word of the text as well."""
     return sorted(dict.fromkeys(chain.from_iterable(found)), key=itemgetter(0, 1))
-
-
-def _forms_of(term: str) -> tuple[str, ...]:
-    """Return the forms of a term, or of the beginning of its words, in folded text."""
-    if tokens.is_unspaced(term):
-        return tuple(map("".join, product(*map(tokens.written, term))))
-    return tokens.beginnings(term)
-
-
-def _start_of_word(needle: str, *, alone: bool) -> re.Pattern[str]:
-    """Return a pattern for a needle at the start of a word, or alone. It begins with a literal: that is fast.
-
-    A word whose stem is a single letter has at most one of these endings.
-    """
-    literal = re.escape(needle)
-    return re.compile(f"{literal}(?<![a-z0-9]{literal})" + ("(?!(?!ing|ed)[a-z0-9])" if alone else ""))
-
-
-def _pairs(unspaced: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for the first characters of bigrams and single characters, in all written forms."""
-    firsts, seconds, singles = set[str](), set[str](), set[str]()
-    for term in unspaced:
-        if len(term) == 1:
-            singles.update(tokens.written(term))
-        else:
-            firsts.update(tokens.written(term[0]))
-            seconds.update(tokens.written(term[1]))
-    choices = []
-    if singles:
-        choices.append(f"[{''.join(sorted(singles))}]")
-    if firsts:
-        choices.append(f"[{''.join(sorted(firsts))}](?=[{''.join(sorted(seconds))}])")
-    return re.compile("|".join(choices))
-
-
-def _occurrences(text: str, part: str) -> Iterator[int]:
-    """Return the positions of all occurrences of `part`, including overlapping ones."""
-    at = text.find(part)
-    while at >= 0:
-        yield at
-        at = text.find(part, at + 1)

@@ -98,11 +98,34 @@ def indexed_with_structure(
 
     It then has windows, the numbers of their first terms, and the numbers of headings.
     """
-    laid_out = lay_out(text, structure)
+    forms, counted = _counted(names, text, path, lay_out(text, structure))
+    return forms, encode(counted)
+
+
+def _counted(names: str, text: str, path: str, laid_out: Structure) -> tuple[tuple[str, str, str], Structure]:
     edges = [0, *(start for start, _ in laid_out.window_spans()), len(text)]
-    seen, rest = edited(without_data(text), structure.all_edits())
+    seen, rest = edited(without_data(text), laid_out.all_edits())
     forms, counts = indexed_in_parts(names, seen, rest, path, edges)
-    return forms, encode(replace(laid_out, terms=tuple(counts)))
+    return forms, replace(laid_out, terms=tuple(counts))
+
+
+@lru_cache(maxsize=64)
+def placed_in(text: str, structure: Structure, terms: tuple[str, ...]) -> Placed:
+    """Return the structure of a text and the places of terms in it, as a full-text index has them.
+
+    A term that ends with `*` is the beginning of others.
+    """
+    laid_out = structure if structure.windows else lay_out(text, structure)
+    (_, body, _), counted = _counted("", text, "", laid_out)
+    places: dict[str, list[int]] = {term: [] for term in terms}
+    beginnings = tuple(term[:-1] for term in terms if term.endswith("*"))
+    for at, term in enumerate(body.split()):
+        if term in places:
+            places[term].append(at)
+        if beginnings and term.startswith(beginnings):
+            for beginning in filter(term.startswith, beginnings):
+                places[f"{beginning}*"].append(at)
+    return Placed(counted, places)
 
 
 def indexed(names: str, text: str, path: str, structure: Structure) -> tuple[str, str, str]:

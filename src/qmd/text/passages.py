@@ -22,21 +22,16 @@ from msgspec.structs import replace
 
 from qmd.text.headings import Sections, match_sections
 from qmd.text.highlight import Highlighter, inverse_frequency
-from qmd.text.layout import SPACED, Places, cut, divide
+from qmd.text.layout import SPACED, Places, divide
 from qmd.types import Window
 from qmd.types.structure import Structure
 
-#: Texts longer than `_WHOLE` with many matches are searched in blocks of `_BLOCK` characters, best first.
-_WHOLE, _BLOCK = 16_384, 1_024
-#: About this many characters of blocks are searched, with and without a match, and short gaps between blocks.
-#: Dense text takes 1 µs per character.
-_SEARCHED, _SEARCHED_IN_VAIN = 8_192, 65_536
-#: How far before and after a block the division into windows starts and ends.
-_LEAD = 1_024
-#: The most blocks of which the terms are estimated, 64 MB of text, and how many at once, to save memory.
-_MOST_BLOCKS, _SLAB = 65_536, 4_096
 #: The most windows that are returned, but for those that are below the best headings.
 _MOST_WINDOWS = 200
+#: A longer text is not searched for words that are only in its markup.
+_MOST_READ = 1_000_000
+#: So much of a section is divided into windows that have no word of the query.
+_SECTION = 1_024
 _NO_SECTIONS = Sections()
 
 
@@ -49,44 +44,20 @@ def find_windows(
         text: The text with blanks in place of what is not read.
         highlighter: Finds the terms of the query.
         structure: The structure of the text, with its windows.
-        places: The places of the terms in the text. Without them, the text is searched; if it is very long
-            and has many matches, only its most promising parts.
+        places: The places of the terms in the text. Without them, the text is searched.
     """
     divided = structure.window_spans()
     span = start, end = (divided[0][0], divided[-1][1]) if divided else (0, 0)
-    placed = None if places is None else _placed(divided, structure, highlighter, places)
+    placed = None if places is None else _placed(text, divided, structure, highlighter, places)
     sections = _NO_SECTIONS
     if end - start > SPACED:
         sections = match_sections(text, structure.headings, highlighter, span, placed)
-    if placed is not None:
-        found, count = placed, len(divided)
-        frequencies = Counter(chain.from_iterable(matched.terms for matched in found))
-    elif end - start <= _WHOLE or highlighter.is_cheap(text[start:end]):
-        found, count = _matched(divided, highlighter.find_in(text, start, end, structure)), len(divided)
-        frequencies = Counter(chain.from_iterable(matched.terms for matched in found))
-    else:
-        blocks = _glance(text, highlighter, start, end)
-        frequencies = Counter(chain.from_iterable(terms for terms, *_ in blocks))
-        # A term that occurs in a block occurs in one or two of its windows.
-        count = (end - start) // SPACED
-        idf = {term: highlighter.among(term, frequencies[term], count) for term in frequencies}
-        blocks.sort(
-            key=lambda block: (
-                -len(highlighter.quoted & block[0].keys()),
-                -sum(idf[term] * sure for term, sure in block[0].items()),
-            )
-        )
-        best = [(low, high) for _, low, high in blocks]
-        most = _SEARCHED // _BLOCK
-        heads = [(each.start, min(each.end, each.start + _BLOCK)) for each in sections.best]
-        found = _search_blocks(text, highlighter, structure, [*heads, *best[:most]], span)
-        if not found:
-            rest = best[most : _SEARCHED_IN_VAIN // _BLOCK]
-            found = _search_blocks(text, highlighter, structure, rest, span)
-    present = dict.fromkeys(chain.from_iterable(matched.terms for matched in found))
+    found = _matched(divided, highlighter.find_in(text, start, end, structure)) if placed is None else placed
+    count = len(divided)
+    frequencies = Counter(chain.from_iterable(matched.terms for matched in found))
     weights = {
-        term: highlighter.among(term, frequencies[term], count)
-        for term in present
+        term: highlighter.among(term, frequency, count)
+        for term, frequency in frequencies.items()
         if term not in sections.named
     }
     absent = [weight + inverse_frequency(0, count) for weight in highlighter.missing(frequencies)]
@@ -132,7 +103,7 @@ def _under_headings(
         changed.append(window)
     covered = {window.start for window in changed}
     for each in sections.best:
-        for low, high in islice(divide(text, each.start, min(each.end, each.start + _BLOCK)), 2):
+        for low, high in islice(divide(text, each.start, min(each.end, each.start + _SECTION)), 2):
             if low not in covered:
                 changed.append(Window(low, high, heading=common + each.share(total)))
     return changed
@@ -191,11 +162,16 @@ def _most_promising(
 
 
 def _placed(
-    windows: Sequence[tuple[int, int]], structure: Structure, highlighter: Highlighter, places: Places
+    text: str,
+    windows: Sequence[tuple[int, int]],
+    structure: Structure,
+    highlighter: Highlighter,
+    places: Places,
 ) -> list[_Terms] | None:
     """Return the windows in which terms have their places, in order.
 
-    None if a term has places only behind the text as it is read: then it may be a part of a word in it.
+    None if a term has places only behind the text as it is read, unless that is very long: then the term may
+    be a part of a word in it.
     """
     first_terms = structure.first_terms()
     terms: dict[int, dict[str, float]] = {}
@@ -203,38 +179,12 @@ def _placed(
         numbers = {bisect_right(first_terms, at) for at in positions} if positions else set()
         if len(windows) + 1 in numbers:
             numbers.discard(len(windows) + 1)
-            if not numbers:
+            if not numbers and len(text) <= _MOST_READ:
                 return None
         numbers.discard(0)
         for number in numbers:
             terms.setdefault(number - 1, {})[term] = weight
     return [_Terms(*windows[number], terms[number]) for number in sorted(terms)]
-
-
-def _search_blocks(
-    text: str,
-    highlighter: Highlighter,
-    structure: Structure,
-    blocks: Sequence[tuple[int, int]],
-    span: tuple[int, int],
-) -> list[_Terms]:
-    """Return the windows of blocks of a span that contain terms."""
-    runs: list[tuple[int, int]] = []
-    for low, high in sorted(blocks):
-        if runs and low - runs[-1][1] <= _LEAD:
-            runs[-1] = runs[-1][0], high
-        else:
-            runs.append((low, high))
-    found: list[_Terms] = []
-    done = 0
-    for low, high in runs:
-        # Windows depend on the start of the division, but after a few of them hardly any more.
-        divided = divide(text, max(span[0], low - _LEAD), min(span[1], high + _LEAD))
-        windows = [(start, end) for start, end in divided if low < end and start < high and start >= done]
-        if windows:
-            start, done = windows[0][0], windows[-1][1]
-            found += _matched(windows, highlighter.find_in(text, start, done, structure))
-    return found
 
 
 def _matched(
@@ -249,19 +199,3 @@ def _matched(
         terms[term] = weight
         found[at] = _Terms(start, max(end, min(high, windows[at][1] + SPACED)), terms)
     return list(found.values())
-
-
-def _glance(
-    text: str, highlighter: Highlighter, start: int, end: int
-) -> list[tuple[Mapping[str, float], int, int]]:
-    """Return the blocks of a span: the terms that are probably in them (0.5 or 1), and the start and end."""
-    found: list[tuple[Mapping[str, float], int, int]] = []
-    while start < end and len(found) < _MOST_BLOCKS:
-        spans: list[tuple[int, int]] = []
-        while start < end and len(spans) < _SLAB:
-            stop = min(end, cut(text, start, _BLOCK))
-            spans.append((start, stop))
-            start = stop
-        glanced = highlighter.glance([text[low:high] for low, high in spans])
-        found += [(terms, *span) for terms, span in zip(glanced, spans, strict=True)]
-    return found

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 from qmd.text import tokens
 from qmd.text.query import Term
@@ -67,14 +65,6 @@ class Phrases:
         """Return the weights of the phrases of which no spelling was found."""
         return [self.weights[next(iter(names))] for names in self._spellings if names.isdisjoint(found)]
 
-    def glance(self, folded: str) -> list[str]:
-        """Return the names of the phrases that are probably in a text without capitals."""
-        return [name for name, pattern in self._patterns if pattern.search(folded)]
-
-    @cached_property
-    def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:
-        return [(name, re.compile(_pattern(name.split()))) for name in self.weights]
-
 
 def name_of(form: Sequence[str]) -> str:
     """Return the name of a phrase, or the term if it is one."""
@@ -92,19 +82,3 @@ def _adjacent(text: str, one: Match, other: Match) -> bool:
     if (one[1] - one[0] == 2 or other[0] < one[1]) and len(one[2]) == 2 and tokens.is_unspaced(one[2]):
         return other[0] == one[1] - 1  # pairs of characters overlap
     return other[0] >= one[1] and not tokens.has_word(text, one[1], other[0])
-
-
-def _pattern(parts: Sequence[str]) -> str:
-    """Return a pattern for words with the beginnings of some tokens in a row. It takes linear time."""
-    units: list[str] = []
-    overlap = ""
-    for part in parts:
-        if tokens.is_unspaced(part):
-            new = part.removeprefix(overlap)
-            units += [f"[{tokens.written(character)}]" for character in new]
-            overlap = part[-1]
-        else:
-            begin = "|".join(map(re.escape, tokens.beginnings(part)))
-            units.append(begin if tokens.is_symbols(part) else rf"(?:{begin})[^\W_{tokens.UNSPACED}]*+")
-            overlap = ""
-    return r"[\W_]*+".join(units)

@@ -28,7 +28,7 @@ from qmd.text.values import Value, ValueType, fold, key_of, shown
 
 
 class Days(Struct, frozen=True):
-    """The days that a relative date stands for, from `first` to `last`; see `qmd.text.relative_dates`.
+    """The days that a relative date stands for, from `first` to `last`; see `qmd.text.dates.relative`.
 
     Equality takes those up to `whole`. That differs from `last` for a length of time: `date:7d` are the last
     seven days, and `[due>7d]` compares with the day seven days ago.

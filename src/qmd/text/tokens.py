@@ -99,8 +99,6 @@ _PARTS = rf"{_LETTER}(?:{_LETTER}|[{MARKS}])*"
 _MANY_MARKS = f"([{_SORTED}]{{{_MOST_MARKS}}})[{_SORTED}]+"
 #: Compiles in a tenth of the time, and does not match texts in which `_MANY_MARKS` cannot match.
 _MANY_FOREIGN = rf"[^\x00-\x7f]{{{_MOST_MARKS}}}"
-_FOREIGN = rf"[^\W_\x00-\x7f{UNSPACED}]|[{MARKS}]"
-_CONTRACTED = lazy(r"(?:s|t|re|ve|ll|d|m)", re.IGNORECASE)
 #: Limits of the cache of terms. Words longer than `_MEMORABLE` are data (hashes, encoded blobs).
 _MEMORABLE = 40
 _MEMORY = 200_000
@@ -170,29 +168,8 @@ def stands_alone(word: str) -> bool:
 
 
 def has_composed(text: str) -> bool:
-    """Return whether a text has characters of or between unspaced ones that folding changes or combines.
-
-    If not, every character of a run can be folded separately (see `written`).
-    """
+    """Return whether a text has characters of or between unspaced ones that folding changes or combines."""
     return compiled(_COMPOSED_CHAR).search(text) is not None
-
-
-def has_foreign(text: str) -> bool:
-    """Return whether a text has letters or marks that are neither ASCII nor of an unspaced script."""
-    return compiled(_FOREIGN).search(text) is not None
-
-
-def written(character: str) -> str:
-    """Return all variants of a folded unspaced character, except compatibility forms."""
-    return character + _written().get(character, "")
-
-
-@cache
-def _written() -> dict[str, str]:
-    forms: dict[str, str] = {}
-    for form, folded in han_variants().items():
-        forms[chr(folded)] = forms.get(chr(folded), "") + chr(form)
-    return forms
 
 
 def fold(word: str) -> str:
@@ -217,43 +194,6 @@ def _stream_safe(text: str) -> str:
     if len(text) <= _MOST_MARKS or compiled(_MANY_FOREIGN).search(text) is None:
         return text
     return compiled(_MANY_MARKS).sub(r"\1", text)
-
-
-def without_accents(text: str) -> str:
-    """Return a text with its letters folded. Positions in the text change."""
-    return letters.folded(_stream_safe(text))
-
-
-@cache
-def _plain_letters(codec: str) -> bytes:
-    """Return a table for `bytes.translate` that removes the accents of a code page."""
-    table = bytearray(range(256))
-    for code in range(128, 256):
-        character = bytes([code]).decode(codec, "replace")
-        plain = without_accents(character).encode(codec, "replace")
-        if len(plain) == 1 and plain != b"?":
-            table[code] = plain[0]
-    return bytes(table)
-
-
-#: Code pages of Western, Eastern and Central European languages.
-_CODECS = ("cp1252", "cp1251", "cp1250")
-
-
-def glanced(text: str) -> str:
-    """Return the same as `without_accents`, a tenth of the time for texts that fit into a code page."""
-    text = text.casefold()
-    if text.isascii():
-        return text
-    for codec in _CODECS:
-        try:
-            plain = text.encode(codec).translate(_plain_letters(codec), b"\xad").decode(codec, "replace")
-        except UnicodeEncodeError:
-            continue
-        for form, two in letters.DOUBLED.items():
-            plain = plain.replace(form, two)
-        return plain
-    return without_accents(text)
 
 
 def stem(word: str) -> str:
@@ -430,39 +370,6 @@ def second_term(word: str) -> str:
 def _ascii_words(text: str) -> list[str]:
     """Return the words of ASCII text, with the apostrophes around them; faster than `_ASCII_WORD`."""
     return text.encode().translate(_SPACES).decode().split()
-
-
-def word_at(text: str, start: int) -> str:
-    """Return the word that starts at a position, as `words` returns it; "" if none does."""
-    before = text[start - 1] if start else " "
-    # Checked first, because matching a long word at all its letters would take quadratic time.
-    if text.isascii():
-        if before.isalnum():
-            return ""
-    elif is_unspaced(before) if is_unspaced(text[start]) else _is_in_word(text, start - 1):
-        return ""
-    match = _pattern(text).match(text, start)
-    word = match.group() if match else ""
-    ending = before in "'’" and _CONTRACTED.fullmatch(word) and _is_in_word(text, start - 2)
-    return "" if ending else word
-
-
-def _is_in_word(text: str, at: int) -> bool:
-    """Return whether a character belongs to a word of letters. A mark does if it follows a letter."""
-    while at >= 0 and compiled(_MARK_CHAR).match(text, at):
-        at -= 1
-    return at >= 0 and compiled(_LETTER).match(text, at) is not None
-
-
-def beginnings(term: str) -> tuple[str, ...]:
-    """Return lower-case beginnings, one of which every ASCII word with this term starts with.
-
-    The English rules of Snowball change at most the last letter of a stem (happy → happi), except in dying →
-    die, lying → lie and the like. They change no letter of a stem of two.
-    """
-    if len(term) <= 2:
-        return (term,)
-    return (term[:-1], f"{term[0]}y") if len(term) == 3 and term.endswith("ie") else (term[:-1],)
 
 
 def spans(text: str) -> Iterator[tuple[int, int, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,15 @@ def test_scan_leaves_out_what_git_ignored_before_if_it_does_not_answer(user: Use
     (folder / "nest" / ".gitignore").write_text("new.md\n")
     assert user.run("update", "work", "--no-embed").returncode == 0
     assert _files(user) == before | {"new.md", "nest/made/c.md"}
+
+
+@pytest.mark.slow
+def test_add_leaves_out_what_git_ignores_in_each_of_many_clones(user: User, folder: Path) -> None:
+    for number in range(201):
+        shutil.copytree(folder / "nest", folder / f"nest{number:03}")
+    assert "git ignores are not known" not in user.ok("add", str(folder))
+    assert not [name for name in _files(user) if "made" in name]
+    assert sum(name.endswith("/n.md") for name in _files(user)) == 202
 
 
 def test_add_reads_gitignore_on_request_alone_if_the_folder_is_no_work_tree(user: User, folder: Path) -> None:

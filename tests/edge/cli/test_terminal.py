@@ -44,12 +44,13 @@ def on_terminal(
     *args: str,
     program: tuple[str, ...] = ("-m", "qmd"),
     width: int = 400,
+    height: int = 50,
     cwd: Path | None = None,
     **environ: str,
 ) -> str:
     """Return the output of a command on a terminal of `width` columns, stdout and stderr together."""
     ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (24, width))
+    termios.tcsetwinsize(theirs, (height, width))
     with subprocess.Popen(
         [sys.executable, *program, *args],
         stdin=theirs,
@@ -163,6 +164,27 @@ def test_dumb_terminal_gets_plain_text(reader: User) -> None:
 def test_terminal_shows_the_same_text_as_a_pipe(reader: User) -> None:
     for args in (["search", "performance"], ["multi-get", "2026/*"], ["ls", "notes"], ["status"]):
         assert plain(on_terminal(reader, *args)) == reader.call(*args).stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "lines"), [(5, 3), (10, 2), (20, 1)])
+def test_search_shows_the_best_result_on_a_low_terminal(user: User, number: int, lines: int) -> None:
+    for each in range(number):
+        text = f"{'Much stands here. ' * 9}Here a herring swims.\n\nMore\n" * (3 if each == 0 else 1)
+        (user.notes / f"{each}.md").write_text(f"# Sea {each}\n\n## Fish\n\n{text}", encoding="utf-8")
+    user.ok("collection", "add", str(user.notes))
+
+    def shown(*args: str, height: int = 24) -> list[str]:
+        args = ("search", "herring", "-n", str(number), *args)
+        return plain(on_terminal(user, *args, width=80, height=height)).splitlines()
+
+    low = shown()
+    assert len(low) == number * lines
+    assert low[0].startswith("notes/0.md:5 #")
+    assert max(map(width_of, low)) <= 80
+    assert ("herring swims." in low[1]) is (lines > 1)
+    assert (low[2] == "  Sea 0 > Fish") is (lines > 2)
+    assert len(shown("--passages", "1")) > 6 * number < len(shown(height=50))
 
 
 @pytest.mark.parametrize("width", [24, 40, 80])

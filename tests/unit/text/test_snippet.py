@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
 from qmd.engine.retrieval.passages import choose_passages
@@ -54,17 +52,13 @@ def test_snippet_cuts_a_long_line_between_words() -> None:
 
 
 class Counting(Highlighter):
-    """A highlighter that counts its work: characters searched, and characters glanced at."""
+    """A highlighter that counts the characters that it searches."""
 
-    searched = glanced = 0
+    searched = 0
 
     def find(self, text: str) -> list[Match]:
         self.searched += len(text)
         return super().find(text)
-
-    def glance(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        self.glanced += sum(map(len, texts))
-        return super().glance(texts)
 
 
 FILLERS = {
@@ -78,13 +72,12 @@ FILLERS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("filler", FILLERS)
 @pytest.mark.parametrize("megabytes", [1, 16])
-def test_snippet_reads_a_dense_text_once(filler: str, megabytes: int) -> None:
+def test_snippet_searches_little_of_a_dense_text(filler: str, megabytes: int) -> None:
     text = FILLERS[filler] * (megabytes * 1_000_000 // len(FILLERS[filler]))
     counting = Counting(parse("rocket data* 数据库").terms)
     shown = snippet(text, counting)
     assert FILLERS[filler].strip()[:20] in shown.text
     assert counting.searched <= 12_000
-    assert counting.glanced <= len(text)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from qmd.cli.render.passage import labelled, passage
@@ -16,6 +16,7 @@ from qmd.cli.terminal import (
     YELLOW,
     clean_name,
     columns,
+    cut,
     link,
     one_line,
     width_of,
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
 #: Percentages above which a score is green or yellow.
 _GOOD, _FAIR = 70, 40
 _CONTEXT = "Context: "
+#: On a terminal of at most so many lines, a result has at most `_LINES` of them. The prompt and notes have
+#: `_AROUND` beside the results.
+_LOW, _LINES, _AROUND = 30, 3, 4
+_INDENT = "  "
+#: The part of a line that stands before the first word that is marked, if that is far from the line's start.
+_BEFORE = 4
 
 
 def _listing(found: Listing, view: View) -> str:
@@ -56,16 +63,44 @@ def heading(page: Page, view: View) -> str:
     return "\n".join([place, *_about(page, view)]) + "\n\n"
 
 
-def _hit(hit: Hit, view: View) -> str:
+def _hits(hits: Sequence[Hit], view: View) -> str:
+    """Return results; on a low terminal in as few lines each as show all, so that the best stays visible."""
+    if hits and 0 < view.height <= _LOW:
+        lines = min(max((view.height - _AROUND) // len(hits), 1), _LINES)
+        return _joined(["\n".join([*_brief(hit, view)][:lines]) + "\n" for hit in hits], view, gap="")
+    return _joined((_hit(hit, view) for hit in hits), view) or "No results found.\n"
+
+
+def _brief(hit: Hit, view: View) -> Iterator[str]:
+    """Yield the place of a hit, its line, and its title and section."""
+    place = _location(hit, view, line=hit.line, show_line=True, anchor=hit.anchor)
+    yield f"{place}  {_score(hit, view)}"
+    text = " ".join(hit.snippet.text.split("\n")[max(hit.line - hit.snippet.first_line, 0) :])
+    text = view.shown(" ".join(text.split()))
+    width = view.width - len(_INDENT)
+    marks = view.highlights(text) if view.highlights is not None else []
+    if marks and width_of(text[: marks[0][1]]) > width:
+        before = marks[0][0] - width // _BEFORE
+        text = text[text.find(" ", before, marks[0][0]) + 1 or before :]
+    yield _INDENT + passage(cut(text, width), 1, view)
+    title = view.shown(one_line(" > ".join(filter(None, (hit.title, _below(hit)))), terminal=False))
+    yield _INDENT + view.styled(cut(title, width), DIM)
+
+
+def _score(hit: Hit, view: View) -> str:
     remarks = "".join(f", {note.remark}" for note in hit.notes if note.remark)
     colour = GREEN if hit.percent > _GOOD else YELLOW if hit.percent > _FAIR else DIM
+    return view.styled(f"{hit.percent}%", colour) + remarks
+
+
+def _hit(hit: Hit, view: View) -> str:
     lines = [
         _location(hit, view, line=hit.line, show_line=True, anchor=hit.anchor),
         *labelled("Title: ", view.shown(one_line(hit.title, terminal=False)), view, BOLD),
         *_section(hit, view),
         *_context(hit.context, view),
         *_notes(hit.notes, view),
-        f"Score: {view.styled(f'{hit.percent}%', colour)}{remarks}",
+        f"Score: {_score(hit, view)}",
     ]
     if view.explain and hit.traces:
         from qmd.cli.render.explain import breakdown
@@ -78,10 +113,14 @@ def _hit(hit: Hit, view: View) -> str:
 
 
 def _section(hit: Hit, view: View) -> list[str]:
+    section = _below(hit)
+    return labelled("Section: ", view.shown(one_line(section, terminal=False)), view, DIM) if section else []
+
+
+def _below(hit: Hit) -> str:
     """Return the headings above the passage, without the title of the document if they begin with it."""
     below = hit.section.removeprefix(hit.title)
-    section = below.removeprefix(" > ") if not below or below.startswith(" > ") else hit.section
-    return labelled("Section: ", view.shown(one_line(section, terminal=False)), view, DIM) if section else []
+    return below.removeprefix(" > ") if not below or below.startswith(" > ") else hit.section
 
 
 def _context(context: str | None, view: View) -> list[str]:
@@ -154,13 +193,13 @@ def _item(item: Page | Skipped, view: View) -> str:
     return heading + (f"{context}\n\n" if context else "") + view.shown(text) + "\n"
 
 
-def _joined(parts: Iterable[str], view: View) -> str:
-    """Join the parts of an answer, and the note of the view, with blank lines between them."""
-    return "\n".join([*parts, *([f"[{view.note}]\n"] if view.note else [])])
+def _joined(parts: Iterable[str], view: View, gap: str = "\n") -> str:
+    """Join the parts of an answer, and the note of the view, by default with blank lines between them."""
+    return gap.join([*parts, *([f"[{view.note}]\n"] if view.note else [])])
 
 
 WRITER = Writer(
-    lambda hits, view: _joined((_hit(hit, view) for hit in hits), view) or "No results found.\n",
+    _hits,
     lambda items, view: _joined((_item(item, view) for item in items), view),
     _listing,
 )

@@ -22,7 +22,7 @@ def passage(text: str, first_line: int, view: View) -> str:
     """Return a text for the terminal. `first_line` is its line number in the file."""
     # Expand tabs only on a terminal, to know their width; programs get the original characters.
     text = view.shown(text).expandtabs(_TAB) if view.terminal else view.shown(text)
-    marks = view.highlights(text) if view.highlights is not None else []
+    marks = view.highlights(text) if view.colours and view.highlights is not None else []
     lines: list[str] = []
     at = 0
     for number, line in enumerate(text.split("\n"), first_line):

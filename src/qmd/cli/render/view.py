@@ -72,6 +72,8 @@ class View(Record):
     #: Escape control characters of texts also where no terminal shows them.
     escapes: bool = False
     width: int = 80
+    #: The lines of the terminal that results may take; 0 if any number.
+    height: int = 0
     colours: bool = False
     #: A note on parts that were left out to stay within a number of tokens.
     note: str = ""

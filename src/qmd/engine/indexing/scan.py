@@ -240,7 +240,7 @@ def _dated_again(
     if committed is None or (last.path and last.dates != DATES):
         documents = store.documents.listing(collection)
         undated = [each.path for each in documents if not stated(each.date, each.modified_ns)]
-        from qmd.text.dated_paths import in_path  # most scans read no file
+        from qmd.text.dates.names import in_path  # most scans read no file
 
         paths = undated if committed is None else [*committed, *filter(in_path, undated)]
     files = [unicodedata.normalize("NFC", path.replace(os.sep, "/")) for path in paths]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from qmd.text.highlight import Highlighter
-from qmd.text.layout import Placed, divide, lay_out_markdown
+from qmd.text.layout import Placed, divide, lay_out_markdown, placed_in
 from qmd.text.outline import section_path
 from qmd.text.passages import best_place, find_windows
 from qmd.text.snippet import Cut, opening, snippet
@@ -22,11 +22,14 @@ WORDS = 0.3
 NEAREST = 0.3
 #: How far before a window of at least `_REPEATED` characters one with the same text is looked for.
 _LOOKBACK, _REPEATED = 1_000_000, 40
+#: Texts up to this length are searched for terms whose places are not known, and for quotations, which may
+#: stand in markup.
+_SEARCHED, _QUOTED = 16_384, 131_072
 
 
 def windows_by_words(text: str, highlighter: Highlighter, placed: Placed | None = None) -> list[Window]:
     """Return the windows that contain terms of the query, best first, without front matter and markup."""
-    structure, places = _known(text, placed)
+    structure, places = _known(text, placed, highlighter)
     return find_windows(_plain(text, structure), highlighter, structure, places)
 
 
@@ -59,7 +62,7 @@ def choose_passages(
         context_lines: Lines to show before and after the line of a passage; None for about 300 characters.
         placed: The structure of the text and the places of terms, as far as they are known.
     """
-    structure, places = _known(text, placed)
+    structure, places = _known(text, placed, highlighter)
     plain = _plain(text, structure)
     by_words = find_windows(plain, highlighter, structure, places) if count > 1 or not ranked.windows else []
     best_first = _best_first(text, structure.body, by_words, ranked)
@@ -90,9 +93,16 @@ def choose_passages(
     )
 
 
-def _known(text: str, placed: Placed | None) -> Placed:
+def _known(text: str, placed: Placed | None, highlighter: Highlighter | None = None) -> Placed:
     """Return what is known of a text, if it is of this text, or else what Markdown says of it."""
-    return placed if placed is not None and placed.structure.fits(text) else Placed(lay_out_markdown(text))
+    known = placed if placed and placed.structure.fits(text) else Placed(lay_out_markdown(text))
+    if highlighter is None:
+        return known
+    if highlighter.quoted and len(text) <= _QUOTED:
+        return known._replace(places=None)
+    if known.places is not None or len(text) <= _SEARCHED:
+        return known
+    return placed_in(text, known.structure, highlighter.placeable)
 
 
 def _plain(text: str, structure: Structure) -> str:

@@ -10,9 +10,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from heapq import nsmallest
-from itertools import chain
 from typing import Any
 
 import msgspec
@@ -39,10 +37,9 @@ from qmd.store import base
 from qmd.store.values import Applied, DocumentChange, terms_of
 from qmd.text.extraction import extract
 from qmd.text.indexing import indexed
-from qmd.text.layout import Placed, indexed_with_structure, unpack
+from qmd.text.layout import Placed, placed_in, unpack
 from qmd.types import Document, Fingerprint, Indexed, States
 from qmd.types.content import MARKDOWN
-from qmd.types.structure import Structure
 
 _DOCUMENT = ("id", "collection", "path", "title", "hash", "size", "mtime_ns", "author", "date")
 #: Characters of one piece of a text. A character has at most 4 bytes.
@@ -52,8 +49,6 @@ _RECOUNT_LIMIT = 50_000
 _BY_COLLECTION = "totals by collection"
 #: `refresh_statistics` counts a larger index again if its number of documents has changed by this share.
 _STALE_SHARE = 0.01
-#: Long texts whose layouts and places of terms are kept in memory.
-_KNOWN = 64
 #: Documents that are upgraded together.
 _BATCH = 200
 
@@ -156,7 +151,7 @@ class Documents(MilvusPart, base.Documents):
         texts = read_texts(self._client, contents.values())
         known = read_structures(self._client, contents.values())
         return {
-            document: _placed(text, structure_of(known.get(content), text), terms)
+            document: placed_in(text, structure_of(known.get(content), text), tuple(terms))
             for document, content in contents.items()
             if (text := texts.get(content))
         }
@@ -316,30 +311,6 @@ class Documents(MilvusPart, base.Documents):
         for row in rows:
             if name := names.get(row["collection"]):
                 yield Document(row["id"], name, *(row[field] for field in _DOCUMENT[2:]))
-
-
-def _placed(text: str, structure: Structure, terms: Sequence[str]) -> Placed:
-    """Return the structure of a text and the places of terms in it, as SQLite has them."""
-    if not terms:
-        return Placed(structure)
-    indexed, found = _indexed(text, structure)
-    known = [term for term in terms if not term.endswith("*")]
-    places: dict[str, Sequence[int]] = {term: found.get(term, []) for term in known}
-    for term in terms[len(known) :]:
-        beginning = term.removesuffix("*")
-        longer = (at for word, at in found.items() if word.startswith(beginning))
-        places[term] = sorted(chain.from_iterable(longer))
-    return Placed(indexed, places)
-
-
-@lru_cache(_KNOWN)
-def _indexed(text: str, structure: Structure) -> tuple[Structure, dict[str, list[int]]]:
-    """Return the structure of a text with the numbers of its terms, and the places of all its terms."""
-    (_, body, _), packed = indexed_with_structure("", text, "", structure)
-    places: dict[str, list[int]] = {}
-    for at, term in enumerate(body.split()):
-        places.setdefault(term, []).append(at)
-    return unpack(packed), places
 
 
 def _row(collection: int, item: DocumentChange, weighted: Weighted) -> dict[str, Any]:

@@ -27,6 +27,8 @@ _WAITING = "without structures"
 _BATCH = 200
 #: In an index of up to this many documents all rows with a term are read, and of a larger one single rows.
 _FEW = 20_000
+#: The places of more terms are not asked for.
+_MOST = 64
 #: The column of texts.
 _BODY = 1
 _MISSING = "FROM contents WHERE id NOT IN (SELECT content_id FROM structures)"
@@ -44,7 +46,7 @@ class Placer(threading.local):
         from qmd.text.layout import Placed  # an update starts without it
 
         known = of_documents(db, ids)
-        if not terms:
+        if not 0 < len(terms) <= _MOST:
             return {document: Placed(each) for document, each in known.items()}
         if self._db is not db:
             self._db = db

@@ -17,7 +17,7 @@ _STAMP = lazy(r"(\d{4}-\d{2}-\d{2})_(\d{2})_(\d{2})_(\d{2})_(.*)", re.ASCII | re
 _DAY = lazy(r"\d{4}-\d{2}-\d{2}(?!\d)", re.ASCII)
 _CANONICAL = lazy(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2})?", re.ASCII)
 #: The length of a date in its canonical form, by the number of its parts.
-_LENGTHS = (0, 4, 7, 10, 13, 16, 19)
+LENGTHS = (0, 4, 7, 10, 13, 16, 19)
 _DEFAULTS = (1, 1, 1, 0, 0, 0)
 #: A longer text is not a date, in a form of ISO 8601, or in words.
 _MAX_LENGTH, _MAX_WRITTEN = 40, 100
@@ -34,33 +34,13 @@ def read(text: str) -> str | None:
     `2024-W10`. A time zone is ignored.
     """
     if found := _in_iso(text.strip()):
-        return found
+        return found[0]
     if not _may_be_written(text):
         return None
-    from qmd.text import written_dates
+    from qmd.text.dates import written
 
-    found = written_dates.prefix(text) or written_dates.first_day(text)
-    return found and found + _FIRST_MOMENT[len(found) :]
-
-
-def _in_iso(text: str) -> str | None:
-    """Parse a date in a form of ISO 8601 or YAML."""
-    if len(text) > _MAX_LENGTH:
-        return None
-    # Most are like `2024-03-07`, which needs no pattern.
-    is_day = len(text) == 10 and _DAY.match(text)
-    match = None if is_day else _WRITTEN.fullmatch(text)
-    try:
-        if match is None:
-            moment = datetime.fromisoformat(text)  # also the less common forms of ISO 8601
-        else:
-            # Missing parts have their lowest value.
-            parts = (int(part or default) for part, default in zip(match.groups(), _DEFAULTS, strict=True))
-            year, month, day, hour, minute, second = parts
-            moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
-    except ValueError:
-        return None
-    return moment.replace(tzinfo=None).isoformat(timespec="seconds")
+    start = written.prefix(text) or written.first_day(text)
+    return start and start + _FIRST_MOMENT[len(start) :]
 
 
 def prefix(text: str) -> str | None:
@@ -68,18 +48,35 @@ def prefix(text: str) -> str | None:
 
     `2024-3` becomes `2024-03`, and stands for the whole month.
     """
-    whole = _in_iso(text.strip())
-    match = _WRITTEN.fullmatch(text.strip())
-    if whole is None:
-        if not _may_be_written(text):
-            return None
-        from qmd.text import written_dates
+    if found := _in_iso(text.strip()):
+        return found[0][: found[1]]
+    if not _may_be_written(text):
+        return None
+    from qmd.text.dates import written
 
-        return written_dates.prefix(text)
-    if match is None:
-        return whole[:10] if text.strip().isdecimal() else whole  # `20240307` stands for the day
-    given = sum(part is not None for part in match.groups())
-    return whole[: _LENGTHS[given]]
+    return written.prefix(text)
+
+
+def _in_iso(text: str) -> tuple[str, int] | None:
+    """Parse a date in a form of ISO 8601 or YAML; return its first second, and the length that is written."""
+    if len(text) > _MAX_LENGTH:
+        return None
+    # Most are like `2024-03-07`, which needs no pattern.
+    is_day = len(text) == LENGTHS[3] and _DAY.match(text)
+    match = None if is_day else _WRITTEN.fullmatch(text)
+    try:
+        if match is None:
+            moment = datetime.fromisoformat(text)  # also the less common forms of ISO 8601
+            given = 3 if is_day or text.isdecimal() else 6  # `20240307` stands for the day
+        else:
+            # Missing parts have their lowest value.
+            parts = (int(part or default) for part, default in zip(match.groups(), _DEFAULTS, strict=True))
+            year, month, day, hour, minute, second = parts
+            moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+            given = sum(part is not None for part in match.groups())
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=None).isoformat(timespec="seconds"), LENGTHS[given]
 
 
 def _may_be_written(text: str) -> bool:
@@ -90,9 +87,9 @@ def _may_be_written(text: str) -> bool:
 def canonical(text: str) -> str | None:
     """Return a full date, with or without a time, as `2024-03-07` or `2024-03-07T10:00:00`."""
     start = prefix(text)
-    if start is None or len(start) < len("2024-03-07"):
+    if start is None or len(start) < LENGTHS[3]:
         return None
-    return start if len(start) == len("2024-03-07") else read(text)
+    return start if len(start) == LENGTHS[3] else read(text)
 
 
 def canonical_of_iso(text: str) -> str | None:

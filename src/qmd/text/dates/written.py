@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 
+from qmd.text.dates import LENGTHS
 from qmd.text.regex import lazy
 
 #: A longer text is not a date.
@@ -67,12 +69,6 @@ _SIGNS = frozenset("-/.,()'’–・~")
 #: Stamps without signs between their parts, and seconds or milliseconds since 1970.
 _STAMP = lazy(r"(\d{4})(\d{2})(\d{2})(?:[t_ -]?(\d{2}):?(\d{2})(?::?(\d{2}))?(?:\.?\d{1,6})?z?)?")
 _SINCE_EPOCH = lazy(r"(\d{10})(?:\.\d{1,9}|\d{3})?")
-#: Weeks, quarters and days of a year.
-_WEEK = lazy(r"(\d{4})[-_ ]?(?:w|kw|week)[-_ ]?(\d{1,2})(?:-([1-7]))?|(\d{4})年?第?(\d{1,2})[周週]")
-_WEEK_FIRST = lazy(r"(?:w|kw|week)[ -]?(\d{1,2})[,/ -]{1,2}(\d{4})")
-_QUARTER = lazy(r"(\d{4})[-_ /]?q([1-4])|(\d{4})年?第?([1-4])季度?")
-_QUARTER_FIRST = lazy(r"q([1-4])[-_ /]{0,2}(\d{4})")
-_DAY_OF_YEAR = lazy(r"(\d{4})-?(\d{3})")
 _YEARS = range(1800, 2200)
 
 
@@ -106,23 +102,37 @@ def prefix(text: str) -> str | None:
 def first_day(text: str) -> str | None:
     """Return the first day of `2024-W18` and `Q2 2024`, and the day `2024-122` by its number."""
     text = _unwrapped(text)
+    matches = ((shape.fullmatch(text), read) for shape, read in _PERIODS)
     try:
-        if week := _WEEK.fullmatch(text):
-            return str(
-                date.fromisocalendar(int(week[1] or week[4]), int(week[2] or week[5]), int(week[3] or 1))
-            )
-        if week := _WEEK_FIRST.fullmatch(text):
-            return str(date.fromisocalendar(int(week[2]), int(week[1]), 1))
-        if quarter := _QUARTER.fullmatch(text):
-            return f"{quarter[1] or quarter[3]}-{3 * int(quarter[2] or quarter[4]) - 2:02}-01"
-        if quarter := _QUARTER_FIRST.fullmatch(text):
-            return f"{quarter[2]}-{3 * int(quarter[1]) - 2:02}-01"
-        if (found := _DAY_OF_YEAR.fullmatch(text)) and 1 <= int(found[2]) <= 366:
-            day = date(int(found[1]), 1, 1) + timedelta(days=int(found[2]) - 1)
-            return str(day) if day.year == int(found[1]) else None
+        return next((read(match) for match, read in matches if match), None)
     except (ValueError, OverflowError):
-        pass
-    return None
+        return None
+
+
+def _week(match: re.Match[str]) -> str:
+    day = int(match.groupdict().get("day") or 1)
+    return str(date.fromisocalendar(int(match["year"]), int(match["week"]), day))
+
+
+def _quarter(match: re.Match[str]) -> str:
+    return f"{match['year']}-{3 * int(match['quarter']) - 2:02}-01"
+
+
+def _day_of_year(match: re.Match[str]) -> str | None:
+    day = date(int(match["year"]), 1, 1) + timedelta(days=int(match["day"]) - 1)
+    return str(day) if day.year == int(match["year"]) else None
+
+
+#: The shapes of weeks, quarters and days of a year, and what returns their first day.
+_PERIODS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str | None]], ...] = (
+    (lazy(r"(?P<year>\d{4})[-_ ]?(?:w|kw|week)[-_ ]?(?P<week>\d{1,2})(?:-(?P<day>[1-7]))?"), _week),
+    (lazy(r"(?P<year>\d{4})年?第?(?P<week>\d{1,2})[周週]"), _week),
+    (lazy(r"(?:w|kw|week)[ -]?(?P<week>\d{1,2})[,/ -]{1,2}(?P<year>\d{4})"), _week),
+    (lazy(r"(?P<year>\d{4})[-_ /]?q(?P<quarter>[1-4])"), _quarter),
+    (lazy(r"(?P<year>\d{4})年?第?(?P<quarter>[1-4])季度?"), _quarter),
+    (lazy(r"q(?P<quarter>[1-4])[-_ /]{0,2}(?P<year>\d{4})"), _quarter),
+    (lazy(r"(?P<year>\d{4})-?(?P<day>\d{3})"), _day_of_year),
+)
 
 
 def _unwrapped(text: str) -> str:
@@ -239,4 +249,4 @@ def _valid(*parts: int | str | None) -> str | None:
         return None
     if moment.year not in _YEARS:
         return None
-    return moment.isoformat(timespec="seconds")[: (4, 7, 10, 13, 16, 19)[len(given) - 1]]
+    return moment.isoformat(timespec="seconds")[: LENGTHS[len(given)]]

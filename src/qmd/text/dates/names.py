@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from qmd.text.dates import read
+from qmd.text.dates.written import first_day, prefix
 from qmd.text.regex import lazy
-from qmd.text.written_dates import first_day, prefix
 
 _TIME = r"(?:(?:[ _T-]{1,3}|[ ]at[ ]|, )(?P<time>\d{2}[-._:h]?\d{2}(?:[-._:]?\d{2})?)(?!\d))?"
 #: Forms of a date in a name, from the clearest to the least clear. The first that is a date counts. No digit
