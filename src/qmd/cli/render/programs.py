@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from qmd.cli.render.rows import Listing, Writer, program_text
 from qmd.cli.render.view import View
 from qmd.cli.terminal import clean_name, one_line
 from qmd.text.anchors import LINE
+from qmd.text.regex import lazy
 from qmd.types import Hit
 from qmd.types.notes import OF_SEARCHES, TOGETHER, shown
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _SPECIAL = frozenset(',"\n\r')
 #: A spreadsheet reads a text that starts with one of these as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-#: XML 1.0 does not allow these characters. Compiled when it is used, which takes milliseconds.
-_FORBIDDEN = "[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
+#: XML 1.0 does not allow these characters.
+_FORBIDDEN = lazy("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 # A parser replaces line feeds and tabs in attributes by spaces, unless they are escaped.
 _IN_ATTRIBUTE = _IN_TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\t": "&#9;"})
@@ -324,11 +324,11 @@ def _values(name: str, value: Any, key: str | None = None) -> str:
 
 def _element(name: str, attributes: Mapping[str, str | None], text: str) -> str:
     given = "".join(
-        f' {key}="{re.sub(_FORBIDDEN, "", value).translate(_IN_ATTRIBUTE)}"'
+        f' {key}="{_FORBIDDEN.sub("", value).translate(_IN_ATTRIBUTE)}"'
         for key, value in attributes.items()
         if value is not None
     )
-    return f"<{name}{given}>{re.sub(_FORBIDDEN, '', text).translate(_IN_TEXT)}</{name}>"
+    return f"<{name}{given}>{_FORBIDDEN.sub('', text).translate(_IN_TEXT)}</{name}>"
 
 
 def _writer(

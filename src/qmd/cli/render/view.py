@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from qmd.cli.record import Record
 from qmd.cli.terminal import clean, clean_for_pipe, shell_words, styled
+from qmd.text.regex import lazy
 from qmd.text.uris import encode_path
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: Between two passages of a document.
 PASSAGE_GAP = "\n[...]\n"
 #: Characters to encode in an address: % before two hexadecimal digits, and all line separators.
-_TO_ENCODE = "%(?=[0-9A-Fa-f]{2})|[\\n-\\r\\x1c-\\x1e\\x85\\u2028\\u2029]"
+_TO_ENCODE = lazy("%(?=[0-9A-Fa-f]{2})|[\\n-\\r\\x1c-\\x1e\\x85\\u2028\\u2029]")
 
 #: Spans (start, end) to highlight in a text.
 Highlights = Callable[[str], list[tuple[int, int]]]
@@ -149,7 +149,7 @@ def address(file: str) -> str:
     """Return the `qmd://` address of a display path. Only characters in `_TO_ENCODE` are encoded."""
     if "%" not in file and file.isprintable():  # most are, so that the pattern need not be compiled
         return f"qmd://{file}"
-    return "qmd://" + re.sub(_TO_ENCODE, lambda match: encode_path(match[0]), file)
+    return "qmd://" + _TO_ENCODE.sub(lambda match: encode_path(match[0]), file)
 
 
 def skipped_because(item: Skipped) -> str:
