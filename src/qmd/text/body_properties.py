@@ -152,7 +152,7 @@ def _properties(text: str, start: int, code: Closed) -> Iterator[tuple[str, str,
 
 
 def _head(text: str, start: int) -> Iterator[tuple[str, str]]:
-    """Yield the metadata below the title of a record, and in a section on its status.
+    """Yield the metadata below the title of a record or page, and in a section on its status.
 
     Without a status a text is no record, and what looks like metadata is text.
     """
@@ -178,6 +178,10 @@ def _head(text: str, start: int) -> Iterator[tuple[str, str]]:
         found += _said("", written)
     if any(name in ("status", "supersedes", "superseded_by") for name, _ in found):
         yield from found
+    if ":" in text[start : start + 500]:
+        from qmd.text.header_lines import below_title
+
+        yield from below_title(text, start)
 
 
 def _status_lines(text: str, start: int) -> Iterator[str]:
