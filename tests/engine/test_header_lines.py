@@ -11,7 +11,7 @@ import qmd
 from qmd.text.predicates import OF_FILE
 from tests.conftest import Notes
 
-BLOCK = "Title: Harbour Log\nAuthor: Ann Bee\nDate: 2024-05-01\nTags: alpha, two words\n"
+BLOCK = "Title: Harbour\nAuthor: Ann Bee\nDate: 2024-05-01\nTags: alpha, two words\n"
 FIELDS = {"author": ("Ann Bee",), "date": ("2024-05-01T00:00:00",), "tag": ("alpha", "two words")}
 
 
@@ -25,19 +25,19 @@ def fields_of(index: qmd.Index, path: str) -> Mapping[str, tuple[Any, ...]]:
         ("mmd.md", f"{BLOCK}\nkindword\n", FIELDS),
         ("mmd.txt", f"{BLOCK}\nkindword\n", FIELDS),
         ("pelican.md", f"{BLOCK}Status: draft\n\n# Another\n\nkindword\n", FIELDS | {"status": ("draft",)}),
-        ("nikola.md", "<!--\n.. title: Harbour Log\n.. tags: alpha, b\n-->\n\nx\n", {"tag": ("alpha", "b")}),
-        ("nikola.rst", ".. title: Harbour Log\n.. tags: alpha, b\n\nx\n", {"tag": ("alpha", "b")}),
-        ("pandoc.md", "% Harbour Log\n% Ann Bee; Bo Cat\n% 2024-05-01\n\nx\n", {"author": ("Ann Bee", "Bo Cat")}),
-        ("blank.md", "\n\n---\ntitle: Harbour Log\ntags: a b\n---\nx\n", {"tag": ("a", "b")}),
-        ("comment.md", "<!-- lint off -->\n---\ntitle: Harbour Log\ntags: [a, b c]\n---\nx\n", {"tag": ("a", "b c")}),
-        ("notion.md", "# Harbour Log\n\nCreated: May 1, 2024 10:00 AM\nTags: a, b c\n\nx\n", {"tag": ("a", "b c")}),
-        ("pep.rst", "PEP: 8\nTitle: Harbour Log\nAuthor: Ann Bee <a@b.example>,\n  Bo <c@d.example>\n\n\nA\n=\n\nx\n",
+        ("nikola.md", "<!--\n.. title: Harbour\n.. tags: alpha, b\n-->\n\nx\n", {"tag": ("alpha", "b")}),
+        ("nikola.rst", ".. title: Harbour\n.. tags: alpha, b\n\nx\n", {"tag": ("alpha", "b")}),
+        ("pandoc.md", "% Harbour\n% Ann Bee; Bo Cat\n\nx\n", {"author": ("Ann Bee", "Bo Cat")}),
+        ("blank.md", "\n\n---\ntitle: Harbour\ntags: a b\n---\nx\n", {"tag": ("a", "b")}),
+        ("comment.md", "<!-- x -->\n---\ntitle: Harbour\ntags: [a, b c]\n---\nx\n", {"tag": ("a", "b c")}),
+        ("notion.md", "# Harbour\n\nCreated: May 1, 2024\nTags: a, b c\n\nx\n", {"tag": ("a", "b c")}),
+        ("pep.rst", "PEP: 8\nTitle: Harbour\nAuthor: Ann Bee <a@b.c>,\n  Bo <c@d.e>\n\n\nA\n=\n\nx\n",
          {"author": ("Ann Bee", "Bo"), "alias": ("PEP 8",)}),
-        ("zim.txt", "Content-Type: text/x-zim-wiki\nCreation-Date: 2024-05-01T10:00:00+01:00\n\n# Harbour Log\n",
+        ("zim.txt", "Content-Type: text/x-zim-wiki\nCreation-Date: 2024-05-01T10:00:00+01:00\n\n# Harbour\n",
          {"date": ("2024-05-01T10:00:00",)}),
-        ("a.adoc", "---\ntitle: Harbour Log\n---\n= Other\n:keywords: a, b c\n\nx\n", {"tag": ("a", "b c")}),
-        ("a.org", "#+title: Harbour Log\n#+keywords: a, b c\n#+filetags: :d:\n", {"tag": ("a", "b c", "d")}),
-        ("eip-20.md", "---\neip: 20\ntitle: Harbour Log\n---\nx\n", {"alias": ("EIP 20",)}),
+        ("a.adoc", "---\ntitle: Harbour\n---\n= Other\n:keywords: a, b c\n\nx\n", {"tag": ("a", "b c")}),
+        ("a.org", "#+title: Harbour\n#+keywords: a, b c\n#+filetags: :d:\n", {"tag": ("a", "b c", "d")}),
+        ("eip-20.md", "---\neip: 20\ntitle: Harbour\n---\nx\n", {"alias": ("EIP 20",)}),
     ],
 )  # fmt: skip
 def test_header_lines_are_fields(
@@ -46,7 +46,7 @@ def test_header_lines_are_fields(
     index.add_collection(str(notes({path: text})), formats=["all"])
     assert index.get(path).text == text
     found = fields_of(index, path)
-    assert found["title"] == ("Harbour Log",)
+    assert found["title"] == ("Harbour",)
     assert {name: tuple(map(str, found[name])) for name in expected} == expected
     assert [hit.path for hit in index.search("harbour").hits] == [path]
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
-from qmd.text.front_matter import collect, scalar
+from qmd.text.front_matter import bare_tag, collect, scalar
 from qmd.text.predicates import TAG, field_name
 from qmd.text.regex import lazy
 from qmd.text.spans import Closed
@@ -123,7 +123,7 @@ def add_properties(
         name = field_name(key)
         values = tuple(_values(name, written))
         if name == TAG:
-            tags.update(dict.fromkeys(str(value).strip("#/") for value in values))
+            tags.update(dict.fromkeys(bare_tag(str(value)) for value in values))
         elif values and (name not in fields or name == "alias"):
             read.append((name, values))
     for name, values in collect(read).fields.items():

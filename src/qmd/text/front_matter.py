@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
@@ -144,7 +145,7 @@ def collect(entries: Iterable[_Entry], result: FrontMatter | None = None) -> Fro
         if name in _NAMES:
             values = tuple(map(shown, values))
             if name == TAG:
-                values = tuple(tag for value in values if (tag := str(value).strip("#/ ")))
+                values = tuple(filter(None, map(bare_tag, map(str, values))))
         result.fields[name] = _limited(name, values, result)
     return result
 
@@ -359,9 +360,14 @@ def scalar(text: str, *, plain: bool = True) -> Value | None:
 
 def _tags(values: tuple[Value, ...]) -> tuple[Value, ...]:
     """Return the tags in a text, with commas or spaces between them, without `#`."""
-    return tuple(
-        tag.strip("#/") for value in values for tag in _SEPARATORS.split(shown(value)) if tag.strip("#/")
-    )
+    parts = chain.from_iterable(_SEPARATORS.split(shown(value)) for value in values)
+    return tuple(filter(None, map(bare_tag, parts)))
+
+
+def bare_tag(tag: str) -> str:
+    """Return a tag without the signs around it. `C#` is one without `#` before it."""
+    tag = tag.strip("/ ")
+    return tag.strip("#/ ") if tag[:1] == "#" else tag
 
 
 def _limited(name: str, values: tuple[Value, ...], result: FrontMatter) -> tuple[Value, ...]:

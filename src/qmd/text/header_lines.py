@@ -130,9 +130,9 @@ def entries(lines: list[tuple[str, str]], *, spaced: bool = False) -> Iterator[t
 def tags_in(written: str, *, spaced: bool = False) -> Iterator[str]:
     """Yield the tags in a text, without signs around them: `alpha, two words`, `#a #b`, `a [[two words]]`."""
     if spaced or "[[" in written or all(word[0] == "#" for word in written.split()):
-        yield from (match[1] or match[2].strip("#,") for match in _SPACED.finditer(written))
+        yield from (match[1] or match[2].strip(",") for match in _SPACED.finditer(written))
     else:
-        yield from (tag for part in _SEPARATOR.split(written) if (tag := part.strip("\"'[]# ")))
+        yield from (tag for part in _SEPARATOR.split(written) if (tag := part.strip("\"'[] ")))
 
 
 def _value(written: str) -> str:

@@ -14,6 +14,7 @@ from qmd.text import tokens
 from qmd.text.numbers import Named
 from qmd.text.phrases import Match, Phrases, name_of
 from qmd.text.query import Term
+from qmd.text.second_forms import LEAST_APART, loosely
 from qmd.text.seen import edited_part, edits_of, seen_markdown
 from qmd.types.structure import Structure
 
@@ -65,6 +66,12 @@ class Highlighter:
         self._pair_terms: dict[str, tuple[int, str, float]] = {}
         unspaced = {term for term in (*self._exact, *self._prefixes) if tokens.is_unspaced(term)}
         self._symbols = [term for term in self._exact if tokens.is_symbols(term)]
+        #: Numbers, which texts may have with signs inside.
+        self._numbers = [
+            (term, re.compile(loosely(term)))
+            for term in self._exact
+            if len(term) >= LEAST_APART and term[-LEAST_APART:].isdigit()
+        ]
         self._spaced = (self._exact.keys() | self._prefixes.keys()) - unspaced.union(self._symbols)
         self._needles = {needle for term in self._spaced for needle in tokens.beginnings(term)}
         self._short = [
@@ -108,6 +115,9 @@ class Highlighter:
                 matches += self._in_words(self._starts_any(text, runs=False))
             elif self._spaced:
                 matches += self._in_words(self._starts_plain(text))
+        for term, pattern in self._numbers:
+            found = (match.span() for match in pattern.finditer(text.lower()) if not match[0].isalnum())
+            matches += [(*span, term, self.weight(term)) for span in found if _is_alone(text, *span)]
         for symbol in self._symbols:
             matches += [(at, at + 1, symbol, self.weight(symbol)) for at in _occurrences(text, symbol)]
         matches.sort(key=itemgetter(0, 1))
@@ -324,6 +334,11 @@ class Highlighter:
 def inverse_frequency(frequency: float, count: int) -> float:
     """Return the inverse frequency of a term among `count` parts of a text, as BM25 has it."""
     return math.log1p((max(0.0, count - frequency) + 0.5) / (frequency + 0.5))
+
+
+def _is_alone(text: str, start: int, end: int) -> bool:
+    """Return whether no letter or digit is before or after a part of a text."""
+    return not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum())
 
 
 def _merged(found: Iterable[list[Match]]) -> list[Match]:

@@ -25,8 +25,9 @@ _LATIN = {
 _ARABIC = {"ا": "ٱ", "ه": "ةەہۂ", "ي": "ىیےۍ", "ك": "ک"}
 #: The stretching sign of Arabic, and letters that are written for an apostrophe.
 _NOTHING = "\u0640\u02b9\u02ba\u02bb\u02bc\u02bd\u02bf\u02be\u02c8"
-#: Letters that are also written with two: those of German, as in CLDR's de-ASCII, and of Danish.
-_TWO = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
+#: Letters that are also written with two: those of German, as in CLDR's de-ASCII, and of Danish; and the
+#: sign of micro (folded), for which people write `u`.
+_TWO = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "μ": "u"})
 #: Combining classes of marks that do not count: overlays, nukta, Hebrew and Arabic points, and marks that
 #: stand above or below in general. Those of one script alone (viramas, Thai vowels) are letters.
 _SIGNS = frozenset((1, 7, *range(10, 37), *range(202, 241)))
