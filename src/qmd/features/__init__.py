@@ -17,6 +17,7 @@ _FILES: Mapping[str, tuple[str, str, str, str, str, str]] = {
     "rst": ("rst", "rst rest", "text/x-rst", "", "", ""),
     "asciidoc": ("asciidoc", "adoc asciidoc asc", "text/asciidoc", "", "", ""),
     "org": ("org", "org", "text/org", "", "", ""),
+    "drawing": ("drawing", "canvas excalidraw", "application/json", "isolated", "", ""),
     "notebook": ("notebook", "ipynb", "application/x-ipynb+json", "isolated", "", ""),
     "mail": ("mail", "eml", "message/rfc822", "isolated", "", ""),
     "mailbox": ("mailbox", "mbox", "application/mbox", "isolated container", "", ""),
