@@ -11,7 +11,7 @@ from qmd.store.sqlite.blocks import rebuild
 from qmd.store.sqlite.field_rows import FieldWriter
 from qmd.text.data_uris import data_spans
 from qmd.text.extraction import extract, searched_title
-from qmd.text.languages import detect
+from qmd.text.languages import detect, prose
 from qmd.text.layout import indexed, known
 from qmd.text.tokens import index_form, may_be_signed
 from qmd.text.values import LANGUAGE, fold
@@ -100,8 +100,8 @@ def _add_languages(db: apsw.Connection) -> None:
         found.setdefault(identity >> _COLLECTION_SHIFT, []).append(identity)
     for collection, identities in found.items():
         for identity in identities:
-            text = db.execute(f"{INDEXED} WHERE d.id = ?", (identity,)).get[3]
-            if language := detect(text):
+            *_, text, _, kept = db.execute(f"{INDEXED} WHERE d.id = ?", (identity,)).get
+            if language := detect(prose(text, known(kept, text))):
                 writer.put(identity, {LANGUAGE: (language,)}, (), ())
         writer.flush(collection)
 
