@@ -262,7 +262,10 @@ class Highlighter:
             if found is None:
                 found = cache[word] = tuple(
                     (first, end, self.main(term), weight)
-                    for first, end, term in (*tokens.spans(word), (0, len(word), tokens.second_term(word)))
+                    for first, end, term in (
+                        *tokens.spans(word),
+                        *((0, len(word), second) for second in tokens.second_terms(word)),
+                    )
                     if (weight := self.weight(term))
                 )
             for first, end, term, weight in found:
@@ -321,7 +324,7 @@ class Highlighter:
             is_match = cache.get(word)
             if is_match is None:
                 is_match = cache[word] = any(
-                    map(self.weight, (*tokens.terms_of(word), tokens.second_term(word)))
+                    map(self.weight, (*tokens.terms_of(word), *tokens.second_terms(word)))
                 )
             if is_match:
                 matching.add(word)

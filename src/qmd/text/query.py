@@ -256,7 +256,7 @@ def _letters(words: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
     In the index a word with `ä` has both terms, but the second is not among the words beside it.
     """
-    forms = [tuple(tokens.second_term(word) or tokens.stem(tokens.fold(word)) for word in words)]
+    forms = [tuple(tokens.second_form(word) or tokens.stem(tokens.fold(word)) for word in words)]
     if len(words) > 1:
         forms.append(tuple(tokens.stem(_in_one(tokens.fold(word))) for word in words))
     written = tuple(tokens.stem(tokens.fold(word)) for word in words)

@@ -30,7 +30,7 @@ from operator import add
 
 import Stemmer
 
-from qmd.text import letters, second_forms
+from qmd.text import letters, particles, second_forms
 from qmd.text.letters import UNSEEN
 from qmd.text.regex import lazy
 
@@ -104,8 +104,9 @@ _WORD = (
 _UNMARKED_WORD = rf"[{UNSPACED}]+|{_LETTER}+{_ENDING}|[{SYMBOLS}][{SYMBOLS}{_LOOKS}]*"
 #: What stands for signs that texts have which are otherwise ASCII: those between words, and soft hyphens.
 _TYPOGRAPHIC = (*((sign, " ") for sign in "–—“”…•"), ("’", "'"), ("\u00ad", ""))
-#: A letter that may be written with others (`letters.in_two`), or the mark that makes it one.
-_IN_TWO = "äöüøåÄÖÜØÅ\u0308\u030aµμ"
+#: A letter that may be written with others (`letters.in_two`), or the mark that makes it one, and letters of
+#: scripts with particles.
+_IN_TWO = "äöüøåÄÖÜØÅ\u0308\u030aµμ" + particles.LETTERS
 _PARTS = rf"{_LETTER}(?:{_LETTER}|[{MARKS}])*"
 _MANY_MARKS = f"([{_SORTED}]{{{_MOST_MARKS}}})[{_SORTED}]+"
 #: Compiles in a tenth of the time, and does not match texts in which `_MANY_MARKS` cannot match.
@@ -450,17 +451,28 @@ def _second_terms(text: str) -> Iterator[str]:
     yield from map(stem, second_forms.forms(text))
     if not text.isascii() and any(sign in text for sign in _IN_TWO):
         for word in dict.fromkeys(_pattern(text).findall(text)):
-            if second := second_term(word):
-                yield second
+            yield from second_terms(word)
 
 
 @lru_cache(maxsize=_CHARACTERS)
-def second_term(word: str) -> str:
-    """Return the term of a word with `ae` for `ä` and the like; "" if that is the same word or a letter."""
+def second_terms(word: str) -> tuple[str, ...]:
+    """Return the other terms of a word: with `ae` for `ä` and the like, and without particles before it."""
     if word.isascii() or len(word) < 2 or not any(sign in word for sign in _IN_TWO):
-        return ""
+        return ()
+    if bare := (*particles.bare(fold(word)),):
+        return bare
     second = stem(fold(letters.in_two(word)))
-    return "" if second == _terms[word] else second
+    return () if second == _terms[word] else (second,)
+
+
+def second_form(word: str) -> str:
+    """Return the other term that a word of a query may have in texts; "" if there is none."""
+    if word.isascii():
+        return ""
+    folded = fold(word)
+    if (bare := particles.of_query(folded)) != folded:
+        return bare
+    return "" if (*particles.bare(folded),) else next(iter(second_terms(word)), "")
 
 
 def _ascii_words(text: str) -> list[str]:
