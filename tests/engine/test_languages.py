@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
+
 import pytest
 
 import qmd
 from qmd.text.query import as_typed
+from qmd.text.tokens import fold
 from tests.conftest import Notes
 
 GERMAN = {
@@ -15,6 +18,15 @@ GERMAN = {
 }
 FRENCH = {"contrat.md": "# Bail\n\nLe locataire est tenu de payer le loyer et les charges dans les délais.\n"}
 ENGLISH = {"lease.md": "# Lease\n\nThe tenant has to pay the rent and all of the charges within a month.\n"}
+
+
+def test_words_that_tell_a_language_are_listed_as_they_are_folded_too() -> None:
+    words = [
+        word
+        for line in (files("qmd.text") / "stop_words.txt").read_text().split("\n")
+        for word in line.split()[1:]
+    ]
+    assert {fold(word) for word in words} <= {*words}
 
 
 def paths(response: qmd.SearchResponse) -> list[str]:

@@ -33,8 +33,8 @@ _PERCENT = lazy(
     r"(?:\n%[ \t]*+(?P<author>[^\n]*+(?:\n[ \t]++\S[^\n]*+){0,50}+)(?:\n%[ \t]*+(?P<date>[^\n]*+))?+)?+"
     r"(?:\n|\Z)(?=[ \t]*+(?:\n|\Z))"
 )
-#: A title above lines of fields, as Notion exports pages.
-_TITLE = lazy(r"\s*+\#[ \t]++\S[^\n]*+\n(?:[ \t]*+\n){0,3}+")
+#: The most characters of a title, and of a key.
+_MAX_TITLE, _MAX_KEY = 300, 45
 _MAX_LINES = 100
 _NAMES = {"keywords": "tag", "keyword": "tag", "tags": "tag", "labels": "tag", "subject": "title"}
 #: An acronym with a number, which is the name of a text: `PEP: 8`.
@@ -72,9 +72,16 @@ def header_of(text: str, start: int = 0) -> Header | None:
 
 
 def below_title(text: str, start: int) -> list[tuple[str, str]]:
-    """Return the lines with fields below the first heading; none if that is not what they are."""
-    title = _TITLE.match(text, start)
-    if title is None or (found := _lines(text, title.end(), "")) is None:
+    """Return the lines with fields below the first heading, as Notion has them; none if they are others."""
+    while text[start : start + 1].isspace():
+        start += 1
+    feed = text.find("\n", start, start + _MAX_TITLE) if text.startswith("# ", start) else -1
+    if feed < 0:
+        return []
+    while text[feed : feed + 1].isspace():
+        feed += 1
+    colon = text.find(":", feed, feed + _MAX_KEY)  # most texts go on otherwise
+    if colon < 0 or "\n" in text[feed:colon] or (found := _lines(text, feed, "")) is None:
         return []
     if not any(_is_telling(*line) for line in found.lines):
         return []

@@ -12,7 +12,7 @@ from functools import cache
 from itertools import chain
 
 from qmd.text.regex import lazy
-from qmd.text.tokens import fold, typed
+from qmd.text.tokens import typed
 from qmd.text.values import LANGUAGE, LANGUAGES, Value
 from qmd.types.structure import Structure
 
@@ -44,6 +44,8 @@ def prose(text: str, structure: Structure | None) -> str:
     """Return a text without front matter, code and data."""
     if structure is None:
         return text
+    if not structure.verbatim and not structure.unread:
+        return text[structure.body :]
     at, parts = structure.body, list[str]()
     for start, end in sorted([*structure.verbatim_spans(), *structure.unread_spans()]):
         if start >= at:
@@ -84,7 +86,7 @@ def detect(text: str) -> str | None:
     if language is None or count < max(_LEAST_FOUND, _LEAST_WORDS * len(words)):
         return None
     # Variables in code are the same word many times.
-    return language if sum(is_stop_word(word, language) for word in {*words}) >= _LEAST_FOUND else None
+    return language if len(_words_of(language).intersection(words)) >= _LEAST_FOUND else None
 
 
 def _script(words: Sequence[str]) -> str | None:
@@ -140,9 +142,14 @@ def _by_word() -> dict[str, tuple[str, ...]]:
         lines = [*map(str.split, file)]
     for language, *words in lines:
         for word in words:
-            for form in (word, fold(word)):
-                languages.setdefault(form, {})[language] = None
+            languages.setdefault(word, {})[language] = None
     return {word: tuple(found) for word, found in languages.items()}
+
+
+@cache
+def _words_of(language: str) -> frozenset[str]:
+    """Return the stop words of a language."""
+    return frozenset(word for word, found in _by_word().items() if language in found)
 
 
 def languages_of_word(word: str) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ _NONE = frozenset("today now last-modified none null n/a tbd - – — yes no".s
 _TEMPLATES = ("{{", "<%", "{%", "${", "`", "%%")
 _SIGNS = lazy(r"[-_\s:.]++")
 #: The name of a file with a word and a number: `eip-20.md`, `pep-0008.rst`.
-_NUMBERED = lazy(r"([A-Za-z]{2,8})[-_ ]?0{0,6}+(\d{1,6})\.\w+")
+_NUMBERED = lazy(r"([A-Za-z]{2,8})[-_ ]?0{0,6}+(\d{1,6})")
 _YEAR = lazy(r"\d{4}")
 
 
@@ -114,7 +114,8 @@ def interpreted(fields: Mapping[str, tuple[Value, ...]], path: str = "") -> dict
         else:
             unread += _unread(name, values)
     found |= _named(fields, names)
-    if fields and (number := _NUMBERED.fullmatch(path.rpartition("/")[2])):
+    stem = path.rpartition("/")[2].rpartition(".")[0]
+    if fields and stem[-1:].isdigit() and stem[0].isalpha() and (number := _NUMBERED.fullmatch(stem)):
         name, own = fold(number[1]), int(number[2])
         if name in fields and fields[name] == (own,):
             found["alias"] = tuple(dict.fromkeys((*found.get("alias", ()), f"{number[1].upper()} {own}")))

@@ -20,18 +20,21 @@ _KINDS = bytes(
     for at in range(256)
 )
 #: The signs inside numbers. The bytes of a no-break space and of narrow ones end with two of them.
-_INSIDE = b" -./:,'()\xa0\x89\xaf"
+_INSIDE = b" ./,'()\xa0\x89\xaf"
 #: Keeps digits and the signs inside numbers.
 _DIGITS = bytes(
-    ord("0") if chr(at).isdigit() and at < 128 else ord(" ") if at in _INSIDE else ord("x")
+    ord("0" if at in b"0123456789" else "-" if at in b"-:" else " " if at in _INSIDE else "x")
     for at in range(256)
 )
+#: What the kinds of characters of a number with signs are. Dates, which many texts have, are none.
+_MAY_BE_NUMBER = lazy(r"(?:0[ -]{0,3}){7}|0 000(?!0)|(?:0{1,2}-0{0,2}|-0{1,2})(?:-0{0,2}){3}")
+_DATE = b"0000-00-00"
 _LETTERS = bytes(at for at in range(128) if chr(at).isalpha()) + b"\xc2\xe2\x80"
 _BLANK = "[ \u00a0\u2009\u202f]"
 _HEX = "[0-9A-Fa-f]"
 #: UUIDs, addresses of network cards, IBANs, numbers with thousands apart, ISBNs, and telephone numbers.
 _NUMBER = lazy(
-    rf"(?<![\w.])(?:{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}|{_HEX}{{2}}(?:(?P<sign>[:-]){_HEX}{{2}})"
+    rf"(?<![\w.])(?!\d{{4}}-\d\d-\d\d(?!\d))(?:{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}|{_HEX}{{2}}(?:(?P<sign>[:-]){_HEX}{{2}})"
     rf"(?:(?P=sign){_HEX}{{2}}){{4,6}}|{_HEX}{{4}}(?:\.{_HEX}{{4}}){{2}}"
     rf"|[A-Z]{{2}}\d\d(?:{_BLANK}[A-Z0-9]{{4}}){{2,7}}(?:{_BLANK}[A-Z0-9]{{1,3}})?"
     rf"|\d{{1,3}}(?P<apart>[,.'’]|{_BLANK})\d{{3}}(?:(?P=apart)\d{{3}}){{0,5}}(?!\d|[,.'’]\d|(?P=apart)\d)"
@@ -56,7 +59,8 @@ _MAX_NAME = 60
 def forms(text: str) -> Iterator[str]:
     """Yield the other forms of the words of a text, in lower case, in no order."""
     raw = text.encode("utf-8", "replace")
-    if b"0 0" in raw.translate(_DIGITS, _LETTERS):
+    digits = raw.translate(_DIGITS, _LETTERS).replace(_DATE, b"")
+    if (b"0 0" in digits or b"0-0" in digits) and _MAY_BE_NUMBER.search(digits.decode()):
         for match in _NUMBER.finditer(text):
             yield from _joined(match)
     kinds = raw.translate(_KINDS)

@@ -89,7 +89,8 @@ def compare(
     def as_it_is(path: str) -> bool:
         """Tell whether an unchanged file is not read."""
         top, suffix = path.partition("/")[0], registry.suffix(path)
-        return path not in again and suffix not in outdated and top not in moved
+        changed = path in again or path in found.touched
+        return not changed and suffix not in outdated and top not in moved
 
     work = Work(
         read=[],

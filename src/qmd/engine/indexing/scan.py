@@ -17,6 +17,7 @@ from qmd.engine.indexing.unread import (
     MOST,
     describe_invalid,
     describe_kept,
+    describe_remote,
     describe_waiting,
     failed,
     most_frequent,
@@ -129,7 +130,7 @@ def scan(
     root = Root(collection)
     git = GitDates(root, last.commits)
     committed = [] if within else git.changed()
-    found = list_files(root, collection, known, within, last.ignored)
+    found = list_files(root, collection, known, within, last.ignored, last.began)
     again = frozenset[str]() if within else _dated_again(store, collection.name, committed, last)
     work = compare(found, known, last, readers, again, anew=anew)
     if work is None:
@@ -197,6 +198,8 @@ def scan(
         on_progress(collection.name, total, total)
     report.unchanged += work.same
     report.notices += git.problems
+    if found.remote and len(found.remote) != last.remote:
+        report.notices.append(describe_remote(found.remote))
     kept = {path: row.since for path, row in work.unread.items() if row.since}
     if kept and not within:
         report.notices.append(describe_kept(kept))
@@ -215,7 +218,9 @@ def scan(
         folders=_folders(known, work) if whole else last.folders,
         began=moment if whole else last.began,
         ignored={**(last.ignored if found.within else {}), **found.ignored},
+        remote=len(found.remote) if whole else last.remote,
     )
+    record = record or bool(found.touched and whole)  # so that they are read once
     if record or report.added or report.updated or report.removed or last != replace(now, began=last.began):
         store.collections.finish_scan(collection.name, now.stored())
     report.notices += batch.notices()
