@@ -99,6 +99,11 @@ def _lines(text: str, start: int, above: str) -> Header | None:
     return Header(start, at, below.end(), found) if found and below else None
 
 
+def lines_of(text: str) -> Header | None:
+    """Return the lines at the beginning of a text that has a header for sure; None if it has none."""
+    return _lines(text, 0, "")
+
+
 def _is_telling(key: str, value: str) -> bool:
     """Tell whether a line says what a text is, and is no sentence."""
     name = fold(key)

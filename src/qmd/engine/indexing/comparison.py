@@ -175,9 +175,9 @@ def _formats(paths: Iterable[str], last: ScanRecord, readers: Readers) -> dict[s
     A format counts as unchanged as long as it cannot read: if its package is broken, or files wait for an
     extra.
     """
-    endings = {path[path.rfind(".") :] for path in paths}  # few, even of many files
+    endings = {path[path.rfind(".") :]: path for path in paths}  # few, even of many files
     found = {}
-    for suffix in {registry.suffix("x" + ending) for ending in endings}:
+    for suffix in {registry.suffix(path) for path in endings.values()}:
         file = f"x.{suffix}"
         before = last.formats.get(suffix, registry.FIRST_IDENTITY)
         found[suffix] = before if waits_for(readers, file) else readers.identity(file) or before
