@@ -77,8 +77,8 @@ def document() -> bytes:
         'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
     )
     run = "<m:r><m:t>{}</m:t></m:r>".format
-    formula = f"<m:oMath>{run('kestrelmass')}<m:f><m:num>{run('a')}</m:num>"
-        f"<m:den>{run('b')}</m:den></m:f></m:oMath>"
+    fraction = f"<m:f><m:num>{run('a')}</m:num><m:den>{run('b')}</m:den></m:f>"
+    formula = f"<m:oMath>{run('kestrelmass')}{fraction}</m:oMath>"
     return packed({
         "[Content_Types].xml": types(**{"word/document.xml": "wordprocessingml.document.main"}),
         "_rels/.rels": relations(("officeDocument", "word/document.xml")),
@@ -91,7 +91,7 @@ def document() -> bytes:
 def book() -> bytes:
     return packed({
         "mimetype": "application/epub+zip",
-        "META-INF/container.xml": '<container><rootfiles><rootfile full-path="c.opf"/></rootfiles></container>',
+        "META-INF/container.xml": '<container><rootfile full-path="c.opf"/></container>',
         "c.opf": '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="dc"><metadata>'
         "<dc:title>Bird Book</dc:title>"
         "<dc:description>&lt;p&gt;About the &lt;b&gt;wheatear&lt;/b&gt;&lt;/p&gt;</dc:description>"
