@@ -157,7 +157,8 @@ def check_removal(collection: Collection, work: Work, found: Listing, known: Sta
     lost = len(work.gone) + sum(len(work.documents.get(path, ())) for path in empty)
     # Files that are unchanged, or were not looked at.
     stays = len(found.paths) > len(found.files) or len(known) > sum(map(len, work.documents.values()))
-    if lost and not stays and not any(file.fingerprint.size for file in found.files):
+    emptied = len(known) == 1 and not work.gone  # the only note, whose file is there
+    if lost and not stays and not emptied and not any(file.fingerprint.size for file in found.files):
         reason = "contains no documents any more"
     elif is_other and lost * 2 > len(known):
         reason = f"is another folder than before, without {lost:,} of {len(known):,} documents"
