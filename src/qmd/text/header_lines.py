@@ -33,8 +33,6 @@ _PERCENT = lazy(
     r"(?:\n%[ \t]*+(?P<author>[^\n]*+(?:\n[ \t]++\S[^\n]*+){0,50}+)(?:\n%[ \t]*+(?P<date>[^\n]*+))?+)?+"
     r"(?:\n|\Z)(?=[ \t]*+(?:\n|\Z))"
 )
-#: The most characters of a title, and of a key.
-_MAX_TITLE, _MAX_KEY = 300, 45
 _MAX_LINES = 100
 _NAMES = {"keywords": "tag", "keyword": "tag", "tags": "tag", "labels": "tag", "subject": "title"}
 #: An acronym with a number, which is the name of a text: `PEP: 8`.
@@ -71,17 +69,9 @@ def header_of(text: str, start: int = 0) -> Header | None:
     return None
 
 
-def below_title(text: str, start: int) -> list[tuple[str, str]]:
-    """Return the lines with fields below the first heading, as Notion has them; none if they are others."""
-    while text[start : start + 1].isspace():
-        start += 1
-    feed = text.find("\n", start, start + _MAX_TITLE) if text.startswith("# ", start) else -1
-    if feed < 0:
-        return []
-    while text[feed : feed + 1].isspace():
-        feed += 1
-    colon = text.find(":", feed, feed + _MAX_KEY)  # most texts go on otherwise
-    if colon < 0 or "\n" in text[feed:colon] or (found := _lines(text, feed, "")) is None:
+def lines_at(text: str, place: int) -> list[tuple[str, str]]:
+    """Return the lines with fields that begin at a place; none if that is not what they are."""
+    if (found := _lines(text, place, "")) is None:
         return []
     if not any(_is_telling(*line) for line in found.lines):
         return []

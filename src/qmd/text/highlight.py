@@ -14,7 +14,6 @@ from qmd.text import tokens
 from qmd.text.numbers import Named
 from qmd.text.phrases import Match, Phrases, name_of
 from qmd.text.query import Term
-from qmd.text.second_forms import LEAST_APART, loosely
 from qmd.text.seen import edited_part, edits_of, seen_markdown
 from qmd.types.structure import Structure
 
@@ -26,6 +25,8 @@ _SHORT = 2
 _FEW = 8
 #: Limits of `is_cheap`: characters of the text times needles to count, and occurrences of needles.
 _MAX_COUNTED, _MAX_OCCURRENCES = 8_000_000, 1_000
+#: A number with fewer digits is not looked for with signs inside.
+_LEAST_DIGITS = 4
 #: The places of more terms are not asked for.
 _MOST_PLACED = 64
 #: `glance` uses at most this many terms of the query, the rarest.
@@ -68,9 +69,9 @@ class Highlighter:
         self._symbols = [term for term in self._exact if tokens.is_symbols(term)]
         #: Numbers, which texts may have with signs inside.
         self._numbers = [
-            (term, re.compile(loosely(term)))
+            (term, _loosely(term))
             for term in self._exact
-            if len(term) >= LEAST_APART and term[-LEAST_APART:].isdigit()
+            if len(term) >= _LEAST_DIGITS and term[-_LEAST_DIGITS:].isdigit()
         ]
         self._spaced = (self._exact.keys() | self._prefixes.keys()) - unspaced.union(self._symbols)
         self._needles = {needle for term in self._spaced for needle in tokens.beginnings(term)}
@@ -337,6 +338,12 @@ class Highlighter:
 def inverse_frequency(frequency: float, count: int) -> float:
     """Return the inverse frequency of a term among `count` parts of a text, as BM25 has it."""
     return math.log1p((max(0.0, count - frequency) + 0.5) / (frequency + 0.5))
+
+
+def _loosely(number: str) -> re.Pattern[str]:
+    from qmd.text.second_forms import loosely  # few queries have a number
+
+    return re.compile(loosely(number))
 
 
 def _is_alone(text: str, start: int, end: int) -> bool:

@@ -28,6 +28,8 @@ _ARABIC = {"ا": "ٱ", "ه": "ةەہۂ", "ي": "ىیےۍ", "ك": "ک"}
 #: A nasal before another consonant, which Hindi also writes as anusvara, and candrabindu.
 _NASAL = lazy("[\u0919\u091e\u0923\u0928\u092e]\u094d(?=[\u0915-\u0939])")
 _CANDRABINDU = {0x901: "\u0902"}
+#: The first letters of words of Arabic and Hebrew that may be particles; see `particles`.
+BEFORE_WORDS = "\u0648\u0628\u0644\u0643\u0641\u0627\u05d5\u05db\u05e9\u05de\u05d1\u05dc\u05d4"
 #: The stretching sign of Arabic, and letters that are written for an apostrophe.
 _NOTHING = "\u0640\u02b9\u02ba\u02bb\u02bc\u02bd\u02bf\u02be\u02c8"
 #: Letters that are also written with two: those of German, as in CLDR's de-ASCII, and of Danish; and the

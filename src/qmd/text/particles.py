@@ -11,8 +11,6 @@ _ARABIC_LETTERS = "وبلكف"
 _HEBREW = ("ו", "כש", "ש", "מ", "ב", "כ", "ל", "ה")
 #: The fewest letters of a word behind them.
 _LEAST_ARABIC, _LEAST_LETTER, _LEAST_HEBREW = 2, 4, 3
-#: The first letters of words that may have particles.
-LETTERS = _ARABIC_LETTERS + "\u0627" + "".join(particle[0] for particle in _HEBREW)
 
 
 def bare(word: str) -> Iterator[str]:

@@ -27,10 +27,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from operator import add
+from types import ModuleType
 
 import Stemmer
 
-from qmd.text import letters, particles, second_forms
+from qmd.text import letters
 from qmd.text.letters import UNSEEN
 from qmd.text.regex import lazy
 
@@ -106,7 +107,7 @@ _UNMARKED_WORD = rf"[{UNSPACED}]+|{_LETTER}+{_ENDING}|[{SYMBOLS}][{SYMBOLS}{_LOO
 _TYPOGRAPHIC = (*((sign, " ") for sign in "–—“”…•"), ("’", "'"), ("\u00ad", ""))
 #: A letter that may be written with others (`letters.in_two`), or the mark that makes it one, and letters of
 #: scripts with particles.
-_IN_TWO = "äöüøåÄÖÜØÅ\u0308\u030aµμ" + particles.LETTERS
+_IN_TWO = "äöüøåÄÖÜØÅ\u0308\u030aµμ" + letters.BEFORE_WORDS
 _PARTS = rf"{_LETTER}(?:{_LETTER}|[{MARKS}])*"
 _MANY_MARKS = f"([{_SORTED}]{{{_MOST_MARKS}}})[{_SORTED}]+"
 #: Compiles in a tenth of the time, and does not match texts in which `_MANY_MARKS` cannot match.
@@ -448,7 +449,9 @@ def _divides_word(text: str, at: int) -> bool:
 
 
 def _second_terms(text: str) -> Iterator[str]:
-    yield from map(stem, second_forms.forms(text))
+    from qmd.text.second_forms import forms  # searches start without it
+
+    yield from map(stem, forms(text))
     if not text.isascii() and any(sign in text for sign in _IN_TWO):
         for word in dict.fromkeys(_pattern(text).findall(text)):
             yield from second_terms(word)
@@ -459,7 +462,7 @@ def second_terms(word: str) -> tuple[str, ...]:
     """Return the other terms of a word: with `ae` for `ä` and the like, and without particles before it."""
     if word.isascii() or len(word) < 2 or not any(sign in word for sign in _IN_TWO):
         return ()
-    if bare := (*particles.bare(fold(word)),):
+    if _has_particles(word) and (bare := (*_particles().bare(fold(word)),)):
         return bare
     second = stem(fold(letters.in_two(word)))
     return () if second == _terms[word] else (second,)
@@ -469,10 +472,23 @@ def second_form(word: str) -> str:
     """Return the other term that a word of a query may have in texts; "" if there is none."""
     if word.isascii():
         return ""
+    if not _has_particles(word):
+        return next(iter(second_terms(word)), "")
     folded = fold(word)
-    if (bare := particles.of_query(folded)) != folded:
-        return bare
-    return "" if (*particles.bare(folded),) else next(iter(second_terms(word)), "")
+    bare = _particles().of_query(folded)
+    return bare if bare != folded else ""
+
+
+def _has_particles(word: str) -> bool:
+    """Return whether a word is of a script that writes particles before words."""
+    return "\u05d0" <= word[0] <= "\u06d3"
+
+
+@cache
+def _particles() -> ModuleType:
+    from qmd.text import particles  # texts of two scripts need it
+
+    return particles
 
 
 def _ascii_words(text: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
 from qmd.sources.formats.writing import Writer
-from qmd.types import Extracted, Link
+from qmd.types import Extracted, Link, LinkKind
 
 name = "drawing"
 version = 1
@@ -31,7 +31,7 @@ def extract(file: RawFile) -> Extracted:
         for key in ("file", "url", "link"):
             if target := _text(element, key):
                 writer.add(target)
-                url = "url" if "://" in target else "wikilink"
+                url: LinkKind = "url" if "://" in target else "wikilink"
                 writer.links.append(Link(target.strip("[]"), "", writer.line, url))
         if kind == "text" and "elements" not in drawing:
             writer.add_markdown(_text(element, "text"))

@@ -7,7 +7,7 @@ import re
 from qmd.sources.formats.base import RawFile
 from qmd.sources.formats.parts import Parts, numbered_lines
 from qmd.text import header_lines
-from qmd.types import Extracted, Link
+from qmd.types import Extracted, Link, LinkKind
 from qmd.types.structure import Heading
 
 name = "tiddlywiki"
@@ -35,7 +35,7 @@ def extract(file: RawFile) -> Extracted:
             span = start + heading.start(2), start + len(line.rstrip())
             parts.headings.append(Heading(start, len(heading[1]), *span))
         for match in _LINK.finditer(line):
-            kind = "url" if "://" in match[2] else "wikilink"
+            kind: LinkKind = "url" if "://" in match[2] else "wikilink"
             links.append(Link(match[2].strip(), (match[1] or "").strip(), number, kind))
             shown = match.span(1 if match[1] else 2)
             around = (match.start(), shown[0]), (shown[1], match.end())
