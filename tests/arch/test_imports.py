@@ -256,7 +256,8 @@ def test_one_module_imports_the_parser_of_markdown() -> None:
 #: Modules that look for signs of Markdown: its reader, the page, what people's answers are checked by, and
 #: writers of Markdown. Others take the structure that the reader has made.
 MAY_LOOK_FOR_MARKS = (
-    *("text/markdown/", "text/outline.py", "text/body_properties.py", "text/written_dates.py"),
+    *("text/markdown/", "text/outline.py", "text/body_properties.py", "text/header_lines.py"),
+    "text/written_dates.py",
     *("features/page/", "features/evidence/", "features/formats/", "sources/formats/writing.py"),
     *("config/marks_file.py", "features/agents/recall.py", "features/secrets/names.py"),
 )
