@@ -257,6 +257,7 @@ def test_one_module_imports_the_parser_of_markdown() -> None:
 #: writers of Markdown. Others take the structure that the reader has made.
 MAY_LOOK_FOR_MARKS = (
     *("text/markdown/", "text/outline.py", "text/body_properties.py", "text/dates/written.py"),
+    "text/header_lines.py",
     *("features/page/", "features/evidence/", "features/formats/", "sources/formats/writing.py"),
     *("config/marks_file.py", "features/agents/recall.py", "features/secrets/names.py"),
 )

@@ -13,13 +13,22 @@ from tests.conftest import Notes
 from tests.files import CLAUDE, CODEX, NOTEBOOK, lines
 
 
-def test_collection_without_formats_reads_files_as_markdown(index: qmd.Index, notes: Notes) -> None:
-    folder = notes({"a.md": "alpha", "b.txt": "beta", "c.org": "* Gamma", "d.ipynb": json.dumps(NOTEBOOK)})
+def test_pattern_reads_files_by_their_own_readers(index: qmd.Index, notes: Notes) -> None:
+    files = {"a.md": "alpha", "b.txt": "beta #tag", "c.org": "* Gamma", "d.ipynb": json.dumps(NOTEBOOK)}
+    folder = notes(files | {"e.conf": "# delta", "f.jsonl": '{"x": "epsilon"}'})
     assert index.add_collection(str(folder)).added == 1
-    report = index.add_collection(str(folder), "wide", pattern="**/*.{md,txt,ipynb}")
-    assert report.added == 3
-    assert index.get("wide/d.ipynb").text == json.dumps(NOTEBOOK)
-    assert index.get("wide/d.ipynb").anchor is None
+    report = index.add_collection(str(folder), "wide", pattern="**/*")
+    assert report.added == 6
+    assert index.get("wide/d.ipynb:c1").anchor is not None
+    formats = {
+        path: index.fields_of([f"wide/{path}"])[f"wide/{path}"]["format"]
+        for path in (*files, "e.conf", "f.jsonl")
+    }
+    assert formats == {
+        **dict.fromkeys(("a.md", "b.txt", "e.conf", "f.jsonl"), ("markdown",)),
+        "c.org": ("org",),
+        "d.ipynb": ("notebook",),
+    }
 
 
 def test_collection_reads_only_its_formats(index: qmd.Index, notes: Notes) -> None:

@@ -50,6 +50,29 @@ def test_update_follows_edits_renames_and_deletions(index: qmd.Index, notes: Not
     assert index.search("delta").hits[0].path == "a.md"
 
 
+def test_update_removes_the_only_note_if_it_became_empty(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({"a.md": "# Kestrel\n"})
+    index.add_collection(str(folder))
+    (folder / "a.md").write_text("")
+    (report,) = index.update()
+    assert (report.removed, report.error) == (1, None)
+    assert not index.documents()
+
+
+def test_get_by_a_former_name_reads_the_renamed_document(index: qmd.Index, notes: Notes) -> None:
+    folder = notes({"old.md": "# Kestrel\n", "b/other.md": "# B\n"})
+    index.add_collection(str(folder))
+    for former, now in (("old.md", "b/new.md"), ("b/new.md", "newest.md"), ("b/other.md", "c.md")):
+        (folder / former).rename(folder / now)
+        index.update()
+    for name in ("old.md", "notes/old.md", "b/new.md", "qmd://notes/old.md"):
+        assert index.get(name).text == "# Kestrel\n"
+    assert index.get("other.md").text == "# B\n"
+    (folder / "old.md").write_text("# Another\n")
+    index.update()
+    assert index.get("old.md").text == "# Another\n"
+
+
 def test_update_removes_a_file_that_became_empty(index: qmd.Index, notes: Notes) -> None:
     folder = notes({"a.md": "alpha", "b.md": "beta"})
     index.add_collection(str(folder))
@@ -178,7 +201,7 @@ def test_update_reads_the_records_of_earlier_versions(
         ((stored,),) = db.execute("SELECT root FROM collections")
         record = json.loads(stored)
         assert [type(part) for part in record] == [
-            *(str, str, int, str, dict, dict, dict, int, dict, int, dict, dict, list, int, dict)
+            *(str, str, int, str, dict, dict, dict, int, dict, int, dict, dict, list, int, dict, int, dict)
         ]
         former = {"a list": [[]], "packed": [{"files": {"damaged": "abcdefgh"}, "cut": 2}, {}, 1]}
         record = [*record[:5], *former[parts]] if isinstance(parts, str) else record[:parts]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
+
 import pytest
 
 import qmd
 from qmd.text.query import as_typed
+from qmd.text.tokens import fold
 from tests.conftest import Notes
 
 GERMAN = {
@@ -15,6 +18,15 @@ GERMAN = {
 }
 FRENCH = {"contrat.md": "# Bail\n\nLe locataire est tenu de payer le loyer et les charges dans les délais.\n"}
 ENGLISH = {"lease.md": "# Lease\n\nThe tenant has to pay the rent and all of the charges within a month.\n"}
+
+
+def test_words_that_tell_a_language_are_listed_as_they_are_folded_too() -> None:
+    words = [
+        word
+        for line in (files("qmd.text") / "stop_words.txt").read_text().split("\n")
+        for word in line.split()[1:]
+    ]
+    assert {fold(word) for word in words} <= {*words}
 
 
 def paths(response: qmd.SearchResponse) -> list[str]:
@@ -133,3 +145,48 @@ def test_word_without_a_subject_completes_a_beginning_less_than_others(
     found = index.search("willi*", limit=None).hits
     assert (found[0].path, len(found)) == ("william.md", len(files))
     assert found[0].score > 3 * found[1].score
+
+
+#: Prose of a few languages, as the page of a project that is translated into many.
+_PROSE_OF = {
+    "ko": "명령줄을 능숙하게 다루는 것은 엔지니어에게 자주 간과되는 기술이지만 생산성을 높여 줍니다. ",
+    "uk": "Цей документ описує, як користуватися командним рядком, і він написаний для початківців, які. ",
+    "tr": "Bu belge, komut satırının nasıl kullanılacağını anlatır ve yeni başlayanlar için bir giriş. ",
+    "cs": "Tento dokument popisuje, jak se používá příkazová řádka, a je určen pro začátečníky, kteří. ",
+    "hu": "Ez a dokumentum leírja, hogy hogyan kell használni a parancssort, és azoknak készült, akik. ",
+    "ro": "Acest document descrie cum se folosește linia de comandă și este scris pentru cei care nu au. ",
+    "vi": "Tài liệu này mô tả cách sử dụng dòng lệnh và được viết cho những người mới bắt đầu không có. ",
+    "id": "Dokumen ini menjelaskan cara menggunakan baris perintah dan ditulis untuk pemula yang belum. ",
+    "fa": "این سند توضیح می‌دهد که چگونه از خط فرمان استفاده کنید و برای مبتدیان نوشته شده است. ",
+    "bg": "Този документ описва как се използва командният ред и е написан за начинаещи, които нямат. ",
+}
+_OTHER_LANGUAGES = " ∙ ".join(
+    f"[{name}](README-{code}.md)"
+    for code, name in {
+        "cs": "Čeština", "de": "Deutsch", "en": "English", "es": "Español", "ja": "日本語", "ko": "한국어",
+        "pt": "Português", "ru": "Русский", "uk": "Українська", "zh": "简体中文",
+    }.items()
+)  # fmt: skip
+_BADGES = "\n".join(
+    f"[![Build {n}](https://ci.example.org/{n}.svg)](https://ci.example.org/{n})" for n in range(12)
+)
+_CODE = "```python\n" + "for the_line in this_file:  # it is that of the one which has\n" * 40 + "```\n\n"
+_FORMULAS = "$the of and to in is$ and `that it for on` here. "
+
+
+@pytest.mark.parametrize("code", _PROSE_OF)
+@pytest.mark.parametrize("times", [4, 30])
+def test_language_is_that_of_the_prose(index: qmd.Index, notes: Notes, code: str, times: int) -> None:
+    text = (
+        f"{_OTHER_LANGUAGES}\n\n# The Art\n\n{_BADGES}\n\n{_CODE}{_FORMULAS}\n\n{_PROSE_OF[code] * times}\n"
+    )
+    index.add_collection(str(notes({"a.md": text})), "notes")
+    assert index.status().languages == {code: 1}
+
+
+@pytest.mark.parametrize(
+    "text", [_CODE, f"# Links\n\n{_OTHER_LANGUAGES}\n", "x = i\n" * 60, "# OK\n\n1 2 3 4\n"]
+)
+def test_language_without_prose_is_not_known(index: qmd.Index, notes: Notes, text: str) -> None:
+    index.add_collection(str(notes({"a.md": text})), "notes")
+    assert index.status().languages == {}

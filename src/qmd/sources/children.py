@@ -42,8 +42,8 @@ from qmd.text.outline import one_line
 from qmd.text.values import read_written
 from qmd.types import Fingerprint, SourceFile
 
-#: How long reading one file may take, in seconds.
-SECONDS = 30.0
+#: How long reading one file may take, in seconds, and how much longer for each megabyte.
+SECONDS, SECONDS_PER_MB = 30.0, 10.0
 #: How much processor time it may take, in seconds, and how much more for each megabyte.
 PROCESSOR, PROCESSOR_PER_MB = 5, 5
 #: The most memory of a child process, in bytes of address space.
@@ -212,7 +212,8 @@ class _Child:
             for raw, reader in raws
         ]
         head = encode(ChildRequest((*files,), purpose, seconds))
-        timer = threading.Timer(SECONDS, self._expire)
+        patience = SECONDS + SECONDS_PER_MB * (size // 1_000_000)
+        timer = threading.Timer(patience, self._expire)
         timer.start()
         try:
             with suppress(BrokenPipeError):
@@ -226,7 +227,7 @@ class _Child:
         if answers is None:
             self.end()
             if self._late:
-                raise Unreadable(TOO_SLOW, f"more than {SECONDS:.3g} s")
+                raise Unreadable(TOO_SLOW, f"more than {patience:.3g} s")
             if self._process.returncode == -getattr(signal, "SIGXCPU", 0):
                 raise Unreadable(TOO_SLOW, f"more than {seconds} s of processor time")
             raise Unreadable("", CRASHED)

@@ -156,7 +156,9 @@ def _indexed(found: Extracted, path: str, key: str, purpose: Purpose) -> Indexed
     try:
         place = f"{path}#{key}" if key else path
         made = indexed(found.title, found.fields, found.text, place, found.structure)
-        return replace(made, language=language_of(found.text, found.fields, purpose.language))
+        return replace(
+            made, language=language_of(found.text, found.fields, purpose.language, found.structure)
+        )
     except Exception as error:
         raise fault(error) from error
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.errors import SourceError
+from qmd.sources.cloud import is_placeholder
 from qmd.sources.formats.base import fault
 from qmd.sources.formats.registry import beside, file_of, suffix
 from qmd.sources.git_history import LateError
@@ -27,6 +28,9 @@ from qmd.sources.rules import Ignored, Rules
 from qmd.types import Collection, Fingerprint, SourceFile, States
 
 #: The errors for a folder that was deleted, or exchanged for a link, since its parent was listed.
+#: The clock of a file system may be so many nanoseconds behind.
+_CLOCK = 20_000_000
+_NEVER = 1 << 63
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
@@ -42,6 +46,10 @@ class FileListing(Struct, frozen=True):
         unknown: The numbers of files that no format reads, by suffix, if all files were looked at.
         within: The files and folders that were looked at; empty if all were.
         ignored: What git ignores, by the folders of the clones that were looked at.
+        touched: The paths of files that something has happened to since the last scan, also of those with the
+            same state: an edit may keep the size and the time.
+        remote: The paths of files that are in the cloud only. They are not among `files`, and what is known
+            of them stays.
     """
 
     files: list[SourceFile]
@@ -51,6 +59,8 @@ class FileListing(Struct, frozen=True):
     unknown: Counter[str]
     within: frozenset[str]
     ignored: Ignored
+    touched: frozenset[str] = frozenset()
+    remote: tuple[str, ...] = ()
 
     def same(self, known: States) -> Iterator[SourceFile]:
         """Yield the files that were found with their last states, `known`."""
@@ -60,11 +70,17 @@ class FileListing(Struct, frozen=True):
 
 
 def list_files(
-    root: Root, collection: Collection, known: States, within: Iterable[str] = (), last: Ignored | None = None
+    root: Root,
+    collection: Collection,
+    known: States,
+    within: Iterable[str] = (),
+    last: Ignored | None = None,
+    since: int = 0,
 ) -> FileListing:
     """List the files of a collection, and compare them with their last states; see `walk`.
 
-    `last` is what git ignored at the last scan, which counts for clones of which git does not answer.
+    `last` is what git ignored at the last scan, which counts for clones of which git does not answer. `since`
+    is when that scan began, in nanoseconds.
 
     `within` has paths relative to the collection, in NFC, which need not exist. Only the files there and in
     these folders are looked at, unless there are links on the way or among them: the target of a link depends
@@ -74,13 +90,26 @@ def list_files(
     walker = _Walker(collection, lambda path, reason: problems.append((path, reason)), root)
     walker.rules = Rules(collection, last)
     walker.unseen = dict(known)
+    walker.since = since - _CLOCK if since else _NEVER
     only = frozenset(within)
     walker.unknown = None if only else Counter()
     files = walker.files_within(only) if only else [*walker.files()]
     if files is None:
-        return list_files(root, collection, known, last=last)
+        return list_files(root, collection, known, last=last, since=since)
+    for path in walker.remote:
+        walker.unseen = {each: state for each, state in walker.unseen.items() if file_of(each) != path}
     unknown, ignored = walker.unknown or Counter(), walker.rules.ignored
-    return FileListing(files, walker.unseen, walker.listed, problems, unknown, only, ignored)
+    return FileListing(
+        files,
+        walker.unseen,
+        walker.listed,
+        problems,
+        unknown,
+        only,
+        ignored,
+        frozenset(walker.touched),
+        (*walker.remote,),
+    )
 
 
 def walk(collection: Collection, on_problem: OnProblem | None = None) -> Iterator[SourceFile]:
@@ -155,6 +184,9 @@ class _Walker:
         self.on_problem = on_problem
         self.unknown: Counter[str] | None = None
         self.unseen: States = {}
+        self.since = _NEVER
+        self.touched: set[str] = set()
+        self.remote: list[str] = []
         self.visited: set[tuple[int, int]] = set()  # device and inode of every real folder listed
         self.listed: dict[str, str] = {}  # the path of every real file listed, by its absolute path
         self.links: list[tuple[str, str, str]] = []  # absolute path, relative path, name
@@ -261,11 +293,19 @@ class _Walker:
         state = Fingerprint.of(status)
         if self.beside:
             state = self._with_second(absolute, state)
-        if self.unseen.get(path) == state:
+        is_same = self.unseen.get(path) == state
+        # What an edit cannot keep: the time at which the state of a file has changed. Windows has none.
+        if status.st_ctime_ns >= self.since and os.name == "posix":
+            self.touched.add(path)
+            is_same = False
+        if is_same:
             # Of an unchanged file no object is made.
             self.listed[absolute] = path
             del self.unseen[path]
         elif self._is_valid(path) and S_ISREG(status.st_mode):
+            if is_placeholder(status):
+                self.remote.append(path)
+                return None
             self.listed[absolute] = path
             return SourceFile(path, absolute, state)
         return None

@@ -15,6 +15,7 @@ from qmd.text import tokens
 from qmd.text.link_targets import target_name
 from qmd.text.predicates import Fields, ValueRange
 from qmd.text.query import LexicalQuery, Term, longer_words
+from qmd.text.regex import lazy
 from qmd.text.values import OF_SCAN, key_of
 from qmd.types import Anchor, Link, LinkKind
 from qmd.types.content import MARKDOWN, MARKDOWN_VERSION
@@ -127,6 +128,20 @@ def parts_of_record(root: str) -> list[Any]:
 def is_of_this_version(root: str) -> bool:
     """Tell whether the record of a scan says that Markdown was read as this version reads it."""
     return any(f'"{MARKDOWN} {MARKDOWN_VERSION}{end}' in root for end in '" ')
+
+
+_NUMBERED = lazy(r"([a-z]{2,8}) ?0{0,6}+(\d{1,6})")
+
+
+def numbered_name(required: Sequence[Term]) -> str:
+    """Return the name with a number that the required terms of a query are, as an alias is compared.
+
+    It is "" if they are more. A document with the name comes before those that mention it: `PEP 8`.
+    """
+    if len(required) > 2:
+        return ""
+    match = _NUMBERED.fullmatch(" ".join(word for term in required for word in term.words))
+    return f"{match[1]} {match[2]}" if match else ""
 
 
 def bounds(span: ValueRange) -> list[tuple[str, Bound]]:

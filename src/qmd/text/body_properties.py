@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
-from qmd.text.front_matter import collect, scalar
+from qmd.text.front_matter import bare_tag, collect, scalar
 from qmd.text.predicates import TAG, field_name
 from qmd.text.regex import lazy
 from qmd.text.spans import Closed
@@ -63,6 +63,8 @@ _MARKS = lazy(r"\#{0,5}")
 _HEADING = lazy(r"\#{1,6}[ \t]")
 _STATES = frozenset(fold(word) for words in WORDS.values() for word in words.split(", "))
 _SUPERSEDES = ("supersedes ", "supercedes ", "replaces ", "obsoletes ")
+#: The most characters of a title, and of a key below it.
+_MAX_TITLE, _MAX_KEY = 300, 45
 #: The most lines of a head, of a section on the status, and properties of a text.
 _HEAD_LINES, _STATUS_LINES, _MOST = 30, 12, 2_000
 #: References that make up a whole value: `[[Big Topic]], #small`.
@@ -123,7 +125,7 @@ def add_properties(
         name = field_name(key)
         values = tuple(_values(name, written))
         if name == TAG:
-            tags.update(dict.fromkeys(str(value).strip("#/") for value in values))
+            tags.update(dict.fromkeys(bare_tag(str(value)) for value in values))
         elif values and (name not in fields or name == "alias"):
             read.append((name, values))
     for name, values in collect(read).fields.items():
@@ -152,7 +154,7 @@ def _properties(text: str, start: int, code: Closed) -> Iterator[tuple[str, str,
 
 
 def _head(text: str, start: int) -> Iterator[tuple[str, str]]:
-    """Yield the metadata below the title of a record, and in a section on its status.
+    """Yield the metadata below the title of a record or page, and in a section on its status.
 
     Without a status a text is no record, and what looks like metadata is text.
     """
@@ -178,6 +180,23 @@ def _head(text: str, start: int) -> Iterator[tuple[str, str]]:
         found += _said("", written)
     if any(name in ("status", "supersedes", "superseded_by") for name, _ in found):
         yield from found
+    if (place := _below_title(text, start)) >= 0:
+        from qmd.text.header_lines import lines_at
+
+        yield from lines_at(text, place)
+
+
+def _below_title(text: str, start: int) -> int:
+    """Return the place of a line below the first heading that may be a property of Notion; -1 if none is."""
+    while text[start : start + 1].isspace():
+        start += 1
+    place = text.find("\n", start, start + _MAX_TITLE) if text.startswith("# ", start) else -1
+    if place < 0:
+        return -1
+    while text[place : place + 1].isspace():
+        place += 1
+    colon = text.find(":", place, place + _MAX_KEY)  # most texts go on otherwise
+    return -1 if colon < 0 or "\n" in text[place:colon] else place
 
 
 def _status_lines(text: str, start: int) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Data in a text: pictures that it holds itself, as `data:` addresses.
+"""Data in a text: pictures that it holds itself, as `data:` addresses, and scenes of Excalidraw.
 
 One of 60 kB is 80,000 characters in a line. They stay in the text, and `get` prints them. But no word of them
 is indexed or embedded, and where passages are shown they are named by their size.
@@ -7,6 +7,7 @@ is indexed or embedded, and where passages are shown they are named by their siz
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from qmd.text.regex import lazy
@@ -23,12 +24,37 @@ _DATA = lazy(
 )
 
 
+#: The scene of a drawing in a note of Obsidian, compressed or as JSON. The note has its texts as well.
+_SCENE = lazy(
+    r"^```(?:compressed-json[ \t]*+\n|json[ \t]*+\n(?=\{\s{0,9}+\"type\":\s?+\"excalidraw\"))"
+    r"(?P<data>(?:(?!```)[^\n]*+\n)*+)```",
+    re.M,
+)
+#: A note with a drawing says so in its front matter, within so many characters.
+_SIGN, _NEAR = "excalidraw-plugin", 4_000
+
+
+def is_drawing(text: str) -> bool:
+    """Return whether a text is a note of Obsidian with a drawing."""
+    return text.startswith("---") and _SIGN in text[:_NEAR]
+
+
 @lru_cache(maxsize=8)
 def data_spans(text: str) -> tuple[tuple[int, int, str], ...]:
-    """Return [start, end) of each address of a text, and its name: `(data:image/png 60 kB)`."""
+    """Return [start, end) of the data of a text, with their names: `(data:image/png 60 kB)`."""
+    scenes = [_named_scene(match) for match in _SCENE.finditer(text)] if is_drawing(text) else []
     if not any(scheme in text for scheme in ("data:", "Data:", "DATA:")):
-        return ()
-    return tuple(_named(text, match) for match in _DATA.finditer(text))
+        return tuple(scenes)
+    found = (_named(text, match) for match in _DATA.finditer(text))
+    return tuple(sorted([*scenes, *(each for each in found if not _covered(each[0], scenes))]))
+
+
+def _covered(place: int, spans: Sequence[tuple[int, int, str]]) -> bool:
+    return any(start <= place < end for start, end, _ in spans)
+
+
+def _named_scene(match: re.Match[str]) -> tuple[int, int, str]:
+    return *match.span(), f"(drawing {human_size(len(match['data']))})" + "\n" * match[0].count("\n")
 
 
 def _named(text: str, match: re.Match[str]) -> tuple[int, int, str]:

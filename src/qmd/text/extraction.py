@@ -60,7 +60,7 @@ def extract(text: str, path: str) -> Extracted:
         if named := one_line(named):  # the name of the page for links as well
             stated = stated or named
             fields["alias"] = (*fields.get("alias", ()), named)
-    fields = properties.interpreted(fields)
+    fields = properties.interpreted(fields, path)
     tags = dict.fromkeys((*map(str, fields.get("tag", ())), *reading.tags))
     if tags:
         fields["tag"] = tuple(tags)

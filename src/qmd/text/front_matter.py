@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
@@ -82,9 +83,29 @@ class FrontMatter(Struct):
 def of(text: str) -> FrontMatter:
     """Return the front matter of a document. Never raises an exception."""
     head = head_of(text)
-    result = read(text[head.start : head.end], head.kind) if head.kind else FrontMatter()
+    if head.kind == "lines":
+        result = _of_lines(text, head.start)
+    else:
+        result = read(text[head.start : head.end], head.kind) if head.kind else FrontMatter()
     result.body = head.body
     return result
+
+
+def _of_lines(text: str, start: int) -> FrontMatter:
+    """Return the fields in lines that begin at a position."""
+    from qmd.text import header_lines  # few texts have them
+
+    result, header = FrontMatter(), header_lines.header_of(text, start)
+    lines = [*header_lines.entries(header.lines)] if header else []
+    result.stated |= {name: written[0] for name, written in reversed(lines) if name in _STATED and written}
+    return collect(((field_name(_name(name)), _scalars(name, written)) for name, written in lines), result)
+
+
+def _scalars(name: str, written: Iterable[str]) -> tuple[Value, ...]:
+    """Return the values of a field that is written in plain text."""
+    if field_name(name) in _NAMES:
+        return tuple(written)
+    return tuple(value for value in map(scalar, written) if value is not None)
 
 
 def read(text: str, kind: str = "YAML") -> FrontMatter:
@@ -122,7 +143,9 @@ def collect(entries: Iterable[_Entry], result: FrontMatter | None = None) -> Fro
             found[name] = values
     for name, values in found.items():
         if name in _NAMES:
-            values = _tags(values) if name == TAG else tuple(map(shown, values))
+            values = tuple(map(shown, values))
+            if name == TAG:
+                values = tuple(filter(None, map(bare_tag, map(str, values))))
         result.fields[name] = _limited(name, values, result)
     return result
 
@@ -171,7 +194,10 @@ def _line(line: str) -> tuple[int, str, tuple[Value, ...], str, bool] | None:
     values = tuple([value for value in found if value is not None])
     if item:
         return len(indent), "", values, item, True
-    return _COMPLETE if opened is None else _OPEN, field_name(_name(key)), values, texts[0], bool(flow)
+    name = field_name(_name(key))
+    if name == TAG and one:
+        values = _tags(values)
+    return _COMPLETE if opened is None else _OPEN, name, values, texts[0], bool(flow)
 
 
 class _Node(NamedTuple):
@@ -217,7 +243,7 @@ def _apart(text: str, result: FrontMatter) -> Iterator[_Entry]:
             if name and value is not None:
                 if name in _STATED:
                     result.stated.setdefault(name, written)
-                yield name, (value,)
+                yield name, _tags((value,)) if name == TAG else (value,)
         elif (root := _compose(entry, FrontMatter())) is not None:
             yield from _Entries(result).of(root)
 
@@ -267,8 +293,10 @@ class _Entries(NamedTuple):
             if len(name) > MAX_KEY_LENGTH:
                 result.omitted.append(f"field {name[:MAX_KEY_LENGTH]}...: a name of {len(name)} characters")
             elif node.id != "mapping":
+                stored = field_name(name)
                 if values := tuple(self._items(node, name)):
-                    yield field_name(name), values
+                    is_text = stored == TAG and node.id != "sequence"
+                    yield stored, _tags(values) if is_text else values
                 # A list of mappings by name: `authors.name` of several authors.
                 for item in node.value if node.id == "sequence" and depth < _MAX_DEPTH else ():
                     yield from self.of(item, f"{name}.", depth + 1)
@@ -331,10 +359,15 @@ def scalar(text: str, *, plain: bool = True) -> Value | None:
 
 
 def _tags(values: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Return tags without `#`. A text may hold several, with commas or spaces between them."""
-    return tuple(
-        tag.strip("#/") for value in values for tag in _SEPARATORS.split(shown(value)) if tag.strip("#/")
-    )
+    """Return the tags in a text, with commas or spaces between them, without `#`."""
+    parts = chain.from_iterable(_SEPARATORS.split(shown(value)) for value in values)
+    return tuple(filter(None, map(bare_tag, parts)))
+
+
+def bare_tag(tag: str) -> str:
+    """Return a tag without the signs around it. `C#` is one without `#` before it."""
+    tag = tag.strip("/ ")
+    return tag.strip("#/ ") if tag[:1] == "#" else tag
 
 
 def _limited(name: str, values: tuple[Value, ...], result: FrontMatter) -> tuple[Value, ...]:

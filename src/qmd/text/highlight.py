@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
@@ -14,6 +15,9 @@ from qmd.text.phrases import Match, Phrases, name_of
 from qmd.text.query import Term
 from qmd.text.seen import edited_part, edits_of, seen_markdown
 from qmd.types.structure import Structure
+
+#: A number with fewer digits is not looked for with signs inside.
+_LEAST_DIGITS = 4
 
 
 class Highlighter:
@@ -47,6 +51,12 @@ class Highlighter:
         self._prefix_tuple = tuple(self._prefixes)
         #: The matches in words that were seen.
         self._in_word: dict[str, list[Match]] = {}
+        #: Numbers, which texts may have with signs inside.
+        self._numbers = [
+            (term, _loosely(term))
+            for term in self._exact
+            if len(term) >= _LEAST_DIGITS and term[-_LEAST_DIGITS:].isdigit()
+        ]
         #: The part of a text that `find_in` searched last, and its matches.
         self._last: tuple[str, int, int, list[Match]] = ("", 0, 0, [])
 
@@ -76,18 +86,21 @@ class Highlighter:
                 found = self._in_word[word] = self._matches(word)
             if found:
                 matches += [(at + first, at + end, term, weight) for first, end, term, weight in found]
+        for term, pattern in self._numbers:
+            spans = (match.span() for match in pattern.finditer(text.lower()) if not match[0].isalnum())
+            matches += [(*span, term, self.weight(term)) for span in spans if _is_alone(text, *span)]
         matches.sort(key=itemgetter(0, 1))
         return matches
 
     def _matches(self, word: str) -> list[Match]:
         """Return the matches in a word, or in a run of a script without spaces; most have none."""
-        second = tokens.second_term(word)
-        terms = (*tokens.terms_of(word), second)
+        seconds = tokens.second_terms(word)
+        terms = (*tokens.terms_of(word), *seconds)
         prefixes = self._prefix_tuple
         begun = prefixes and any(each.startswith(prefixes) for each in terms)
         if not begun and self._exact.keys().isdisjoint(terms):
             return []
-        spans = (*tokens.spans(word), (0, len(word), second))
+        spans = (*tokens.spans(word), *((0, len(word), second) for second in seconds))
         return [
             (low, high, self.main(term), weight) for low, high, term in spans if (weight := self.weight(term))
         ]
@@ -184,6 +197,17 @@ class Highlighter:
 def inverse_frequency(frequency: float, count: int) -> float:
     """Return the inverse frequency of a term among `count` parts of a text, as BM25 has it."""
     return math.log1p((max(0.0, count - frequency) + 0.5) / (frequency + 0.5))
+
+
+def _loosely(number: str) -> re.Pattern[str]:
+    from qmd.text.second_forms import loosely  # few queries have a number
+
+    return re.compile(loosely(number))
+
+
+def _is_alone(text: str, start: int, end: int) -> bool:
+    """Return whether no letter or digit is before or after a part of a text."""
+    return not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum())
 
 
 def _merged(found: Iterable[list[Match]]) -> list[Match]:

@@ -1,4 +1,7 @@
-"""The language of a text, by its script and its most frequent words, which `stop_words.txt` has."""
+"""The language of a text, by its script and its most frequent words, which `stop_words.txt` has.
+
+It is that of the prose: code, links with their words, addresses and formulas are not looked at.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ from functools import cache
 from itertools import chain
 
 from qmd.text.regex import lazy
-from qmd.text.tokens import fold, typed
+from qmd.text.tokens import typed
 from qmd.text.values import LANGUAGE, LANGUAGES, Value
+from qmd.types.structure import Structure
 
 #: Languages by the first and the last letter of their scripts, in this order: Japanese has Han letters too.
 _SCRIPTS = (
@@ -18,8 +22,17 @@ _SCRIPTS = (
     ("ar", "\u0621", "\u064a"), ("he", "\u05d0", "\u05ea"), ("el", "\u03b1", "\u03c9"),
     ("hi", "\u0904", "\u0939"), ("th", "\u0e01", "\u0e2e"),
 )  # fmt: skip
-#: Characters of the beginning of a text that are looked at.
-_SAMPLE = 1_500
+#: Letters that tell languages of one script from the first that has it.
+_LETTERS_OF = {"ar": (("ur", "ٹڈڑںے"), ("fa", "پچژگکی"))}
+#: Characters of each of some parts of a text that are looked at, and where these begin.
+_SAMPLE, _PLACES = 500, (0.0, 0.45, 0.8)
+#: A sample with fewer characters in lines without links and code is read with parts of the others.
+_ENOUGH = 400
+#: What is no prose in a line: links and pictures, also in links, addresses, code, formulas, tags.
+_ASIDE = lazy(
+    r"!?\[(?:[^\[\]\n]|!?\[[^\[\]\n]{0,300}\]\([^()\n]{0,500}\)){0,300}\](?:\([^()\n]{0,500}\)|\[[^\[\]\n]{0,100}\])"
+    r"|https?://\S+|`[^`\n]+`|\$[^$\n]+\$|<[^<>\n]{1,300}>"
+)
 #: The least share of letters of a script, and of stop words of a language among the words.
 _LEAST_SCRIPT, _LEAST_WORDS, _LEAST_FOUND = 0.1, 0.08, 3
 _WORDS = lazy(r"[^\W\d_]+")
@@ -27,13 +40,41 @@ _WORDS = lazy(r"[^\W\d_]+")
 _LETTERS = bytes(ord(chr(at).lower()) if chr(at).isalpha() and at < 128 else ord(" ") for at in range(256))
 
 
+def prose(text: str, structure: Structure | None) -> str:
+    """Return a text without front matter, code and data."""
+    if structure is None:
+        return text
+    if not structure.verbatim and not structure.unread:
+        return text[structure.body :]
+    at, parts = structure.body, list[str]()
+    for start, end in sorted([*structure.verbatim_spans(), *structure.unread_spans()]):
+        if start >= at:
+            parts.append(text[at:start])
+        at = max(at, end)
+    return "\n".join([*parts, text[at:]])
+
+
+def _sampled(text: str) -> str:
+    """Return parts of a text, without what is no prose in them if enough is left."""
+    if len(text) > _SAMPLE * len(_PLACES):
+        starts = (int(len(text) * place) for place in _PLACES)
+        text = "\n".join(text[start : start + _SAMPLE] for start in starts)
+    if "](" not in text and "://" not in text and "`" not in text and "$" not in text and "<" not in text:
+        return text
+    lines = text.split("\n")
+    plain = "\n".join(
+        [line for line in lines if not ("](" in line or "://" in line or "`" in line or "$" in line)]
+    )
+    return plain if len(plain) >= _ENOUGH else _ASIDE.sub(" ", text)
+
+
 def detect(text: str) -> str | None:
-    """Return the language that most of the beginning of a text is in, as ISO 639-1; None if it is not known.
+    """Return the language that most of the prose of a text is in, as ISO 639-1; None if it is not known.
 
     Args:
-        text: The text, without front matter.
+        text: The text, without front matter and code.
     """
-    sample = typed(text[:_SAMPLE])
+    sample = typed(_sampled(text))
     if sample.isascii():
         words = sample.encode().translate(_LETTERS).decode().split()
     else:
@@ -42,7 +83,10 @@ def detect(text: str) -> str | None:
         if script := _script(words):
             return script
     language, count = _most(words)
-    return language if count >= max(_LEAST_FOUND, _LEAST_WORDS * len(words)) else None
+    if language is None or count < max(_LEAST_FOUND, _LEAST_WORDS * len(words)):
+        return None
+    # Variables in code are the same word many times.
+    return language if len(_words_of(language).intersection(words)) >= _LEAST_FOUND else None
 
 
 def _script(words: Sequence[str]) -> str | None:
@@ -54,7 +98,8 @@ def _script(words: Sequence[str]) -> str | None:
         if not blocks.isdisjoint(range(ord(first) >> 8, (ord(last) >> 8) + 1)) and (
             sum(first <= letter <= last for letter in letters) > _LEAST_SCRIPT * len(letters)
         ):
-            return script
+            others = _LETTERS_OF.get(script, ())
+            return next((code for code, own in others if any(map(letters.__contains__, own))), script)
     return None
 
 
@@ -69,15 +114,18 @@ def _clear(found: Counter[str]) -> tuple[str | None, int]:
 
 
 def language_of(
-    text: str, fields: Mapping[str, Sequence[Value]], configured: str | None = None
+    text: str,
+    fields: Mapping[str, Sequence[Value]],
+    configured: str | None = None,
+    structure: Structure | None = None,
 ) -> str | None:
-    """Return the language that a document states, that is configured, or that its text is found to be in."""
+    """Return the language that a document states, that is configured, or that its prose is found to be in."""
     for name in (LANGUAGE, "language"):
         for value in fields.get(name, ()):
             code = str(value).lower().replace("_", "-").partition("-")[0]
             if code in LANGUAGES:
                 return code
-    return configured or detect(text)
+    return configured or detect(prose(text, structure))
 
 
 def asked_in(words: Iterable[str], languages: Iterable[str]) -> str | None:
@@ -94,9 +142,14 @@ def _by_word() -> dict[str, tuple[str, ...]]:
         lines = [*map(str.split, file)]
     for language, *words in lines:
         for word in words:
-            for form in (word, fold(word)):
-                languages.setdefault(form, {})[language] = None
+            languages.setdefault(word, {})[language] = None
     return {word: tuple(found) for word, found in languages.items()}
+
+
+@cache
+def _words_of(language: str) -> frozenset[str]:
+    """Return the stop words of a language."""
+    return frozenset(word for word, found in _by_word().items() if language in found)
 
 
 def languages_of_word(word: str) -> tuple[str, ...]:

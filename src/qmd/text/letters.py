@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import unicodedata
 
+from qmd.text.regex import lazy
+
 #: Characters that are not seen, as ranges of a character class: soft hyphens, joiners and non-joiners,
 #: zero-width spaces, marks of direction, the mark of byte order.
 UNSEEN = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"
@@ -23,10 +25,16 @@ _LATIN = {
 }  # fmt: skip
 #: Alef wasla; teh marbuta and other forms of heh; yeh without dots, of Persian and barree; keheh.
 _ARABIC = {"ا": "ٱ", "ه": "ةەہۂ", "ي": "ىیےۍ", "ك": "ک"}
+#: A nasal before another consonant, which Hindi also writes as anusvara, and candrabindu.
+_NASAL = lazy("[\u0919\u091e\u0923\u0928\u092e]\u094d(?=[\u0915-\u0939])")
+_CANDRABINDU = {0x901: "\u0902"}
+#: The first letters of words of Arabic and Hebrew that may be particles; see `particles`.
+BEFORE_WORDS = "\u0648\u0628\u0644\u0643\u0641\u0627\u05d5\u05db\u05e9\u05de\u05d1\u05dc\u05d4"
 #: The stretching sign of Arabic, and letters that are written for an apostrophe.
 _NOTHING = "\u0640\u02b9\u02ba\u02bb\u02bc\u02bd\u02bf\u02be\u02c8"
-#: Letters that are also written with two: those of German, as in CLDR's de-ASCII, and of Danish.
-_TWO = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
+#: Letters that are also written with two: those of German, as in CLDR's de-ASCII, and of Danish; and the
+#: sign of micro (folded), for which people write `u`.
+_TWO = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "μ": "u"})
 #: Combining classes of marks that do not count: overlays, nukta, Hebrew and Arabic points, and marks that
 #: stand above or below in general. Those of one script alone (viramas, Thai vowels) are letters.
 _SIGNS = frozenset((1, 7, *range(10, 37), *range(202, 241)))
@@ -41,6 +49,7 @@ for _table in (_LATIN, _ARABIC):
     for _letters, _forms in _table.items():
         _folded.update(dict.fromkeys(map(ord, _forms), _letters))
 _folded.update(dict.fromkeys(map(ord, _NOTHING)))
+_folded.update(_CANDRABINDU)
 #: The letters that are folded to two, which `str.translate` of bytes cannot do.
 DOUBLED = {form: letters for letters, forms in _LATIN.items() if len(letters) > 1 for form in forms}
 
@@ -52,7 +61,8 @@ def folded(text: str) -> str:
         digit = unicodedata.decimal(chr(code), None)
         letter = chr(code) if digit is None else str(digit)
         _folded[code] = None if _is_sign(code, _SIGNS) else letter
-    return text.translate(_folded)
+    text = text.translate(_folded)
+    return _NASAL.sub("\u0902", text) if "\u094d" in text else text
 
 
 def bare(text: str) -> str:

@@ -43,6 +43,7 @@ _INLINE = (
 _ENTITY = r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});"
 #: The number that sites append to an anchor if an earlier heading has the same.
 _REPEATED = r"(?P<base>.+)[-_](?P<number>\d{1,4})"
+_SIGNS_IN_LINKS = r"""[!"#$%&()*+,.:;<=>?@^`{|}~/\[\]\\]"""
 _SLUG = r"[^\w]+"
 _HYPHENS = r"-{2,}"
 
@@ -121,6 +122,7 @@ def find_section(sections: Sequence[Section], address: str) -> Section | None:
     """
     name = address.strip("#").strip()
     whole = next((section for section in sections if section.id and section.id == name), None)
+    whole = whole or next((section for section in sections if fold(section.heading) == fold(name)), None)
     repeated = compiled(_REPEATED).fullmatch(name)
     if whole is None and repeated:
         whole = _numbered(sections, fold(name))
@@ -196,14 +198,19 @@ def _is_called(section: Section, heading: str) -> bool:
 @lru_cache(maxsize=1_000)
 def _written(heading: str) -> frozenset[str]:
     """Return a heading in an address, folded: as it is written, and without its marks."""
-    return frozenset((fold(heading), fold(heading_text(heading))))
+    return frozenset((fold(heading), fold(heading_text(heading)), _in_link(fold(heading))))
 
 
 @lru_cache(maxsize=10_000)
 def _names(heading: str) -> frozenset[str]:
     """Return the names of a heading, folded: its text, and its anchors."""
     name = fold(heading)
-    return frozenset(filter(None, (name, *anchors(name))))
+    return frozenset(filter(None, (name, _in_link(name), *anchors(name))))
+
+
+def _in_link(heading: str) -> str:
+    """Return a heading as Obsidian writes it into links, with blanks in place of signs."""
+    return " ".join(compiled(_SIGNS_IN_LINKS).sub(" ", heading).split())
 
 
 def anchors(heading: str) -> tuple[str, ...]:

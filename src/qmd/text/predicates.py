@@ -75,7 +75,7 @@ def _glob(pattern: str) -> Callable[[str], bool]:
 
 def _has_word(text: str, word: str) -> bool:
     """Return whether a text has a word, which may consist of several, between others or its ends."""
-    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
+    return re.search(rf"(?<!\w){re.escape(word)}(?![\w#]|\+\+)", text) is not None
 
 
 #: The operators that look inside texts: each tells whether a folded text satisfies a folded operand. An

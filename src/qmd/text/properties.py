@@ -55,6 +55,8 @@ _OTHERS = frozenset(
 _NONE = frozenset("today now last-modified none null n/a tbd - – — yes no".split())
 _TEMPLATES = ("{{", "<%", "{%", "${", "`", "%%")
 _SIGNS = lazy(r"[-_\s:.]++")
+#: The name of a file with a word and a number: `eip-20.md`, `pep-0008.rst`.
+_NUMBERED = lazy(r"([A-Za-z]{2,8})[-_ ]?0{0,6}+(\d{1,6})")
 _YEAR = lazy(r"\d{4}")
 
 
@@ -72,7 +74,7 @@ _RANKS = {
 
 
 @lru_cache(maxsize=2000)
-def _role(name: str) -> tuple[str, int] | None:
+def role_of(name: str) -> tuple[str, int] | None:
     """Return the field that a property makes, and its rank among those that do; None if it is no date.
 
     The field is "" if it makes none.
@@ -83,21 +85,22 @@ def _role(name: str) -> tuple[str, int] | None:
 
 def is_dated(name: str) -> bool:
     """Tell whether a property of this name says when a text was written or changed."""
-    known = _role(fold(name))
+    known = role_of(fold(name))
     return known is not None and known[0] in ("date", CHANGED)
 
 
-def interpreted(fields: Mapping[str, tuple[Value, ...]]) -> dict[str, tuple[Value, ...]]:
+def interpreted(fields: Mapping[str, tuple[Value, ...]], path: str = "") -> dict[str, tuple[Value, ...]]:
     """Return the fields of a content with those that they mean: `date`, `changed`, `date.unread`.
 
-    A text without a date on which it was written has the one on which it was changed.
+    A text without a date on which it was written has the one on which it was changed. A number that the file
+    at `path` is named for is an alias.
     """
     found = dict(fields)
     stated: dict[str, tuple[int, str]] = {}
     unread: list[Value] = []
     names: dict[str, dict[int, tuple[Value, ...]]] = {"author": {}, "alias": {}}
     for name, values in fields.items():
-        if (known := _role(name)) is None:
+        if (known := role_of(name)) is None:
             continue
         role, rank = known
         if role in names:
@@ -111,6 +114,11 @@ def interpreted(fields: Mapping[str, tuple[Value, ...]]) -> dict[str, tuple[Valu
         else:
             unread += _unread(name, values)
     found |= _named(fields, names)
+    stem = path.rpartition("/")[2].rpartition(".")[0]
+    if fields and stem[-1:].isdigit() and stem[0].isalpha() and (number := _NUMBERED.fullmatch(stem)):
+        name, own = fold(number[1]), int(number[2])
+        if name in fields and fields[name] == (own,):
+            found["alias"] = tuple(dict.fromkeys((*found.get("alias", ()), f"{number[1].upper()} {own}")))
     found.pop("date", None)
     if written := stated.get("date") or stated.get(CHANGED):
         found["date"] = (written[1],)

@@ -64,6 +64,10 @@ _KANA = lazy("[\u3041-\u30ff]")
 _LETTERS_OR_DIGITS = lazy(r"\d+|[^\W\d_]+")
 #: Words up to this length have `ae`, `oe`, `ue` mostly as they are: poet, shoe, value.
 _SHORT = 5
+#: A number of a version, whose first part may be written with `v`.
+_VERSION = lazy(r"v?\d{1,3}")
+#: The beginning of the hash of a commit, as git prints it.
+_HASH = lazy(r"(?=[a-f]{0,39}\d)(?=\d{0,39}[a-f])[0-9a-f]{7,39}")
 #: The most parts of a word that is also searched apart: `b2b` is, an identifier of many parts is not.
 _MAX_PARTS = 3
 
@@ -207,6 +211,8 @@ def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
         parts = [*chain.from_iterable(map(_LETTERS_OR_DIGITS.findall, words))]
         if prefix and last and not tokens.is_symbols(group[0]):
             yield _beginning(words)
+        elif len(words) == 1 and _HASH.fullmatch(words[0]):
+            yield replace(_longer(words), alternatives=(tuple(tokens.terms(words[0])),))
         else:
             yield replace(_word(words), alternatives=(*_spellings(words, parts), *_letters(group)))
         if max(len(words), len(parts)) > 1:
@@ -232,13 +238,16 @@ def _singly(words: Sequence[str], parts: Sequence[str]) -> Iterator[Term]:
 def _spellings(words: Sequence[str], parts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """Return other spellings of joined words: together, and apart between letters and digits.
 
-    So `GPT4` also finds `GPT-4` and `GPT 4`, and the other way round.
+    So `GPT4` also finds `GPT-4` and `GPT 4`, and the other way round, and `2.10.1` finds `v2.10.1`.
     """
     together = "".join(words)
-    if not 1 < len(parts) <= _MAX_PARTS or not together.isalnum():
-        return ()
+    spellings = list[tuple[str, ...]]()
+    if len(words) > 1 and _VERSION.fullmatch(words[0]) and "".join(words[1:]).isdigit():
+        spellings.append((words[0][1:] if words[0][0] == "v" else f"v{words[0]}", *words[1:]))
     written = tuple(term for word in words for term in tokens.terms(word))
-    spellings = (tuple(tokens.terms(together)), tuple(term for part in parts for term in tokens.terms(part)))
+    if 1 < len(parts) <= _MAX_PARTS and together.isalnum():
+        spellings.append(tuple(tokens.terms(together)))
+        spellings.append(tuple(term for part in parts for term in tokens.terms(part)))
     return tuple(spelling for spelling in dict.fromkeys(spellings) if spelling and spelling != written)
 
 
@@ -247,7 +256,7 @@ def _letters(words: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
     In the index a word with `ä` has both terms, but the second is not among the words beside it.
     """
-    forms = [tuple(tokens.second_term(word) or tokens.stem(tokens.fold(word)) for word in words)]
+    forms = [tuple(tokens.second_form(word) or tokens.stem(tokens.fold(word)) for word in words)]
     if len(words) > 1:
         forms.append(tuple(tokens.stem(_in_one(tokens.fold(word))) for word in words))
     written = tuple(tokens.stem(tokens.fold(word)) for word in words)

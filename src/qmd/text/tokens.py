@@ -10,6 +10,9 @@ term.
 
 Every emoji and symbol is a term, without joiners and colours.
 
+Names with signs (`C++`, `C#`, `.NET`) are words, with the terms that they have without them (`cpp`, `csharp`,
+`dotnet`). Numbers with signs inside, acronyms with dots, and the ends of names in code have second terms.
+
 Words joined by `- _ . / @ :` become adjacent terms, so that the whole matches as a phrase.
 
 Terms are stored in indexes. A change of the terms of any text needs a migration in every store.
@@ -24,6 +27,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from operator import add
+from types import ModuleType
 
 import Stemmer
 
@@ -74,8 +78,16 @@ _LETTER = rf"[^\W_{UNSPACED}]"
 _ENDING = r"(?:['’](?:s|t|re|ve|ll|d|m|S|T|RE|VE|LL|D|M)(?![^\W_])|)"
 #: Matches the same words in ASCII text as `_WORD`, but is several times faster and compiles fast.
 _ASCII_WORD = re.compile(rf"[A-Za-z0-9]+{_ENDING}")
-#: Keeps the letters, digits and apostrophes of ASCII text, so that `str.split` finds its words.
-_SPACES = bytes(at if at < 128 and (chr(at).isalnum() or at == ord("'")) else ord(" ") for at in range(256))
+#: Names of languages and keys of music whose signs are part of them. Few texts have one.
+_SIGNED = r"(?<![^\W_])(?:[Cc]\+\+(?!\+)|[A-GJQXa-gjqx]\\?[#♯](?![\w#])|\.(?:NET|Net|net)(?![^\W_]|\.[^\W_]))"
+_MAY_BE_SIGNED = lazy(r"\+(?<=[Cc]\+)\+|[#♯](?<=[A-GJQXa-gjqx\\].)|\.(?<![^\W_]\.)(?:NET|Net|net)")
+_SIGNED_WORD = lazy(rf"{_SIGNED}|[A-Za-z0-9]+{_ENDING}")
+#: Their terms, by their end.
+_SIGNED_TERMS = {"++": "pp", "#": "sharp", "♯": "sharp"}
+#: Keeps the letters, digits and apostrophes of ASCII text, and the signs of names, so that `str.split` finds
+#: its words.
+_SPACES = bytes(at if at < 128 and (chr(at).isalnum() or chr(at) in "'+#") else ord(" ") for at in range(256))
+_DOTNET = lazy(r"\.(?<![^\W_]\.)(?:NET|Net|net)(?![^\W_]|\.[^\W_])")
 _JOINED = lazy(r"[-_./@:]+\Z")
 #: Signs at the end of a sentence in scripts without spaces.
 _ENDS = "。！？｡；"
@@ -93,8 +105,9 @@ _WORD = (
 _UNMARKED_WORD = rf"[{UNSPACED}]+|{_LETTER}+{_ENDING}|[{SYMBOLS}][{SYMBOLS}{_LOOKS}]*"
 #: What stands for signs that texts have which are otherwise ASCII: those between words, and soft hyphens.
 _TYPOGRAPHIC = (*((sign, " ") for sign in "–—“”…•"), ("’", "'"), ("\u00ad", ""))
-#: A letter that may be written with two (`letters.in_two`), or the mark that makes it one.
-_IN_TWO = "äöüøåÄÖÜØÅ\u0308\u030a"
+#: A letter that may be written with others (`letters.in_two`), or the mark that makes it one, and letters of
+#: scripts with particles.
+_IN_TWO = "äöüøåÄÖÜØÅ\u0308\u030aµμ" + letters.BEFORE_WORDS
 _PARTS = rf"{_LETTER}(?:{_LETTER}|[{MARKS}])*"
 _MANY_MARKS = f"([{_SORTED}]{{{_MOST_MARKS}}})[{_SORTED}]+"
 #: Compiles in a tenth of the time, and does not match texts in which `_MANY_MARKS` cannot match.
@@ -114,9 +127,28 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
+    signed = ("+" in text or "#" in text or "♯" in text or ".N" in text or ".n" in text) and (
+        _MAY_BE_SIGNED.search(text) is not None
+    )
     if text.isascii():
-        return _ASCII_WORD
-    return compiled(_WORD if compiled(_MARK_CHAR).search(text) else _UNMARKED_WORD)
+        return _SIGNED_WORD if signed else _ASCII_WORD
+    words = _WORD if compiled(_MARK_CHAR).search(text) else _UNMARKED_WORD
+    return compiled(f"{_SIGNED}|{words}" if signed else words)
+
+
+def may_be_signed(text: str) -> bool:
+    """Return whether a text may have names with signs, such as `C++`."""
+    return _MAY_BE_SIGNED.search(text) is not None
+
+
+def _unsigned(word: str) -> str:
+    """Return a name with signs as it is written without them; "" if it is none."""
+    if word[:1] == ".":
+        return "dotnet"
+    for sign, letters_of in _SIGNED_TERMS.items():
+        if word.endswith(sign):
+            return word[0].lower() + letters_of
+    return ""
 
 
 @cache
@@ -175,7 +207,9 @@ def has_composed(text: str) -> bool:
 def fold(word: str) -> str:
     """Remove differences of form, case and accents from a word or run, and cut words to `MAX_TERM`."""
     if word.isascii():
-        return word[:MAX_TERM].lower()
+        return word[:MAX_TERM].lower() if word.isalnum() else _unsigned(word) or word[:MAX_TERM].lower()
+    if word[-1] == "♯" and (name := _unsigned(word[-2:])) and word != "♯":
+        return name
     if is_symbols(word):
         return compiled(_LOOK_CHAR).sub("", word)
     folded = _compatible(word)
@@ -228,9 +262,12 @@ class _TermMemo(dict[str, str]):
 
     def __missing__(self, word: str) -> str:
         if word.isascii():
-            if "'" in word and not _ASCII_WORD.fullmatch(word):
-                return " ".join(self[part] for part in _ASCII_WORD.findall(word))
-            term = stem(word[:MAX_TERM].lower())
+            if word.isalnum():
+                term = stem(word[:MAX_TERM].lower())
+            elif (parts := _pattern(word).findall(word)) == [word]:
+                term = stem(fold(word))
+            else:
+                return " ".join(self[part] for part in parts)
         elif _is_unspaced(word[0]) and not has_composed(word):  # most runs
             return word.translate(_pairs)[2:]
         else:
@@ -352,23 +389,54 @@ def _divides_word(text: str, at: int) -> bool:
 
 
 def _second_terms(text: str) -> Iterator[str]:
+    from qmd.text.second_forms import forms  # searches start without it
+
+    yield from map(stem, forms(text))
     if not text.isascii() and any(sign in text for sign in _IN_TWO):
         for word in dict.fromkeys(_pattern(text).findall(text)):
-            if second := second_term(word):
-                yield second
+            yield from second_terms(word)
 
 
 @lru_cache(maxsize=_CHARACTERS)
-def second_term(word: str) -> str:
-    """Return the term of a word with `ae` for `ä` and the like; "" if that is the same word or a letter."""
+def second_terms(word: str) -> tuple[str, ...]:
+    """Return the other terms of a word: with `ae` for `ä` and the like, and without particles before it."""
     if word.isascii() or len(word) < 2 or not any(sign in word for sign in _IN_TWO):
-        return ""
+        return ()
+    if _has_particles(word) and (bare := (*_particles().bare(fold(word)),)):
+        return bare
     second = stem(fold(letters.in_two(word)))
-    return "" if second == _terms[word] else second
+    return () if second == _terms[word] else (second,)
+
+
+def second_form(word: str) -> str:
+    """Return the other term that a word of a query may have in texts; "" if there is none."""
+    if word.isascii():
+        return ""
+    if not _has_particles(word):
+        return next(iter(second_terms(word)), "")
+    folded = fold(word)
+    bare = _particles().of_query(folded)
+    return bare if bare != folded else ""
+
+
+def _has_particles(word: str) -> bool:
+    """Return whether a word is of a script that writes particles before words."""
+    return "\u05d0" <= word[0] <= "\u06d3"
+
+
+@cache
+def _particles() -> ModuleType:
+    from qmd.text import particles  # texts of two scripts need it
+
+    return particles
 
 
 def _ascii_words(text: str) -> list[str]:
-    """Return the words of ASCII text, with the apostrophes around them; faster than `_ASCII_WORD`."""
+    """Return the words of ASCII text, with apostrophes and signs around them; faster than `_ASCII_WORD`."""
+    if ".NET" in text or ".Net" in text or ".net" in text:
+        text = _DOTNET.sub(" dotnet", text)
+    if "\\#" in text:  # as Markdown has it
+        text = text.replace("\\#", "#")
     return text.encode().translate(_SPACES).decode().split()
 
 

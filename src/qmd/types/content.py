@@ -18,7 +18,8 @@ MARKDOWN = "markdown"
 #: 5: dates, comments and highlighted code as other programs write them
 #: 6: properties and links as other programs write them
 #: 7: blocks and links by a parser of CommonMark
-MARKDOWN_VERSION = 7
+#: 8: fields in lines without `---` around them, tags of several words, drawings
+MARKDOWN_VERSION = 8
 
 LinkKind = Literal["wikilink", "markdown", "embed", "url"]
 

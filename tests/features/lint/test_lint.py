@@ -168,3 +168,47 @@ def test_twins_share_most_of_their_words() -> None:
         for at in range(30)
     }
     assert not [*twins(made)]
+
+
+@pytest.mark.parametrize(
+    ("heading", "link"),
+    [
+        ("2.0.5 以上的写法", "2 0 5 以上的写法"),
+        (
+            "What? Why: a/b & c (d)",
+            "What Why a b c d",
+        ),
+        ("`move` [x](y.md): #1", "move x 1"),
+        ('Über | alles, "so"', "Über alles so"),
+        ("Part 1#2", "Part 1 2"),
+    ],
+)
+def test_links_of_obsidian_to_headings_with_signs_lead_there(
+    index: qmd.Index, notes: Notes, heading: str, link: str
+) -> None:
+    index.add_collection(
+        str(
+            notes(
+                {
+                    "a.md": f"# A\n\n## Other\n\n## {heading}\n\nturnip\n",
+                    "b.md": f"[[a#{link}]]\n",
+                    "y.md": "",
+                }
+            )
+        )
+    )
+    assert "turnip" in index.get(f"a.md#{link}").text
+    assert [fault for fault in index.lint(only=["broken"]) if fault.file == "notes/b.md"] == []
+
+
+def test_heading_itself_comes_before_others_with_signs(index: qmd.Index, notes: Notes) -> None:
+    index.add_collection(str(notes({"a.md": "# A\n\n## C++\n\ntemplates\n\n## C\n\npointers\n"})))
+    assert "pointers" in index.get("a.md#C").text
+    assert "templates" in index.get("a.md#C++").text
+
+
+def test_tabs_and_calls_are_no_links(index: qmd.Index, notes: Notes) -> None:
+    code = "#### [Windows](#tab/windows)\n\nIt has [[nodiscard]] and [[Call]] in it.\n\n[b](b.md)\n"
+    index.add_collection(str(notes({"a.md": f"# A\n\n{code}", "b.md": "# B\n\nx [gone](gone.md)\n"})))
+    assert [fault.message for fault in index.lint(only=["broken"])] == ["(gone.md) leads to no document"]
+    assert [link.target for link in index.unresolved_links()] == ["gone.md"]

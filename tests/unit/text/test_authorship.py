@@ -71,7 +71,7 @@ def test_date_comes_from_the_front_matter(line: str, date: str) -> None:
 
 
 def test_author_and_date_below_the_front_matter_are_ignored() -> None:
-    found = extract("# Heading\n\nauthor: Ann\ndate: 2024-03-07\n", "a.md")
+    found = extract("# Heading\n\nSome text.\n\nauthor: Ann\ndate: 2024-03-07\n", "a.md")
     assert stated(found.fields) == ("", "")
 
 

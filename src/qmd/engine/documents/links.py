@@ -118,15 +118,25 @@ class Links:
         return self._collection(collection, [target]).targets.resolve(target, "", wikilink=True)
 
     def of(self, collections: Sequence[str]) -> Iterator[tuple[str, list[ResolvedLink]]]:
-        """Yield the display path of each document of collections, with its links."""
+        """Yield the display path of each document of collections, with its links.
+
+        Where no `[[name]]` of a collection leads to a document, those are text, as in code and in games.
+        """
         for name in collections:
-            collection = self._collection(name)
-            for at in range(0, len(collection.rows), _BATCH):
-                batch = collection.rows[at : at + _BATCH]
-                links = self._store.fields.links([identity for identity, _, _ in batch])
-                for identity, path, _ in batch:
-                    resolved = [collection.resolve(link, path) for link in links.get(identity, ())]
-                    yield f"{name}/{path}", resolved
+            found = [*self._of(name)]
+            wiki = [link.to for _, links in found for link in links if link.kind == "wikilink"]
+            if len(found) > 1 and wiki and not any(wiki):
+                found = [(file, [each for each in links if each.kind != "wikilink"]) for file, links in found]
+            yield from found
+
+    def _of(self, name: str) -> Iterator[tuple[str, list[ResolvedLink]]]:
+        collection = self._collection(name)
+        for at in range(0, len(collection.rows), _BATCH):
+            batch = collection.rows[at : at + _BATCH]
+            links = self._store.fields.links([identity for identity, _, _ in batch])
+            for identity, path, _ in batch:
+                resolved = [collection.resolve(link, path) for link in links.get(identity, ())]
+                yield f"{name}/{path}", resolved
 
     def _collection(self, name: str, targets: Sequence[str] | None = None) -> _Collection:
         """Return the documents of a collection. Only these targets can be resolved, unless they are None."""

@@ -36,6 +36,8 @@ class References:
         self._documents = store.documents
         self._config = config
         self._names: tuple[dict[str, list[Document]], ...] | None = None
+        #: Former paths with their collections, the collections, and the paths that they have now.
+        self._former: list[tuple[str, str, str]] | None = None
 
     def resolve(self, reference: str) -> Document:
         """Return the document that a reference names. Raises as `Index.get`."""
@@ -123,6 +125,7 @@ class References:
         if not path.strip("/"):
             return None
         matches = self.visible(self._documents.ending_with(path)) or self._linked(path) or self._by_name(path)
+        matches = matches or self._renamed(path)
         if len(matches) > 1:
             raise _ambiguous(reference, [document.file for document in matches[:_CANDIDATES]])
         return matches[0] if matches else None
@@ -145,6 +148,24 @@ class References:
             if document is not None:
                 return [document]
         return []
+
+    def _renamed(self, path: str) -> list[Document]:
+        """Return the documents that had a path, or one that ends so, before their files were renamed."""
+        from qmd.engine.indexing.record import ScanRecord  # names are mostly those of today
+
+        if self._former is None:
+            self._former = [
+                (f"{name}/{former}", name, now)
+                for name in self._config.collections
+                for former, now in ScanRecord.read(self._store.collections.last_root(name)).renamed.items()
+            ]
+        ending = f"/{nfc(path).strip('/')}"
+        found = [
+            self._documents.find(name, now)
+            for former, name, now in self._former
+            if f"/{former}".endswith(ending)
+        ]
+        return [document for document in found if document is not None]
 
     def _by_name(self, name: str) -> list[Document]:
         """Return the documents whose path ends with `name`, ignoring case.

@@ -89,7 +89,8 @@ def compare(
     def as_it_is(path: str) -> bool:
         """Tell whether an unchanged file is not read."""
         top, suffix = path.partition("/")[0], registry.suffix(path)
-        return path not in again and suffix not in outdated and top not in moved
+        changed = path in again or path in found.touched
+        return not changed and suffix not in outdated and top not in moved
 
     work = Work(
         read=[],
@@ -158,7 +159,8 @@ def check_removal(
     lost = len(work.gone) + sum(len(work.documents.get(path, ())) for path in empty)
     # Files that are unchanged, or were not looked at.
     stays = len(found.paths) > len(found.files) or len(known) > sum(map(len, work.documents.values()))
-    if lost and not stays and not any(file.fingerprint.size for file in found.files):
+    emptied = len(known) == 1 and not work.gone  # the only note, whose file is there
+    if lost and not stays and not emptied and not any(file.fingerprint.size for file in found.files):
         reason = "contains no documents any more"
     elif is_other and lost * 2 > len(known):
         reason = f"is another folder than before, without {lost:,} of {len(known):,} documents"
@@ -176,9 +178,9 @@ def _formats(paths: Iterable[str], last: ScanRecord, readers: Readers) -> dict[s
     A format counts as unchanged as long as it cannot read: if its package is broken, or files wait for an
     extra.
     """
-    endings = {path[path.rfind(".") :] for path in paths}  # few, even of many files
+    endings = {path[path.rfind(".") :]: path for path in paths}  # few, even of many files
     found = {}
-    for suffix in {registry.suffix("x" + ending) for ending in endings}:
+    for suffix in {registry.suffix(path) for path in endings.values()}:
         file = f"x.{suffix}"
         before = last.formats.get(suffix, registry.FIRST_IDENTITY)
         found[suffix] = before if waits_for(readers, file) else readers.identity(file) or before

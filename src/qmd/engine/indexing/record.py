@@ -49,6 +49,8 @@ class ScanRecord(Struct, frozen=True, array_like=True):
     began: int = 0
     #: What git ignores, by the folders of clones, for scans at which it does not answer
     ignored: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    remote: int = 0  #: The number of files that are in the cloud only
+    renamed: dict[str, str] = field(default_factory=dict)  #: The paths that documents have, by former ones
 
     @classmethod
     def of(cls, collection: Collection, owner: str) -> Self:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct, field
@@ -17,6 +17,7 @@ from qmd.engine.indexing.unread import (
     MOST,
     describe_invalid,
     describe_kept,
+    describe_remote,
     describe_waiting,
     failed,
     most_frequent,
@@ -44,6 +45,8 @@ from qmd.types.cancelling import Cancelled, stop_if_cancelled
 DATES = 1
 #: The most folders that are remembered, so that a search can ask whether they have changed.
 _MOST_FOLDERS = 1_000
+#: The most former paths of documents that are remembered.
+_MOST_RENAMED = 300
 #: The largest number of files in a transaction.
 BATCH_FILES = 400
 #: Between two reports of the progress, which can also stop the scan.
@@ -129,7 +132,7 @@ def scan(
     root = Root(collection)
     git = GitDates(root, last.commits)
     committed = [] if within else git.changed()
-    found = list_files(root, collection, known, within, last.ignored)
+    found = list_files(root, collection, known, within, last.ignored, last.began)
     again = frozenset[str]() if within else _dated_again(store, collection.name, committed, last)
     work = compare(found, known, last, readers, again, anew=anew)
     if work is None:
@@ -192,11 +195,15 @@ def scan(
             on_progress(collection.name, done, total)
             due = time.monotonic() + _PROGRESS_SECONDS
     # Remove last, so that a renamed file's text and vectors are still there when its new name is added.
+    former = _texts_of(store, collection.name, work.gone)
     batch.apply([*batch.removed, *work.gone])
+    renamed = _renamed(store, collection.name, former, last.renamed)
     if on_progress is not None:
         on_progress(collection.name, total, total)
     report.unchanged += work.same
     report.notices += git.problems
+    if found.remote and len(found.remote) != last.remote:
+        report.notices.append(describe_remote(found.remote))
     kept = {path: row.since for path, row in work.unread.items() if row.since}
     if kept and not within:
         report.notices.append(describe_kept(kept))
@@ -215,12 +222,33 @@ def scan(
         folders=_folders(known, work) if whole else last.folders,
         began=moment if whole else last.began,
         ignored={**(last.ignored if found.within else {}), **found.ignored},
+        remote=len(found.remote) if whole else last.remote,
+        renamed=renamed,
     )
+    record = record or bool(found.touched and whole)  # so that they are read once
     if record or report.added or report.updated or report.removed or last != replace(now, began=last.began):
         store.collections.finish_scan(collection.name, now.stored())
     report.notices += batch.notices()
     report.seconds = time.monotonic() - began
     return report
+
+
+def _texts_of(store: Store, collection: str, paths: Sequence[str]) -> dict[str, str]:
+    """Return the hashes of documents that are removed, unless they are many."""
+    found = {path: store.documents.find(collection, path) for path in paths[:_MOST_RENAMED]}
+    return {path: document.hash for path, document in found.items() if document is not None}
+
+
+def _renamed(
+    store: Store, collection: str, former: Mapping[str, str], known: Mapping[str, str]
+) -> dict[str, str]:
+    """Return where documents are that had other paths, by these: at the last scan, and before it."""
+    now = dict(known)
+    for path, digest in former.items():
+        same = [each.path for each in store.documents.by_hash(digest) if each.collection == collection]
+        if same and path not in same:
+            now = {old: same[0] if new == path else new for old, new in now.items()} | {path: same[0]}
+    return dict([*now.items()][-_MOST_RENAMED:])
 
 
 def _folders(known: States, work: Work) -> tuple[str, ...]:

@@ -26,6 +26,8 @@ from qmd.types.clock import now
 
 #: The most files that are remembered of a collection. Others are read at each scan.
 MOST = 3_000
+#: The most kinds of files that a line names.
+_MOST_KINDS = 5
 #: The most kinds of files without a reader, and the most characters of a reason of the system.
 _KINDS, _REASON = 30, 80
 #: Seconds until a file is read again whose reason may pass, after so many attempts. The last one stays.
@@ -100,6 +102,8 @@ def describe(collection: Collection, root: str | None) -> list[str]:
         lines.append(f"{plural(total, 'file')} could not be read: {listed} ('qmd update --failed' lists all)")
     if last.kept:
         lines.append(describe_kept(last.kept))
+    if last.remote:
+        lines.append(f"{plural(last.remote, 'file')} in the cloud only, and not read")
     if invalid := {path: file.lines for path, file in last.unread.items() if file.lines}:
         lines.append(describe_invalid(invalid))
     unknown = {suffix: count for suffix, count in last.unknown.items() if not _is_readable(suffix)}
@@ -130,7 +134,11 @@ def _is_readable(suffix: str) -> bool:
 
 
 def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count:,} .{suffix}" for suffix, count in counts.items())
+    """Return the numbers of files by suffix, of the most frequent ones."""
+    kinds = sorted(counts.items(), key=lambda each: -each[1]) if len(counts) > _MOST_KINDS else counts.items()
+    named = ", ".join(f"{count:,} .{suffix}" for suffix, count in [*kinds][:_MOST_KINDS])
+    more = len(counts) - _MOST_KINDS
+    return f"{named} and {plural(more, 'other kind')}" if more > 0 else named
 
 
 def waiting(roots: Iterable[str | None]) -> dict[str, str]:
@@ -149,6 +157,17 @@ def describe_kept(kept: Mapping[str, str]) -> str:
     line = f"{plural(len(kept), 'file')} {stay}: could not be read since {since}"
     more = f" and {len(kept) - _NAMED:,} more" if len(kept) > _NAMED else ""
     return f"{line} ({', '.join(sorted(kept)[:_NAMED])}{more})"
+
+
+def describe_remote(paths: Sequence[str]) -> str:
+    """Describe the files that are in the cloud only."""
+    more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
+    named = ", ".join(map(visible, sorted(paths)[:_NAMED]))
+    verb = "is" if len(paths) == 1 else "are"
+    return (
+        f"{plural(len(paths), 'file')} {verb} in the cloud only, and not read: {named}{more}. "
+        "Download them, then run 'qmd update'"
+    )
 
 
 def describe_invalid(invalid: Mapping[str, Sequence[int]]) -> str:

@@ -6,14 +6,15 @@ import re
 
 from qmd.sources.formats.base import RawFile
 from qmd.sources.formats.parts import Parts, numbered_lines
-from qmd.text.head import front_matter_end
+from qmd.text import front_matter
+from qmd.text.header_lines import entries
 from qmd.text.markdown.links import AFTER_URL, MAX_LINKS
 from qmd.text.outline import first_heading
 from qmd.types import Extracted, Link
 from qmd.types.structure import Heading, Span
 
 name = "asciidoc"
-version = 5
+version = 6
 media_type = "text/asciidoc"
 
 #: The kinds of blocks between two equal lines, by the signs of these lines: they have blocks inside, are
@@ -54,7 +55,7 @@ _LINK = re.compile(
 )
 #: The target of `<<a.adoc#b>>`; others are places in the same file.
 _PAGE = re.compile(r"[^\s<>,#{}]{1,500}\.\w{2,8}+(?:\#[^<>,\s]{0,300}+)?+")
-_NAMES = {"author": "author", "revdate": "date", "date": "date", "keywords": "tag", "tags": "tag"}
+_NAMES = {"revdate": "date"}
 #: Words in a title that are code or emphasized.
 _QUOTED = re.compile(r"(?<![\w`*_+\\])(``|\*\*|__|[`*_+])(?=\S)((?:(?!\1)[^\n])+)(?<=\S)\1(?!\w)")
 #: What automatic ids leave out.
@@ -63,11 +64,12 @@ _NOT_IN_ID = re.compile(r"<[^>]+>|&(?:[a-z]{2,}\d{0,2}|#\d{2,5}|#x[\da-f]{2,5});
 
 def extract(file: RawFile) -> Extracted:
     text = file.text()
-    body = front_matter_end(text)
-    scan = _Scan(text, body)
+    head = front_matter.of(text)
+    scan = _Scan(text, head.body)
     structure = scan.parts.structure(text)
-    title = first_heading(text, structure)
-    return Extracted(text, title, _fields(text[body:]), tuple(scan.links), structure=structure)
+    title = head.stated.get("title") or first_heading(text, structure)
+    fields = {**head.fields, **_fields(text[head.body :])}
+    return Extracted(text, title, fields, tuple(scan.links), omitted=(*head.omitted,), structure=structure)
 
 
 class _Scan:
@@ -290,7 +292,7 @@ def _fields(text: str) -> dict[str, tuple[str, ...]]:
             break
         if match := _FIELD.match(line):
             key = match[1].lower()
-            found[_NAMES.get(key, key)] = (match[2].strip(),)
+            found.update(entries([(_NAMES.get(key, key), match[2].strip())]))
         elif (author := _AUTHOR.match(line)) and "author" not in found:
             found["author"] = (author[1].strip(),)
         elif (date := _DATE.search(line)) and "date" not in found and not line.startswith("="):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from qmd.features.formats import office
 from qmd.features.formats.archive import open_zip
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
 from qmd.sources.formats.writing import Writer, core_properties
@@ -14,12 +15,16 @@ from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "docx"
-version = 4
+version = 5
 media_type = "text/plain"
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-_TEXT, _TAB, _BREAK, _RETURN = f"{_W}t", f"{_W}tab", f"{_W}br", f"{_W}cr"
+_M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_TEXTS = frozenset((f"{_W}t", f"{_M}t"))
+#: What formulas have between their parts.
+_SIGNS = {f"{_M}den": "/", f"{_M}sup": "^", f"{_M}sub": "_"}
+_TAB, _BREAK, _RETURN = f"{_W}tab", f"{_W}br", f"{_W}cr"
 _PARAGRAPH, _TABLE, _BOX = f"{_W}p", f"{_W}tbl", f"{_W}txbxContent"
 #: Older forms of what is beside them, where text was moved from, and properties.
 _LEFT_OUT = frozenset((_FALLBACK, f"{_W}moveFrom", f"{_W}pPr"))
@@ -41,8 +46,8 @@ _DEPTH = 5
 def extract(file: RawFile) -> Extracted:
     from docx import Document
 
-    names = set(open_zip(file.data).namelist())
-    if not any(path.startswith("word/") for path in names):
+    archive = open_zip(file.data)
+    if not any(path.startswith("word/") for path in archive.namelist()):
         raise Unreadable(DAMAGED, "not a Word document")
     document = Document(io.BytesIO(file.data))
     writer = Writer("page")
@@ -64,6 +69,8 @@ def extract(file: RawFile) -> Extracted:
     for heading, texts in _beside(document.part).items():
         writer.add_heading(heading, 2)
         writer.add("\n\n".join(texts))
+    for names in office.charts(archive, "word"):
+        writer.add(names)
     stated, fields = core_properties(document.core_properties)
     images = len(document.inline_shapes)
     omitted = (f"{images} images",) if images else ()
@@ -117,7 +124,7 @@ def _text(element: Any) -> str:
         pending = list(reversed(box))
         while pending:
             child = pending.pop()
-            if child.tag == _TEXT:
+            if child.tag in _TEXTS:
                 parts.append(child.text or "")
             elif child.tag == _TAB:
                 parts.append("\t")
@@ -126,7 +133,7 @@ def _text(element: Any) -> str:
             elif child.tag == _BOX:
                 boxes.append(child)
             elif child.tag not in _LEFT_OUT:
-                parts += ["\n\n"] if child.tag == _PARAGRAPH and parts else []
+                parts += ["\n\n"] if child.tag == _PARAGRAPH and parts else [_SIGNS.get(child.tag, "")]
                 pending += reversed(child)
         texts.append("".join(parts).strip("\n"))
     return "\n\n".join(text for text in texts if text.strip())

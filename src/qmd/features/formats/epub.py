@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
@@ -18,10 +19,12 @@ from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "epub"
-version = 5
+version = 6
 media_type = "text/plain"
 
 _MAX_CHAPTERS = 10_000
+#: A tag of HTML, which descriptions may have.
+_TAG = re.compile(r"<[^<>]{1,1000}>")
 #: The largest chapter and the largest list of chapters, in bytes.
 _MAX_CHAPTER, _MAX_PACKAGE = 20_000_000, 5_000_000
 #: Fields by their elements.
@@ -44,6 +47,8 @@ def extract(file: RawFile) -> Extracted:
     folder = posixpath.dirname(path)
     encrypted = _encrypted(archive)
     writer = Writer("chapter")
+    for description in _texts(package, "description"):
+        writer.add(one_line(_TAG.sub(" ", description)))
     missing = 0
     for number, href in enumerate(chapters[:_MAX_CHAPTERS], 1):
         member = posixpath.normpath(posixpath.join(folder, unquote(href)))

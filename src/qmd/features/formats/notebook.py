@@ -12,7 +12,7 @@ from qmd.text.outline import first_heading
 from qmd.types import Extracted
 
 name = "notebook"
-version = 4
+version = 5
 media_type = "text/markdown"
 
 #: The longest output of a cell, in characters.
@@ -36,6 +36,9 @@ def extract(file: RawFile) -> Extracted:
         kind, source = cell.get("cell_type"), _joined(cell.get("source", cell.get("input")))
         writer.anchor(number)
         if kind != "code":
+            if kind == "heading":  # of format 3
+                level = cell.get("level")
+                source = f"{'#' * (level if isinstance(level, int) and 0 < level < 7 else 1)} {source}"
             writer.add_markdown(source if kind in ("markdown", "heading") else fenced(source))
             continue
         writer.add_markdown(fenced(source, language))

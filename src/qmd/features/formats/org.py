@@ -7,6 +7,7 @@ from collections import defaultdict
 
 from qmd.sources.formats.base import RawFile
 from qmd.sources.formats.parts import Parts, numbered_lines
+from qmd.text.header_lines import tags_in
 from qmd.text.markdown.links import MAX_LINKS
 from qmd.text.outline import first_heading, one_line
 from qmd.text.properties import is_dated
@@ -14,7 +15,7 @@ from qmd.types import Extracted, Link
 from qmd.types.structure import Heading
 
 name = "org"
-version = 5
+version = 6
 media_type = "text/org"
 
 _HEADLINE = re.compile(r"(\*++)[ \t]++(\S.*+)")
@@ -176,9 +177,11 @@ class _Scan:
             case _ if is_dated(name):
                 self.fields[name].append(value)
             case "filetags":
-                self.fields["tag"] += (tag for tag in value.split(":") if tag.strip())
-            case "author" | "category" | "description" | "keywords" | "language":
-                self.fields["tag" if name == "keywords" else name].append(value)
+                self.fields["tag"] += (tag for tag in re.split(r"[:\s]", value) if tag)
+            case "keywords":
+                self.fields["tag"] += tags_in(value)
+            case "author" | "category" | "description" | "language":
+                self.fields[name].append(value)
 
 
 def _ends(lines: list[tuple[int, int, str]]) -> dict[int, int]:

@@ -12,13 +12,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from qmd.features.formats.columns import Part, in_columns
 from qmd.sources.formats.base import DAMAGED, ENCRYPTED, SCAN, TOO_LARGE, RawFile, Unreadable
 from qmd.sources.formats.writing import Fields, Writer, properties
 from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "pdf"
-version = 5
+version = 6
 media_type = "text/plain"
 
 _MAX_PAGES = 20_000
@@ -48,6 +49,8 @@ _EDGE, _EDGE_LINES, _EDGE_CHARACTERS = 0.15, 2, 100
 #: The most annotations of a page that are looked at.
 _MAX_ANNOTATIONS = 2_000
 _PASSWORD = 1 << 13
+#: The fewest rows of columns, and the most parts of a page that are looked at for columns.
+_LEAST_ROWS, _MAX_PARTS = 3, 3_000
 #: The character of pdfium for a hyphen at the end of a line, and the soft hyphen.
 _HYPHEN = re.compile("[\ufffe\u00ad][ \t]*\n[ \t]*|[\ufffe\u00ad]")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]+")
@@ -95,7 +98,10 @@ def extract(file: RawFile) -> Extracted:
     blank = [number for number, page in enumerate(pages, 1) if page.blank and number not in broken]
     repeated = _repeated(pages)
     bookmarks = _bookmarks(document, len(pages))
+    metadata = document.get_metadata_dict()
+    fields = {**_fields(metadata), "pages": (float(len(pages)),)}
     writer = Writer("page")
+    writer.add(str(fields["subject"][0]))
     first = ""
     for number, page in enumerate(pages, 1):
         writer.anchor(number)
@@ -107,11 +113,9 @@ def extract(file: RawFile) -> Extracted:
             else:
                 writer.add(_WRAPPED.sub(" ", _JOINED.sub("", "\n".join(lines))))
         writer.add("\n\n".join(page.values))
-    metadata = document.get_metadata_dict()
     title = one_line(metadata.get("Title") or "")
     omitted = [f"{_listed(blank)} without a text layer"] if blank else []
     omitted += [f"{_listed(broken)}: damaged"] if broken else []
-    fields = {**_fields(metadata), "pages": (float(len(pages)),)}
     if _MADE_UP.match(title):
         title = first
     return Extracted(
@@ -236,7 +240,8 @@ def _is_title(line: str) -> bool:
 def _fields(metadata: dict[str, str]) -> Fields:
     date = _DATE.match(metadata.get("CreationDate") or "")
     day = "-".join(part for part in date.groups() if part) if date else ""
-    return properties(metadata.get("Author"), day, metadata.get("Keywords"))
+    subject = one_line(metadata.get("Subject") or "")
+    return {**properties(metadata.get("Author"), day, metadata.get("Keywords")), "subject": (subject,)}
 
 
 def _listed(numbers: Sequence[int]) -> str:
@@ -251,12 +256,27 @@ def _read_page(document: Any, number: int) -> Page:
     """Read a page by its number from 0. Raises `PdfiumError` if it is damaged."""
     page = document[number]
     text_page = page.get_textpage()
-    lines = _lines(text_page.get_text_range())
+    lines = _lines(_in_columns(page, text_page) or text_page.get_text_range())
     edges = frozenset(_edges(page, text_page, lines)) if lines else frozenset()
     values = tuple(dict.fromkeys(_values(document.formenv, page)))
     text_page.close()
     page.close()
     return Page(lines, edges, values)
+
+
+def _in_columns(page: Any, text_page: Any) -> str | None:
+    """Return the text of a page whose columns are drawn row by row."""
+    if page.get_rotation():
+        return None
+    count = text_page.count_rects()
+    if not 2 * _LEAST_ROWS <= count <= _MAX_PARTS:
+        return None
+    parts = [Part(*text_page.get_rect(at)) for at in range(count)]
+
+    def read(part: Part) -> str:
+        return " ".join(text_page.get_text_bounded(*part).split())
+
+    return in_columns(parts, read)
 
 
 def _lines(text: str) -> list[str]:

@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from qmd.features.formats import office
 from qmd.features.formats.archive import open_zip
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
 from qmd.sources.formats.writing import Writer, core_properties
@@ -13,7 +14,7 @@ from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "pptx"
-version = 4
+version = 5
 media_type = "text/plain"
 
 #: How deeply groups in groups are read.
@@ -68,8 +69,8 @@ def _shapes(shapes: Iterable[Any], depth: int) -> Iterator[Any]:
 def _write(shape: Any, writer: Writer) -> None:
     if getattr(shape, "has_table", False):
         writer.add_rows([cell.text for cell in row.cells] for row in shape.table.rows)
-    elif getattr(shape, "has_chart", False) and shape.chart.has_title:
-        writer.add(str(shape.chart.chart_title.text_frame.text))
+    elif getattr(shape, "has_chart", False):
+        writer.add(office.chart_names(shape.chart.part.blob))
     elif shape.has_text_frame:
         writer.add(_paragraphs(shape.text_frame))
 

@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 from qmd.sources.formats.base import RawFile
 from qmd.sources.formats.parts import Parts, numbered_lines
+from qmd.text import header_lines
 from qmd.text.markdown.links import AFTER_URL, MAX_LINKS
 from qmd.text.outline import first_heading
 from qmd.types import Extracted, Link, LinkKind
 from qmd.types.structure import Edit, Heading
 
 name = "rst"
-version = 5
+version = 6
 media_type = "text/x-rst"
 
 #: Directives whose contents are code or data, and those of which nothing is read. Of others, such as `note`,
@@ -42,8 +43,8 @@ _ITEMS = re.compile(r"(?:(?:[-+*•‣⁃]|\(?(?:\d{1,9}|[A-Za-z#]|[ivxlc]{1,9})
 _DIRECTIVE = re.compile(r"\.\.[ \t]+(?:\|[^|\n]{1,200}\|[ \t]+)?((?!_)\w[\w.+:-]*?)[ ]?::(?=[ \t]|\Z)")
 _TARGET = re.compile(r"\.\.[ \t]+_(?!_)(?:`([^`]+)`|((?:\\.|[^:\\])+)):(?=[ \t]|\Z)")
 _NOTE = re.compile(r"\.\.[ \t]+(?:\[[^\[\]\n]+\]|__:)")
-#: A field at the top: of a list of fields, in a comment as Nikola writes it, or of a header as PEPs have it.
-_FIELD = re.compile(r"(?P<sign>:|\.\.[ ]|)(?P<name>[A-Za-z][\w -]{0,40}):[ \t]+(?P<value>\S.*)")
+#: A field at the top: of a list of fields, or in a comment as Nikola writes it.
+_FIELD = re.compile(r"(?P<sign>:|\.\.[ ])(?P<name>[A-Za-z][\w -]{0,40}):[ \t]+(?P<value>\S.*)")
 #: Links in a line: `:doc:`text <a>``, `` `text <a>`_ ``, `.. _name: a`, `.. include:: a`, `https://a.b`.
 _LINK = re.compile(
     r":doc:`(?:(?P<shown>[^`<>]{0,500}+)<)?(?P<doc>[^`<>]{1,500}+)>?`"
@@ -62,8 +63,6 @@ _QUOTED = re.compile(r"(?<![\w`*\\])(``|\*\*|\*)(?=\S)((?:(?!\1)[^\n])+)(?<=\S)\
 _ESCAPE = re.compile(r"\\(?=[^\w\s])")
 #: An entry of a table of contents: `a`, or `Title <a>`.
 _ENTRY = re.compile(r"[ \t]+(?!:)(?:[^<>]{0,300}<)?([^\s<>*]{1,500}+)>?[ \t]*\Z")
-#: Fields with a meaning, by their name in a field list.
-_NAMES = {"author": "author", "authors": "author", "date": "date", "tags": "tag", "keywords": "tag"}
 #: The number of lines in which a header begins.
 _HEAD = 40
 
@@ -130,25 +129,26 @@ class _Scan:
 
     def _header(self) -> int:
         """Read the fields at the top, and return the number of lines of a header that is above all."""
-        read = 0
-        head = self._lines[:_HEAD]
-        if not head[0].text.startswith((":", "..")):  # one line like a field is a sentence
-            fields = next((at for at, line in enumerate(head) if not line.text), len(head))
-            if fields < 2 or not all(each.indent or _FIELD.match(each.text) for each in head[:fields]):
-                head = [each for each in head if each.text[:1] in (":", "")]
-                read = -1
-        for at, line in enumerate(head):
-            match = _FIELD.match(line.text)
-            if match and (match["sign"] == ":" or at == read) and not line.indent:
-                key = match["name"].strip().lower()
-                self.fields[_NAMES.get(key, key)] = (match["value"].strip(),)
-            elif self.fields and not line.text:
+        if header := header_lines.header_of(self.text):
+            self._state(header.lines)
+            count = self.text.count("\n", 0, header.end)
+            self.parts.unread += [(line.start, line.end) for line in self._lines[:count] if line.text]
+            return count
+        found: list[tuple[str, str]] = []
+        for line in self._lines[:_HEAD]:
+            match = None if line.indent else _FIELD.match(line.text)
+            if match and (match["sign"] == ":" or line.number == len(found) + 1):
+                found.append((match["name"].strip(), match["value"].strip()))
+                self.parts.unread.append((line.start, line.end))
+            elif found and not line.text:
                 break
-            elif at != read or not read or not line.indent:
-                continue
-            self.parts.unread.append((line.start, line.end))
-            read += at == read
-        return max(read, 0)
+        self._state(found)
+        return len(found) if found and self.text.startswith(".. ") else 0
+
+    def _state(self, lines: list[tuple[str, str]]) -> None:
+        """Keep the fields of a header."""
+        for name, values in header_lines.entries(lines):
+            self.fields[name] = (*self.fields.get(name, ()), *values)
 
     def _line(self, at: int) -> int:
         """Read a line, and return the number of lines that were read."""

@@ -6,6 +6,7 @@ import io
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
+from qmd.features.formats import office
 from qmd.features.formats.archive import OLE, open_zip
 from qmd.sources.formats.base import DAMAGED, ENCRYPTED, TOO_LARGE, RawFile, Unreadable
 from qmd.sources.formats.writing import Writer
@@ -13,7 +14,7 @@ from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "xlsx"
-version = 3
+version = 4
 media_type = "text/plain"
 
 _MAX_SHEETS, _MAX_CELLS, _MAX_COLUMNS = 1_000, 5_000_000, 1_000
@@ -22,8 +23,9 @@ _MAX_SHEETS, _MAX_CELLS, _MAX_COLUMNS = 1_000, 5_000_000, 1_000
 def extract(file: RawFile) -> Extracted:
     import python_calamine
 
+    archive = None
     if not file.data.startswith(OLE):
-        open_zip(file.data)
+        archive = open_zip(file.data)
     elif "EncryptedPackage".encode("utf-16-le") in file.data:
         raise Unreadable(ENCRYPTED)
     try:
@@ -36,6 +38,7 @@ def extract(file: RawFile) -> Extracted:
         raise Unreadable(TOO_LARGE, f"{len(book.sheet_names):,} sheets")
     writer = Writer("sheet")
     omitted = []
+    comments = office.sheet_comments(archive) if archive else {}
     cells = 0
     for number, sheet_name in enumerate(book.sheet_names, 1):
         writer.anchor(number)
@@ -52,6 +55,9 @@ def extract(file: RawFile) -> Extracted:
             omitted.append(f"sheet {number}: columns after the first {_MAX_COLUMNS:,}")
         rows = [[_cell(value) for value in row[:_MAX_COLUMNS]] for row in sheet.iter_rows()]
         writer.add_rows(_trimmed(rows))
+        writer.add("\n".join(comments.get(sheet_name, ())))
+    for names in office.charts(archive, "xl") if archive else ():
+        writer.add(names)
     fields = {"sheet": tuple(map(one_line, book.sheet_names))}
     return Extracted(
         writer.text,

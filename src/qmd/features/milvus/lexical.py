@@ -33,6 +33,7 @@ from qmd.store.records import (
     in_order,
     longer_idf,
     longer_terms,
+    numbered_name,
     with_scattered,
 )
 from qmd.store.values import LexicalMatch, LexicalMatches, Scope
@@ -40,6 +41,7 @@ from qmd.text.extraction import searched_title
 from qmd.text.layout import Places, indexed
 from qmd.text.query import LexicalQuery, Term, name_shares, with_stops_apart
 from qmd.text.tokens import terms as terms_of
+from qmd.text.values import fold
 
 #: A term in fewer documents is counted by listing them, in one call for all rare terms of a query.
 _LISTED = 1_000
@@ -378,7 +380,7 @@ class _MilvusSearch(Struct):
         }
         self._load_tokens(unverified)
         names = _names(self._rows, rows)
-        scored = []
+        scored, own = [], numbered_name([entry.term for entry in required]) or "\n"
         for document, row in rows.items():
             if any(
                 entry.may_be_in(row["weights"]) and self._frequency_in_text(entry, document)
@@ -393,7 +395,8 @@ class _MilvusSearch(Struct):
                 if (count := frequencies[id(entry)])
             )
             if any(frequencies.values()):
-                score = self._named(score, terms, terms_of(names[document]))
+                called = own in fold(names[document]).split("\n")
+                score = self._bound if called else self._named(score, terms, terms_of(names[document]))
                 has_all = bool(required) and all(frequencies.get(id(entry)) for entry in required)
                 scored.append((document, score, has_all))
         return scored

@@ -31,7 +31,7 @@ def checked(found: Extracted, reader: Reader, path: str, key: str) -> Extracted 
     text = found.text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ")
     text.encode()  # fails if the text has lone surrogates
     collected = front_matter.collect(_values(found))
-    fields = properties.interpreted(collected.fields)
+    fields = properties.interpreted(collected.fields, path)
     fields["format"] = (reader.format.name,)
     file_name = path.rpartition("/")[2]
     title = one_line(found.title) or one_line(file_name.rpartition(".")[0]) or file_name

@@ -188,7 +188,8 @@ class Readers:
     def _selects(self, name: str) -> bool:
         row = BUILTIN[name]
         named = name in self._formats or (ALL in self._formats and not row.named)
-        return named or (row.binary and not self._formats)
+        own = row.binary or not (name in _CORE or row.named or row.grows or row.missing)
+        return named or (own and not self._formats)
 
 
 @cache
@@ -276,9 +277,22 @@ def format_of(ending: str) -> str:
 
 
 def suffix(path: str) -> str:
-    """Return the suffix of a path in lower case, without dot; "" if there is none."""
+    """Return the suffix of a path in lower case, without dot; "" if there is none.
+
+    The messages of a Maildir have none, and count as mail.
+    """
     stem, _, ending = path.rpartition("/")[2].rpartition(".")
-    return ending.lower() if stem else ""
+    found = ending.lower() if stem else ""
+    if found not in _BY_SUFFIX and stem[:1].isdigit() and is_message(path):
+        return "eml"
+    return found
+
+
+def is_message(path: str) -> bool:
+    """Return whether a path is that of a message of a Maildir: `cur/1700000000.M1.host:2,S`."""
+    *_, folder, name = ("", *path.split("/"))
+    seconds, _, unique = name.partition(".")
+    return folder in ("cur", "new") and bool(unique) and seconds.isdigit() and len(seconds) > 8
 
 
 def file_of(path: str) -> str:

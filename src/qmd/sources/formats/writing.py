@@ -46,10 +46,11 @@ class Writer:
         self.found = Parts()
         self.links: list[Link] = []
 
-    def anchor(self, value: int) -> None:
-        """Set an anchor before the next part."""
+    def anchor(self, value: int, *, tight: bool = False) -> None:
+        """Set an anchor before the next part, which may be `tight`."""
         if len(self._anchors) < MAX_ANCHORS:
-            self._anchors.append(Anchor(self._ended + 2 if self._parts else 1, self._kind, value))
+            line = self._ended + (1 if tight else 2) if self._parts else 1
+            self._anchors.append(Anchor(line, self._kind, value))
 
     def add(self, part: str, *, tight: bool = False) -> int:
         """Add a part, with an empty line before it unless it is `tight`, and return its place."""

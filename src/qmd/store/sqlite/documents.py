@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import apsw
@@ -16,8 +16,8 @@ from qmd.store.sqlite.field_rows import FieldWriter, forget
 from qmd.store.sqlite.scope_filter import collection_id, ranges
 from qmd.store.sqlite.terms import COMMON_FROM, COMMON_SHARE
 from qmd.store.values import Applied, DocumentChange, terms_of
+from qmd.text.values import Value
 from qmd.types import Document, Indexed, States
-from qmd.types.content import MARKDOWN
 
 if TYPE_CHECKING:
     from qmd.text.layout import Placed
@@ -180,6 +180,19 @@ def drop_unused_texts(db: apsw.Connection) -> int:
     return int(db.changes())
 
 
+#: The aliases of documents.
+_ALIASES = (
+    "SELECT df.document_id, v.value FROM document_fields df JOIN field_values v ON v.id = df.value_id "
+    "WHERE v.field_id = (SELECT id FROM field_names WHERE name = 'alias') "
+    f"AND df.document_id IN {LISTED}"
+)
+
+
+def _names(fields: Mapping[str, Sequence[Value]]) -> frozenset[str]:
+    """Return the aliases among fields, as they are searched."""
+    return frozenset(alias for alias in fields.get("alias", ()) if isinstance(alias, str))
+
+
 class _Writer:
     """Writes a batch of one collection inside a transaction."""
 
@@ -208,11 +221,12 @@ class _Writer:
         from qmd.text.extraction import stored_fields  # searches start without it
 
         contents, new = self._contents(items)
+        present = self._find([item.path for item in items])
+        indexed_before = self._indexed(present, contents.values()) if present else {}
         structures.put(
             self._db,
             [(contents[item.source.hash], each.structure) for item, each in zip(items, made, strict=True)],
         )
-        present = self._find([item.path for item in items])
         rows = []
         for item, indexed in zip(items, made, strict=True):
             source, content = item.source, contents[item.source.hash]
@@ -235,9 +249,8 @@ class _Writer:
                 )
                 forget(self._db, identity, identity)
                 changed = (title, previous) != (source.title, content)
-                # The text of another format than Markdown does not say which aliases it has, and of Markdown
-                # another version may have read others.
-                if changed or "alias" in fields or fields["format"] != (MARKDOWN,):
+                # What a text has beside its words: another version of a reader may have found others.
+                if changed or indexed_before[identity] != (_names(fields), indexed.structure):
                     self._forms[identity] = indexed.forms
                     self._db.execute("DELETE FROM documents_fts WHERE rowid = ?", (identity,))
                 self.updated += changed
@@ -249,6 +262,20 @@ class _Writer:
             self._fields.put(identity, fields, source.links, source.anchors)
         self._db.executemany("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         self._fields.flush(self._collection)
+
+    def _indexed(
+        self, present: Mapping[str, tuple[int, str, int]], contents: Iterable[int]
+    ) -> dict[int, tuple[frozenset[str], bytes | None]]:
+        """Return the aliases of documents and the structures of their texts, by id."""
+        query = f"SELECT content_id, structure FROM structures WHERE content_id IN {LISTED}"
+        kept: dict[int, bytes] = dict(self._db.execute(query, (listed(contents),)))
+        aliases: dict[int, set[str]] = {}
+        for identity, alias in self._db.execute(_ALIASES, (listed(row[0] for row in present.values()),)):
+            aliases.setdefault(identity, set()).add(alias)
+        return {
+            identity: (frozenset(aliases.get(identity, ())), kept.get(content))
+            for identity, _, content in present.values()
+        }
 
     def index(self) -> None:
         """Index the words of the documents. With the commit, it takes a third of the time of a batch."""

@@ -23,7 +23,16 @@ from msgspec.structs import replace
 
 from qmd.ranking import bm25
 from qmd.store import base
-from qmd.store.records import ALL_FIRST, POOL, POOL_FACTOR, in_order, longer_idf, longer_terms, with_scattered
+from qmd.store.records import (
+    ALL_FIRST,
+    POOL,
+    POOL_FACTOR,
+    in_order,
+    longer_idf,
+    longer_terms,
+    numbered_name,
+    with_scattered,
+)
 from qmd.store.sqlite.database import LISTED, Cache, Database, SqlitePart, listed
 from qmd.store.sqlite.scope_filter import (
     DocumentFilter,
@@ -174,6 +183,13 @@ class Lexical(SqlitePart, base.Lexical):
         return _Counts(db, known, others, population, left_out)
 
 
+#: The documents with an alias.
+_CALLED = (
+    "SELECT df.document_id FROM field_values v JOIN document_fields df ON df.value_id = v.id "
+    "WHERE v.field_id = (SELECT id FROM field_names WHERE name = 'alias') AND v.type = 'text' AND v.key = ?"
+)
+
+
 class _Counts(Struct):
     """The numbers of documents that match, counted once until the index changes.
 
@@ -309,6 +325,9 @@ class _SqliteSearch(Struct):
         scored = self._scores(candidates, selective, common)
         if few is not None and len(scored) < self.limit and common:
             scored = self._scores(candidates, present)
+        if name := numbered_name(self.query.required):
+            called = {document for (document,) in self.db.execute(_CALLED, (name,))}
+            scored = [(each, self.scorer.bound if each in called else score) for each, score in scored]
         first = has_all if self.all_first else set()
         return [
             LexicalMatch(document, score, "all" if document in has_all else "any")

@@ -246,7 +246,6 @@ def _nothing(*_: object) -> None:
 
 def _renew(db: apsw.Connection) -> None:
     """Renew data of earlier versions, also into a file of 1.1.0, and keep them from writing."""
-    db.execute(_STRUCTURES)
     if db.execute("SELECT 1 FROM documents LIMIT 1").get:
         from qmd.store.sqlite.titles import renew  # a new index has nothing to renew, and starts without it
 
@@ -260,7 +259,8 @@ MIGRATIONS: tuple[Callable[[apsw.Connection], object], ...] = (
     lambda db: db.execute(_NAMED_LINKS),
     lambda db: None,  # the titles, which the last step renews too
     lambda db: None,
-    lambda db: None,  # the layouts of long texts, in place of which the last step has structures
+    lambda db: None,  # the layouts of long texts, in place of which the next step has structures
+    lambda db: db.execute(_STRUCTURES),
     _renew,
 )
 #: The version of `_TABLES`. No earlier one was released.

@@ -11,9 +11,9 @@ from qmd.store.sqlite.blocks import rebuild
 from qmd.store.sqlite.field_rows import FieldWriter
 from qmd.text.data_uris import data_spans
 from qmd.text.extraction import extract, searched_title
-from qmd.text.languages import detect
+from qmd.text.languages import detect, prose
 from qmd.text.layout import indexed, known
-from qmd.text.tokens import index_form
+from qmd.text.tokens import index_form, may_be_signed
 from qmd.text.values import LANGUAGE, fold
 from qmd.types.content import MARKDOWN
 
@@ -62,7 +62,8 @@ def renew(db: apsw.Connection, *, everything: bool = False) -> None:
             title = extract(text, path).title
         searched = searched_title(title, {"alias": tuple(json.loads(aliases))}, path)
         forms = indexed(searched, text, path, known(kept, text))
-        is_plain = f"{text}{searched}{path}".isascii() and forms[1] == index_form(text)
+        whole = f"{text}\n{searched}\n{path}"
+        is_plain = whole.isascii() and not may_be_signed(whole) and forms[1] == index_form(text)
         same_title = title == before and _terms_of_title(db, identity) == len(forms[0].split())
         if is_plain and same_title and not everything:
             continue
@@ -99,8 +100,8 @@ def _add_languages(db: apsw.Connection) -> None:
         found.setdefault(identity >> _COLLECTION_SHIFT, []).append(identity)
     for collection, identities in found.items():
         for identity in identities:
-            text = db.execute(f"{INDEXED} WHERE d.id = ?", (identity,)).get[3]
-            if language := detect(text):
+            *_, text, _, kept = db.execute(f"{INDEXED} WHERE d.id = ?", (identity,)).get
+            if language := detect(prose(text, known(kept, text))):
                 writer.put(identity, {LANGUAGE: (language,)}, (), ())
         writer.flush(collection)
 

@@ -194,7 +194,7 @@ def _links(text: str, every: Iterable[_Entry]) -> Iterator[Link]:
     for _, (_, at, target, shown, kind) in zip(range(MAX_LINKS), every, strict=False):
         line += text.count("\n", counted, at)
         counted = at
-        if not target:
+        if not target or target.startswith("#tab/"):  # a tab of DocFX
             continue
         if kind in ("wikilink", "url"):
             yield Link(target, shown, line, kind)

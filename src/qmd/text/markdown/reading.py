@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from qmd.text.data_uris import data_spans
+from qmd.text.data_uris import data_spans, is_drawing
 from qmd.text.head import front_matter_end
 from qmd.text.markdown import links, marks, sites
 from qmd.text.markdown.parser import Event, events
@@ -107,8 +107,8 @@ class _MarkdownScan:
 
     def _of_others(self, body: str, start: int) -> list[Block]:
         """Return the comments and code of other programs, outside of code and comments of CommonMark."""
-        if not sites.may_have_blocks(body):
-            return []
+        if not sites.may_have_blocks(body) or is_drawing(self.text):
+            return []  # Obsidian hides the texts of drawings as comments
         first = _MarkdownScan(body)
         first._walk(body, _after(0))  # what is inside code has no signs
         code = Closed([*first._closed(), *first.code])
@@ -315,7 +315,7 @@ class _MarkdownScan:
         verbatim = [(each.start, each.end) for each in blocks if each.kind in ("fence", "raw")]
         comments = [(each.start, each.end) for each in blocks if each.kind == "comment"]
         closed = Closed([*verbatim, *comments, *self.code])
-        comments += sites.inline_comments(text, body, closed)
+        comments += [] if is_drawing(text) else sites.inline_comments(text, body, closed)
         components = marks.components(text, body, closed)
         opaque = [*verbatim, *comments, *self.code, *self.tags, *components]
         found, tags, omitted = links.collect(text, body, self.links, opaque, verbatim, self.code)

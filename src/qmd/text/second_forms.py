@@ -1,0 +1,99 @@
+"""Other forms in which words are searched: numbers without their signs, acronyms, tails of names in code.
+
+A text has them behind its words, each once; see `tokens.indexed_in_parts`. Most texts have none: whether a
+text may have some is seen from a copy in which each character is its kind, at the speed of `bytes.translate`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import combinations
+
+from qmd.text.regex import lazy
+
+#: Keeps the kinds of characters that tell acronyms and names in code: capitals, small letters, and dots.
+_KINDS = bytes(
+    ord("A" if chr(at).isupper() else "a" if chr(at).islower() else "." if chr(at) == "." else " ")
+    if at < 128
+    else ord(" ")
+    for at in range(256)
+)
+#: The signs inside numbers. The bytes of a no-break space and of narrow ones end with two of them.
+_INSIDE = b" ./,'()\xa0\x89\xaf"
+#: Keeps digits and the signs inside numbers.
+_DIGITS = bytes(
+    ord("0" if at in b"0123456789" else "-" if at in b"-:" else " " if at in _INSIDE else "x")
+    for at in range(256)
+)
+#: What the kinds of characters of a number with signs are. Dates, which many texts have, are none.
+_MAY_BE_NUMBER = lazy(r"(?:0[ -]{0,3}){7}|0 000(?!0)|(?:0{1,2}-0{0,2}|-0{1,2})(?:-0{0,2}){3}")
+_DATE = b"0000-00-00"
+_LETTERS = bytes(at for at in range(128) if chr(at).isalpha()) + b"\xc2\xe2\x80"
+_BLANK = "[ \u00a0\u2009\u202f]"
+_HEX = "[0-9A-Fa-f]"
+#: UUIDs, addresses of network cards, IBANs, numbers with thousands apart, ISBNs, and telephone numbers.
+_NUMBER = lazy(
+    rf"(?<![\w.])(?!\d{{4}}-\d\d-\d\d(?!\d))(?:{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}|{_HEX}{{2}}(?:(?P<sign>[:-]){_HEX}{{2}})"
+    rf"(?:(?P=sign){_HEX}{{2}}){{4,6}}|{_HEX}{{4}}(?:\.{_HEX}{{4}}){{2}}"
+    rf"|[A-Z]{{2}}\d\d(?:{_BLANK}[A-Z0-9]{{4}}){{2,7}}(?:{_BLANK}[A-Z0-9]{{1,3}})?"
+    rf"|\d{{1,3}}(?P<apart>[,.'’]|{_BLANK})\d{{3}}(?:(?P=apart)\d{{3}}){{0,5}}(?!\d|[,.'’]\d|(?P=apart)\d)"
+    r"|\d{1,5}(?:-\d{1,7}){2,4}(?:-[Xx])?|\d{2,5}(?:\.\d{2,5}){2,5}"
+    rf"|(?P<groups>(?:\+|\+?\()?\d{{1,5}}\)?(?:(?:{_BLANK}?[-–/]?{_BLANK}?)(?:\(0\))?{_BLANK}?\(?\d{{2,13}}\)?)"
+    rf"{{1,9}}))(?!\w)"
+)
+_DIGITS_OF = lazy(r"\d+")
+_SIGNS = lazy(r"[^0-9A-Za-z]+")
+#: The fewest digits of a number that is searched without its signs; the most of several of one line.
+_LEAST, _MOST = 7, 19
+#: The fewest digits of a number with its thousands apart.
+LEAST_APART = 4
+_ACRONYM = lazy(r"(?<![\w.])(?:[A-Z]\.){1,7}[A-Z](?![\w'’])")
+#: A word in which names are joined, such as `getUserById`, and its parts.
+_CAMEL = lazy(r"[A-Za-z][a-z0-9]*+(?:[A-Z][a-z0-9]*+)++")
+_HUMP = lazy(r"(?<=[a-z0-9])[A-Z]|(?<=[A-Z])[A-Z](?=[a-z])")
+#: Longer words are data.
+_MAX_NAME = 60
+
+
+def forms(text: str) -> Iterator[str]:
+    """Yield the other forms of the words of a text, in lower case, in no order."""
+    raw = text.encode("utf-8", "replace")
+    digits = raw.translate(_DIGITS, _LETTERS).replace(_DATE, b"")
+    if (b"0 0" in digits or b"0-0" in digits) and _MAY_BE_NUMBER.search(digits.decode()):
+        for match in _NUMBER.finditer(text):
+            yield from _joined(match)
+    kinds = raw.translate(_KINDS)
+    if b"A.A" in kinds:
+        yield from (match[0].replace(".", "").lower() for match in _ACRONYM.finditer(text))
+    if b"aA" in kinds:
+        yield from tails(text)
+
+
+def _joined(match: re.Match[str]) -> Iterator[str]:
+    """Yield a number without its signs, if it has any and is long enough.
+
+    Of a long row of digits, two and more of its groups may be a number.
+    """
+    written = match[0].replace("(0)", "") if match[0][0] == "+" else match[0]
+    number = _SIGNS.sub("", written).lower()
+    if len(number) >= (LEAST_APART if match["apart"] else _LEAST) and number != written.lower():
+        groups = _DIGITS_OF.findall(written) if match["groups"] and len(number) > _MOST else [number]
+        for start, end in combinations(range(len(groups) + 1), 2):
+            part = "".join(groups[start:end])
+            if _LEAST <= len(part) <= _MOST or len(groups) == 1:
+                yield part
+
+
+def tails(text: str) -> Iterator[str]:
+    """Yield the ends of names in code, of at least two parts: `userById` of `getUserById`."""
+    for match in _CAMEL.finditer(text):
+        word = match[0]
+        if len(word) <= _MAX_NAME:
+            starts = [hump.start() for hump in _HUMP.finditer(word)]
+            yield from (word[start:].lower() for start in starts[:-1])
+
+
+def loosely(number: str) -> str:
+    """Return a pattern for a number with signs inside."""
+    return r"[\s\-./:,'’()\u00a0\u2009\u202f–]{0,3}".join(map(re.escape, number))
