@@ -15,7 +15,7 @@ from qmd.engine.indexing.record import ScanRecord
 from qmd.engine.requests import SearchRequest
 from qmd.errors import SourceError
 from qmd.installation import install_command
-from qmd.sources import children
+from qmd.sources import children, walk
 from qmd.sources.formats import registry
 from qmd.sources.formats.base import Unreadable, failure
 from tests.conftest import Notes
@@ -276,6 +276,7 @@ def test_newer_format_version_reads_its_files_again(
 ) -> None:
     from qmd.features.formats import notebook
 
+    monkeypatch.setattr(walk, "_CLOCK", -(1 << 62))  # no file counts as touched
     folder = notes({"a.ipynb": json.dumps(NOTEBOOK), "b.org": "* Org"})
     index.add_collection(str(folder), formats=["all"])
     file = folder / "a.ipynb"
@@ -312,6 +313,7 @@ def test_newer_format_version_waits_for_its_extra(
     pytest.importorskip("lxml")
     from qmd.features.formats import html
 
+    monkeypatch.setattr(walk, "_CLOCK", -(1 << 62))  # no file counts as touched
     folder = notes({"a.html": "<p>heron</p>"})
     index.add_collection(str(folder), formats=["all"])
     file = folder / "a.html"

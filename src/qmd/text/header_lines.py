@@ -34,15 +34,16 @@ _PERCENT = lazy(
     r"(?:\n|\Z)(?=[ \t]*+(?:\n|\Z))"
 )
 _MAX_LINES = 100
+#: More words that end with a full stop are a sentence.
+_MOST_WORDS = 4
 _NAMES = {"keywords": "tag", "keyword": "tag", "tags": "tag", "labels": "tag", "subject": "title"}
 #: An acronym with a number, which is the name of a text: `PEP: 8`.
 _ACRONYM = lazy(r"[A-Z]{2,6}")
 #: A time as TiddlyWiki writes it.
 _STAMP = lazy(r"(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)\d{3}")
-_ADDRESS = lazy(r"[ \t]*<[^<>]{0,200}>")
+_ADDRESS = lazy(r"[ \t]{0,9}<[^<>]{0,200}>")
 _SPACED = lazy(r"\[\[([^\[\]]{1,200}+)\]\]|([^\s\[\]]++)")
-_SEPARATOR = lazy(r"[ \t]*+[,;][ \t\n]*+")
-_SENTENCE = lazy(r"(?:\S++\s++){4,}\S*[.!?]\Z")
+_SEPARATOR = lazy(r"[,;]")
 
 
 class Header(NamedTuple):
@@ -98,7 +99,7 @@ def _is_telling(key: str, value: str) -> bool:
     """Tell whether a line says what a text is, and is no sentence."""
     name = fold(key)
     name = _NAMES.get(name, name)
-    if not value or _SENTENCE.search(value):
+    if not value or (value[-1] in ".!?" and len(value.split()) > _MOST_WORDS):
         return False
     role, _ = role_of(name) or ("alias", 0)
     is_date = role not in ("author", "alias") and dates.read(_value(value)) is not None
@@ -122,7 +123,7 @@ def entries(lines: list[tuple[str, str]], *, spaced: bool = False) -> Iterator[t
         elif (role := role_of(name)) and role[0] == "author":
             is_list = "<" in written or ";" in written or name.endswith("s")
             bare = _ADDRESS.sub("", written)
-            yield name, (*filter(None, _SEPARATOR.split(bare) if is_list else [bare]),)
+            yield name, (*filter(None, map(str.strip, _SEPARATOR.split(bare) if is_list else [bare])),)
         elif written:
             yield name, (_value(written),)
         if not at and written.isdigit() and _ACRONYM.fullmatch(key):

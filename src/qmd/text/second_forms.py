@@ -26,31 +26,39 @@ _DIGITS = bytes(
     ord("0" if at in b"0123456789" else "-" if at in b"-:" else " " if at in _INSIDE else "x")
     for at in range(256)
 )
-#: What the kinds of characters of a number with signs are. Dates, which many texts have, are none.
-_MAY_BE_NUMBER = lazy(r"(?:0[ -]{0,3}){7}|0 000(?!0)|(?:0{1,2}-0{0,2}|-0{1,2})(?:-0{0,2}){3}")
+#: What the kinds of characters of a number with signs are: many digits, or pairs of them. Dates, which many
+#: texts have, are none.
+_MANY = lazy(r"(?:0[ -]{0,3}+){7}")
+_PAIRS = lazy(r"-0{0,2}+-0{0,2}+-0{0,2}+-")
 _DATE = b"0000-00-00"
 _LETTERS = bytes(at for at in range(128) if chr(at).isalpha()) + b"\xc2\xe2\x80"
 _BLANK = "[ \u00a0\u2009\u202f]"
 _HEX = "[0-9A-Fa-f]"
+_START = r"(?<![\w.])"
+_NO_DATE = r"(?!\d{4}-\d\d-\d\d(?!\d))"
 #: UUIDs, addresses of network cards, IBANs, numbers with thousands apart, ISBNs, and telephone numbers.
-_NUMBER = lazy(
-    rf"(?<![\w.])(?!\d{{4}}-\d\d-\d\d(?!\d))(?:{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}|{_HEX}{{2}}(?:(?P<sign>[:-]){_HEX}{{2}})"
-    rf"(?:(?P=sign){_HEX}{{2}}){{4,6}}|{_HEX}{{4}}(?:\.{_HEX}{{4}}){{2}}"
-    rf"|[A-Z]{{2}}\d\d(?:{_BLANK}[A-Z0-9]{{4}}){{2,7}}(?:{_BLANK}[A-Z0-9]{{1,3}})?"
-    rf"|\d{{1,3}}(?P<apart>[,.'’]|{_BLANK})\d{{3}}(?:(?P=apart)\d{{3}}){{0,5}}(?!\d|[,.'’]\d|(?P=apart)\d)"
-    r"|\d{1,5}(?:-\d{1,7}){2,4}(?:-[Xx])?|\d{2,5}(?:\.\d{2,5}){2,5}"
-    rf"|(?P<groups>(?:\+|\+?\()?\d{{1,5}}\)?(?:(?:{_BLANK}?[-–/]?{_BLANK}?)(?:\(0\))?{_BLANK}?\(?\d{{2,13}}\)?)"
-    rf"{{1,9}}))(?!\w)"
+_UUID = lazy(rf"{_START}{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}(?!\w)")
+_CARD = lazy(rf"{_START}{_HEX}{{2}}(?P<sign>[:-]){_HEX}{{2}}(?:(?P=sign){_HEX}{{2}}){{4,6}}(?!\w)")
+_DOTTED = lazy(rf"{_START}(?:{_HEX}{{4}}(?:\.{_HEX}{{4}}){{2}}|\d{{2,5}}(?:\.\d{{2,5}}){{2,5}})(?!\w)")
+_ACCOUNT = lazy(rf"{_START}[A-Z]{{2}}\d\d(?:{_BLANK}[A-Z0-9]{{4}}){{2,7}}(?:{_BLANK}[A-Z0-9]{{1,3}})?(?!\w)")
+_THOUSANDS = lazy(
+    rf"{_START}\d{{1,3}}(?P<apart>[,.'’]|{_BLANK})\d{{3}}(?:(?P=apart)\d{{3}}){{0,5}}(?!\w|[,.'’]\d|(?P=apart)\d)"
 )
+_BOOK = lazy(rf"{_START}{_NO_DATE}\d{{1,5}}(?:-\d{{1,7}}){{2,4}}(?:-[Xx])?(?!\w)")
+_GROUPS = lazy(
+    rf"{_START}{_NO_DATE}(?:\+|\+?\()?\d{{1,5}}\)?"
+    rf"(?:{_BLANK}?[-–/]?{_BLANK}?(?:\(0\){_BLANK}?)?\(?\d{{2,13}}\)?){{1,9}}(?!\w)"
+)
+_NUMBERS = (_UUID, _CARD, _DOTTED, _ACCOUNT, _THOUSANDS, _BOOK, _GROUPS)
 _DIGITS_OF = lazy(r"\d+")
 _SIGNS = lazy(r"[^0-9A-Za-z]+")
 #: The fewest digits of a number that is searched without its signs; the most of several of one line.
 _LEAST, _MOST = 7, 19
 #: The fewest digits of a number with its thousands apart.
-LEAST_APART = 4
+_LEAST_APART = 4
 _ACRONYM = lazy(r"(?<![\w.])(?:[A-Z]\.){1,7}[A-Z](?![\w'’])")
 #: A word in which names are joined, such as `getUserById`, and its parts.
-_CAMEL = lazy(r"[A-Za-z][a-z0-9]*+(?:[A-Z][a-z0-9]*+)++")
+_CAMEL = lazy(r"(?<![A-Za-z0-9])[A-Za-z][a-z0-9]*+(?:[A-Z][a-z0-9]*+)++")
 _HUMP = lazy(r"(?<=[a-z0-9])[A-Z]|(?<=[A-Z])[A-Z](?=[a-z])")
 #: Longer words are data.
 _MAX_NAME = 60
@@ -60,9 +68,10 @@ def forms(text: str) -> Iterator[str]:
     """Yield the other forms of the words of a text, in lower case, in no order."""
     raw = text.encode("utf-8", "replace")
     digits = raw.translate(_DIGITS, _LETTERS).replace(_DATE, b"")
-    if (b"0 0" in digits or b"0-0" in digits) and _MAY_BE_NUMBER.search(digits.decode()):
-        for match in _NUMBER.finditer(text):
-            yield from _joined(match)
+    if (b"0 0" in digits or b"0-0" in digits) and _may_have_numbers(digits.decode()):
+        for pattern in _NUMBERS:
+            for match in pattern.finditer(text):
+                yield from _joined(match, pattern)
     kinds = raw.translate(_KINDS)
     if b"A.A" in kinds:
         yield from (match[0].replace(".", "").lower() for match in _ACRONYM.finditer(text))
@@ -70,15 +79,19 @@ def forms(text: str) -> Iterator[str]:
         yield from tails(text)
 
 
-def _joined(match: re.Match[str]) -> Iterator[str]:
+def _may_have_numbers(digits: str) -> bool:
+    return "0 000" in digits or _MANY.search(digits) is not None or _PAIRS.search(digits) is not None
+
+
+def _joined(match: re.Match[str], pattern: re.Pattern[str]) -> Iterator[str]:
     """Yield a number without its signs, if it has any and is long enough.
 
     Of a long row of digits, two and more of its groups may be a number.
     """
     written = match[0].replace("(0)", "") if match[0][0] == "+" else match[0]
     number = _SIGNS.sub("", written).lower()
-    if len(number) >= (LEAST_APART if match["apart"] else _LEAST) and number != written.lower():
-        groups = _DIGITS_OF.findall(written) if match["groups"] and len(number) > _MOST else [number]
+    if len(number) >= (_LEAST_APART if pattern is _THOUSANDS else _LEAST) and number != written.lower():
+        groups = _DIGITS_OF.findall(written) if pattern is _GROUPS and len(number) > _MOST else [number]
         for start, end in combinations(range(len(groups) + 1), 2):
             part = "".join(groups[start:end])
             if _LEAST <= len(part) <= _MOST or len(groups) == 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from qmd.sources.formats.base import RawFile
 from qmd.sources.formats.parts import Parts
@@ -25,7 +26,7 @@ _FIELD = re.compile(rf"\\(title|author|date|keywords)[ \t]*(?:\[[^\[\]\n]{{0,300
 _LINK = re.compile(r"\\(?:(href|url)\{([^{}\n]{1,1000})\}|(input|include|subfile)\{([^{}\n]{1,500})\})")
 #: Comments, and code.
 _COMMENT = re.compile(r"(?<!\\)%[^\n]*")
-_CODE = re.compile(r"\\begin\{(verbatim\*?|lstlisting|minted|Verbatim|alltt)\}.*?\\end\{\1\}", re.S)
+_CODE = re.compile(r"\\begin\{(verbatim\*?|lstlisting|minted|Verbatim|alltt)\}")
 #: Commands whose arguments are no words of the text.
 _SILENT = re.compile(
     r"\\(?:begin|end|label|ref|eqref|autoref|cref|Cref|pageref|cite[a-z]*|nocite|includegraphics|input|include"
@@ -42,7 +43,7 @@ def extract(file: RawFile) -> Extracted:
     text = file.text()
     parts = Parts()
     begin = text.find("\\begin{document}")
-    parts.verbatim += [match.span() for match in _CODE.finditer(text)]
+    parts.verbatim += _code(text)
     code = Closed(parts.verbatim)
     parts.unread += [match.span() for match in code.matches(_COMMENT, text, 0)]
     if begin > 0:
@@ -62,6 +63,21 @@ def extract(file: RawFile) -> Extracted:
     title = stated.pop("title", "") or first_heading(text, structure)
     fields = {key: tuple(_values(key, value)) for key, value in stated.items()}
     return Extracted(text, title, fields, links, structure=structure)
+
+
+def _code(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the [start, end) of code. What is not closed is text."""
+    done, open_ended = 0, set[str]()
+    for match in _CODE.finditer(text):
+        if match.start() < done or match[1] in open_ended:
+            continue
+        ending = f"\\end{{{match[1]}}}"
+        end = text.find(ending, match.end())
+        if end < 0:
+            open_ended.add(match[1])
+        else:
+            done = end + len(ending)
+            yield match.start(), done
 
 
 def _plain(words: str) -> str:
