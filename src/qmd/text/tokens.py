@@ -80,7 +80,7 @@ _ENDING = r"(?:['’](?:s|t|re|ve|ll|d|m|S|T|RE|VE|LL|D|M)(?![^\W_])|)"
 _ASCII_WORD = re.compile(rf"[A-Za-z0-9]+{_ENDING}")
 #: Names of languages and keys of music whose signs are part of them. Few texts have one.
 _SIGNED = r"(?<![^\W_])(?:[Cc]\+\+(?!\+)|[A-GJQXa-gjqx]\\?[#♯](?![\w#])|\.(?:NET|Net|net)(?![^\W_]|\.[^\W_]))"
-_MAY_BE_SIGNED = lazy(r"\+(?<=[Cc]\+)\+|[#♯](?<=[A-GJQXa-gjqx\\].)|\.(?<![^\W_]\.)(?:NET|Net|net)")
+_SHARP = lazy(r"#(?:(?<=(?<![^\W_])[A-GJQXa-gjqx]#)|(?<=[A-GJQXa-gjqx]\\#))(?![\w#])")
 _SIGNED_WORD = lazy(rf"{_SIGNED}|[A-Za-z0-9]+{_ENDING}")
 #: Their terms, by their end.
 _SIGNED_TERMS = {"++": "pp", "#": "sharp", "♯": "sharp"}
@@ -127,9 +127,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    signed = ("+" in text or "#" in text or "♯" in text or ".N" in text or ".n" in text) and (
-        _MAY_BE_SIGNED.search(text) is not None
-    )
+    signed = may_be_signed(text)
     if text.isascii():
         return _SIGNED_WORD if signed else _ASCII_WORD
     words = _WORD if compiled(_MARK_CHAR).search(text) else _UNMARKED_WORD
@@ -138,7 +136,15 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 def may_be_signed(text: str) -> bool:
     """Return whether a text may have names with signs, such as `C++`."""
-    return _MAY_BE_SIGNED.search(text) is not None
+    # A pattern with all of them would look at each character.
+    return (
+        ("++" in text and ("C++" in text or "c++" in text))
+        or ("#" in text and _SHARP.search(text) is not None)
+        or ".NET" in text
+        or ".net" in text
+        or ".Net" in text
+        or "♯" in text
+    )
 
 
 def _unsigned(word: str) -> str:
