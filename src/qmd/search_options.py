@@ -26,7 +26,7 @@ MAX_FACETS = 20
 SearchKind = Literal["search", "vsearch", "query", "similar"]
 
 
-class Value:
+class OptionValue:
     """The values of an option.
 
     Args:
@@ -75,7 +75,7 @@ class Option:
         spelling: str,
         kinds: str,
         section: str,
-        value: Value,
+        value: OptionValue,
         about: str,
         help: str = "",
         complete: str | None = None,
@@ -95,16 +95,16 @@ class Option:
 
 
 _EVERY, _TYPED, _MEANING = "search vsearch query similar", "search vsearch query", "vsearch query"
-_ON, _OFF, _OPEN = Value("flag", True), Value("flag", False), Value("flag")
-_ONE, _SEVERAL = Value("condition"), Value("condition", ())
+_ON, _OFF, _OPEN = OptionValue("flag", True), OptionValue("flag", False), OptionValue("flag")
+_ONE, _SEVERAL = OptionValue("condition"), OptionValue("condition", ())
 _ROWS = (
-    Option("query", _TYPED, "", Value("text", "", most=MAX_QUERY), "What to find."),
-    Option("-n, --limit N", _EVERY, "What", Value("whole", DEFAULT_LIMIT, 1), "Most results."),
+    Option("query", _TYPED, "", OptionValue("text", "", most=MAX_QUERY), "What to find."),
+    Option("-n, --limit N", _EVERY, "What", OptionValue("whole", DEFAULT_LIMIT, 1), "Most results."),
     Option(
         "--offset N",
         _EVERY,
         "What",
-        Value("whole", 0, 0, ALL),
+        OptionValue("whole", 0, 0, ALL),
         "Results to skip, for the next page.",
         "Skip the first N, which the pages before have shown.",
     ),
@@ -112,7 +112,7 @@ _ROWS = (
         "--min-score F",
         _EVERY,
         "Filters",
-        Value("decimal", 0.0, 0, 1),
+        OptionValue("decimal", 0.0, 0, 1),
         "0 to 1; from 0.5 about the query.",
         "Leave out results with a score below F, from 0 to 1. From 0.5 a result is about the query; below "
         "0.3 it is about something else.",
@@ -221,19 +221,19 @@ _ROWS = (
         "Only documents that pass: filters as in a query, or JSON.",
         in_address="As in a query: tag:work -path:old/ [status:draft].",
     ),
-    Option("--collections", _EVERY, "What", Value("names", ()), "Only these collections."),
+    Option("--collections", _EVERY, "What", OptionValue("names", ()), "Only these collections."),
     Option(
         "searches",
         "query",
         "",
-        Value("names", (), 1, MAX_SEARCHES),
+        OptionValue("names", (), 1, MAX_SEARCHES),
         "In place of query: lex words, vec a question, hyde an answer; the first counts most.",
     ),
     Option(
         "--intent TEXT",
         _MEANING,
         "Ranking",
-        Value("text", most=MAX_QUERY),
+        OptionValue("text", most=MAX_QUERY),
         "Your aim, to rank by.",
         "The purpose of the search; affects the ranking only.",
     ),
@@ -241,7 +241,7 @@ _ROWS = (
         "-C, --candidate-limit N",
         "query",
         "Ranking",
-        Value("whole", DEFAULT_CANDIDATES, 1, MAX_CANDIDATES),
+        OptionValue("whole", DEFAULT_CANDIDATES, 1, MAX_CANDIDATES),
         "Results to rerank.",
         "Rerank the best N candidates.",
     ),
@@ -258,7 +258,7 @@ _ROWS = (
         "--ranking R",
         "query",
         "Ranking",
-        Value("words", words=("contract", "tuned")),
+        OptionValue("words", words=("contract", "tuned")),
         "How scores are combined, if not as configured.",
         "The way to rank: contract or tuned.  [default: the configured one]",
     ),
@@ -266,7 +266,7 @@ _ROWS = (
         "--scores S",
         _TYPED,
         "Ranking",
-        Value("words", words=("calibrated", "raw")),
+        OptionValue("words", words=("calibrated", "raw")),
         "What scores mean: how likely the result is about the query, or the value that ranks it.",
         "What scores mean: how likely a result is about the query (calibrated), or the value that ranks it "
         "(raw).  [default: the configured one]",
@@ -291,7 +291,7 @@ _ROWS = (
         "--timeout S",
         _MEANING,
         "What",
-        Value("decimal", DEFAULT_TIMEOUT, above=0),
+        OptionValue("decimal", DEFAULT_TIMEOUT, above=0),
         "Seconds until the search answers with what it has.",
         "Stop after S seconds and show the results so far.",
     ),
@@ -299,7 +299,7 @@ _ROWS = (
         "--passages N",
         _TYPED,
         "Output",
-        Value("whole", 1, 1, MAX_PASSAGES),
+        OptionValue("whole", 1, 1, MAX_PASSAGES),
         "How many passages of each result are shown.",
         "Show the N best passages of each document.",
     ),
@@ -315,7 +315,7 @@ _ROWS = (
         "--context-lines N",
         _EVERY,
         "Output",
-        Value("whole", None, 0, MAX_CONTEXT_LINES),
+        OptionValue("whole", None, 0, MAX_CONTEXT_LINES),
         "Lines around that of a passage; otherwise 300 characters.",
         "Show N lines before and after the line that matches.  [default: about 300 characters]",
     ),
@@ -323,7 +323,7 @@ _ROWS = (
         "--facets F,F",
         _TYPED,
         "Output",
-        Value("names", (), most=MAX_FACETS),
+        OptionValue("names", (), most=MAX_FACETS),
         "Fields whose values are counted.",
         "Count the values of these fields in the matching documents: tag,author,year.",
         "facets",
@@ -340,7 +340,7 @@ _ROWS = (
         "--half-life TIME",
         _TYPED,
         "Time",
-        Value("days", most=MAX_DAYS, above=0),
+        OptionValue("days", most=MAX_DAYS, above=0),
         "Days in which the weight of a date halves.",
         "Rank newer documents higher, by this half-life: 30d, 8w, 6m, 1y.",
     ),
@@ -348,7 +348,7 @@ _ROWS = (
         "--sort S",
         _TYPED,
         "Ranking",
-        Value("words", "relevance", words=("relevance", "date")),
+        OptionValue("words", "relevance", words=("relevance", "date")),
         "The order of the results.",
         "Order the results by relevance or date; search then finds the newest of all matches.",
     ),
@@ -372,7 +372,7 @@ _ROWS = (
         "--tokens N",
         _EVERY,
         "Output",
-        Value("whole", None, 1),
+        OptionValue("whole", None, 1),
         "Most tokens of the answer.",
         "Print an answer of at most N tokens of language models, and say what was left out.",
     ),

@@ -22,8 +22,8 @@ from qmd.search_options import (
     MAX_QUERY,
     MAX_SEARCHES,
     SEARCH_OPTIONS,
+    OptionValue,
     SearchKind,
-    Value,
     names_of,
 )
 from qmd.text import filters
@@ -116,7 +116,7 @@ class SearchRequest(Struct, frozen=True):
             raise UsageError("a search without a query")
 
 
-def _check_number(name: str, value: float, of: Value) -> None:
+def _check_number(name: str, value: float, of: OptionValue) -> None:
     """Raise `UsageError` if a number is not in the range of an option."""
     low, high = of.least or of.above or 0, inf if of.most is None else of.most
     if (low < value <= high and value < inf) or value == of.least:

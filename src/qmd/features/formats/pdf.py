@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from qmd.features.formats.columns import Part, in_columns
+from qmd.features.formats.columns import RowPart, in_columns
 from qmd.sources.formats.base import DAMAGED, ENCRYPTED, SCAN, TOO_LARGE, RawFile, Unreadable
 from qmd.sources.formats.writing import Fields, Writer, properties
 from qmd.text.outline import one_line
@@ -271,9 +271,9 @@ def _in_columns(page: Any, text_page: Any) -> str | None:
     count = text_page.count_rects()
     if not 2 * _LEAST_ROWS <= count <= _MAX_PARTS:
         return None
-    parts = [Part(*text_page.get_rect(at)) for at in range(count)]
+    parts = [RowPart(*text_page.get_rect(at)) for at in range(count)]
 
-    def read(part: Part) -> str:
+    def read(part: RowPart) -> str:
         return " ".join(text_page.get_text_bounded(*part).split())
 
     return in_columns(parts, read)
