@@ -12,26 +12,29 @@ from itertools import combinations
 
 from qmd.text.regex import lazy
 
-#: Keeps the kinds of characters that tell acronyms and names in code: capitals, small letters, and dots.
-_KINDS = bytes(
-    ord("A" if chr(at).isupper() else "a" if chr(at).islower() else "." if chr(at) == "." else " ")
-    if at < 128
-    else ord(" ")
-    for at in range(256)
+#: The signs inside numbers. The bytes of those beyond ASCII are among them.
+_INSIDE = b" ,/'()\xc2\xa0\xe2\x80\x89\xaf\x93\x99"
+
+
+def _kind(at: int) -> str:
+    char = chr(at)
+    if at >= 128 or not char.isalpha():
+        digit = "0" if char in "0123456789" else " " if at in _INSIDE else "x"
+        return "." if char == "." else "-" if char in "-:" else digit
+    return "A" if char.isupper() else "a"
+
+
+#: The kinds of characters that tell acronyms, names in code and numbers.
+_KINDS = bytes(ord(_kind(at)) for at in range(256))
+#: Of these, those of numbers: digits and the signs inside them.
+_OF_NUMBERS = bytes(ord({"A": "x", "a": "x", ".": " "}.get(chr(at), chr(at))) for at in range(256))
+#: Those of numbers in hexadecimal.
+_HEXADECIMAL = bytes(
+    ord("0" if chr(at) in "0123456789abcdefABCDEF" else "-" if chr(at) in "-:." else "x") for at in range(256)
 )
-#: The signs inside numbers. The bytes of a no-break space and of narrow ones end with two of them.
-_INSIDE = b" ./,'()\xa0\x89\xaf"
-#: Keeps digits and the signs inside numbers.
-_DIGITS = bytes(
-    ord("0" if at in b"0123456789" else "-" if at in b"-:" else " " if at in _INSIDE else "x")
-    for at in range(256)
-)
-#: What the kinds of characters of a number with signs are: many digits, or pairs of them. Dates, which many
-#: texts have, are none.
-_MANY = lazy(r"(?:0[ -]{0,3}+){7}")
-_PAIRS = lazy(r"-0{0,2}+-0{0,2}+-0{0,2}+-")
+#: A number with signs has many digits. Dates, which many texts have, are none.
+_MANY = lazy(r"(?:0[ -]{0,5}+){7}")
 _DATE = b"0000-00-00"
-_LETTERS = bytes(at for at in range(128) if chr(at).isalpha()) + b"\xc2\xe2\x80"
 _BLANK = "[ \u00a0\u2009\u202f]"
 _HEX = "[0-9A-Fa-f]"
 _START = r"(?<![\w.])"
@@ -49,7 +52,6 @@ _GROUPS = lazy(
     rf"{_START}{_NO_DATE}(?:\+|\+?\()?\d{{1,5}}\)?"
     rf"(?:{_BLANK}?[-–/]?{_BLANK}?(?:\(0\){_BLANK}?)?\(?\d{{2,13}}\)?){{1,9}}(?!\w)"
 )
-_NUMBERS = (_UUID, _CARD, _DOTTED, _ACCOUNT, _THOUSANDS, _BOOK, _GROUPS)
 _DIGITS_OF = lazy(r"\d+")
 _SIGNS = lazy(r"[^0-9A-Za-z]+")
 #: The fewest digits of a number that is searched without its signs; the most of several of one line.
@@ -67,20 +69,31 @@ _MAX_NAME = 60
 def forms(text: str) -> Iterator[str]:
     """Yield the other forms of the words of a text, in lower case, in no order."""
     raw = text.encode("utf-8", "replace")
-    digits = raw.translate(_DIGITS, _LETTERS).replace(_DATE, b"")
-    if (b"0 0" in digits or b"0-0" in digits) and _may_have_numbers(digits.decode()):
-        for pattern in _NUMBERS:
-            for match in pattern.finditer(text):
-                yield from _joined(match, pattern)
     kinds = raw.translate(_KINDS)
+    for pattern in _numbers_in(raw, kinds):
+        for match in pattern.finditer(text):
+            yield from _joined(match, pattern)
     if b"A.A" in kinds:
         yield from (match[0].replace(".", "").lower() for match in _ACRONYM.finditer(text))
     if b"aA" in kinds:
         yield from tails(text)
 
 
-def _may_have_numbers(digits: str) -> bool:
-    return "0 000" in digits or _MANY.search(digits) is not None or _PAIRS.search(digits) is not None
+def _numbers_in(raw: bytes, kinds: bytes) -> Iterator[re.Pattern[str]]:
+    """Yield the patterns of numbers that a text may have."""
+    if b"AA00 " in kinds:
+        yield _ACCOUNT
+    if any(each in kinds for each in (b"0 0", b"0-0", b"0.0", b"0  ")):
+        digits = kinds.translate(_OF_NUMBERS).replace(_DATE, b"")
+        if b"0 000" in digits or b"0  000" in digits or b"0   000" in digits:
+            yield _THOUSANDS
+        if _MANY.search(digits.decode()):
+            yield from (_BOOK, _GROUPS, _DOTTED)
+    hexadecimal = raw.translate(_HEXADECIMAL)
+    if b"0000-0000-0000" in hexadecimal:
+        yield from (_UUID, _DOTTED)
+    if b"-00-00-00-" in hexadecimal:
+        yield _CARD
 
 
 def _joined(match: re.Match[str], pattern: re.Pattern[str]) -> Iterator[str]:
