@@ -79,7 +79,8 @@ def forms(text: str) -> Iterator[str]:
 
 
 def _numbers_in(raw: bytes, kinds: bytes) -> Iterator[re.Pattern[str]]:
-    """Yield the patterns of numbers that a text may have."""
+    """Yield the patterns of numbers that a text may have, each once."""
+    dotted = False
     if b"AA00" in kinds:
         yield _ACCOUNT
     if any(each in kinds for each in (b"0 0", b"0-0", b"0.0", b"0  ")):
@@ -88,9 +89,10 @@ def _numbers_in(raw: bytes, kinds: bytes) -> Iterator[re.Pattern[str]]:
             yield _THOUSANDS
         if any(each.count(b"0") >= _LEAST for each in digits.split()):
             yield from (_BOOK, _GROUPS, _DOTTED)
+            dotted = True
     hexadecimal = raw.translate(_HEXADECIMAL)
     if b"-0000-" in hexadecimal:
-        yield from (_UUID, _DOTTED)
+        yield from (_UUID,) if dotted else (_UUID, _DOTTED)
     if b"-00-00-00-" in hexadecimal:
         yield _CARD
 
