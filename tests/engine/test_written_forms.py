@@ -8,6 +8,7 @@ import apsw
 import pytest
 
 import qmd
+from qmd.text.second_forms import forms
 from tests.conftest import Notes
 
 LANGUAGES = {
@@ -96,6 +97,13 @@ def test_other_forms_find_a_text(index: qmd.Index, notes: Notes, text: str, quer
     )
     for query in queries:
         assert found(index, query)[:1] == ["a.md"], query
+
+
+@pytest.mark.parametrize("unit", ["1", "12 ", "1-", "(0) ", "+1", "1234.", "ab:", "12)(", "1–2 ", "0,000"])
+@pytest.mark.parametrize("end", ["", "x", "é", "_"])
+def test_rows_of_digits_take_linear_time(unit: str, end: str) -> None:
+    # A reader of files that takes seconds of a processor is ended, and its file is left out.
+    assert len({*forms(f"0 00-000 {unit * 2_000}{end}")}) < 2_000
 
 
 def test_numbers_are_shown_where_they_are(index: qmd.Index, notes: Notes) -> None:

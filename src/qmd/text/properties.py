@@ -7,6 +7,7 @@ them; the properties themselves stay fields as well.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import chain
@@ -58,6 +59,17 @@ _SIGNS = lazy(r"[-_\s:.]++")
 #: The name of a file with a word and a number: `eip-20.md`, `pep-0008.rst`.
 _NUMBERED = lazy(r"([A-Za-z]{2,8})[-_ ]?0{0,6}+(\d{1,6})")
 _YEAR = lazy(r"\d{4}")
+
+
+def series_of(path: str) -> str:
+    """Return the word of a document that is one of a numbered series: `PEP` of `pep-0008.rst`, or ""."""
+    number = _numbered(path)
+    return number[1].upper() if number else ""
+
+
+def _numbered(path: str) -> re.Match[str] | None:
+    stem = path.rpartition("/")[2].rpartition(".")[0]
+    return _NUMBERED.fullmatch(stem) if stem[-1:].isdigit() and stem[0].isalpha() else None
 
 
 def _names(table: str) -> dict[str, int]:
@@ -114,8 +126,7 @@ def interpreted(fields: Mapping[str, tuple[Value, ...]], path: str = "") -> dict
         else:
             unread += _unread(name, values)
     found |= _named(fields, names)
-    stem = path.rpartition("/")[2].rpartition(".")[0]
-    if fields and stem[-1:].isdigit() and stem[0].isalpha() and (number := _NUMBERED.fullmatch(stem)):
+    if fields and (number := _numbered(path)):
         name, own = fold(number[1]), int(number[2])
         if name in fields and fields[name] == (own,):
             found["alias"] = tuple(dict.fromkeys((*found.get("alias", ()), f"{number[1].upper()} {own}")))

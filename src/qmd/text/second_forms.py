@@ -47,9 +47,10 @@ _THOUSANDS = lazy(
     rf"{_START}\d{{1,3}}(?P<apart>[,.'’]|{_BLANK})\d{{3}}(?:(?P=apart)\d{{3}}){{0,5}}(?!\w|[,.'’]\d|(?P=apart)\d)"
 )
 _BOOK = lazy(rf"{_START}{_NO_DATE}\d{{1,5}}(?:-\d{{1,7}}){{2,4}}(?:-[Xx])?(?!\w)")
+#: What is between two groups of digits, and the second. Without a sign between them, they are one group.
+_GROUP = rf"(?!\d){_BLANK}?+[-–/]?+{_BLANK}?+(?:\(0\){_BLANK}?+)?+\(?\d{{2,13}}+\)?"
 _GROUPS = lazy(
-    rf"{_START}{_NO_DATE}(?:\+|\+?\()?\d{{1,5}}\)?"
-    rf"(?:{_BLANK}?[-–/]?{_BLANK}?(?:\(0\){_BLANK}?)?\(?\d{{2,13}}\)?){{1,9}}(?!\w)"
+    rf"{_START}{_NO_DATE}(?:\+\(?\d{{1,15}}+\)?(?:{_GROUP}){{0,9}}|\(?\d{{1,5}}+\)?(?:{_GROUP}){{1,9}})(?!\w)"
 )
 _DIGITS_OF = lazy(r"\d+")
 _SIGNS = lazy(r"[^0-9A-Za-z]+")

@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from qmd.text.predicates import Comparison, Fields
+from qmd.text.properties import series_of
+from qmd.text.regex import lazy
 from qmd.text.values import Value, date_of, fold, shown
 from qmd.types import Link
 from qmd.types.states import CURRENT, REPLACED_BY, STATE_NAMES, WORDS, DocumentState, StateName, StateRole
@@ -22,6 +25,8 @@ STATUSES: Mapping[str, StateName] = {
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 #: More links of one field are left out.
 _MAX_LINKS = 20
+#: References to documents by their numbers in a series.
+_NUMBERS = lazy(r"\d{1,6}(?:, ?\d{1,6})*")
 
 
 class StateReference(Struct, frozen=True):
@@ -64,6 +69,24 @@ class Claims(Struct, frozen=True):
     def replaces(self, now: str) -> tuple[StateReference, ...]:
         """Return the documents that it replaces: none as long as it is a draft, or is not valid yet."""
         return () if self.status == "draft" or self.is_upcoming(now) else self.supersedes
+
+
+def in_series(said: Claims, path: str) -> Claims:
+    """Return a statement whose references to numbers name documents: `8` in `pep-0012.rst` is `PEP 8`."""
+    word = series_of(path)
+    if not word:
+        return said
+
+    def named(references: Iterable[StateReference]) -> Iterator[StateReference]:
+        for each in references:
+            if _NUMBERS.fullmatch(each.target):
+                yield from (
+                    StateReference(f"{word} {int(one)}", wikilink=True) for one in each.target.split(",")
+                )
+            else:
+                yield each
+
+    return replace(said, supersedes=(*named(said.supersedes),), superseded_by=(*named(said.superseded_by),))
 
 
 def conditions(names: Mapping[str, StateRole]) -> list[Comparison]:

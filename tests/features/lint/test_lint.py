@@ -212,3 +212,34 @@ def test_tabs_and_calls_are_no_links(index: qmd.Index, notes: Notes) -> None:
     index.add_collection(str(notes({"a.md": f"# A\n\n{code}", "b.md": "# B\n\nx [gone](gone.md)\n"})))
     assert [fault.message for fault in index.lint(only=["broken"])] == ["(gone.md) leads to no document"]
     assert [link.target for link in index.unresolved_links()] == ["gone.md"]
+
+
+def test_numbered_series_is_linked_by_its_roles_and_numbers(index: qmd.Index, notes: Notes) -> None:
+    pep = "PEP: {}\nTitle: {}\nStatus: Final\nContent-Type: text/x-rst\n{}\n{}\n\n" + _LONG + "\n"
+    files = {
+        "pep-0001.rst": pep.format(
+            1, "Purpose", "", "See :pep:`8`, :pep:`the third <3#multi>` and :rfc:`822`."
+        ),
+        "pep-0008.rst": pep.format(8, "Style", "Superseded-By: 3, 0001\n", "See :doc:`python:library/re`."),
+        "pep-0003.rst": pep.format(3, "Guide", "", ".. toctree::\n\n   self\n   genindex\n   pep-0001\n"),
+    }
+    index.add_collection(str(notes(files)), "p", formats=["rst"])
+    faults = index.lint(only=["broken", "orphan"])
+    assert [(each.kind, each.message) for each in faults] == []
+    assert [link.to for link in index.links("p/pep-0001.rst")] == ["p/pep-0008.rst", "p/pep-0003.rst", None]
+    assert [each.message for each in index.lint(only=["stale"])] == [
+        "-> p/pep-0008.rst, superseded by p/pep-0003.rst"
+    ]
+
+
+def test_places_of_other_markups_are_found(index: qmd.Index, notes: Notes) -> None:
+    files = {
+        "index.adoc": f"= Index\n\nxref:b.adoc#years[Years] xref:b.adoc#gone[Gone]\n\n{_LONG}\n",
+        "b.adoc": f"= B\n\n{_SHIPS}\n\n[[years]]\n\nIf the year is before 0000, other rules hold.\n",
+        "c.org": f"* C\n:PROPERTIES:\n:ID: x1\n:END:\n{_LONG} [[id:x2][Spiking\nnetworks]]\n",
+        "d.org": f"* D\n:PROPERTIES:\n:ID: x2\n:END:\n{_SHIPS} [[id:x1][C]]\n",
+        "site-nav.adoc": "* xref:b.adoc[]\n",
+    }
+    index.add_collection(str(notes(files)), "p", formats=["asciidoc", "org"])
+    faults = index.lint(only=["broken", "orphan"])
+    assert [each.message for each in faults] == ["(b.adoc#gone) leads to no section of p/b.adoc"]

@@ -189,7 +189,12 @@ class LinkMethods(Part, rule=READ):
 
 
 def leads_to_document(link: ResolvedLink) -> bool:
-    """Tell whether a link can lead to a document: it is no URL, and names no file of another kind."""
+    """Tell whether a link can lead to a document: it is no URL, and names no file of another kind.
+
+    A role of reStructuredText, such as `:pep:`, may also lead to the site of the series.
+    """
+    if link.kind == "wikilink" and link.file.endswith(".rst"):
+        return False
     name = split_fragment(link.target)[0].rpartition("/")[2]
     _, dot, suffix = name.rpartition(".")
     is_document = not dot or suffix.lower() in ("md", "mdx", "markdown") or " " in suffix

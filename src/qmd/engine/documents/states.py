@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from qmd.engine.documents.links import Links
 from qmd.store.base import Store
-from qmd.text.states import Claims, StateReference, claims, conditions
+from qmd.text.states import Claims, StateReference, claims, conditions, in_series
 from qmd.text.uris import is_uri, parse_uri, split_fragment
 from qmd.text.values import fold
 from qmd.types import Config, Document, ValueCount
@@ -113,9 +113,11 @@ def _read(store: Store, config: Config, now: str) -> States:
 
     in_order = sorted(finder.documents.values(), key=lambda document: document.file)
     for document in in_order:
-        replacing.setdefault(document.id, []).extend(resolved(document, related[document.id].superseded_by))
+        replacing.setdefault(document.id, []).extend(
+            resolved(document, finder.said[document.id].superseded_by)
+        )
     for document in in_order:
-        for old in resolved(document, related[document.id].replaces(now)):
+        for old in resolved(document, finder.said[document.id].replaces(now)):
             replacing.setdefault(old, []).append(document.id)
     first = {old: new[0] for old, new in replacing.items() if new}
     cycles = _cycles(first)
@@ -148,9 +150,10 @@ class _Finder:
         self._store = store
         self._config = config
         self.documents = store.documents.by_id([*documents])
+        self.said = {key: in_series(documents[key], each.path) for key, each in self.documents.items()}
         targets: dict[str, list[str]] = {}
         for identity, document in self.documents.items():
-            said = documents[identity]
+            said = self.said[identity]
             targets.setdefault(document.collection, []).extend(
                 each.target for each in (*said.supersedes, *said.superseded_by)
             )

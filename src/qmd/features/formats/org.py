@@ -15,7 +15,7 @@ from qmd.types import Extracted, Link
 from qmd.types.structure import Heading
 
 name = "org"
-version = 6
+version = 7
 media_type = "text/org"
 
 _HEADLINE = re.compile(r"(\*++)[ \t]++(\S.*+)")
@@ -34,6 +34,8 @@ _COOKIE = re.compile(
 _KEYWORD = re.compile(r"[ \t]*#\+([\w@-]+)(?:\[[^\]\n]*\])?:[ \t]*(.*)")
 _PROPERTY = re.compile(r"[ \t]*:([\w-]{1,60})\+?:[ \t]+(\S.*)")
 _PLANNING = re.compile(r"\b(SCHEDULED|DEADLINE|CLOSED):[ \t]*[<\[](\d{4}-\d{2}-\d{2})")
+#: The beginning of a link whose words go on in the next line.
+_OPEN = re.compile(r"\[\[[^\[\]]+\]\[[^\[\]]*\Z")
 _LINK = re.compile(r"\[\[([^\[\]]+)\](?:\[([^\[\]]*)\])?\]")
 #: Words in a headline that are code or emphasized.
 _QUOTED = re.compile(r"(?<![\w*/=~+])([*/=~+_])(?=\S)((?:(?!\1)[^\n])+)(?<=\S)\1(?!\w)")
@@ -113,6 +115,9 @@ class _Scan:
             for kind, date in _PLANNING.findall(line):
                 self.fields[kind.lower()].append(date)
             self._inline(number, start, line)
+            if (opened := _OPEN.search(line)) and (after := self._lines[at + 1 : at + 2]):
+                rest = after[0][2]
+                self._inline(number, start + opened.start(), f"{opened[0]}\n{rest[: rest.find(']]') + 2]}")
         return at + 1
 
     def _closed(self, first: int, last: int, kind: str) -> int:
@@ -162,7 +167,7 @@ class _Scan:
     def _inline(self, number: int, start: int, line: str) -> None:
         """Keep the links of a line, and what of them is not read."""
         for match in _LINK.finditer(line):
-            self.links.append(_link(match[1], match[2] or "", number))
+            self.links.append(_link(match[1], one_line(match[2] or ""), number))
             low, high = match.span(2 if match[2] else 1)
             spans = (match.start(), low), (high, match.end())
             self.parts.markup((start + each[0], start + each[1]) for each in spans)

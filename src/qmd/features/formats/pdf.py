@@ -33,8 +33,8 @@ _JOINED = re.compile(rf"\n(?<=[{_CJK}、，]\n)(?=[{_CJK}])")
 _WRAPPED = re.compile(r"\n(?<=[\w,;’'\")–-]\n)(?=[a-zà-öø-ÿα-ωа-я(])")
 #: The number of a page in a header or footer: `12 Title`, `Title | xii`, `Page 2 of 9`, `第 2 页`.
 _NUMBER = re.compile(
-    r"\A\W*(?:\d+|[ivxlc]+)\b|\b(?:\d+|[ivxlc]+)\W*\Z"
-    r"|\d+(?=\s*(?:(?:of|von|de|sur|di|/)\s*\d+|页|頁|ページ|쪽)\W*\Z)"
+    r"\A\W*(?:\d++|[ivxlc]++)\b|\b(?:\d++|[ivxlc]++)\W*\Z"
+    r"|(?<!\d)\d++(?=\s*(?:(?:of|von|de|sur|di|/)\s*\d+|页|頁|ページ|쪽)\W*\Z)"
 )
 _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?")
 #: Titles that programs make up.

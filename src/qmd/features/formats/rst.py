@@ -15,7 +15,7 @@ from qmd.types import Extracted, Link, LinkKind
 from qmd.types.structure import Edit, Heading
 
 name = "rst"
-version = 6
+version = 7
 media_type = "text/x-rst"
 
 #: Directives whose contents are code or data, and those of which nothing is read. Of others, such as `note`,
@@ -45,10 +45,11 @@ _TARGET = re.compile(r"\.\.[ \t]+_(?!_)(?:`([^`]+)`|((?:\\.|[^:\\])+)):(?=[ \t]|
 _NOTE = re.compile(r"\.\.[ \t]+(?:\[[^\[\]\n]+\]|__:)")
 #: A field at the top: of a list of fields, or in a comment as Nikola writes it.
 _FIELD = re.compile(r"(?P<sign>:|\.\.[ ])(?P<name>[A-Za-z][\w -]{0,40}):[ \t]+(?P<value>\S.*)")
-#: Links in a line: `:doc:`text <a>``, `` `text <a>`_ ``, `.. _name: a`, `.. include:: a`, `https://a.b`.
+#: Links in a line: `:pep:`8``, `:doc:`text <a>``, `` `text <a>`_ ``, `.. _name: a`, `.. include:: a`, `https://a.b`.
 _LINK = re.compile(
-    r":doc:`(?:(?P<shown>[^`<>]{0,500}+)<)?(?P<doc>[^`<>]{1,500}+)>?`"
-    r"|`(?P<text>[^`<>]{0,500}+)<(?P<target>[^`<>\s]{1,1000}+)>`_"
+    r":(?P<series>pep|rfc):`(?:[^`<>]{0,500}+<)?(?P<number>\d{1,6})(?:#[^`<>]{0,200})?>?`"
+    r"|:doc:`(?:(?P<shown>[^`<>]{0,500}+)<)?(?P<doc>[^`<>]{1,500}+)>?`"
+    r"|`(?P<text>[^`<>]{0,500}+)<(?P<target>(?=[^`<>]{0,1000}[./#:])[^`<>\s]{1,1000}+)>`_"
     r"|^[ \t]*\.\.[ \t]+(?:_[^:\n]{1,300}:|(?P<part>include::))[ \t]+(?P<named>\S{1,1000}+)"
     r"|(?P<url>https?://[^\s<>\"'`]{1,1000}+)"
 )
@@ -63,6 +64,11 @@ _QUOTED = re.compile(r"(?<![\w`*\\])(``|\*\*|\*)(?=\S)((?:(?!\1)[^\n])+)(?<=\S)\
 _ESCAPE = re.compile(r"\\(?=[^\w\s])")
 #: An entry of a table of contents: `a`, or `Title <a>`.
 _ENTRY = re.compile(r"[ \t]+(?!:)(?:[^<>]{0,300}<)?([^\s<>*]{1,500}+)>?[ \t]*\Z")
+#: Pages that Sphinx makes, and a target in another project: `python:library/re`.
+_MADE, _OTHER = (
+    frozenset("self genindex modindex py-modindex search".split()),
+    re.compile(r"(?!mailto:)[a-z][\w.-]*+:(?!//)", re.I),
+)
 #: The number of lines in which a header begins.
 _HEAD = 40
 
@@ -187,7 +193,7 @@ class _Scan:
 
     def _in_block(self, block: _Block, line: _Line) -> None:
         """Read a line of a block: an entry of a table of contents, or an option of its directive."""
-        if block.kind == "toctree" and (entry := _ENTRY.match(" " + line.text)):
+        if block.kind == "toctree" and (entry := _ENTRY.match(" " + line.text)) and _is_document(entry[1]):
             self._add(_link(entry[1], "", line.number))
         if self._options is not None and _MARKER.match(line.text):
             self.parts.unread.append((line.start, line.end))
@@ -295,7 +301,10 @@ class _Scan:
         for match in _LINK.finditer(line.text):
             if match["url"]:
                 self._add(_link(match["url"].rstrip(AFTER_URL), "", line.number))
-            elif not (target := match["doc"] or match["target"] or match["named"]).endswith("_"):
+            elif match["series"]:
+                name = f"{match['series'].upper()} {int(match['number'])}"
+                self._add(_link(name, "", line.number, "wikilink"))
+            elif _is_document(target := match["doc"] or match["target"] or match["named"]):
                 text = (match["shown"] or match["text"] or "").strip()
                 kind: LinkKind = "embed" if match["part"] else "markdown"
                 self._add(_link(target.strip(), text, line.number, kind))
@@ -310,6 +319,11 @@ class _Scan:
     def _add(self, link: Link) -> None:
         if len(self.links) < MAX_LINKS:
             self.links.append(link)
+
+
+def _is_document(target: str) -> bool:
+    """Tell whether a target is no name, no page that Sphinx makes, and nothing of another project."""
+    return not (target.endswith("_") or target.strip().rstrip("\\") in _MADE or _OTHER.match(target))
 
 
 def _link(target: str, text: str, line: int, kind: LinkKind = "markdown") -> Link:

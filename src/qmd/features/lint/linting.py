@@ -35,7 +35,7 @@ _PAGES = (
 )
 #: Pages that nobody needs to link to: those one begins with, and those of days.
 _ENTRY = re.compile(
-    r"_?index|readme|home|start|main|log|contents|toc|_?sidebar|_?navbar|summary|memory|memory_summary|agents"
+    r"_?index|readme|home|(?:.*[-_])?nav|start|main|log|contents|toc|_?sidebar|_?navbar|summary|memory|memory_summary|agents"
     r"|claude|gemini|overview|changelog|license|contributing|404|\d{4}[-_]?\d\d[-_]?\d\d.*",
     re.IGNORECASE,
 )
@@ -49,6 +49,11 @@ _TWIN_WORDS = 12
 _SAME_TITLE = 3
 #: A fragment that is no heading: a line, a text, a block of Obsidian.
 _NO_HEADING = re.compile(r"L\d+(?:-L?\d+)?|:~:.*|page=\d+|\^[\w-]+|top", re.DOTALL)
+#: How a place is written that is no heading: in HTML, Markdown, AsciiDoc, Org, and reStructuredText.
+_PLACES = (
+    *('"{}"', "{{#{}}}", "[[{}]]", "[[{},", "[#{}]", "[#{},", "[#{}.", "anchor:{}["),
+    *("<<{}>>", "#+name: {}\n", "#+NAME: {}\n", ".. _{}:"),
+)
 #: Values of a field that says the state, by which a document is the present word.
 _CURRENT = frozenset(
     "accepted active approved current final live published stable valid gültig aktiv".split()
@@ -173,10 +178,8 @@ def _prose(text: str, structure: Structure) -> str:
 
 
 def _has_place(text: str, listed: Sequence[Section], fragment: str) -> bool:
-    return (
-        find_section(listed, fragment) is not None
-        or f'"{fragment}"' in text  # of an element of HTML
-        or f"{{#{fragment}}}" in text
+    return find_section(listed, fragment) is not None or any(
+        each.format(fragment) in text for each in _PLACES
     )
 
 
