@@ -160,3 +160,13 @@ def test_killed_migration_is_finished_by_the_next_process(
     assert subprocess.run(command, env=environ, check=False).returncode < 0
     with qmd.open_index(path, environ=environ) as index:
         assert titles(index) == TITLES
+
+
+def test_document_that_is_a_title_is_shown_with_it(index: qmd.Index, notes: Notes) -> None:
+    files = {
+        "a.org": ":PROPERTIES:\n:ID: x\n:END:\n#+title: The heron\n\n",
+        "b.md": "---\ntitle: A heron\n---\n\n<!-- later -->\n",
+    }
+    index.add_collection(str(notes(files)), "notes", formats=["markdown", "org"])
+    shown = {hit.path: (hit.snippet.line, hit.snippet.text) for hit in index.search("heron").hits}
+    assert shown == {path: (1, text.strip()) for path, text in files.items()}

@@ -96,6 +96,9 @@ def _numbered(text: str, whole: str, begin: int, end: int, first: int) -> Cut:
     stripped = passage.lstrip("\n")
     begin += len(passage) - len(stripped)
     stripped = stripped.rstrip()
+    if not stripped and (lead := len(text) - len(text.lstrip())) < len(text):
+        # The text is a title, or other properties, and nothing else.
+        return _numbered(text, text, lead, _line_end(text, lead, lead + WIDTH), lead)
     end = begin + len(stripped)
     place, first_line = min(max(first, begin), end), text.count("\n", 0, begin) + 1
     line = first_line + text.count("\n", begin, place)

@@ -359,6 +359,21 @@ def test_pdf_headers_and_footers_are_left_out(index: qmd.Index, notes: Notes) ->
     assert [text.count(f"Table {number}") for number in range(1, 5)] == [1, 1, 1, 1]
 
 
+def test_pdf_titles_of_chapters_beside_page_numbers_are_left_out(index: qmd.Index, notes: Notes) -> None:
+    pytest.importorskip("pypdfium2")
+    heads = ("", "Wading birds 4", "Wading birds 5", "6 Cranes", "Cranes 7", "Storks 8", "Table 12")
+    body = [
+        {760: head, 700: "1 Storks", 400: f"Row {number}", 380: f"{number + 2} birds", 360: "The end."}
+        for number, head in enumerate(heads, 1)
+    ]
+    folder = notes({})
+    (folder / "a.pdf").write_bytes(pdf(*body))
+    index.add_collection(str(folder), formats=["pdf"])
+    text = index.get("a.pdf").text
+    found = [text.count(words) for words in ("Wading birds", "Cranes", "Storks 8", "Table 12", " birds\n")]
+    assert found == [1, 1, 0, 1, 7]
+
+
 def test_pdf_lines_are_no_headings_unless_a_bookmark_says_so(index: qmd.Index, notes: Notes) -> None:
     pytest.importorskip("pypdfium2")
     written = (

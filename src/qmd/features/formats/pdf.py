@@ -19,7 +19,7 @@ from qmd.text.outline import one_line
 from qmd.types import Extracted
 
 name = "pdf"
-version = 6
+version = 7
 media_type = "text/plain"
 
 _MAX_PAGES = 20_000
@@ -36,6 +36,8 @@ _NUMBER = re.compile(
     r"\A\W*(?:\d++|[ivxlc]++)\b|\b(?:\d++|[ivxlc]++)\W*\Z"
     r"|(?<!\d)\d++(?=\s*(?:(?:of|von|de|sur|di|/)\s*\d+|页|頁|ページ|쪽)\W*\Z)"
 )
+#: The numbers at the ends of a line.
+_AT_ENDS = re.compile(r"\A\W*(\d{1,5})\b|\b(\d{1,5})\W*\Z")
 _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?")
 #: Titles that programs make up.
 _MADE_UP = re.compile(
@@ -96,7 +98,7 @@ def extract(file: RawFile) -> Extracted:
     if all(page.blank for page in pages):
         raise Unreadable(DAMAGED if len(broken) == len(pages) else SCAN)
     blank = [number for number, page in enumerate(pages, 1) if page.blank and number not in broken]
-    repeated = _repeated(pages)
+    repeated, least, shift = _repeated(pages), _least(pages), _shift(pages)
     bookmarks = _bookmarks(document, len(pages))
     metadata = document.get_metadata_dict()
     fields = {**_fields(metadata), "pages": (float(len(pages)),)}
@@ -105,7 +107,7 @@ def extract(file: RawFile) -> Extracted:
     first = ""
     for number, page in enumerate(pages, 1):
         writer.anchor(number)
-        kept = _without_repeated(page, repeated)
+        kept = _without_repeated(page, repeated, least, None if shift is None else number + shift)
         first = first or next((line for line in kept if _is_title(line)), "")
         for level, lines in _divided(kept, bookmarks.get(number, [])):
             if level:
@@ -149,29 +151,59 @@ def _pages(document: Any) -> tuple[list[Page], list[int]]:
 
 
 def _repeated(pages: Sequence[Page]) -> Counter[str]:
-    """Return the headers and footers, without their numbers."""
+    """Return how many pages have the lines that may be a header or footer, without their numbers."""
     counts: Counter[str] = Counter()
     for page in pages:
         counts.update(set(_forms(page).values()))
-    least = max(_REPEATS, _SHARE * sum(1 for page in pages if page.lines))
-    return Counter({form: count for form, count in counts.items() if count >= least})
+    return counts
+
+
+def _shift(pages: Sequence[Page]) -> int | None:
+    """Return what is printed as the number of the first page, less one; None if pages have no numbers."""
+    counts: Counter[int] = Counter()
+    for number, page in enumerate(pages, 1):
+        counts.update({printed - number for at in page.edges for printed in _printed(page.lines[at])})
+    shift, count = max(counts.items(), key=lambda each: each[1], default=(0, 0))
+    return shift if count >= _least(pages) else None
+
+
+def _least(pages: Sequence[Page]) -> float:
+    """Return on how many pages a line is a header or footer."""
+    return max(_REPEATS, _SHARE * sum(1 for page in pages if page.lines))
+
+
+def _printed(line: str) -> set[int]:
+    """Return the numbers at both ends of a line, one of which may be that of the page."""
+    return {int(part) for match in _AT_ENDS.finditer(line) for part in match.groups() if part}
 
 
 def _forms(page: Page) -> dict[int, str]:
     """Return the lines that may be a header or footer, without page numbers if there are other lines."""
     body = any(line.strip() for at, line in enumerate(page.lines) if at not in page.edges)
     lines = {at: " ".join(page.lines[at].split()).casefold() for at in sorted(page.edges)}
-    return {at: _NUMBER.sub("0", line) if body else line for at, line in lines.items()}
+    return {at: _NUMBER.sub("", line).strip() if body else line for at, line in lines.items()}
 
 
-def _without_repeated(page: Page, repeated: Counter[str]) -> list[str]:
-    """Return the lines of a page without headers and footers. Words stay where they stand first."""
+def _without_repeated(page: Page, repeated: Counter[str], least: float, printed: int | None) -> list[str]:
+    """Return the lines of a page without headers and footers. Words stay where they stand first.
+
+    Args:
+        page: The page.
+        repeated: The pages with each line, negative if its words stand on an earlier page.
+        least: The number of pages with a line from which it is a header or footer.
+        printed: The number of the page. With words of two pages, or of another line, it is a header.
+    """
     dropped = set()
     for at, form in _forms(page).items():
-        if form in repeated:
+        line, count = page.lines[at], abs(repeated[form])
+        numbered = printed in _printed(line)
+        words = _AT_ENDS.sub("", line).strip() if numbered else ""
+        if numbered and any(words in other for each, other in enumerate(page.lines) if each != at):
+            dropped.add(at)
+        elif count >= (2 if numbered else least):
             if repeated[form] < 0 or not any(char.isalpha() for char in form):
                 dropped.add(at)
-            repeated[form] = -1
+            repeated[form] = -count
     return [line for at, line in enumerate(page.lines) if at not in dropped]
 
 
