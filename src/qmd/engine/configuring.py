@@ -14,6 +14,7 @@ from qmd.config.paths import marks_path
 from qmd.config.validate import nfc, require_unicode
 from qmd.engine.access.rules import Rule, rule_of_setting
 from qmd.engine.calls import check_values
+from qmd.engine.documents.alike import describe_alike
 from qmd.engine.indexing import scan
 from qmd.engine.indexing.unread import describe_left
 from qmd.engine.indexing.update import refuse_to_empty
@@ -133,6 +134,7 @@ class ConfigurationMethods(Part):
             *describe_left(collection, workspace.store.collections.last_root(collection.name)),
             *left_out(collection),
             *_twins(workspace.store.documents.listing(collection.name)),
+            *describe_alike(workspace.store, collection.name),
         ]
         workspace.store.documents.refresh_statistics()
         return report

@@ -1,0 +1,44 @@
+"""Folders that say nearly the same are told, with the command that leaves one out."""
+
+from __future__ import annotations
+
+import pytest
+
+import qmd
+from tests.conftest import Notes
+
+BIRDS = ("heron", "ibis", "crane", "stork", "egret", "gull", "tern", "rail", "coot", "swan", "teal", "smew")
+
+
+def manual(folder: str, more: str = "") -> dict[str, str]:
+    return {
+        f"{folder}/birds/{bird}.md": f"# The {bird}\n\nThe {bird} sleeps near its {bird} nest and eats.{more}\n"
+        for bird in BIRDS
+    }
+
+
+@pytest.mark.parametrize("names", [("v1", "v2"), ("docs", "old/docs")])
+def test_second_version_of_a_manual_is_told(index: qmd.Index, notes: Notes, names: tuple[str, str]) -> None:
+    one, other = names
+    report = index.add_collection(str(notes(manual(one) | manual(other, " And flies."))), "m")
+    top = other.removesuffix("/docs") if "/" in other else other
+    line = f"{other} says nearly the same as {one} (12 documents)."
+    if "/" in other:
+        line = f"{top} says nearly the same as the folder (12 documents)."
+    told = f"{line} To leave it out: qmd collection set m --ignore '{top}/**'"
+    assert told in report.notices
+    assert f"m: {told}" in index.status().notes
+
+
+def test_folders_with_the_names_of_others_are_not_told(index: qmd.Index, notes: Notes) -> None:
+    days = {
+        f"2026-0{month}/{day:02}.md": f"# {day:02}\n\n"
+        + " ".join(f"w{month}{day}{word}" for word in range(20))
+        for month in (1, 2)
+        for day in range(1, 28)
+    }
+    translated = manual("en") | {
+        path.replace("en/", "de/"): text.replace("The", "Der") for path, text in manual("en").items()
+    }
+    index.add_collection(str(notes(days | translated)), "m")
+    assert not any("nearly" in note for note in index.status().notes)
