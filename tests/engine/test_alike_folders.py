@@ -11,10 +11,8 @@ BIRDS = ("heron", "ibis", "crane", "stork", "egret", "gull", "tern", "rail", "co
 
 
 def manual(folder: str, more: str = "") -> dict[str, str]:
-    return {
-        f"{folder}/birds/{bird}.md": f"# The {bird}\n\nThe {bird} sleeps near its {bird} nest and eats.{more}\n"
-        for bird in BIRDS
-    }
+    text = f"# The {{0}}\n\nThe {{0}} sleeps near its {{0}} nest and eats.{more}\n"
+    return {f"{folder}/birds/{bird}.md": text.format(bird) for bird in BIRDS}
 
 
 @pytest.mark.parametrize("names", [("v1", "v2"), ("docs", "old/docs")])
