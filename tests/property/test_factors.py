@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from qmd.config.marks_file import MarkEntry
 from qmd.engine.marks import SIMILAR, guidance_for, similarity, words_of_text

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct, convert, json, structs
 
-from qmd.api import arguments as asked
-from qmd.api import changes, listings, results, states, texts
+from qmd.api import arguments as asked, changes, listings, results, states, texts
 from qmd.engine.deadline import Deadline as Deadline
 from qmd.engine.documents.fitting import Limit, fit_page, fit_pages, fit_response, most_bytes
-from qmd.engine.documents.pages import Page as Page
-from qmd.engine.documents.pages import Skipped
+from qmd.engine.documents.pages import Page as Page, Skipped
 from qmd.engine.index import Index
 from qmd.engine.indexing.scan import stop_if
 from qmd.engine.requests import SearchRequest
@@ -29,8 +27,7 @@ from qmd.types import DEFAULT_PATTERN
 
 if TYPE_CHECKING:
     from qmd.engine.documents.pages import Pages
-    from qmd.engine.indexing.scan import OnProgress
-    from qmd.engine.indexing.scan import ScanReport as ScanReport
+    from qmd.engine.indexing.scan import OnProgress, ScanReport as ScanReport
     from qmd.engine.models.usage import ModelUse as ModelUse
     from qmd.engine.upkeep.status import CollectionStatus, Status
     from qmd.types import SearchResponse

@@ -7,8 +7,7 @@ import errno
 import os
 import unicodedata
 from collections import Counter, defaultdict, deque
-from collections.abc import Collection as Names
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection as Names, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from operator import attrgetter
 from stat import S_ISDIR, S_ISREG
