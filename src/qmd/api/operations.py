@@ -138,7 +138,7 @@ def outline(index: Index, body: asked.OutlineArguments, cancelled: Cancelled) ->
 def history(index: Index, body: asked.HistoryArguments, cancelled: Cancelled) -> listings.History:
     """List the last commits of a document's file, newest first, if it is in a clone of git."""
     found = index.history(body.path, limit=body.offset + body.limit)[body.offset :]
-    return listings.History(tuple(map(listings.Commit.of, found)))
+    return listings.History(convert(found, tuple[listings.Commit, ...], from_attributes=True))
 
 
 def fields(index: Index, body: asked.FieldsArguments, cancelled: Cancelled) -> listings.FieldList:
