@@ -55,23 +55,21 @@ if TYPE_CHECKING:
         UsageError as UsageError,
         VectorIndexMissingError as VectorIndexMissingError,
     )
-    from qmd.features.public import (
+    from qmd.features.archive.archive import (
         Archive as Archive,
         AuthorPosts as AuthorPosts,
-        Benchmark as Benchmark,
-        CitationCheck as CitationCheck,
-        CitationReport as CitationReport,
-        Evaluation as Evaluation,
         Match as Match,
         Matches as Matches,
-        Portable as Portable,
-        Post as Post,
         PostText as PostText,
-        Section as Section,
-        Why as Why,
         open_archive as open_archive,
-        open_index_file as open_index_file,
     )
+    from qmd.features.archive.posts import Post as Post, Section as Section
+    from qmd.features.diagnosis.explainer import Why as Why
+    from qmd.features.evaluation.benchmarking import Benchmark as Benchmark
+    from qmd.features.evaluation.modes import Evaluation as Evaluation
+    from qmd.features.evidence.types import CitationCheck as CitationCheck, CitationReport as CitationReport
+    from qmd.features.portable.exporting import Portable as Portable
+    from qmd.features.portable.opening import open_index_file as open_index_file
     from qmd.types import (
         Author as Author,
         Chunk as Chunk,
