@@ -84,6 +84,14 @@ def test_edit_of_marks_keeps_comments_and_a_failed_one_changes_nothing(tmp_path:
     assert path.read_bytes() == after
 
 
+def test_edit_of_marks_replaces_the_heading_of_former_versions(tmp_path: Path) -> None:
+    path = tmp_path / "index.marks.yaml"
+    first, second = marks_file._HEADER.splitlines()
+    path.write_text(f"{first}\n{second} Marks also count for similar queries.\n", encoding="utf-8")
+    marks_file.edit(str(path), lambda _: (MarkEntry("herons", {"pin": ("a.md",)}),))
+    assert path.read_text(encoding="utf-8") == f'{marks_file._HEADER}- query: "herons"\n  pin: ["a.md"]\n'
+
+
 def test_marks_path_is_beside_the_configuration() -> None:
     assert marks_path("/a/index.yml") == "/a/index.marks.yaml"
     assert marks_path("/a/work.v2.yml") == "/a/work.v2.marks.yaml"
