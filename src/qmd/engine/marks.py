@@ -24,7 +24,7 @@ from qmd.errors import ConfigError, ForbiddenError, NotFoundError, UsageError
 from qmd.text.question import Question
 from qmd.types import Stage
 
-_OPPOSITES: Mapping[Literal["good", "bad"], Literal["good", "bad"]] = {"good": "bad", "bad": "good"}
+_OPPOSITES: Mapping[MarkKind, Literal["good", "bad"]] = {"good": "bad", "bad": "good"}
 
 #: The words of a query as a set of terms; those that exclude documents begin with a minus.
 Words = frozenset[tuple[str, ...]]
@@ -60,7 +60,7 @@ def guidance_for(question: Question, entries: Sequence[MarkEntry]) -> Guidance:
     pinned = dict.fromkeys(file for files in same for file in files.get("pin", ()))
     return Guidance(
         tuple(pinned),
-        {file: kind for files in same for kind in _OPPOSITES for file in files.get(kind, ())},
+        {file: kind for files in same for kind in _OPPOSITES.values() for file in files.get(kind, ())},
     )
 
 
