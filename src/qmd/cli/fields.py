@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from qmd.cli.command import command
 from qmd.cli.options import (
     all_formats,
@@ -236,6 +234,8 @@ def links(
 
 def _list_links(found: Sequence[ResolvedLink], nothing: str, name: str) -> None:
     """Show links. `name` is the column that the format `files` prints."""
+    from msgspec.structs import replace  # help does without it
+
     rows = [replace(link, file=address(link.file), to=link.to and address(link.to)) for link in found]
     if chosen_format() == "files":
         rows = [*{to: row for row in rows if (to := getattr(row, name)) is not None}.values()]
