@@ -1,10 +1,8 @@
-"""The public names of `qmd` and the methods of `Index` that features add, imported on use."""
+"""The methods of `Index` that features add, as type checkers see them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from qmd.plugins import Table
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from qmd.features.agents.recall import RecallMethods
@@ -37,13 +35,3 @@ if TYPE_CHECKING:
         WhyMethods,
     ):
         """The methods of `Index` that features have."""
-
-
-_EXPORTS = Table("qmd.exports", {}, object)
-
-
-def __getattr__(name: str) -> Any:
-    value = None if name.startswith("_") else _EXPORTS.load(name)
-    if value is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return value
