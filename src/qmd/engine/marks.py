@@ -76,25 +76,20 @@ def added(entries: Iterable[MarkEntry], query: str, kind: MarkKind, file: str) -
         raise UsageError("the query has no word to look for", "pin and mark what searches are asked for")
     if len(query) > marks_file.MAX_QUERY:
         raise UsageError(f"the query is longer than {marks_file.MAX_QUERY:,} characters")
-    opposite = _OPPOSITES.get(kind)
-    changed, result = False, []
-    for entry in entries:
-        if not changed and words_of_text(entry.query) == words:
-            changed = True
-            files = dict(entry.files)
-            if opposite is not None:
-                files[opposite] = _without(files.get(opposite, ()), file)
-            files[kind] = tuple(dict.fromkeys([*files.get(kind, ()), file]))
-            if len(files[kind]) > marks_file.MAX_DOCUMENTS:
-                limit = marks_file.MAX_DOCUMENTS
-                raise UsageError(f"'{query}' has {limit} documents of this kind already", "remove one first")
-            entry = replace(entry, files=_in_order(files))
-        result.append(entry)
-    if not changed:
-        if len(result) >= marks_file.MAX_QUERIES:
-            told = f"there are {len(result):,} marked queries already"
-            raise UsageError(told, "remove some: 'qmd mark remove QUERY'")
-        result.append(MarkEntry(query, {kind: (file,)}))
+    result = [*entries]
+    at = next((n for n, each in enumerate(result) if words_of_text(each.query) == words), len(result))
+    if at == len(result) >= marks_file.MAX_QUERIES:
+        told = f"there are {len(result):,} marked queries already"
+        raise UsageError(told, "remove some: 'qmd mark remove QUERY'")
+    entry = result[at] if at < len(result) else MarkEntry(query)
+    files = dict(entry.files)
+    if kind in _OPPOSITES:
+        files[_OPPOSITES[kind]] = _without(files.get(_OPPOSITES[kind], ()), file)
+    files[kind] = tuple(dict.fromkeys([*files.get(kind, ()), file]))
+    if len(files[kind]) > marks_file.MAX_DOCUMENTS:
+        limit = marks_file.MAX_DOCUMENTS
+        raise UsageError(f"'{query}' has {limit} documents of this kind already", "remove one first")
+    result[at : at + 1] = [replace(entry, files=_in_order(files))]
     return tuple(result)
 
 
