@@ -23,8 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from msgspec import Struct, to_builtins
-from msgspec import json as msgspec_json
+from msgspec import Struct, json as msgspec_json, to_builtins
 
 from common import say, table, write_json  # isort: skip  (puts src/ on the path)
 import qmd

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from qmd.text.chunking import chunk as chunk_of
 from qmd.text.markdown.reading import Block, read
-from qmd.text.outline import first_heading as first_heading_of
-from qmd.text.outline import sections as sections_of
+from qmd.text.outline import first_heading as first_heading_of, sections as sections_of
 from qmd.text.spans import blanked
 from qmd.types import Chunk, Section
 from qmd.types.structure import Span

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from re import _constants as ops  # type: ignore[attr-defined]
-from re import _parser as parser  # type: ignore[attr-defined]
+from re import (
+    _constants as ops,  # type: ignore[attr-defined]
+    _parser as parser,  # type: ignore[attr-defined]
+)
 from typing import Any
 
 #: Repetitions above this count are limited, and count as this many.

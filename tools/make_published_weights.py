@@ -17,8 +17,7 @@ import zipfile
 from pathlib import Path
 
 from qmd.models.e5.package import PACKAGE, WEIGHTS
-from qmd.models.e5.published import WEIGHTS as TABLE
-from qmd.models.e5.published import Published
+from qmd.models.e5.published import WEIGHTS as TABLE, Published
 
 TARGET = Path(__file__).parent.parent / "src/qmd/models/e5/published.py"
 PLATFORMS = ("manylinux2014_x86_64", "manylinux2014_aarch64", "macosx_11_0_arm64")

@@ -55,23 +55,21 @@ if TYPE_CHECKING:
         UsageError as UsageError,
         VectorIndexMissingError as VectorIndexMissingError,
     )
-    from qmd.features.public import (
+    from qmd.features.archive.archive import (
         Archive as Archive,
         AuthorPosts as AuthorPosts,
-        Benchmark as Benchmark,
-        CitationCheck as CitationCheck,
-        CitationReport as CitationReport,
-        Evaluation as Evaluation,
         Match as Match,
         Matches as Matches,
-        Portable as Portable,
-        Post as Post,
         PostText as PostText,
-        Section as Section,
-        Why as Why,
         open_archive as open_archive,
-        open_index_file as open_index_file,
     )
+    from qmd.features.archive.posts import Post as Post, Section as Section
+    from qmd.features.diagnosis.explainer import Why as Why
+    from qmd.features.evaluation.benchmarking import Benchmark as Benchmark
+    from qmd.features.evaluation.modes import Evaluation as Evaluation
+    from qmd.features.evidence.types import CitationCheck as CitationCheck, CitationReport as CitationReport
+    from qmd.features.portable.exporting import Portable as Portable
+    from qmd.features.portable.opening import open_index_file as open_index_file
     from qmd.types import (
         Author as Author,
         Chunk as Chunk,
@@ -102,26 +100,30 @@ _EXPORTS = {
         NotEnoughMemoryError NotFoundError PluginError QmdError QueryError SourceError StoreError
         TimedOutError TokensError UsageError VectorIndexMissingError
     """,
-    "qmd.features.public": """
-        Archive AuthorPosts Benchmark CitationCheck CitationReport Evaluation Match Matches
-        Portable Post PostText Section Why open_archive open_index_file
-    """,
     "qmd.types": "Author Chunk Collection Commit Document Hit SearchResponse Snippet Stage TypedSearch",
 }
+#: Those of features, whose modules are in the table `qmd.exports`.
+_OF_FEATURES = """
+    Archive AuthorPosts Benchmark CitationCheck CitationReport Evaluation Match Matches
+    Portable Post PostText Section Why open_archive open_index_file
+""".split()
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names.split()}
-__all__ = sorted(["__version__", *_MODULE_OF])
+__all__ = sorted(["__version__", *_MODULE_OF, *_OF_FEATURES])
 
 
 def __getattr__(name: str) -> Any:
-    module = _MODULE_OF.get(name)
-    if module is None:
+    if name not in __all__:
         raise AttributeError(f"module 'qmd' has no attribute {name!r}")
-    from importlib import import_module
+    from qmd.plugins import Table, resolve
 
-    value = getattr(import_module(module), name)
+    value = (
+        resolve(f"{_MODULE_OF[name]}:{name}")
+        if name in _MODULE_OF
+        else Table("qmd.exports", {}, object).load(name)
+    )
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_MODULE_OF])
+    return sorted({*globals(), *__all__})

@@ -10,8 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import qmd
 from qmd.engine.embedding.batches import BATCH_CHUNKS, Share, Tally, embedding_lock

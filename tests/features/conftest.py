@@ -2,7 +2,4 @@
 
 from __future__ import annotations
 
-from tests.edge.cli.conftest import owner as owner
-from tests.edge.cli.conftest import reader as reader
-from tests.edge.cli.conftest import seer as seer
-from tests.edge.cli.conftest import user as user
+from tests.edge.cli.conftest import owner as owner, reader as reader, seer as seer, user as user

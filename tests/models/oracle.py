@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tokenizers import Regex, models, normalizers, pre_tokenizers
-from tokenizers import Tokenizer as Engine
+from tokenizers import Regex, Tokenizer as Engine, models, normalizers, pre_tokenizers
 
 _CONTROLS = r"[\x01-\x08\x0B\x0E-\x1F\x7F\x{8F}\x{9F}]"
 _SPACES = r"[\t\n\x0C\r\x{1680}\x{200B}-\x{200F}\x{2028}\x{2029}\x{2581}\x{FEFF}\x{FFFD}]"

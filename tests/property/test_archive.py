@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from qmd.features.archive.matching import CONTEXT, Needle, Text
 from qmd.features.archive.posts import read_name

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from markdown_it import MarkdownIt
 
 from tests.markdown import blocks

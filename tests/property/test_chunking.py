@@ -4,8 +4,7 @@ import re
 from bisect import bisect_left, bisect_right
 from itertools import pairwise
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.markdown import blocks, chunk
 

@@ -1,15 +1,15 @@
-"""The factors of scores, and the similarity of queries."""
+"""The factors of scores, and the queries that pins and marks count for."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from qmd.config.marks_file import MarkEntry
-from qmd.engine.marks import SIMILAR, guidance_for, similarity, words_of_text
-from qmd.engine.retrieval.factors import OLDEST, Facts, Mark, of_date, scale, weigh
+from qmd.engine.marks import guidance_for, words_of_text
+from qmd.engine.retrieval.adjust import Guidance
+from qmd.engine.retrieval.factors import OLDEST, Facts, of_date, scale, weigh
 from qmd.text.question import Question
 from qmd.types import Ranked
 
@@ -61,33 +61,8 @@ def test_unreadable_date_counts_as_the_oldest() -> None:
 
 
 @given(queries, queries)
-def test_similarity_of_queries_is_symmetric_and_bounded(first: str, second: str) -> None:
-    one, other = words_of_text(first), words_of_text(second)
-    assert similarity(one, other) == similarity(other, one)
-    assert 0 <= similarity(one, other) <= 1
-    if one:
-        assert similarity(one, one) == 1
-
-
-@given(queries, queries)
-def test_guidance_pins_equal_words_and_marks_similar_queries(query: str, marked: str) -> None:
+def test_guidance_is_that_of_queries_with_the_same_words(query: str, marked: str) -> None:
     entry = MarkEntry(marked or "x", {"pin": ("n/a.md",), "good": ("n/b.md",)})
     found = guidance_for(Question.read(query), [entry])
-    shared = similarity(words_of_text(query), words_of_text(marked or "x")) if words_of_text(query) else 0.0
-    assert bool(found.pinned) == (shared == 1)
-    assert bool(found.marks) == (shared >= SIMILAR)
-
-
-def test_guidance_prefers_the_mark_of_the_most_similar_query() -> None:
-    near = MarkEntry("restore nightly backup deploy", {"bad": ("n/a.md",)})
-    same = MarkEntry("Restoring the nightly backups", {"good": ("n/a.md",)})
-    for order in ([near, same], [same, near]):
-        assert guidance_for(Question.read("nightly backup restore"), order).marks == {
-            "n/a.md": Mark(True, 1.0, "marked as good for this query")
-        }
-    reason = guidance_for(Question.read("nightly backup restore"), [near]).marks["n/a.md"].reason
-    assert "'restore nightly backup deploy'" in reason
-    hidden = (
-        guidance_for(Question.read("nightly backup restore"), [near], anonymous=True).marks["n/a.md"].reason
-    )
-    assert "deploy" not in hidden
+    same = bool(words_of_text(query)) and words_of_text(query) == words_of_text(marked or "x")
+    assert found == (Guidance(("n/a.md",), {"n/b.md": "good"}) if same else Guidance())

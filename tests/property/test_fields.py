@@ -6,8 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from qmd.store.base import Store
 from qmd.store.opening import open_store

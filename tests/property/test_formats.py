@@ -8,8 +8,7 @@ import json
 import xml.etree.ElementTree as ElementTree
 from itertools import pairwise
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from qmd.cli.render.formats import writer
 from qmd.cli.render.passage import line_spans

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from qmd.text import front_matter
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from wcmatch import glob as wcmatch
 
 from qmd.text.globs import compile_globs

@@ -9,8 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, example, given, settings, strategies as st
 
 import qmd
 from tests.property import test_restricted as restricted

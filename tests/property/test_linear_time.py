@@ -8,8 +8,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from qmd.features.evidence.citations import citations
 from qmd.features.evidence.quotations import assigned

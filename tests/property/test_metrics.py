@@ -6,8 +6,7 @@ import math
 
 import ir_measures
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from ir_measures import RR, P, R, nDCG
 
 from qmd.ranking import metrics

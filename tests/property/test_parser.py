@@ -6,8 +6,7 @@ import argparse
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from qmd.cli.command import Command
 from qmd.cli.console import Console, current, use

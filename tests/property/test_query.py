@@ -8,8 +8,7 @@ from operator import itemgetter
 
 import apsw
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from qmd.errors import QueryError
 from qmd.store.sqlite.terms import expression

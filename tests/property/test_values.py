@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from qmd.text.front_matter import scalar
 from qmd.text.values import Value, key_of, plain, read_written, shown, typed, written

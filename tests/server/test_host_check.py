@@ -6,8 +6,7 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from starlette.types import Message, Receive, Scope, Send
 
 from qmd.server.host_check import Allowed, HostCheck, is_loopback

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from msgspec import Struct, convert
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from qmd import types
 from qmd.api.arguments import ListArguments
@@ -94,25 +94,11 @@ class Outline(Struct, frozen=True):
     sections: tuple[Section, ...]
 
 
-class Commit(Struct, frozen=True, omit_defaults=True):
+class Commit(types.Commit, frozen=True, omit_defaults=True):
     """A commit of a document's file. `path` is that of the file in the collection then.
 
     `added` and `removed` are numbers of lines; binary files and merges have none.
     """
-
-    commit: str
-    short: str
-    date: str
-    author: str
-    subject: str
-    path: str
-    added: int | None = None
-    removed: int | None = None
-
-    @classmethod
-    def of(cls, commit: types.Commit) -> Self:
-        """Return the result for a commit of the engine."""
-        return cls(**asdict(commit))
 
 
 class History(Struct, frozen=True):

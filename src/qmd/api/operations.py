@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct, convert, json, structs
 
-from qmd.api import arguments as asked
-from qmd.api import changes, listings, results, states, texts
+from qmd.api import arguments as asked, changes, listings, results, states, texts
 from qmd.engine.deadline import Deadline as Deadline
 from qmd.engine.documents.fitting import Limit, fit_page, fit_pages, fit_response, most_bytes
-from qmd.engine.documents.pages import Page as Page
-from qmd.engine.documents.pages import Skipped
+from qmd.engine.documents.pages import Page as Page, Skipped
 from qmd.engine.index import Index
 from qmd.engine.indexing.scan import stop_if
 from qmd.engine.requests import SearchRequest
@@ -29,8 +27,7 @@ from qmd.types import DEFAULT_PATTERN
 
 if TYPE_CHECKING:
     from qmd.engine.documents.pages import Pages
-    from qmd.engine.indexing.scan import OnProgress
-    from qmd.engine.indexing.scan import ScanReport as ScanReport
+    from qmd.engine.indexing.scan import OnProgress, ScanReport as ScanReport
     from qmd.engine.models.usage import ModelUse as ModelUse
     from qmd.engine.upkeep.status import CollectionStatus, Status
     from qmd.types import SearchResponse
@@ -141,7 +138,7 @@ def outline(index: Index, body: asked.OutlineArguments, cancelled: Cancelled) ->
 def history(index: Index, body: asked.HistoryArguments, cancelled: Cancelled) -> listings.History:
     """List the last commits of a document's file, newest first, if it is in a clone of git."""
     found = index.history(body.path, limit=body.offset + body.limit)[body.offset :]
-    return listings.History(tuple(map(listings.Commit.of, found)))
+    return listings.History(convert(found, tuple[listings.Commit, ...], from_attributes=True))
 
 
 def fields(index: Index, body: asked.FieldsArguments, cancelled: Cancelled) -> listings.FieldList:

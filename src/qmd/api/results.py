@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_type_hints
 
-from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
+from msgspec import UNSET, Meta, Struct, UnsetType, convert, defstruct
 
 from qmd import types
 from qmd.api.listings import Commit, whole
@@ -252,7 +252,7 @@ class Document(_NotedText, frozen=True, omit_defaults=True):
             sourceType=None if page.source_type in ("", "text/markdown") else page.source_type,
             anchor=_anchor(page.anchor),
             **{note.key: _data(note) for note in page.notes},
-            commit=None if page.commit is None else Commit.of(page.commit),
+            commit=convert(page.commit, Commit | None, from_attributes=True),
         )
 
 

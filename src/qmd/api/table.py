@@ -10,8 +10,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from qmd.api import arguments as asked
-from qmd.api import operations, results, states
+from qmd.api import arguments as asked, operations, results, states
 from qmd.api.operation import Operation, Tool
 from qmd.api.reading import in_camel_case
 from qmd.engine.documents.notes import kinds_of_hits

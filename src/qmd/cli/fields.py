@@ -234,18 +234,11 @@ def links(
 
 def _list_links(found: Sequence[ResolvedLink], nothing: str, name: str) -> None:
     """Show links. `name` is the column that the format `files` prints."""
-    rows = [
-        {
-            "file": address(link.file),
-            "line": link.line,
-            "kind": link.kind,
-            "target": link.target,
-            "to": None if link.to is None else address(link.to),
-        }
-        for link in found
-    ]
+    from msgspec.structs import replace  # help does without it
+
+    rows = [replace(link, file=address(link.file), to=link.to and address(link.to)) for link in found]
     if chosen_format() == "files":
-        rows = list({row[name]: row for row in rows if row[name] is not None}.values())
+        rows = [*{to: row for row in rows if (to := getattr(row, name)) is not None}.values()]
     lines = _link_lines(found, with_targets=name == "to")
     table = ("file", "line", "kind", "target", "to")
     show_listing("links", "link", table, rows, nothing, names=(name,), right=("line",), lines=lines)

@@ -6,15 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 
-from qmd.cli.app import app
-from qmd.cli.command import Command, Group
-from qmd.cli.console import current
-from qmd.cli.reading import read
 from qmd.cli.session import Session
 from qmd.cli.terminal import shell_words
 from qmd.cli.usage import MisuseError
 from qmd.text.similar import nearest
-from qmd.text.synonyms import meant
 
 _MONTH_AGO = (datetime.now(UTC) - timedelta(days=30)).date()
 
@@ -188,9 +183,6 @@ _OPTIONS: Mapping[str, Mapping[str, str]] = {
 }  # fmt: skip
 
 
-_ASKING = frozenset({"-h", "--help", "-v", "--version"})
-
-
 def suggestion(error: MisuseError, session: Session) -> tuple[str, str | None]:
     """Return the end of the error for an unknown command of a group, and its hint."""
     words = error.words
@@ -239,25 +231,14 @@ def _hint(session: Session, lines: str, words: Sequence[str]) -> str:
     return "use " + ", or ".join(f"qmd {shell_words(*before, *line)}" for line in filled)
 
 
-def _filled(line: Sequence[str], words: Sequence[str]) -> list[str]:
-    """Return a command with the user's words in it, and with their options if it has such options."""
-    asked = [word for word in words if word not in _ASKING]
-    before_options = [*takewhile(lambda word: not _is_option(word), asked)]
-    for given in (asked, _renamed(line, asked), before_options):
-        filled, left = _placed(line, given)
-        filled += left if any(map(_is_option, given)) else []
-        if _is_valid(filled):
-            return filled
-    return _placed(line, ())[0]
-
-
 def _is_option(word: str) -> bool:
     return word[:1] == "-" and word != "-"
 
 
-def _placed(line: Sequence[str], words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return a command with words in the places of those in capitals, and the words that are left."""
-    filled, left = [], [*words]
+def _filled(line: Sequence[str], words: Sequence[str]) -> list[str]:
+    """Return a command with the words before the first option in the places of those in capitals."""
+    left = [*takewhile(lambda word: not _is_option(word), words)]
+    filled: list[str] = []
     for each in line:
         noun, _, default = each.strip("[].").partition("=")
         prefix, colon, noun = noun.rpartition(":")
@@ -269,41 +250,4 @@ def _placed(line: Sequence[str], words: Sequence[str]) -> tuple[list[str], list[
             left = left[len(taken) :]
         elif not each.startswith("["):
             filled.append(default or f"{prefix}{colon}{noun}")
-    return filled, left
-
-
-def _found(line: Sequence[str]) -> tuple[Command, list[str]]:
-    """Return the command that a line names, and the words that are left for it."""
-    command: Command = app
-    left = [*line]
-    while isinstance(command, Group) and left and not _is_option(left[0]):
-        name, left_below = command.divided(left)
-        inner = command.find(name)
-        if inner is None:
-            break
-        command, left = inner, left_below
-    return command, left
-
-
-def _is_valid(line: Sequence[str]) -> bool:
-    """Return whether a command line has no wrong words."""
-    if not _ASKING.isdisjoint(line):  # reading it would show the answer
-        return len(line) == 1
-    command, left = _found(line)
-    current().format = None
-    try:
-        _, left = read(command, "qmd", left, Session())
-    except MisuseError:
-        return False
-    return not left
-
-
-def _renamed(line: Sequence[str], words: Sequence[str]) -> list[str]:
-    """Return words in which options have the names that they have in the command of a line."""
-    command, _ = _found(line)
-    names = [name for each in command.parameters for name in each.names]
-    split = [word.partition("=") if _is_option(word) else (word, "", "") for word in words]
-    return [
-        (meant(name, names) or name) + equals + value if _is_option(name) else name
-        for name, equals, value in split
-    ]
+    return filled

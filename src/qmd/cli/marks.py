@@ -71,9 +71,9 @@ def remove(session: Session, query: str, document: str | None, pin: bool, mark: 
 def good(session: Session, query: str, document: str) -> None:
     """Mark a document as a good result of a query.
 
-    In searches for this query the odds of its score are raised by half, and by less for queries that share at
-    least three quarters of their words; --explain shows it. 'qmd bench --from-marks' lists the marks that the
-    searches alone do not live up to. See 'qmd mark pin --help' for QUERY and DOC.
+    In searches for this query the odds of its score are raised by half; --explain shows it.
+    'qmd bench --from-marks' lists the marks that the searches alone do not live up to. See
+    'qmd mark pin --help' for QUERY and DOC.
 
     Example:
       qmd mark good "how do I deploy" ops/deploy.md

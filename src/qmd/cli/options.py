@@ -8,11 +8,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from qmd.cli.console import current
-from qmd.cli.parameters import Decorated as Decorated
-from qmd.cli.parameters import Parameter
-from qmd.cli.parameters import argument as argument
-from qmd.cli.parameters import flag as flag
-from qmd.cli.parameters import option as option
+from qmd.cli.parameters import (
+    Decorated as Decorated,
+    Parameter,
+    argument as argument,
+    flag as flag,
+    option as option,
+)
 from qmd.cli.render.formats import FORMATS
 from qmd.cli.usage import MisuseError, fail
 from qmd.errors import UsageError

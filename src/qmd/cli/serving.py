@@ -120,7 +120,7 @@ def index_server(session: Session, options: dict[str, Any], streams: Streams | N
             with discovery.advertise(*location, url(listener)) as advertisement:
                 metrics = Metrics() if Metrics.available() else None
                 gate = Gate(keys, advertisement.secret, _only_own(options), audit, metrics)
-                application = app(index_host, os.environ, host, gate, watch=watch, commands=Commands())
+                application = app(index_host, os.environ, host, gate, watch=watch, commands=Commands().answer)
                 line = f"qmd serves HTTP at {url(listener)}"
                 if streams is None:
                     serve(application, listener, limits=limits, ready=lambda: _announce(line))

@@ -32,8 +32,9 @@ MAX_BYTES = 200_000
 MAX_QUERIES, MAX_DOCUMENTS, MAX_QUERY, MAX_PATH = 1_000, 20, 1_000, 2_000
 _HEADER = """\
 # Which documents you pinned to a query, and which results you marked as good or bad. See 'qmd mark list'.
-# Searches show pinned documents first. Marks also count for similar queries.
+# Searches show pinned documents first.
 """
+_HEADER_LINES = tuple(_HEADER.splitlines())
 #: A line as `write` makes it. Such files are read without the parser, which would take longer than a search.
 _LINE = lazy(r"(- |  )(query|pin|good|bad): (.+)")
 #: No key of a YAML mapping that is read as text.
@@ -105,7 +106,8 @@ def _plain_rows(text: str) -> list[dict[str, Any]] | None:
     comment = ""
     for line in text.split("\n"):
         if not line.strip() or line.startswith("#"):
-            comment += f"{line}\n" if line.strip() and f"{line}\n" not in _HEADER else ""
+            # Former versions wrote more after it.
+            comment += f"{line}\n" if line.strip() and not line.startswith(_HEADER_LINES) else ""
             continue
         match = _LINE.fullmatch(line)
         if match is None or (match[1] == "  " and (not rows or match[2] in rows[-1])):

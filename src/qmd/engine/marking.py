@@ -62,8 +62,7 @@ class MarkMethods(Part):
     def mark(self, query: str, reference: str, kind: Literal["good", "bad"]) -> str:
         """Mark a document as a good or a bad result for this query. Return its display path.
 
-        The odds of its score for this query are raised or lowered by half, and by less for queries that share
-        at least three quarters of their words. Raises as `pin`.
+        The odds of its score for this query are raised or lowered by half. Raises as `pin`.
         """
         return self._add(query, kind, reference)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,15 +19,12 @@ from qmd.config.marks_file import MarkEntry, MarkKind
 from qmd.config.paths import marks_path
 from qmd.config.validate import require_unicode
 from qmd.engine.retrieval.adjust import Guidance
-from qmd.engine.retrieval.factors import Mark
 from qmd.engine.workspace import Workspace
 from qmd.errors import ConfigError, ForbiddenError, NotFoundError, UsageError
 from qmd.text.question import Question
 from qmd.types import Stage
 
-#: Marks count for queries that share at least this part of their words.
-SIMILAR = 0.75
-_OPPOSITES: Mapping[MarkKind, MarkKind] = {"good": "bad", "bad": "good"}
+_OPPOSITES: Mapping[MarkKind, Literal["good", "bad"]] = {"good": "bad", "bad": "good"}
 
 #: The words of a query as a set of terms; those that exclude documents begin with a minus.
 Words = frozenset[tuple[str, ...]]
@@ -55,36 +53,15 @@ def words_of_text(query: str) -> Words:
     return words_of(Question.read(query))
 
 
-def similarity(first: Words, second: Words) -> float:
-    """Return the share of words that two queries have in common, 0..1."""
-    return len(first & second) / len(first | second) if first or second else 0.0
-
-
-def guidance_for(question: Question, entries: Sequence[MarkEntry], *, anonymous: bool = False) -> Guidance:
-    """Return the pins for a query with the same words, and the marks for one with nearly the same words.
-
-    Of several marks of a document, that of the most similar query counts. If `anonymous` is set, reasons do
-    not quote other queries.
-    """
+def guidance_for(question: Question, entries: Sequence[MarkEntry]) -> Guidance:
+    """Return the pins and the marks for a query, from the entries with the same words."""
     words = words_of(question)
-    if not words or not entries:
-        return Guidance()
-    pinned: list[str] = []
-    marks: dict[str, Mark] = {}
-    for entry in entries:
-        shared = similarity(words, words_of_text(entry.query))
-        if shared < SIMILAR:
-            continue
-        if shared == 1.0:
-            pinned += entry.files.get("pin", ())
-        about = "this query" if shared == 1.0 else "a similar query"
-        if not anonymous and shared < 1.0:
-            about += f", '{entry.query}'"
-        for kind in ("good", "bad"):
-            for file in entry.files.get(kind, ()):
-                if file not in marks or marks[file].similarity < shared:
-                    marks[file] = Mark(kind == "good", shared, f"marked as {kind} for {about}")
-    return Guidance(tuple(dict.fromkeys(pinned)), marks)
+    same = [entry.files for entry in entries if words and words_of_text(entry.query) == words]
+    pinned = dict.fromkeys(file for files in same for file in files.get("pin", ()))
+    return Guidance(
+        tuple(pinned),
+        {file: kind for files in same for kind in _OPPOSITES.values() for file in files.get(kind, ())},
+    )
 
 
 def added(entries: Iterable[MarkEntry], query: str, kind: MarkKind, file: str) -> tuple[MarkEntry, ...]:
@@ -99,25 +76,20 @@ def added(entries: Iterable[MarkEntry], query: str, kind: MarkKind, file: str) -
         raise UsageError("the query has no word to look for", "pin and mark what searches are asked for")
     if len(query) > marks_file.MAX_QUERY:
         raise UsageError(f"the query is longer than {marks_file.MAX_QUERY:,} characters")
-    opposite = _OPPOSITES.get(kind)
-    changed, result = False, []
-    for entry in entries:
-        if not changed and words_of_text(entry.query) == words:
-            changed = True
-            files = dict(entry.files)
-            if opposite is not None:
-                files[opposite] = _without(files.get(opposite, ()), file)
-            files[kind] = tuple(dict.fromkeys([*files.get(kind, ()), file]))
-            if len(files[kind]) > marks_file.MAX_DOCUMENTS:
-                limit = marks_file.MAX_DOCUMENTS
-                raise UsageError(f"'{query}' has {limit} documents of this kind already", "remove one first")
-            entry = replace(entry, files=_in_order(files))
-        result.append(entry)
-    if not changed:
-        if len(result) >= marks_file.MAX_QUERIES:
-            told = f"there are {len(result):,} marked queries already"
-            raise UsageError(told, "remove some: 'qmd mark remove QUERY'")
-        result.append(MarkEntry(query, {kind: (file,)}))
+    result = [*entries]
+    at = next((n for n, each in enumerate(result) if words_of_text(each.query) == words), len(result))
+    if at == len(result) >= marks_file.MAX_QUERIES:
+        told = f"there are {len(result):,} marked queries already"
+        raise UsageError(told, "remove some: 'qmd mark remove QUERY'")
+    entry = result[at] if at < len(result) else MarkEntry(query)
+    files = dict(entry.files)
+    if kind in _OPPOSITES:
+        files[_OPPOSITES[kind]] = _without(files.get(_OPPOSITES[kind], ()), file)
+    files[kind] = tuple(dict.fromkeys([*files.get(kind, ()), file]))
+    if len(files[kind]) > marks_file.MAX_DOCUMENTS:
+        limit = marks_file.MAX_DOCUMENTS
+        raise UsageError(f"'{query}' has {limit} documents of this kind already", "remove one first")
+    result[at : at + 1] = [replace(entry, files=_in_order(files))]
     return tuple(result)
 
 
@@ -207,7 +179,7 @@ class MarksOf:
         except ConfigError as error:
             return Guidance(), Stage("marks", "failed", error.in_one_line())
         restricted = self._workspace.config.restricted or self._workspace.permissions.agent
-        guidance = guidance_for(question, entries, anonymous=restricted)
+        guidance = guidance_for(question, entries)
         if guidance == Guidance() or restricted:
             # Their numbers would tell of documents that the caller may not see.
             return guidance, None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 from starlette.applications import Starlette
@@ -34,13 +34,8 @@ if TYPE_CHECKING:
     from qmd.types.cancelling import Cancelled
 
 
-class CommandRunner(Protocol):
-    """Runs commands of other processes of the user."""
-
-    def answer(self, index: Index, body: bytes, cancelled: Cancelled) -> bytes:
-        """Return the output of a command and its exit code, as `qmd.cli.client` reads it."""
-
-
+#: Returns the output of a command of another process, and its exit code, as `qmd.cli.client` reads it.
+CommandRunner: TypeAlias = "Callable[[Index, bytes, Cancelled], bytes]"
 #: Seconds for calls of the index that are in progress when the server shuts down.
 _GRACE = 5
 
@@ -102,9 +97,7 @@ def api(
         """Run a command of the user's own command line. `Access` refuses other clients."""
         body = await request.body()
         assert commands is not None
-        answer = await index_host.call(
-            lambda index, cancelled: commands.answer(index, body, cancelled), models=True
-        )
+        answer = await index_host.call(lambda index, cancelled: commands(index, body, cancelled), models=True)
         return Response(answer, media_type="application/octet-stream")
 
     def without(operation: str) -> Route:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkab
 
 from msgspec import Struct
 
-from qmd.types.cancelling import Cancelled as Cancelled
-from qmd.types.cancelling import CancelledError as CancelledError
+from qmd.types.cancelling import Cancelled as Cancelled, CancelledError as CancelledError
 
 if TYPE_CHECKING:
     import numpy as np

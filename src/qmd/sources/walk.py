@@ -7,8 +7,7 @@ import errno
 import os
 import unicodedata
 from collections import Counter, defaultdict, deque
-from collections.abc import Collection as Names
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection as Names, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from operator import attrgetter
 from stat import S_ISDIR, S_ISREG
@@ -17,7 +16,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.errors import SourceError
-from qmd.sources.cloud import is_placeholder
 from qmd.sources.formats.base import fault
 from qmd.sources.formats.registry import beside, file_of, suffix
 from qmd.sources.git_history import LateError
@@ -27,11 +25,17 @@ from qmd.sources.root import Root
 from qmd.sources.rules import Ignored, Rules
 from qmd.types import Collection, Fingerprint, SourceFile, States
 
-#: The errors for a folder that was deleted, or exchanged for a link, since its parent was listed.
 #: The clock of a file system may be so many nanoseconds behind.
 _CLOCK = 20_000_000
 _NEVER = 1 << 63
+#: The errors for a folder that was deleted, or exchanged for a link, since its parent was listed.
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+#: A file without data on macOS (`SF_DATALESS`).
+_DATALESS = 0x40000000
+#: A file that Windows fetches when it is opened or read, or that is offline.
+_RECALLED = 0x400000 | 0x40000 | 0x1000
+#: A smaller file may be kept without blocks of its own.
+_LEAST = 4096
 
 
 class FileListing(Struct, frozen=True):
@@ -303,7 +307,7 @@ class _Walker:
             self.listed[absolute] = path
             del self.unseen[path]
         elif self._is_valid(path) and S_ISREG(status.st_mode):
-            if is_placeholder(status):
+            if _is_placeholder(status):
                 self.remote.append(path)
                 return None
             self.listed[absolute] = path
@@ -404,3 +408,13 @@ class _Walker:
     def _report(self, path: str, reason: str) -> None:
         if self.on_problem is not None:
             self.on_problem(printable(path), reason)
+
+
+def _is_placeholder(status: os.stat_result) -> bool:
+    """Return whether a file is in the cloud only, so that opening it would fetch it.
+
+    Its flags say so, or it has a size and no blocks.
+    """
+    if getattr(status, "st_flags", 0) & _DATALESS or getattr(status, "st_file_attributes", 0) & _RECALLED:
+        return True
+    return status.st_size >= _LEAST and getattr(status, "st_blocks", 1) == 0

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from qmd.text.regex import lazy
-from qmd.text.tokens import compiled
 from qmd.text.values import fold
 from qmd.types import Section
 from qmd.types.structure import Heading, Structure
@@ -18,34 +17,34 @@ from qmd.types.structure import Heading, Structure
 MAX_LEVEL = 6
 MAX_TITLE = 300  # characters; a longer heading is a paragraph without line breaks
 # Control characters other than white space, direction overrides, byte-order marks, lone surrogates.
-_CONTROLS = "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]+"
+_CONTROLS = lazy("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]+")
 _MARKS = lazy(r"[\\`*_~\[{<]")
-_IMAGE = r"!\[\[[^\[\]]*\]\]|!\[([^\[\]]*)\]\([^()]*\)"
-_LINK = (
+_IMAGE = lazy(r"!\[\[[^\[\]]*\]\]|!\[([^\[\]]*)\]\([^()]*\)")
+_LINK = lazy(
     r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]"
     r"|\[([^\[\]]*)\](?:\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\])"
 )
-_HEADING_ID = r"[ \t]*\{(?:/\*[ \t]*)?(?:#(?P<id>[^\s{}]+))?[#.:]?[^{}]*\}\Z"
+_HEADING_ID = lazy(r"(?<![ \t])[ \t]*+\{(?:/\*[ \t]*+)?(?:#(?P<id>[^\s{}]++))?[#.:]?[^{}]*+\}\Z")
 #: An anchor in HTML, which the heading states for itself.
-_HTML_ID = r"<(?:a|span|h[1-6])\s[^<>]{0,200}?\b(?:id|name)=[\"']?(?P<id>[^\s\"'<>]{1,200})"
+_HTML_ID = lazy(r"<(?:a|span|h[1-6])\s[^<>]{0,200}?\b(?:id|name)=[\"']?(?P<id>[^\s\"'<>]{1,200})")
 #: Tags of HTML that are markup in a heading, and not a word such as the `<T>` of a type.
 _TAG = (
     r"</?(?:a|abbr|b|br|center|cite|code|del|div|em|font|i|img|ins|kbd|mark|p|picture|q|s|samp|small|source|span|strong"
     r"|sub|sup|svg|u|var|wbr)(?=[\s/>])[^<>]{0,500}>|<[A-Za-z][^<>]{0,500}/>"
 )
-_INLINE = (
+_INLINE = lazy(
     r"(?<!`)(`++)(.+?)(?<!`)\1(?!`)"
     r"|\\([!-/:-@\[-`{-~])"
     r"|(\*\*\*?|~~)(?=\S)(.+?)(?<=\S)\4"
     r"|(?<!\w)(\*|_{1,3})(?=\S)(.+?)(?<=\S)\6(?!\w)"
     rf"|({_TAG})"
 )
-_ENTITY = r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});"
+_ENTITY = lazy(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
 #: The number that sites append to an anchor if an earlier heading has the same.
-_REPEATED = r"(?P<base>.+)[-_](?P<number>\d{1,4})"
-_SIGNS_IN_LINKS = r"""[!"#$%&()*+,.:;<=>?@^`{|}~/\[\]\\]"""
-_SLUG = r"[^\w]+"
-_HYPHENS = r"-{2,}"
+_REPEATED = lazy(r"(?P<base>.+)[-_](?P<number>\d{1,4})")
+_SIGNS_IN_LINKS = lazy(r"""[!"#$%&()*+,.:;<=>?@^`{|}~/\[\]\\]""")
+_SLUG = lazy(r"[^\w]+")
+_HYPHENS = lazy(r"-{2,}")
 
 
 def sections(text: str, structure: Structure) -> tuple[Section, ...]:
@@ -123,7 +122,7 @@ def find_section(sections: Sequence[Section], address: str) -> Section | None:
     name = address.strip("#").strip()
     whole = next((section for section in sections if section.id and section.id == name), None)
     whole = whole or next((section for section in sections if fold(section.heading) == fold(name)), None)
-    repeated = compiled(_REPEATED).fullmatch(name)
+    repeated = _REPEATED.fullmatch(name)
     if whole is None and repeated:
         whole = _numbered(sections, fold(name))
     whole = whole or _first(sections, [name])
@@ -210,7 +209,7 @@ def _names(heading: str) -> frozenset[str]:
 
 def _in_link(heading: str) -> str:
     """Return a heading as Obsidian writes it into links, with blanks in place of signs."""
-    return " ".join(compiled(_SIGNS_IN_LINKS).sub(" ", heading).split())
+    return " ".join(_SIGNS_IN_LINKS.sub(" ", heading).split())
 
 
 def anchors(heading: str) -> tuple[str, ...]:
@@ -223,15 +222,15 @@ def anchors(heading: str) -> tuple[str, ...]:
         for character in heading
         if character.isalnum() or character in " -_" or unicodedata.category(character)[0] == "M"
     )
-    words = compiled(_SLUG).sub("-", heading).strip("-")
-    gitlab = compiled(_HYPHENS).sub("-", github)
+    words = _SLUG.sub("-", heading).strip("-")
+    gitlab = _HYPHENS.sub("-", github)
     decomposed = "" if words.isascii() else unicodedata.normalize("NFKD", gitlab)
     return github, gitlab, words, decomposed.encode("ascii", "ignore").decode().strip("-")
 
 
 def stated_id(heading: str) -> str:
     """Return the anchor that a heading states; "" if it states none."""
-    match = compiled(_HEADING_ID).search(heading.rstrip("# \t")) or compiled(_HTML_ID).search(heading)
+    match = _HEADING_ID.search(heading.rstrip("# \t")) or _HTML_ID.search(heading)
     return (match["id"] or "") if match else ""
 
 
@@ -243,21 +242,17 @@ def heading_text(content: str) -> str:
     if _MARKS.search(title):
         title = _without_marks(title[: 2 * MAX_TITLE])
     if "&" in title:
-        title = compiled(_ENTITY).sub(_character, title)
+        title = _ENTITY.sub(_character, title)
     return one_line(title)
 
 
 def _without_marks(title: str) -> str:
     if "{" in title:
-        title = compiled(_HEADING_ID).sub("", title)
+        title = _HEADING_ID.sub("", title)
     if "[" in title:
-        without_images = compiled(_LINK).sub(_link_text, compiled(_IMAGE).sub("", title))
-        title = (
-            without_images
-            if without_images.strip()
-            else compiled(_LINK).sub(_link_text, compiled(_IMAGE).sub(r"\1", title))
-        )
-    return compiled(_INLINE).sub(_inner_text, title)
+        without_images = _LINK.sub(_link_text, _IMAGE.sub("", title))
+        title = without_images if without_images.strip() else _LINK.sub(_link_text, _IMAGE.sub(r"\1", title))
+    return _INLINE.sub(_inner_text, title)
 
 
 def _character(match: re.Match[str]) -> str:
@@ -274,10 +269,10 @@ def _inner_text(match: re.Match[str]) -> str:
     code, escaped = match[2], match[3]
     if code is not None:
         return code.strip()
-    return escaped or compiled(_INLINE).sub(_inner_text, match[5] or match[7] or "")
+    return escaped or _INLINE.sub(_inner_text, match[5] or match[7] or "")
 
 
 def one_line(text: str) -> str:
     if not text.isprintable():
-        text = compiled(_CONTROLS).sub("", text[: 4 * MAX_TITLE])
+        text = _CONTROLS.sub("", text[: 4 * MAX_TITLE])
     return " ".join(text[: 4 * MAX_TITLE].split())[:MAX_TITLE].rstrip()

@@ -44,9 +44,9 @@ _QUESTION_LIST = """
     どうやって どのように どうすれば ですか ますか でしょうか について とは なぜ
 """.split()
 #: Longest first, so that 为什么 is removed before 什么.
-_QUESTION_WORDS = "|".join(sorted(_QUESTION_LIST, key=len, reverse=True))
+_QUESTION_WORDS = lazy("|".join(sorted(_QUESTION_LIST, key=len, reverse=True)))
 #: Chinese characters without a subject of their own, and the common words that contain one.
-_FUNCTION_CHARACTERS = (
+_FUNCTION_CHARACTERS = lazy(
     "(?P<word>"
     + "|".join(
         """
@@ -167,8 +167,8 @@ def parse(text: str) -> LexicalQuery:
     return LexicalQuery(_unique(positive or stops)[:MAX_TERMS], _unique(negative)[:MAX_TERMS])
 
 
-_STAR = r"(?<=\w)\*(?!\S)"
-_UNFINISHED = r"(?:^|\s)([^\W_][\w'’.-]*)\Z"
+_STAR = lazy(r"(?<=\w)\*(?!\S)")
+_UNFINISHED = lazy(r"(?:^|\s)([^\W_][\w'’.-]*)\Z")
 
 
 def as_typed(text: str) -> str:
@@ -177,7 +177,7 @@ def as_typed(text: str) -> str:
     A filter, a quoted or excluded word, a word without a subject after others, a single character and a word
     of an unspaced script stay as they are.
     """
-    match = tokens.compiled(_UNFINISHED).search(text)
+    match = _UNFINISHED.search(text)
     if match is None or text.translate(filters.QUOTES).count('"') % 2:
         return text
     word = match[1]
@@ -187,7 +187,7 @@ def as_typed(text: str) -> str:
 
 def as_prose(text: str) -> str:
     """Return a query as a model should read it: without `*` after the beginnings of words."""
-    return tokens.compiled(_STAR).sub("", text)
+    return _STAR.sub("", text)
 
 
 def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
@@ -221,10 +221,10 @@ def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
 
 def _unasked(piece: str) -> str:
     """Return an unspaced run without question words."""
-    rest = tokens.compiled(_QUESTION_WORDS).sub(" ", piece)
+    rest = _QUESTION_WORDS.sub(" ", piece)
     if _KANA.search(rest):
         return rest
-    return tokens.compiled(_FUNCTION_CHARACTERS).sub(lambda match: match["word"] or " ", rest)
+    return _FUNCTION_CHARACTERS.sub(lambda match: match["word"] or " ", rest)
 
 
 def _singly(words: Sequence[str], parts: Sequence[str]) -> Iterator[Term]:
@@ -336,7 +336,7 @@ def _phrase(text: str, prefix: bool) -> Term | None:
         elif not prefix:
             parts = parts[:-1]
             # The text may have two runs without the space between them.
-            joined = tokens.terms(tokens.compiled(_GAPS).sub("", text))[:-1]
+            joined = tokens.terms(_GAPS.sub("", text))[:-1]
             alternatives = (tuple(joined),) if joined != parts else ()
     elif not prefix and not any(map(tokens.stands_alone, words)):
         alternatives = _letters(tokens.words(text))
@@ -348,7 +348,7 @@ def _phrase(text: str, prefix: bool) -> Term | None:
     return Term(tuple(parts), words, prefix=prefix, quoted=True, alternatives=alternatives)
 
 
-_GAPS = rf"(?<=[{tokens.UNSPACED}])\s+(?=[{tokens.UNSPACED}])"
+_GAPS = lazy(rf"(?<=[{tokens.UNSPACED}])\s+(?=[{tokens.UNSPACED}])")
 #: The tails of English endings: one of them makes of every beginning of a word one with the stem of the word.
 _TAILS = frozenset(
     ending[at:]

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from qmd.text.letters import UNSEEN
 from qmd.text.regex import lazy
-from qmd.text.spans import blanks
+from qmd.text.spans import blanks, is_inside_word
 from qmd.types.structure import Edit, Structure
 
 #: The most characters of a word.
@@ -49,7 +49,7 @@ def edited(text: str, edits: Iterable[Edit]) -> tuple[str, str]:
             continue
         shown = blanks(raw)
         joined = raw
-        inside = kind != "markup" and _is_inside(text, start, end)
+        inside = kind != "markup" and is_inside_word(text, start, end)
         if kind == "entity":
             shown = _character(raw, inside=inside)
             inside = not shown.isspace()
@@ -110,8 +110,3 @@ def _word_around(text: str, start: int, end: int) -> tuple[int, int]:
     while end < high and text[end : end + 1].isalnum():
         end += 1
     return start, end
-
-
-def _is_inside(text: str, start: int, end: int) -> bool:
-    """Return whether a part of a text is between two letters or digits."""
-    return start > 0 and text[start - 1].isalnum() and text[end : end + 1].isalnum()

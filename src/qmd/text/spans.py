@@ -69,3 +69,8 @@ class Closed:
             if at == first:
                 at = max(match.end(), first + 1)
                 yield match
+
+
+def is_inside_word(text: str, start: int, end: int) -> bool:
+    """Return whether a part of a text is between two letters or digits."""
+    return start > 0 and text[start - 1].isalnum() and text[end : end + 1].isalnum()

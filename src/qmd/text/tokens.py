@@ -93,9 +93,8 @@ _JOINED = lazy(r"[-_./@:]+\Z")
 _ENDS = "。！？｡；"
 
 
-#: Patterns for `compiled`.
 _SYMBOL_CHAR, _MARK_CHAR, _COMPOSED_CHAR, _LOOK_CHAR, _UNSEEN_CHAR = (
-    f"[{characters}]" for characters in (SYMBOLS, MARKS, COMPOSED, _LOOKS, UNSEEN)
+    lazy(f"[{characters}]") for characters in (SYMBOLS, MARKS, COMPOSED, _LOOKS, UNSEEN)
 )
 _WORD = (
     rf"[{UNSPACED}]+(?:[{UNSEEN}]+[{UNSPACED}]+)*"
@@ -103,15 +102,19 @@ _WORD = (
 )
 #: Matches the same words in text without marks; compiles in half the time, and is several times faster.
 _UNMARKED_WORD = rf"[{UNSPACED}]+|{_LETTER}+{_ENDING}|[{SYMBOLS}][{SYMBOLS}{_LOOKS}]*"
+#: Without and with names with signs, each without and with marks.
+_PATTERNS = [
+    [lazy(f"{signed}{words}") for words in (_UNMARKED_WORD, _WORD)] for signed in ("", f"{_SIGNED}|")
+]
 #: What stands for signs that texts have which are otherwise ASCII: those between words, and soft hyphens.
 _TYPOGRAPHIC = (*((sign, " ") for sign in "–—“”…•"), ("’", "'"), ("\u00ad", ""))
 #: A letter that may be written with others (`letters.in_two`), or the mark that makes it one, and letters of
 #: scripts with particles.
 _IN_TWO = "äöüøåÄÖÜØÅ\u0308\u030aµμ" + letters.BEFORE_WORDS
-_PARTS = rf"{_LETTER}(?:{_LETTER}|[{MARKS}])*"
-_MANY_MARKS = f"([{_SORTED}]{{{_MOST_MARKS}}})[{_SORTED}]+"
+_PARTS = lazy(rf"{_LETTER}(?:{_LETTER}|[{MARKS}])*")
+_MANY_MARKS = lazy(f"([{_SORTED}]{{{_MOST_MARKS}}})[{_SORTED}]+")
 #: Compiles in a tenth of the time, and does not match texts in which `_MANY_MARKS` cannot match.
-_MANY_FOREIGN = rf"[^\x00-\x7f]{{{_MOST_MARKS}}}"
+_MANY_FOREIGN = lazy(rf"[^\x00-\x7f]{{{_MOST_MARKS}}}")
 #: Limits of the cache of terms. Words longer than `_MEMORABLE` are data (hashes, encoded blobs).
 _MEMORABLE = 40
 _MEMORY = 200_000
@@ -120,18 +123,11 @@ _CHARACTERS = 1 << 16
 _stem: Callable[[str], str] = Stemmer.Stemmer("english", 0).stemWord
 
 
-@cache
-def compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern on use, because it takes milliseconds and searches of ASCII text do not need it."""
-    return re.compile(pattern)
-
-
 def _pattern(text: str) -> re.Pattern[str]:
     signed = may_be_signed(text)
     if text.isascii():
         return _SIGNED_WORD if signed else _ASCII_WORD
-    words = _WORD if compiled(_MARK_CHAR).search(text) else _UNMARKED_WORD
-    return compiled(f"{_SIGNED}|{words}" if signed else words)
+    return _PATTERNS[signed][_MARK_CHAR.search(text) is not None]
 
 
 def may_be_signed(text: str) -> bool:
@@ -207,7 +203,7 @@ def stands_alone(word: str) -> bool:
 
 def has_composed(text: str) -> bool:
     """Return whether a text has characters of or between unspaced ones that folding changes or combines."""
-    return compiled(_COMPOSED_CHAR).search(text) is not None
+    return _COMPOSED_CHAR.search(text) is not None
 
 
 def fold(word: str) -> str:
@@ -217,7 +213,7 @@ def fold(word: str) -> str:
     if word[-1] == "♯" and (name := _unsigned(word[-2:])) and word != "♯":
         return name
     if is_symbols(word):
-        return compiled(_LOOK_CHAR).sub("", word)
+        return _LOOK_CHAR.sub("", word)
     folded = _compatible(word)
     if is_unspaced(folded):
         return folded.translate(han_variants())
@@ -226,14 +222,14 @@ def fold(word: str) -> str:
 
 def _compatible(word: str) -> str:
     """Return a word in the form NFKC, without signs that are not seen, and with few consecutive marks."""
-    return unicodedata.normalize("NFKC", compiled(_UNSEEN_CHAR).sub("", _stream_safe(word)))
+    return unicodedata.normalize("NFKC", _UNSEEN_CHAR.sub("", _stream_safe(word)))
 
 
 def _stream_safe(text: str) -> str:
     """Return a text with at most `_MOST_MARKS` consecutive marks."""
-    if len(text) <= _MOST_MARKS or compiled(_MANY_FOREIGN).search(text) is None:
+    if len(text) <= _MOST_MARKS or _MANY_FOREIGN.search(text) is None:
         return text
-    return compiled(_MANY_MARKS).sub(r"\1", text)
+    return _MANY_MARKS.sub(r"\1", text)
 
 
 def stem(word: str) -> str:
@@ -285,7 +281,7 @@ class _TermMemo(dict[str, str]):
             term = stem(folded)
             if not term.isalnum():
                 # Folding can insert separators (½ → 1⁄2), at which the index would split.
-                term = " ".join(stem(part) for part in compiled(_PARTS).findall(folded))
+                term = " ".join(stem(part) for part in _PARTS.findall(folded))
         if len(word) <= _MEMORABLE:
             if len(self) >= _MEMORY:
                 self.clear()
@@ -452,7 +448,7 @@ def spans(text: str) -> Iterator[tuple[int, int, str]]:
         word, start, end = match.group(), match.start(), match.end()
         parts = _terms[word].split()
         if is_symbols(word):
-            for symbol in compiled(_SYMBOL_CHAR).finditer(word):
+            for symbol in _SYMBOL_CHAR.finditer(word):
                 yield start + symbol.start(), start + symbol.end(), symbol.group()
         elif is_unspaced(word) and len(parts) == len(seen := _seen(text, start, end)):
             for at, last, part in zip(seen, [*seen[1:], seen[-1]], parts, strict=True):
@@ -464,7 +460,7 @@ def spans(text: str) -> Iterator[tuple[int, int, str]]:
 
 def _seen(text: str, start: int, end: int) -> Sequence[int]:
     """Return the positions of the characters of a part of a text that are seen."""
-    unseen = {start + match.start() for match in compiled(_UNSEEN_CHAR).finditer(text[start:end])}
+    unseen = {start + match.start() for match in _UNSEEN_CHAR.finditer(text[start:end])}
     return [at for at in range(start, end) if at not in unseen] if unseen else range(start, end)
 
 

@@ -6,8 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from qmd.features.agents import opencode
 from qmd.sources.formats.base import Unreadable

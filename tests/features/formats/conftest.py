@@ -2,5 +2,4 @@
 
 from __future__ import annotations
 
-from tests.edge.http.conftest import owner as owner
-from tests.edge.http.conftest import server as server
+from tests.edge.http.conftest import owner as owner, server as server

@@ -10,8 +10,7 @@ import pytest
 
 import qmd
 from qmd.errors import UsageError
-from qmd.features.lint.operations import Faults, LintArguments
-from qmd.features.lint.operations import lint as operation
+from qmd.features.lint.operations import Faults, LintArguments, lint as operation
 from qmd.features.lint.twins import sample, twins, words
 from tests.conftest import Notes
 from tests.users import User

@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "bench"))
 from canaries import canaries, leaks, plant

@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from qmd.config.index_yml import MAX_BYTES, parse, read_bytes
 from qmd.errors import ConfigError

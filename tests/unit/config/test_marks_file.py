@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from qmd.config import marks_file
 from qmd.config.marks_file import MarkEntry
@@ -83,6 +82,14 @@ def test_edit_of_marks_keeps_comments_and_a_failed_one_changes_nothing(tmp_path:
     with pytest.raises(ConfigError):
         marks_file.edit(str(path), lambda entries: (*entries, MarkEntry("x" * 1_001, {"pin": ("y.md",)})))
     assert path.read_bytes() == after
+
+
+def test_edit_of_marks_replaces_the_heading_of_former_versions(tmp_path: Path) -> None:
+    path = tmp_path / "index.marks.yaml"
+    first, second = marks_file._HEADER.splitlines()
+    path.write_text(f"{first}\n{second} Marks also count for similar queries.\n", encoding="utf-8")
+    marks_file.edit(str(path), lambda _: (MarkEntry("herons", {"pin": ("a.md",)}),))
+    assert path.read_text(encoding="utf-8") == f'{marks_file._HEADER}- query: "herons"\n  pin: ["a.md"]\n'
 
 
 def test_marks_path_is_beside_the_configuration() -> None:

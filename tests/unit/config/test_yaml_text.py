@@ -5,8 +5,7 @@ from __future__ import annotations
 from textwrap import dedent
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from qmd.config.index_yml import parse
 from qmd.config.yaml_text import KeyPath, Value, YamlText

@@ -4,8 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from qmd.text.extraction import extract
 from qmd.text.head import front_matter_end

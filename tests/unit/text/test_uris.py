@@ -3,8 +3,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from qmd.text.uris import MAX_LINE, encode_path, is_uri, parse_uri, split_location, to_uri
 

@@ -321,8 +321,9 @@ class _Batch:
         self.with_nul: list[str] = []
         #: Documents whose encoding is doubtful, with that encoding.
         self.guessed: list[str] = []
-        #: The lines with invalid bytes of files, by path.
+        #: The lines with invalid bytes of files, by path, and of those whose text is new.
         self.invalid: dict[str, tuple[int, ...]] = {}
+        self.newly_invalid: dict[str, tuple[int, ...]] = {}
 
     def add(self, file: SourceFile, items: Sequence[DocumentChange], before: Sequence[str]) -> None:
         """Add the documents of a file; `before` are the paths of those in the index."""
@@ -333,14 +334,17 @@ class _Batch:
         self.removed += [path for path in before if path not in kept]
         for item in items:
             decoding = item.source.decoding
-            self.with_nul += [item.path] if decoding.zeros else []
-            self.guessed += [f"{item.path} ({decoding.charset})"] if decoding.doubtful else []
             if decoding.lines:
                 self.invalid[file.path] = decoding.lines
+            # A file may be read again without a change: it was written just before the last scan.
+            if (decoding.zeros or decoding.doubtful or decoding.lines) and not self._is_stored(item):
+                self.with_nul += [item.path] if decoding.zeros else []
+                self.guessed += [f"{item.path} ({decoding.charset})"] if decoding.doubtful else []
+                self.newly_invalid |= {file.path: decoding.lines} if decoding.lines else {}
 
     def notices(self) -> list[str]:
-        """Return what was changed in the texts of files."""
-        found = [describe_invalid(self.invalid)] if self.invalid else []
+        """Return what was changed in the texts of files, without those that had the same text before."""
+        found = [describe_invalid(self.newly_invalid)] if self.newly_invalid else []
         if self.with_nul:
             files = plural(len(self.with_nul), "file")
             found.insert(0, f"{files} with NUL bytes, indexed as spaces: {self.with_nul[0]}")
@@ -385,13 +389,14 @@ class _Batch:
         """Return the changes of the last batch if it was not committed, and take its numbers back."""
         files, applied = ending or ([], Applied(0, 0, 0))
         item = next((item for _, items in files for item in items), None)
-        if item is None:
-            return []
-        document = self._store.documents.find(self._report.collection, item.path)
-        if document is not None and document.hash == item.source.hash:
+        if item is None or self._is_stored(item):
             return []
         self._count(applied, sum(len(items) for _, items in files), -1)
         return files
+
+    def _is_stored(self, item: DocumentChange) -> bool:
+        document = self._store.documents.find(self._report.collection, item.path)
+        return document is not None and document.hash == item.source.hash
 
     def _count(self, applied: Applied, documents: int, sign: int = 1) -> None:
         report = self._report

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from qmd.engine.requests import SearchRequest
-from qmd.engine.retrieval.factors import Facts, Mark, superseded, weigh
+from qmd.engine.retrieval.factors import Facts, superseded, weigh
 from qmd.ranking.calibration import within
 from qmd.search_options import ALL
 from qmd.store.base import Store
@@ -38,7 +38,7 @@ class Guidance(Struct, frozen=True):
     """The user's word on a query: pinned documents in order, and marks, by display path."""
 
     pinned: tuple[str, ...] = ()
-    marks: Mapping[str, Mark] = field(default_factory=dict)
+    marks: Mapping[str, Literal["good", "bad"]] = field(default_factory=dict)
 
 
 class Cut(Struct, frozen=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from math import prod
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,7 +20,7 @@ from qmd.types.traces import Adjustment, Factor
 
 #: The factor of a very old document.
 OLDEST = 0.5
-#: By how much a mark for the very same query changes the factor.
+#: By how much a mark for the query changes the factor.
 MARK = 0.5
 #: The factor of a document that is not valid any more, if nothing that replaces it is searched.
 OUTDATED = 0.15
@@ -30,14 +31,6 @@ SUPERSEDED = 0.5
 #: Higher scores are lowered to this one, because the odds of 1 are infinite.
 _SURE = 0.995
 _SECONDS_PER_DAY = 86_400.0
-
-
-class Mark(Struct, frozen=True):
-    """A mark for a query: whether the document is good, how similar the queries are (0..1), and a reason."""
-
-    good: bool
-    similarity: float
-    reason: str
 
 
 class Facts(Struct, frozen=True):
@@ -52,7 +45,7 @@ class Facts(Struct, frozen=True):
     weight: float = 1.0
     highest: float = 1.0
     half_life: float | None = None
-    mark: Mark | None = None
+    mark: Literal["good", "bad"] | None = None
     state: DocumentState = CURRENT
 
 
@@ -81,8 +74,8 @@ def of_mark(facts: Facts) -> Factor | None:
     """Return a factor above 1 for a good mark, below 1 for a bad one."""
     if facts.mark is None:
         return None
-    change = MARK * facts.mark.similarity
-    return Factor(1.0 + change if facts.mark.good else 1.0 - change, facts.mark.reason)
+    change = MARK if facts.mark == "good" else -MARK
+    return Factor(1.0 + change, f"marked as {facts.mark} for this query")
 
 
 def of_state(facts: Facts) -> Factor | None:

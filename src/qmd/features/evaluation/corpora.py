@@ -14,10 +14,8 @@ from msgspec import Struct
 
 from qmd.config.atomic import replace_file
 from qmd.config.settings import Settings
-from qmd.engine.embedding.batches import EmbedProgress, EmbedReport
-from qmd.engine.embedding.batches import OnProgress as OnEmbedded
-from qmd.engine.indexing.scan import OnProgress as OnScanned
-from qmd.engine.indexing.scan import ScanReport
+from qmd.engine.embedding.batches import EmbedProgress, EmbedReport, OnProgress as OnEmbedded
+from qmd.engine.indexing.scan import OnProgress as OnScanned, ScanReport
 from qmd.engine.requests import SearchRequest
 from qmd.errors import ModelError, SourceError
 from qmd.features.evaluation.fixtures import corpus_file, read_corpus

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Self
 
-from msgspec import UNSET, Meta, Struct, UnsetType, convert
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from qmd.api.arguments import SearchArguments, search_arguments
 from qmd.api.operation import Operation
@@ -13,7 +13,7 @@ from qmd.api.reading import Request
 from qmd.api.results import Stage, stages_of
 from qmd.engine.index import Index
 from qmd.features.evidence.packs import MAX_SESSION, PackRequest
-from qmd.features.evidence.types import Pack, PackedPassage, Standing
+from qmd.features.evidence.types import CitationCheck, Pack, PackedPassage
 from qmd.models.base import Cancelled
 from qmd.search_options import OF_HITS
 from qmd.text.wording import plural
@@ -92,39 +92,13 @@ class PackResult(Struct, frozen=True):
         )
 
 
-class Citation(Struct, frozen=True):
-    """A citation of the text, and what became of it: `standing` is `holds` unless something is wrong.
-
-    `quote` is the quotation that belongs to it, `address` the place where that stands, `text` the words
-    there, or the nearest ones, and `difference` what differs: `[-quoted-] {+in the document+}`. `start` and
-    `end` are its offsets.
-    """
-
-    line: int
-    column: int
-    citation: str
-    standing: Standing
-    message: str
-    quote: str | None
-    file: str | None
-    address: str | None
-    first_line: int | None
-    last_line: int | None
-    text: str
-    difference: str
-    candidates: tuple[str, ...]
-    start: int
-    end: int
-    replacement: str | None
-
-
 class Citations(Struct, frozen=True):
     """The citations of a text in order, how many do not hold, and how many quotations have no citation.
 
     `fixed` is the text with rewritten citations, if the request asks for it.
     """
 
-    checks: tuple[Citation, ...]
+    checks: tuple[CitationCheck, ...]
     failed: int
     uncited: int
     indexed_at: str | None
@@ -151,7 +125,7 @@ def cite(index: Index, body: CiteBody, cancelled: Cancelled) -> Citations:
     report = index.cite_check(body.text, timeout=CITE_SECONDS, cancelled=cancelled)
     wrong = [f"{each.line}: {each.citation} {each.standing}: {each.message}" for each in report.failed]
     return Citations(
-        checks=convert(report.checks, tuple[Citation, ...], from_attributes=True),
+        checks=report.checks,
         failed=len(wrong),
         uncited=report.uncited,
         indexed_at=indexed_at,

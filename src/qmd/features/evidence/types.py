@@ -113,17 +113,17 @@ class CitationCheck(Struct, frozen=True):
     citation: str
     standing: Standing
     message: str
-    quote: str | None = None
-    file: str | None = None
-    address: str | None = None
-    first_line: int | None = None
-    last_line: int | None = None
-    text: str = ""
-    difference: str = ""
-    candidates: tuple[str, ...] = ()
-    start: int = 0
-    end: int = 0
-    replacement: str | None = None
+    quote: str | None
+    file: str | None
+    address: str | None
+    first_line: int | None
+    last_line: int | None
+    text: str
+    difference: str
+    candidates: tuple[str, ...]
+    start: int
+    end: int
+    replacement: str | None
 
 
 class CitationReport(Struct, frozen=True):

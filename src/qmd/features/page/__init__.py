@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING
 
+from qmd.features.page.addresses import read_address as read_address
 from qmd.installation import install_command
-from qmd.text.uris import encode_path
 
 if TYPE_CHECKING:
     from qmd.server.index_host import IndexHost
@@ -23,12 +22,6 @@ def missing() -> str:
     if all(find_spec(name) is not None for name in PACKAGES):
         return ""
     return f"the page needs the extra 'web': {install_command('web')}"
-
-
-def read_address(file: str, **parameters: Any) -> str:
-    """Return the address of the page of a document."""
-    given = {name: value for name, value in parameters.items() if value not in (None, "")}
-    return f"/read/{encode_path(file)}" + (f"?{urlencode(given)}" if given else "")
 
 
 def open_pages(host: IndexHost, keys: Keys | None) -> PageSource:

@@ -26,7 +26,8 @@ from qmd.errors import (
     UsageError,
     VectorIndexMissingError,
 )
-from qmd.features.page import document, pages, read_address, search, upkeep
+from qmd.features.page import document, pages, search, upkeep
+from qmd.features.page.addresses import read_address
 from qmd.features.page.completion import complete
 from qmd.features.page.filters import chips
 from qmd.features.page.forms import Form, check_origin, one, read_form

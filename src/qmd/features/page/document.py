@@ -19,7 +19,8 @@ from qmd.api.operations import Deadline, Page
 from qmd.api.shown import Reading, read
 from qmd.engine.index import Index
 from qmd.errors import UsageError
-from qmd.features.page import read_address, structured
+from qmd.features.page import structured
+from qmd.features.page.addresses import read_address
 from qmd.features.page.budget import FILE, Budget
 from qmd.features.page.embeds import MAX_DEPTH, part
 from qmd.features.page.markdown import EmbeddedNote, RenderContext, render

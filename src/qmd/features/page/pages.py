@@ -14,7 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.staticfiles import NotModifiedResponse, StaticFiles
 
-from qmd.features.page import messages, read_address
+from qmd.features.page import messages
+from qmd.features.page.addresses import read_address
 from qmd.text.dates import of_mtime
 from qmd.text.uris import to_uri
 from qmd.text.values import shown

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from qmd.api import operations
 from qmd.engine.index import Index
 from qmd.engine.requests import DEFAULT_SCORES, SearchRequest, of_document
-from qmd.features.page import read_address
+from qmd.features.page.addresses import read_address
 from qmd.features.page.filters import FACETS, Chip, Facet, chips, facet
 from qmd.features.page.markdown import slug
 from qmd.features.page.pages import safe

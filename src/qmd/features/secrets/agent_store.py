@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from qmd.engine.access.kept import KeptDocuments
 from qmd.features.secrets.filters import MASK, SecretFilters
-from qmd.features.secrets.masker import Masker
-from qmd.features.secrets.masker import masker_with as masker_with
+from qmd.features.secrets.masker import Masker, masker_with as masker_with
 from qmd.features.secrets.words import SecretWords
 from qmd.store.values import CollectionStats, LexicalMatches, Scope
 from qmd.text.predicates import Comparison

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qmd.errors import ModelError
-from qmd.models.catalog import MULTILINGUAL_E5_SMALL as CARD
-from qmd.models.catalog import Condition, Installation, Leftover, ModelCard
+from qmd.models.catalog import MULTILINGUAL_E5_SMALL as CARD, Condition, Installation, Leftover, ModelCard
 from qmd.models.e5 import convert, package
 from qmd.models.e5.embedder import E5Embedder, check_installed, load_embedder
 

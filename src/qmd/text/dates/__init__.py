@@ -16,8 +16,8 @@ _WRITTEN = lazy(
 _STAMP = lazy(r"(\d{4}-\d{2}-\d{2})_(\d{2})_(\d{2})_(\d{2})_(.*)", re.ASCII | re.DOTALL)
 _DAY = lazy(r"\d{4}-\d{2}-\d{2}(?!\d)", re.ASCII)
 _CANONICAL = lazy(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2})?", re.ASCII)
-#: The length of a date in its canonical form, by the number of its parts.
-LENGTHS = (0, 4, 7, 10, 13, 16, 19)
+#: The length of a day in its canonical form.
+_DAY_LENGTH = 10
 _DEFAULTS = (1, 1, 1, 0, 0, 0)
 #: A longer text is not a date, in a form of ISO 8601, or in words.
 _MAX_LENGTH, _MAX_WRITTEN = 40, 100
@@ -62,7 +62,7 @@ def _in_iso(text: str) -> tuple[str, int] | None:
     if len(text) > _MAX_LENGTH:
         return None
     # Most are like `2024-03-07`, which needs no pattern.
-    is_day = len(text) == LENGTHS[3] and _DAY.match(text)
+    is_day = len(text) == _DAY_LENGTH and _DAY.match(text)
     match = None if is_day else _WRITTEN.fullmatch(text)
     try:
         if match is None:
@@ -76,7 +76,7 @@ def _in_iso(text: str) -> tuple[str, int] | None:
             given = sum(part is not None for part in match.groups())
     except ValueError:
         return None
-    return moment.replace(tzinfo=None).isoformat(timespec="seconds"), LENGTHS[given]
+    return moment.replace(tzinfo=None).isoformat(timespec="seconds"), 3 * given + 1
 
 
 def _may_be_written(text: str) -> bool:
@@ -87,9 +87,9 @@ def _may_be_written(text: str) -> bool:
 def canonical(text: str) -> str | None:
     """Return a full date, with or without a time, as `2024-03-07` or `2024-03-07T10:00:00`."""
     start = prefix(text)
-    if start is None or len(start) < LENGTHS[3]:
+    if start is None or len(start) < _DAY_LENGTH:
         return None
-    return start if len(start) == LENGTHS[3] else read(text)
+    return start if len(start) == _DAY_LENGTH else read(text)
 
 
 def canonical_of_iso(text: str) -> str | None:

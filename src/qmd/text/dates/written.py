@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 
-from qmd.text.dates import LENGTHS
 from qmd.text.regex import lazy
 
 #: A longer text is not a date.
@@ -249,4 +248,4 @@ def _valid(*parts: int | str | None) -> str | None:
         return None
     if moment.year not in _YEARS:
         return None
-    return moment.isoformat(timespec="seconds")[: LENGTHS[len(given)]]
+    return moment.isoformat(timespec="seconds")[: 3 * len(given) + 1]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from qmd.text.regex import lazy
-from qmd.text.spans import Closed
+from qmd.text.spans import Closed, is_inside_word
 from qmd.types.structure import Edit, Span
 
 _HTML = (
@@ -99,7 +99,7 @@ def unread(
     """Yield the spans of markup outside of closed spans, and the lines around code, in no order."""
     for start, end in html:
         for match in _MARKUP.finditer(text, start, end):
-            inside = match.lastgroup in ("tags", "script") and _is_inside(text, *match.span())
+            inside = match.lastgroup in ("tags", "script") and is_inside_word(text, *match.span())
             if not inside and closed.end(match.start()) == match.start():
                 yield match.span()
     for line in _lines_with(text, "]:", body):
@@ -150,7 +150,7 @@ def edits(text: str, body: int, found: Iterable[Edit], html: Sequence[Span], clo
             kind = match.lastgroup
             if closed.end(match.start()) > match.start():
                 continue
-            inside = _is_inside(text, *match.span())
+            inside = is_inside_word(text, *match.span())
             if kind == "script":
                 every.append(Edit(*match.span(), "script"))
             else:
@@ -210,8 +210,3 @@ def _is_paired(text: str, start: int, end: int) -> bool:
     low, high = max(text.rfind("\n", 0, start), start - _EMPHASIZED, 0), text.find("\n", end)
     high = min(len(text) if high < 0 else high, end + _EMPHASIZED)
     return mark in text[low:start] or mark in text[end:high]
-
-
-def _is_inside(text: str, start: int, end: int) -> bool:
-    """Return whether a part of a text is between two letters or digits."""
-    return start > 0 and text[start - 1].isalnum() and text[end : end + 1].isalnum()

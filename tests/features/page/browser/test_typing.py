@@ -11,8 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.clients import Server, server_of
 from tests.features.page.browser.conftest import watched
-from tests.features.page.browser.test_page import hits
-from tests.features.page.browser.test_page import settle as both_steps
+from tests.features.page.browser.test_page import hits, settle as both_steps
 from tests.files import ROOT
 from tests.users import MakeUser, User
 
