@@ -66,12 +66,12 @@ def main() -> None:
     folders: dict[str, list[Path]] = {}
     for folder in sorted(options.folder.iterdir()):
         language = folder.name.rpartition("_")[2]
-        if language in (options.languages or everyday):
+        if language in (options.languages or [language]):
             folders.setdefault(language, []).append(folder)
     results, rows = list[Result](), list[Row]()
     for language, its in folders.items():
         for mode in options.modes:
-            kept = [measured(folder, mode, everyday[language], options) for folder in its]
+            kept = [measured(folder, mode, everyday.get(language, []), options) for folder in its]
             found = [row for each in kept for row in each.rows]
             rows += found
             results.append(summed(language, mode, sum(each.ndcg for each in kept) / len(kept), found))

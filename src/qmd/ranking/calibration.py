@@ -82,6 +82,8 @@ UNRELATED: Signals = {
     "rerank_lead": 0.0,
 }
 GROWTH = 0.018
+#: How much of it is what was measured for the language of the query, instead of the value of all languages.
+MEASURED = 0.8
 #: The regressions of `answers`, those that use more signals first.
 ANSWERING = (
     Regression(-2.63, {"word_lead": 9.6, "meaning_lead": 25.4, "agree": 0.7}),
@@ -103,7 +105,17 @@ ALL_WORDS = 0.35
 MANY_WORDS = 0.45
 
 
-def calibrate(ranked: Sequence[Ranked], documents: int = 0) -> list[Ranked]:
+def unrelated_subject(measured: float, sample: int, documents: int) -> float:
+    """Return the subject of unrelated documents, of which so many were searched, as a sample of them has it."""
+    grown = measured + GROWTH * math.log(max(1, documents) / sample)
+    return MEASURED * grown + (1.0 - MEASURED) * _usual_subject(documents)
+
+
+def _usual_subject(documents: int) -> float:
+    return UNRELATED["subject"] + GROWTH * math.log(max(1, documents))
+
+
+def calibrate(ranked: Sequence[Ranked], documents: int = 0, unrelated: float | None = None) -> list[Ranked]:
     """Replace the scores by estimates of how likely each document is about the query.
 
     The order stays, because ordering by the estimates is worse (see bench/README.md). So a document scores at
@@ -114,8 +126,9 @@ def calibrate(ranked: Sequence[Ranked], documents: int = 0) -> list[Ranked]:
     Args:
         ranked: The documents, with scores that do not increase.
         documents: The number of documents that were compared with the query by meaning.
+        unrelated: The subject of unrelated documents, if it was measured.
     """
-    background = {**UNRELATED, "subject": UNRELATED["subject"] + GROWTH * math.log(max(1, documents))}
+    background = {**UNRELATED, "subject": _usual_subject(documents) if unrelated is None else unrelated}
     calibrated: list[Ranked] = []
     score, before = 1.0, 0.0
     many = [item.signals.get("words", 0.0) >= MANY_WORDS for item in ranked]
