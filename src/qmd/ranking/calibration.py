@@ -25,6 +25,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from qmd.ranking import bm25
 from qmd.types import Hit, Ranked, Stage
 from qmd.types.traces import Likelihood, Signal
 
@@ -65,14 +66,14 @@ REGRESSIONS = (
     Regression(-3.43, {"rerank": 19.64, "exact": 1.19}),
     Regression(-1.70, {"subject": 14.74, "exact": 4.67}),
     Regression(-3.55, {"subject": 24.84}),
-    Regression(-3.03, {"words": 10.79}),
+    Regression(-1.68, {"words": 12.0}),
 )
 #: The values of documents about other subjects. The subject's grows with the number of documents.
 UNRELATED: Signals = {
     "subject": 0.05,
     "rerank": 0.3,
     "passage": 0.0,
-    "words": 0.0,
+    "words": bm25.BY_CHANCE,
     "exact": 0.0,
     "title": 0.0,
     "meaning": 0.8,
@@ -106,7 +107,7 @@ MANY_WORDS = 0.45
 
 
 def unrelated_subject(measured: float, sample: int, documents: int) -> float:
-    """Return the subject of unrelated documents, of which so many were searched, as a sample of them has it."""
+    """Return the subject of the best of some unrelated documents, by what was measured of a sample."""
     grown = measured + GROWTH * math.log(max(1, documents) / sample)
     return MEASURED * grown + (1.0 - MEASURED) * _usual_subject(documents)
 
@@ -115,7 +116,12 @@ def _usual_subject(documents: int) -> float:
     return UNRELATED["subject"] + GROWTH * math.log(max(1, documents))
 
 
-def calibrate(ranked: Sequence[Ranked], documents: int = 0, unrelated: float | None = None) -> list[Ranked]:
+def calibrate(
+    ranked: Sequence[Ranked],
+    documents: int = 0,
+    unrelated: float | None = None,
+    chance: float = bm25.BY_CHANCE,
+) -> list[Ranked]:
     """Replace the scores by estimates of how likely each document is about the query.
 
     The order stays, because ordering by the estimates is worse (see bench/README.md). So a document scores at
@@ -127,8 +133,10 @@ def calibrate(ranked: Sequence[Ranked], documents: int = 0, unrelated: float | N
         ranked: The documents, with scores that do not increase.
         documents: The number of documents that were compared with the query by meaning.
         unrelated: The subject of unrelated documents, if it was measured.
+        chance: The share of the query's words that unrelated documents have.
     """
-    background = {**UNRELATED, "subject": _usual_subject(documents) if unrelated is None else unrelated}
+    subject = _usual_subject(documents) if unrelated is None else unrelated
+    background = {**UNRELATED, "subject": subject, "words": chance}
     calibrated: list[Ranked] = []
     score, before = 1.0, 0.0
     many = [item.signals.get("words", 0.0) >= MANY_WORDS for item in ranked]
