@@ -21,10 +21,12 @@ def whole_query(query: LexicalQuery, found: LexicalMatches, languages: Sequence[
         for words in _without_subject(query, languages)
         if words in idf
     )
-    whole = found.bound - bm25.bound([lacked])
+    # Other forms of words and parts of joined ones count in their place.
+    added = {term.tokens for term in query.terms if term.weight < 1.0 and term.tokens in idf}
+    whole = found.bound - bm25.bound([lacked, *(idf[words] for words in added)])
     if whole < LEAST * found.bound:
         whole = found.bound  # a query of nothing else is about these words
-    chance = bm25.chance(found.documents, idf.values())
+    chance = bm25.chance(found.documents, [idf[words] for words in idf if words not in added])
     return whole, chance * found.bound / whole if whole > 0 else chance
 
 
