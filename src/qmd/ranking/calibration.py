@@ -25,6 +25,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from qmd.ranking import bm25
 from qmd.types import Hit, Ranked, Stage
 from qmd.types.traces import Likelihood, Signal
 
@@ -65,14 +66,14 @@ REGRESSIONS = (
     Regression(-3.43, {"rerank": 19.64, "exact": 1.19}),
     Regression(-1.70, {"subject": 14.74, "exact": 4.67}),
     Regression(-3.55, {"subject": 24.84}),
-    Regression(-3.03, {"words": 10.79}),
+    Regression(-1.68, {"words": 12.0}),
 )
 #: The values of documents about other subjects. The subject's grows with the number of documents.
 UNRELATED: Signals = {
     "subject": 0.05,
     "rerank": 0.3,
     "passage": 0.0,
-    "words": 0.0,
+    "words": bm25.BY_CHANCE,
     "exact": 0.0,
     "title": 0.0,
     "meaning": 0.8,
@@ -82,6 +83,8 @@ UNRELATED: Signals = {
     "rerank_lead": 0.0,
 }
 GROWTH = 0.018
+#: How much of it is what was measured for the language of the query, instead of the value of all languages.
+MEASURED = 0.8
 #: The regressions of `answers`, those that use more signals first.
 ANSWERING = (
     Regression(-2.63, {"word_lead": 9.6, "meaning_lead": 25.4, "agree": 0.7}),
@@ -103,7 +106,22 @@ ALL_WORDS = 0.35
 MANY_WORDS = 0.45
 
 
-def calibrate(ranked: Sequence[Ranked], documents: int = 0) -> list[Ranked]:
+def unrelated_subject(measured: float, sample: int, documents: int) -> float:
+    """Return the subject of the best of some unrelated documents, by what was measured of a sample."""
+    grown = measured + GROWTH * math.log(max(1, documents) / sample)
+    return MEASURED * grown + (1.0 - MEASURED) * _usual_subject(documents)
+
+
+def _usual_subject(documents: int) -> float:
+    return UNRELATED["subject"] + GROWTH * math.log(max(1, documents))
+
+
+def calibrate(
+    ranked: Sequence[Ranked],
+    documents: int = 0,
+    unrelated: float | None = None,
+    chance: float = bm25.BY_CHANCE,
+) -> list[Ranked]:
     """Replace the scores by estimates of how likely each document is about the query.
 
     The order stays, because ordering by the estimates is worse (see bench/README.md). So a document scores at
@@ -114,8 +132,11 @@ def calibrate(ranked: Sequence[Ranked], documents: int = 0) -> list[Ranked]:
     Args:
         ranked: The documents, with scores that do not increase.
         documents: The number of documents that were compared with the query by meaning.
+        unrelated: The subject of unrelated documents, if it was measured.
+        chance: The share of the query's words that unrelated documents have.
     """
-    background = {**UNRELATED, "subject": UNRELATED["subject"] + GROWTH * math.log(max(1, documents))}
+    subject = _usual_subject(documents) if unrelated is None else unrelated
+    background = {**UNRELATED, "subject": subject, "words": chance}
     calibrated: list[Ranked] = []
     score, before = 1.0, 0.0
     many = [item.signals.get("words", 0.0) >= MANY_WORDS for item in ranked]

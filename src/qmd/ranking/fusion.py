@@ -113,7 +113,10 @@ def by_meaning(lists: Sequence[RankedList]) -> list[Ranked]:
 
 
 def by_words(
-    matches: Sequence[tuple[int, float, Tier, float]], bound: float, placed: int = 0
+    matches: Sequence[tuple[int, float, Tier, float]],
+    bound: float,
+    placed: int = 0,
+    most: float | None = None,
 ) -> list[Ranked]:
     """Divide the BM25 scores of matches by `bound`, the highest possible one.
 
@@ -124,6 +127,7 @@ def by_words(
         matches: The document, the score, the tier, and the share of the query that is not in its best place.
         bound: The highest possible score.
         placed: The number of first documents that `SCATTERED` of that share counts against.
+        most: The score that counts as the whole query for the signal `words`; `bound` if not given.
     """
     tiers = {match[0]: _TIERS.index(match[2]) for match in matches}
     parted = [*tiers.values()] == sorted(tiers.values())
@@ -140,7 +144,7 @@ def by_words(
         if tier != last:
             factor = min(1.0, lowest / share) if share > 0 else 1.0
         lowest, last = min(lowest, share * factor), tier
-        words = bm25 / bound if bound > 0 else 0.0
+        words = min(1.0, bm25 / (most or bound)) if bound > 0 else 0.0
         signals: dict[Signal, float] = {"words": words, "exact": float(tier == "all")}
         trace = KeywordMatch(bm25, bound, tier, scattered if number < placed else 0.0)
         ranked.append(Ranked(document, lowest, (trace,), signals))

@@ -64,11 +64,15 @@ class LexicalMatch(NamedTuple):
 
 
 class LexicalMatches(Struct, frozen=True):
-    """Matches, best first. `bound` is the highest possible score, `idf` the weight of each term."""
+    """Matches, best first. `bound` is the highest possible score, `idf` the weight of each term.
+
+    `documents` is the number of documents that the weights are from.
+    """
 
     matches: tuple[LexicalMatch, ...]
     bound: float
     idf: Mapping[tuple[str, ...], float]
+    documents: int = 0
 
 
 class ChunkMatch(NamedTuple):

@@ -160,3 +160,16 @@ def languages_of_word(word: str) -> tuple[str, ...]:
 def is_stop_word(word: str, language: str) -> bool:
     """Tell whether a folded word has no subject in a language."""
     return language in languages_of_word(word)
+
+
+@cache
+def _function_words() -> dict[str, frozenset[str]]:
+    """Return more words without a subject, folded, by language; see `tools/make_function_words.py`."""
+    with open(os.path.join(os.path.dirname(__file__), "function_words.txt"), encoding="utf-8") as file:
+        lines = [line.split() for line in file if line[0] != "#"]
+    return {language: frozenset(words) for language, *words in lines}
+
+
+def is_function_word(word: str, language: str) -> bool:
+    """Tell whether a folded word has no subject in a language, by a list that is too long for ranking."""
+    return is_stop_word(word, language) or word in _function_words().get(language, ())

@@ -36,6 +36,8 @@ OF_SCAN = (DATE_ORIGIN, CHANGED, LANGUAGE)
 STEMMED = {
     "de": "german", "nl": "dutch", "sv": "swedish", "da": "danish", "no": "norwegian", "fi": "finnish",
     "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese", "ru": "russian",
+    "pl": "polish", "tr": "turkish", "ar": "arabic", "cs": "czech", "el": "greek", "hu": "hungarian",
+    "ro": "romanian", "ca": "catalan", "fa": "persian", "hi": "hindi",
 }  # fmt: skip
 #: Begins a value that is stored or sent as it is written. No text has this character.
 _WRITTEN = "\0"

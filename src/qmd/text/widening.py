@@ -7,8 +7,9 @@ index does not have is searched by its parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cache
+from unicodedata import category
 
 import Stemmer
 from msgspec import Struct
@@ -26,8 +27,9 @@ _LEAST = 4
 _PART, _BEGINNING = 4, 3
 #: The most words of a query that are widened.
 _MOST_WORDS = 8
-#: The weight of a part of a compound, relative to a word of the query.
-_PART_WEIGHT = 0.7
+#: The weights of a part of a compound and of other forms of a word, relative to a word of the query. As equal
+#: alternatives, forms made rare words frequent, except in languages that join words (see bench/README.md).
+_PART_WEIGHT, _FORM_WEIGHT = 0.7, 0.4
 #: The languages that write words in one, and the letters that join these.
 _COMPOUNDING = {
     "de": ("s", "es", "n", "en", "er", "e"), "nl": ("s", "en", "e"), "sv": ("s",), "da": ("s", "e"),
@@ -119,14 +121,31 @@ def parts(word: str, forms: Sequence[Forms]) -> Iterator[tuple[str, str]]:
 
 
 def widened(
-    query: LexicalQuery, same: Mapping[str, Sequence[str]], divided: Mapping[str, Sequence[str]]
+    query: LexicalQuery,
+    same: Mapping[str, Sequence[str]],
+    divided: Mapping[str, Sequence[str]],
+    less: Container[str] = (),
 ) -> LexicalQuery:
-    """Return a query that other forms of its words match as well, and parts of its compounds less."""
+    """Return a query that other forms of its words match as well, and parts of its compounds less.
+
+    Args:
+        query: The query.
+        same: The other forms of its words.
+        divided: The parts of its compounds.
+        less: The words of which the forms count less, because documents have the words themselves.
+    """
     terms: list[Term] = []
     for term in query.terms:
-        others = same.get(term.words[0], ()) if _is_word(term) else ()
-        alternatives = (*term.alternatives, *((other,) for other in others))
-        terms.append(replace(term, alternatives=(*dict.fromkeys(alternatives),)) if others else term)
+        word = term.words[0]
+        others = tuple((other,) for other in same.get(word, ())) if _is_word(term) else ()
+        if others and word not in less:
+            alternatives = (*dict.fromkeys((*term.alternatives, *others)),)
+            terms.append(replace(term, alternatives=alternatives))
+            continue
+        terms.append(term)
+        if others:
+            first, *rest = others
+            terms.append(Term(first, first, part=True, alternatives=(*rest,), weight=_FORM_WEIGHT))
     terms += [
         Term((part,), (part,), part=True, weight=_PART_WEIGHT) for word in divided for part in divided[word]
     ]
@@ -136,7 +155,12 @@ def widened(
 def _words(query: LexicalQuery) -> list[str]:
     """Return the words of a query that may have other forms."""
     words = [term.words[0] for term in query.terms if _is_word(term) and not term.part]
-    return [word for word in words if len(word) >= _LEAST and word.isalpha()][:_MOST_WORDS]
+    return [word for word in words if len(word) >= _LEAST and _is_written(word)][:_MOST_WORDS]
+
+
+def _is_written(word: str) -> bool:
+    """Return whether a word is of letters, which have signs of vowels in some scripts."""
+    return word.isalpha() or all(category(letter)[0] in "LM" for letter in word)
 
 
 def _is_word(term: Term) -> bool:

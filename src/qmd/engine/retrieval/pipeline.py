@@ -25,6 +25,7 @@ from qmd.engine.retrieval.found import Found
 from qmd.engine.retrieval.hits import make_hits
 from qmd.engine.retrieval.queries import read_query_document, without_searches
 from qmd.engine.retrieval.search import Plan, Search
+from qmd.engine.retrieval.whole import whole_query
 from qmd.ranking import fusion
 from qmd.ranking.calibration import FIELD, RELATED, calibrate, doubts
 from qmd.search_options import ALL
@@ -256,12 +257,13 @@ def _find_by_words(search: Search) -> tuple[Found, Sequence[Ranked]]:
         best = tuple(match for match in matches.matches if match.tier == matches.matches[0].tier)
         matches = replace(matches, matches=best)
     found.words = matches
-    ranked = fusion.by_words(matches.matches, matches.bound, placed=PLACED)[: search.length]
+    whole, chance = whole_query(found.query, matches, languages)
+    ranked = fusion.by_words(matches.matches, matches.bound, PLACED, whole)[: search.length]
     if found.query.terms:
         search.stages.append(Stage("lexical", "ran", None, stopwatch.milliseconds()))
     else:
         search.skip("lexical", NO_TERMS)
-    return found, calibrate(ranked) if search.request.scores == "calibrated" else ranked
+    return found, calibrate(ranked, chance=chance) if search.request.scores == "calibrated" else ranked
 
 
 def _find_by_meaning(search: Search) -> tuple[Found, Sequence[Ranked]]:

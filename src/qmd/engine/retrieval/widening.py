@@ -43,7 +43,10 @@ def widened(
     everywhere = replace(scope, collections=(*config.collections,), where=None)
     same = _same_word(store.lexical, everywhere, query, forms)
     divided = _divided(store.lexical, everywhere, query, same, forms)
-    query = widening.widened(query, same, divided)
+    # Those of joined words are hardly ever the same by chance.
+    alone = {} if any(each.joints for each in forms) else {widening.term_of(word): word for word in same}
+    less = {alone[term] for term in store.lexical.existing([*alone], everywhere)}
+    query = widening.widened(query, same, divided, less)
     if query == question.terms:
         return question, None
     added = [*dict.fromkeys(term for others in (*same.values(), *divided.values()) for term in others)]

@@ -221,7 +221,7 @@ class _MilvusSearch(Struct):
         if longer and len(matches) < limit:
             documents = {match.document for match in matches}
             matches += self._longer(query, negative, limit - len(matches), documents)
-        return LexicalMatches(tuple(matches), bound, idfs)
+        return LexicalMatches(tuple(matches), bound, idfs, self._totals.documents)
 
     def _ranked(
         self, query: LexicalQuery, terms: Sequence[_QueryTerm], negative: Sequence[_QueryTerm], limit: int

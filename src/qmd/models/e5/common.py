@@ -29,13 +29,49 @@ def subject_cosines(query: NDArray[np.float32], chunks: NDArray[np.float32]) -> 
 
     Those of damaged vectors, which are not finite, are 0.
     """
-    means, directions = _common()
+    return _subject_cosines(query[None], chunks)[0]
+
+
+def _subject_cosines(queries: NDArray[np.float32], chunks: NDArray[np.float32]) -> NDArray[np.float32]:
     with np.errstate(over="ignore", invalid="ignore"):
-        rest = np.vstack([query[None] - means[0], chunks - means[1]])
-        rest -= (rest @ directions.T) @ directions
-        rest /= np.maximum(np.linalg.norm(rest, axis=1, keepdims=True), 1e-12)
-        cosines: NDArray[np.float32] = np.nan_to_num(rest[1:] @ rest[0], posinf=0.0, neginf=0.0)
+        cosines: NDArray[np.float32] = np.nan_to_num(
+            _subject(queries, 0) @ _subject(chunks, 1).T, posinf=0.0, neginf=0.0
+        )
     return cosines
+
+
+def _subject(vectors: NDArray[np.float32], kind: int) -> NDArray[np.float32]:
+    """Return vectors of queries (kind 0) or passages (1) without the part that all texts share."""
+    means, directions = _common()
+    rest = vectors - means[kind]
+    rest -= (rest @ directions.T) @ directions
+    rest /= np.maximum(np.linalg.norm(rest, axis=1, keepdims=True), 1e-12)
+    return rest
+
+
+def unrelated_cosine(query: NDArray[np.float32], chunks: NDArray[np.float32]) -> float:
+    """Return how near the nearest of some chunks is to most questions that have nothing to do with them.
+
+    Texts of one language have more in common than `_common` knows of, and some languages more than others. So
+    this is the median of everyday questions in the language of the query, which its vector tells.
+    """
+    everyday, languages = _everyday()
+    middle = languages.mean(axis=0)
+    of_language = languages - middle
+    of_language /= np.linalg.norm(of_language, axis=1, keepdims=True)
+    asked = everyday[int(np.nan_to_num((query - middle) @ of_language.T).argmax())]
+    return float(np.median(_subject_cosines(asked, chunks).max(axis=1)))
+
+
+@cache
+def _everyday() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the vectors of everyday questions by language, (languages, n, 384), and the mean of each.
+
+    `tools/make_everyday.py` computed the file.
+    """
+    table = np.load(Path(__file__).with_name("everyday.npy"), allow_pickle=False).astype(np.float32)
+    table /= np.linalg.norm(table, axis=2, keepdims=True)
+    return table, table.mean(axis=1)
 
 
 @cache

@@ -294,7 +294,7 @@ class _SqliteSearch(Struct):
                 break
         if longer and len(matches) < self.limit:
             matches += self._longer(self.limit - len(matches), found)
-        return LexicalMatches(tuple(matches), bound, idfs)
+        return LexicalMatches(tuple(matches), bound, idfs, self.count)
 
     def _ranked(self, weighted: Sequence[WeightedTerm]) -> list[LexicalMatch]:
         present = [entry for entry in weighted if entry.documents]
