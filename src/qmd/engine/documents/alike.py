@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 from shlex import quote
 from typing import TypeAlias
@@ -37,7 +37,7 @@ def describe_alike(store: Store, collection: str) -> Iterator[str]:
             )
 
 
-def _folders(documents: list[Document]) -> list[tuple[tuple[str, str], list[_Pair]]]:
+def _folders(documents: Iterable[Document]) -> list[tuple[tuple[str, str], list[_Pair]]]:
     """Return the folders with documents of the same names and titles, those with most first."""
     named: dict[tuple[str, str], list[Document]] = defaultdict(list)
     inside: Counter[str] = Counter()
