@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 ABOVE = 0.5
 #: The weight of a number that was asked for, relative to the whole query.
 NUMBER = 1.5
+#: The weight of a heading that has nothing but the query: its section comes before those that only name it.
+ALONE = 0.25
 #: How many sections are among the best.
 _BEST = 8
 
@@ -29,17 +31,19 @@ _BEST = 8
 class Matched(NamedTuple):
     """A section whose heading, or one above, matches the query: [start, end), and the weight of the terms.
 
-    `number` is how much a number of the query is its own, 0..1.
+    `number` is how much a number of the query is its own, 0..1, and `alone` whether its heading has nothing
+    but the query.
     """
 
     start: int
     end: int
     weight: float
     number: float
+    alone: bool = False
 
     def share(self, total: float) -> float:
         """Return the weight relative to that of the whole query, which is `total`."""
-        return self.weight / total + NUMBER * self.number
+        return self.weight / total + NUMBER * self.number + ALONE * self.alone
 
 
 def numbered(text: str, structure: Structure) -> tuple[Heading, ...]:
@@ -109,9 +113,15 @@ def match_sections(
         weights[term] *= 1 - (frequency - 1) / len(fields)
     common = frozenset(term for term, frequency in frequencies.items() if frequency == len(fields))
     starts = [heading.start for heading in all_headings]
+    alone = [
+        bool(terms) and highlighter.is_whole(text[heading.low : min(heading.high, heading.low + MAX_TITLE)])
+        for heading, terms in zip(all_headings, own, strict=True)
+    ]
     matched = tuple(
-        Matched(start, end, sum(part * weights[term] for term, part in field.items()), number)
-        for start, end, field, number in zip(starts, [*starts[1:], span[1]], fields, numbered, strict=True)
+        Matched(start, end, sum(part * weights[term] for term, part in field.items()), number, whole)
+        for start, end, field, number, whole in zip(
+            starts, [*starts[1:], span[1]], fields, numbered, alone, strict=True
+        )
         if field or number
     )
     best = sorted(matched, key=lambda each: (-each.number, -each.weight))[:_BEST]

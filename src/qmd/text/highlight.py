@@ -11,7 +11,7 @@ from operator import itemgetter
 from qmd.text import tokens
 from qmd.text.numbers import Named
 from qmd.text.phrases import Match, Phrases, name_of
-from qmd.text.query import Term
+from qmd.text.query import Term, parse
 from qmd.text.seen import edited_part, edits_of, seen_markdown
 from qmd.types.structure import Structure
 
@@ -72,6 +72,12 @@ class Highlighter:
         if term.is_single:
             self._main.update((name_of(form), term.tokens[0]) for form in term.alternatives)
             self._loose.update(*(form for form in term.alternatives if len(form) > 1))
+
+    def is_whole(self, heading: str) -> bool:
+        """Return whether a heading has the words of the query and no others, but for its number."""
+        asked = {term.tokens for term in self._terms}
+        written = {term.tokens for term in parse(heading).required}
+        return asked <= written and all(token[0].isdigit() for others in written - asked for token in others)
 
     def find(self, text: str) -> list[Match]:
         """Return the matches in a text as it is read and in its markup, in order."""

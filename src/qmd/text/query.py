@@ -62,6 +62,8 @@ _FUNCTION_CHARACTERS = lazy(
 )
 _KANA = lazy("[\u3041-\u30ff]")
 _LETTERS_OR_DIGITS = lazy(r"\d+|[^\W\d_]+")
+#: The same of words with signs, as those of vowels in Hindi.
+_SIGNED_LETTERS = rf"\d+|[^\W\d_](?:[^\W\d_]|[{tokens.MARKS}])*"
 #: Words up to this length have `ae`, `oe`, `ue` mostly as they are: poet, shoe, value.
 _SHORT = 5
 #: A number of a version, whose first part may be written with `v`.
@@ -208,7 +210,7 @@ def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
         if stops is not None and not prefix and len(words) == 1 and words[0] in ENGLISH_STOP_WORDS:
             stops.append(_word(words))
             continue
-        parts = [*chain.from_iterable(map(_LETTERS_OR_DIGITS.findall, words))]
+        parts = [*chain.from_iterable(map(_letters_and_digits, words))]
         if prefix and last and not tokens.is_symbols(group[0]):
             yield _beginning(words)
         elif len(words) == 1 and _HASH.fullmatch(words[0]):
@@ -217,6 +219,13 @@ def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
             yield replace(_word(words), alternatives=(*_spellings(words, parts), *_letters(group)))
         if max(len(words), len(parts)) > 1:
             yield from _singly(words, parts)
+
+
+def _letters_and_digits(word: str) -> list[str]:
+    """Return the runs of letters and of digits of a folded word."""
+    if word.isascii() or word.isalnum():
+        return _LETTERS_OR_DIGITS.findall(word)
+    return tokens.compiled(_SIGNED_LETTERS).findall(word)
 
 
 def _unasked(piece: str) -> str:

@@ -27,6 +27,8 @@ _COMMON = 2_000
 _MOST_WORDS = 12
 #: The weight of another form of a word that documents have as it was typed, relative to that.
 _OTHER_FORM = 0.8
+#: The weight of a word that documents have in two words as well, which are often everywhere: road trip.
+_DIVIDED = 0.3
 #: Queries of more terms find enough by their other words: only words that no document has are divided.
 _MOST_TERMS = 8
 #: The most ways to divide a word that are searched.
@@ -84,8 +86,8 @@ def with_joined(text: str, query: LexicalQuery, documents: Mapping[str, int]) ->
         if term.tokens[0] in documents and len(query.terms) > _MOST_TERMS:
             continue
         if found and term.tokens[0] in documents:
-            others = tuple(found[:_MOST_DIVISIONS])
-            apart.append(replace(term, alternatives=others, part=True, weight=_OTHER_FORM))
+            first, *others = found[:_MOST_DIVISIONS]
+            apart.append(Term(first, first, part=True, alternatives=(*others,), weight=_DIVIDED))
         else:
             forms.setdefault(term.words[0], []).extend(found[:_MOST_DIVISIONS])
     if not any(forms.values()) and not apart:

@@ -141,7 +141,7 @@ def _best_first(text: str, body: int, by_words: Sequence[Window], ranked: Ranked
     scored.sort(
         key=lambda entry: (
             -entry[1].quoted,
-            not entry[1].is_named,
+            -entry[1].heading if entry[1].is_named else 0.0,
             -round(entry[0], 9),
             entry[1].start,
         )
