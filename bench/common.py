@@ -48,7 +48,7 @@ _ALL = ("",)
 #: The folders and files of `qmd` that results depend on, by a pattern of their names. All, for other names.
 MEASURED: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("quality-*", "peers-*", "calibration", "pages", "in-process"), RANKING),
-    **dict.fromkeys(("passages", "sections"), RANKING),
+    **dict.fromkeys(("passages", "sections", "languages"), RANKING),
     "similar": RANKING,
     "packs": (*RANKING, "features/evidence"),
     "hooks": (*RANKING, "features/agents", "features/evidence"),

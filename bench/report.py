@@ -32,7 +32,7 @@ from report_docs import (
 )
 from report_limits import as_table
 from report_plots import PLOTS
-from report_quality import PEERS, peers, quality
+from report_quality import PEERS, languages, peers, quality
 from report_state import dates, load, outdated, state, states, two_digits
 
 _HERE = Path(__file__).resolve().parent
@@ -84,6 +84,7 @@ def current() -> Iterator[tuple[Path, str]]:
             "state": state(),
             "packs": packs(),
             "sections": report_docs.sections(),
+            "languages": languages(),
             **{name: peers(name) for name in PEERS},
         },
         _DOCS / "hooks.md": {"results": hooks()},

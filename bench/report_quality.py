@@ -53,6 +53,19 @@ def by_mode() -> dict[tuple[str, str], dict[str, Any]]:
     return {(row["collection"], row["mode"]): row for row in rows}
 
 
+def languages() -> str:
+    """Return a table of the languages: nDCG@10, and whether scores say what they should."""
+    found = load("languages.json").get("results", ())
+    by = {(row["language"], row["mode"]): row for row in found}
+    rows: list[list[object]] = []
+    for language in dict.fromkeys(row["language"] for row in found):
+        its = [by[language, mode] for mode in _MODES]
+        shares = ("ndcg", "right_about", "right_unrelated", "far_about", "far_unrelated")
+        rows.append([language, *(" / ".join(f"{row[name]:.2f}" for row in its) for name in shares)])
+    heads = ["`search` / `vsearch` / `query`", "nDCG@10", "right ≥ .5", "right < .3", "far ≥ .5", "far < .3"]
+    return table(heads, rows) if rows else ""
+
+
 def _samples(measured: dict[tuple[str, str], dict[str, Any]]) -> str:
     """Say for which collections `query` was asked only a sample of the questions, if any."""
     said = [

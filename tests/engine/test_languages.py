@@ -7,7 +7,7 @@ from importlib.resources import files
 import pytest
 
 import qmd
-from qmd.text.query import as_typed
+from qmd.text.query import as_typed, parse
 from qmd.text.tokens import fold
 from tests.conftest import Notes
 
@@ -20,13 +20,19 @@ FRENCH = {"contrat.md": "# Bail\n\nLe locataire est tenu de payer le loyer et le
 ENGLISH = {"lease.md": "# Lease\n\nThe tenant has to pay the rent and all of the charges within a month.\n"}
 
 
-def test_words_that_tell_a_language_are_listed_as_they_are_folded_too() -> None:
+@pytest.mark.parametrize("name", ["stop_words.txt", "function_words.txt"])
+def test_words_that_tell_a_language_are_listed_as_they_are_folded_too(name: str) -> None:
     words = [
         word
-        for line in (files("qmd.text") / "stop_words.txt").read_text().split("\n")
+        for line in (files("qmd.text") / name).read_text("utf-8").split("\n")
+        if not line.startswith("#")
         for word in line.split()[1:]
     ]
     assert {fold(word) for word in words} <= {*words}
+
+
+def test_word_with_signs_of_vowels_is_one_word_of_a_query() -> None:
+    assert [term.words for term in parse("प्रीस्टले खोजकर्ता").terms] == [("प्रीस्टले",), ("खोजकर्ता",)]
 
 
 def paths(response: qmd.SearchResponse) -> list[str]:
@@ -60,6 +66,35 @@ def test_search_finds_other_forms_of_words_in_the_language_of_the_documents(
     assert paths(response)[0] == found
     assert shown in response.hits[0].snippet.text
     assert forms(response)
+
+
+@pytest.mark.parametrize(
+    ("prose", "word", "query"),
+    [
+        ("To jest tekst, który jest na dysku i nie jest długi.", "notatka", "notatkami"),
+        ("Bu belge için bir açıklama var ve daha çok uzun.", "kitaplar", "kitap"),
+        ("यह सूची बहुत लंबी है और वह भी है।", "किताबों", "किताब"),
+        ("Tento text je na disku a také není velmi dlouhý, protože se to tak má.", "poznámky", "poznámkami"),
+        ("Acest text este pentru toate cele care au fost scrise.", "cărți", "cărților"),
+    ],
+)
+def test_search_finds_other_forms_in_more_languages(
+    index: qmd.Index, notes: Notes, prose: str, word: str, query: str
+) -> None:
+    files = {"with.md": f"{prose} {word} {prose}\n", "without.md": f"{prose} {prose}\n"}
+    index.add_collection(str(notes(files)), "notes")
+    response = index.search(query)
+    assert (paths(response), bool(forms(response))) == (["with.md"], True)
+
+
+def test_word_as_it_was_typed_is_before_its_frequent_forms(index: qmd.Index, notes: Notes) -> None:
+    files = {
+        f"{number}.md": f"Notatki i notatki w szafie, i to jest {number} z nich.\n" for number in range(9)
+    }
+    files["typed.md"] = "To jest notatka, która jest w szafie, i nie jest to krótki tekst, ale długi.\n"
+    index.add_collection(str(notes(files)), "notes")
+    response = index.search("notatka szafa lampa")
+    assert (paths(response)[0], len(response.hits)) == ("typed.md", 10)
 
 
 def test_search_leaves_words_that_are_quoted_as_they_are(german: qmd.Index) -> None:

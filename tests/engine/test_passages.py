@@ -101,6 +101,20 @@ def test_words_of_a_name_need_not_stand_at_the_place_that_was_asked_for(
     assert index.search("刑法第一百七十九条").hits[0].path == "刑法.md"
 
 
+@pytest.mark.parametrize("query", ["connections", "The connections"])
+def test_heading_that_is_the_query_comes_before_those_that_only_name_it(
+    index: qmd.Index, notes: Notes, query: str
+) -> None:
+    text = (
+        f"# Protocol\n\n## 4 Lost connections\n\nConnections and connections are lost.\n{FILLER}"
+        f"## 5 Connections\n\nThey are opened by a client.\n{FILLER}"
+        f"### 5.1 Matching connections\n\nConnections have connections.\n{FILLER}"
+    )
+    index.add_collection(str(notes({"protocol.md": text})), "notes")
+    [hit] = index.search(query).hits
+    assert hit.section.endswith("5 Connections")
+
+
 def test_repeated_page_is_shown_once_where_it_comes_first(index: qmd.Index, notes: Notes) -> None:
     page = "The herons nest in the old oak since 1987, and every spring they return to it from the coast.\n\n"
     text = f"{FILLER}{page}{FILLER}{page}{FILLER}Herons are shy.\n"
