@@ -32,7 +32,7 @@ _AFTER_SERVER = 0.5
 #: Formats that have a place for facets and for several passages of a document.
 _WITH_DETAILS = ("cli", "json")
 #: Formats with a line for each result, and the one of programs: more results are shown.
-_LONG = ("json", "files", "names", "vimgrep")
+_LONG = ("json", "files", "names", "vimgrep", "short")
 _IF_UNKNOWN = "text that begins with '-', such as an excluded word, goes after '--'"
 
 
@@ -114,7 +114,7 @@ def query(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
 def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[str, Any]) -> None:
     format_name = options.chosen_format()
     session.uses |= {"marks"}
-    several = (arguments["passages"] or 1) > 1 and format_name != "vimgrep"
+    several = (arguments["passages"] or 1) > 1 and format_name not in ("vimgrep", "short")
     for name, given in (("facets", arguments["facets"]), ("passages", several)):
         if given and format_name not in _WITH_DETAILS:
             fail(f"--{name} needs the format {' or '.join(_WITH_DETAILS)}, not {format_name}")
@@ -179,7 +179,7 @@ def response_of(
         error.hint = next(filter(None, hints), error.hint)
         raise
     except VectorIndexMissingError as error:
-        error.hint = error.hint or _missing_vectors(session, arguments)
+        error.hint = error.hint or missing_vectors(session, arguments)
         if session.is_embedding():
             error.message = "there are no vectors yet"
         raise
@@ -188,10 +188,10 @@ def response_of(
 def note_what_is_missing(session: Session, stages: Sequence[Stage], arguments: Mapping[str, Any]) -> None:
     """Note that only words were searched, because there are no vectors, and how to make them."""
     if any(stage.reason == VectorIndexMissingError.MESSAGE for stage in stages):
-        session.note(f"searched by words alone: {_missing_vectors(session, arguments)}")
+        session.note(f"searched by words alone: {missing_vectors(session, arguments)}")
 
 
-def _missing_vectors(session: Session, arguments: Mapping[str, Any]) -> str:
+def missing_vectors(session: Session, arguments: Mapping[str, Any]) -> str:
     """Say how many documents have no vectors, who makes them or how, and how long that takes."""
     missing = session.index.missing_vectors(arguments["collections"])
     texts = f"{plural(missing.texts, 'text')} without vectors"

@@ -62,7 +62,6 @@ MEANT = {
     "uninstall": "qmd agent uninstall claude, or qmd watch --uninstall",
     "logs": "qmd server status, or qmd server --log-queries",
     "tables": "qmd fields",
-    "pick x": "qmd open x",
     "service": "qmd watch --install, or qmd watch",
     "reset": "qmd update, or qmd embed --force",
     "'restore backup'": "qmd query 'restore backup'",
@@ -79,7 +78,7 @@ MEANT = {
     "rg x": "qmd search x, or qmd query x",
     "clone notes": "qmd add notes",
     "vaults": "qmd collection list",
-    "fzf x": "qmd open x",
+    "fzf x": "qmd pick x",
     "tags notes": "qmd tags -c notes",
 }
 
