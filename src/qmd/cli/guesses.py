@@ -24,7 +24,8 @@ _MONTH_AGO = (datetime.now(UTC) - timedelta(days=30)).date()
 #: text after `=` stands for itself.
 _COMMANDS: Mapping[str, Mapping[str, str]] = {
     "": {
-        "find grep egrep rg ripgrep ag ack fd locate lookup select s": "search QUERY... | query QUERY...",
+        "find fd locate lookup select s": "search QUERY... | query QUERY...",
+        "egrep rg ripgrep rga ag ack pdfgrep": "grep PATTERN",
         "keyword keywords fulltext fts bm25": "search QUERY...",
         "ask chat rag answer question q hybrid": "query QUERY... | pack QUERY...",
         "semantic vector vectors semantic-search knn nearest": "vsearch QUERY...",

@@ -29,11 +29,13 @@ if TYPE_CHECKING:
     from qmd.features.evidence.packs import PackMethods
     from qmd.features.evidence.types import CitationCheck as CitationCheck, CitationReport as CitationReport
     from qmd.features.evidence.verify import VerificationMethods
+    from qmd.features.grep.grepping import GrepMethods
     from qmd.features.lint.linting import LintMethods
     from qmd.features.lint.stale import StaleMethods
     from qmd.features.portable.copying import CopyMethods
     from qmd.features.portable.exporting import ExportMethods, Portable as Portable
     from qmd.features.portable.opening import open_index_file as open_index_file
+    from qmd.features.saved.saving import SavedMethods
     from qmd.features.secrets.places import SecretMethods
 
     class Methods(
@@ -42,9 +44,11 @@ if TYPE_CHECKING:
         DoctorMethods,
         EvaluationMethods,
         ExportMethods,
+        GrepMethods,
         LintMethods,
         PackMethods,
         RecallMethods,
+        SavedMethods,
         SecretMethods,
         SessionMethods,
         StaleMethods,
