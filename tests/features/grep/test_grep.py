@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -89,6 +90,26 @@ def test_grep_finds_the_page_of_a_pdf(user: User) -> None:
     (user.notes / "report.pdf").write_bytes(pdf("The heron waits."))
     user.ok("collection", "add", str(user.notes), "--name", "notes", "--formats", "all")
     assert user.ok("grep", "heron w.its") == "notes/report.pdf:p1: The heron waits.\n"
+
+
+def test_grep_reads_an_index_file(owner: User, tmp_path: Path) -> None:
+    file = str(tmp_path / "notes.qmd")
+    owner.ok("backup", "--portable", file)
+    assert owner.ok("--index-file", file, "grep", "^not") == "notes/log.md:8: not todo\n"
+
+
+@pytest.mark.slow
+def test_key_of_some_collections_greps_these_alone(make_user: MakeUser) -> None:
+    user = make_user("grep-keys")
+    for name in ("open", "closed"):
+        (user.home / name).mkdir()
+        (user.home / name / "a.md").write_text("A heron.\n", encoding="utf-8")
+        user.ok("collection", "add", str(user.home / name), "--name", name)
+    key = user.ok("keys", "add", "ann", "-c", "open").strip()
+    with server_of(user, "--transport", "http") as server:
+        found = server.ask("POST", "/grep", {"query": "h.ron"}, key=key).json
+        assert [each["file"] for each in found["results"]] == ["open/a.md"]
+        assert server.ask("POST", "/grep", {"query": "x", "collection": "closed"}, key=key).status == 404
 
 
 def test_grep_in_python(owner: User, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -181,6 +181,19 @@ def test_pick_searches_by_the_next_source_and_says_what_is_missing(start: Start)
     terminal.waits_for("notes/deploy.md:5", "Tab meaning")
 
 
+def test_pick_searches_by_meaning(seer: User, tmp_path: Path) -> None:
+    terminal = Terminal(seer, tmp_path / "tmux")
+    terminal.start(150, 40, f"{shlex.quote(seer.python)} -m qmd pick going back to an earlier version")
+    try:
+        terminal.waits_for("Esc end")
+        terminal.keys("Tab")
+        terminal.waits_for("Tab both", "notes/deploy.md")
+        terminal.keys("Tab")
+        terminal.waits_for("Tab words", "notes/deploy.md")
+    finally:
+        terminal.tmux("kill-server")
+
+
 def test_pick_offers_the_values_of_filters(start: Start) -> None:
     terminal = start()
     terminal.types("tag:fie")
@@ -204,6 +217,11 @@ def test_qmd_alone_lists_what_changed_last(start: Start) -> None:
     terminal.waits_for("notes/tagged.md", "Esc end")
     terminal.keys("C-c")
     terminal.waits_for("code 0")
+
+
+def test_qmd_alone_lists_for_an_agent_and_does_not_wait(start: Start) -> None:
+    terminal = start("", QMD_AGENT="1")
+    terminal.waits_for("Changed last", "code 0")
 
 
 def test_pick_needs_a_terminal(owner: User) -> None:

@@ -32,7 +32,11 @@ def pick() -> None:
 
 def home(session: Session) -> bool:
     """Show the picker in place of a list, if its packages are installed and somebody can type."""
-    if not (can_ask() and takes_escapes(sys.stdout)) or find_spec("prompt_toolkit") is None:
+    if (
+        session.for_agent
+        or not (can_ask() and takes_escapes(sys.stdout))
+        or find_spec("prompt_toolkit") is None
+    ):
         return False
     pick.run(session, text=(), collections=())
     return True
