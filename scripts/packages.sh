@@ -4,6 +4,7 @@ set -eu
 missing=""
 command -v rsync >/dev/null || missing="$missing rsync"
 command -v systemd-analyze >/dev/null || missing="$missing systemd"
+command -v tmux >/dev/null || missing="$missing tmux"
 command -v valgrind >/dev/null || missing="$missing valgrind"
 [ -n "$missing" ] || exit 0
 if [ "${QMD_APT:-}" != no ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

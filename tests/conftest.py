@@ -90,7 +90,7 @@ def served(milvus_port: int) -> str:
 def pytest_configure() -> None:
     # The time of an example depends on the load of the machine, so there is no deadline.
     unhurried: Any = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-    settings.register_profile("qmd", **unhurried)
+    settings.register_profile("qmd", **unhurried, max_examples=50)
     settings.register_profile("quick", **unhurried, max_examples=25)
     settings.load_profile("qmd")
     # A shell ignores Ctrl-C in programs that it runs in the background, and the programs that tests interrupt

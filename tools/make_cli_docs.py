@@ -34,6 +34,8 @@ NOT_RUN = {
     "archive mcp": "a server that runs until it is stopped; tests/features/archive starts it",
     "watch": "it runs until it is stopped, or changes services; see tests/edge/cli/test_watch.py",
     "lint": "it ends with 1 if anything is found; see tests/features/lint",
+    "saved remove": "it needs a saved search; see tests/features/saved",
+    "pick": "it needs a terminal; see tests/features/picker",
     "pull": "it fetches models; see tests/edge/cli/test_pull.py",
     "store backup": "it writes to a disk that is not there; see tests/edge/cli/test_backup.py",
     "store migrate": "it needs an index of tobi/qmd; see tests/edge/cli/test_migrate.py",

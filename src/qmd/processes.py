@@ -110,6 +110,23 @@ def run(
     )
 
 
+def on_terminal(words: Sequence[str]) -> None:
+    """Run another program that has the terminal until it ends. Raises `QmdError` if there is none."""
+    from subprocess import call
+
+    try:
+        call(words)
+    except OSError as error:
+        raise QmdError(f"cannot start '{words[0]}': {error.strerror}", "set EDITOR to a program") from error
+
+
+def browse(address: str) -> bool:
+    """Open an address in a browser, or in the program of the system for it; return whether that began."""
+    import webbrowser
+
+    return webbrowser.open(address)
+
+
 def read(words: Sequence[str], *, environ: Mapping[str, str], timeout: float, most: int) -> Output:
     """Run another program to its end without input, and return the bytes that it writes.
 

@@ -33,11 +33,11 @@ HARMLESS = {
     *("subprocess.DEVNULL", "subprocess.PIPE", "subprocess.Popen", "subprocess.TimeoutExpired"),
     *("multiprocessing.connection.Connection", "multiprocessing.connection.wait"),
 }
-#: The module that starts processes, and the browser that `qmd open` starts.
+#: The module that starts processes.
 ALLOWED = {
     ("processes.py", "subprocess"),
     ("processes.py", "multiprocessing"),
-    ("cli/listening.py", "webbrowser"),
+    ("processes.py", "webbrowser"),
 }
 
 

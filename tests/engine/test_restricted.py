@@ -50,6 +50,7 @@ SEEN = {
     "titles_of",
     "file_on_disk",
     "get",
+    "grep",
     "history",
     "indexed_at",
     "link_lists",
@@ -117,6 +118,10 @@ REFUSED: dict[str, Callable[[qmd.Index], object]] = {
     "absence": lambda index: index.absence("/etc/passwd"),
     "changed_on_disk": lambda index: index.changed_on_disk(),
     "why": lambda index: index.why("heron.md", "search", SearchRequest("heron")),
+    "save_search": lambda index: index.save_search("herons", "search", ["heron"], "heron", []),
+    "remove_saved_search": lambda index: index.remove_saved_search("herons"),
+    "newly_found": lambda index: index.newly_found("herons", []),
+    "saved_searches": lambda index: index.saved_searches(),
 }
 WRITES: dict[str, Callable[[qmd.Index], object]] = {
     "add_collection": lambda index: index.add_collection("/", "new"),
@@ -145,6 +150,9 @@ WRITES: dict[str, Callable[[qmd.Index], object]] = {
     "set_pattern": lambda index: index.set_pattern("mine", "*.md"),
     "set_update_command": lambda index: index.set_update_command("mine", "true"),
     "update": lambda index: index.update(),
+    "save_search": lambda index: index.save_search("herons", "search", ["heron"], "heron", []),
+    "remove_saved_search": lambda index: index.remove_saved_search("herons"),
+    "newly_found": lambda index: index.newly_found("herons", []),
 }
 #: Methods about models and the life of the index, which concern no collection.
 NEITHER = {"close", "embed_texts", "limited", "model_loaded", "models", "pullable", "release_models"}

@@ -145,6 +145,7 @@ def test_mcp_server_answers_while_files_wait(user: User) -> None:
     ("words", "environ", "extra"),
     [
         ("open", {}, "web"),
+        ("pick", {}, "pick"),
         ("backup --portable --encrypt x.qmd", {"QMD_PASSPHRASE": "p"}, "crypt"),
         ("search x --index-file {home}/secret.qmd", {"QMD_PASSPHRASE": "p"}, "crypt"),
         ("status --store milvus://127.0.0.1:1/db", {}, "milvus"),

@@ -108,7 +108,20 @@ WITHOUT_INDEX = frozenset({"completion", "help", "init", "project", *features.WI
 #: Commands that work with `--index-file`: they read, or concern a server of the file.
 WITH_INDEX_FILE = frozenset(
     {
-        *("search", "vsearch", "query", "similar", "pack", "get", "multi-get", "ls", "outline", "links"),
+        *(
+            "search",
+            "vsearch",
+            "query",
+            "similar",
+            "pack",
+            "grep",
+            "pick",
+            "get",
+            "multi-get",
+            "ls",
+            "outline",
+            "links",
+        ),
         *("fields", "tags", "cite check", "status", "collection list", "collection show", "context list"),
         *("qmd", "help", "completion"),
         *("mcp", "mcp install", "mcp uninstall", "mcp stop", "open"),

@@ -19,7 +19,8 @@ _MONTH_AGO = (datetime.now(UTC) - timedelta(days=30)).date()
 #: text after `=` stands for itself.
 _COMMANDS: Mapping[str, Mapping[str, str]] = {
     "": {
-        "find grep egrep rg ripgrep ag ack fd locate lookup select s": "search QUERY... | query QUERY...",
+        "find fd locate lookup select s": "search QUERY... | query QUERY...",
+        "egrep rg ripgrep rga ag ack pdfgrep": "grep PATTERN",
         "keyword keywords fulltext fts bm25": "search QUERY...",
         "ask chat rag answer question q hybrid": "query QUERY... | pack QUERY...",
         "semantic vector vectors semantic-search knn nearest": "vsearch QUERY...",
@@ -63,7 +64,8 @@ _COMMANDS: Mapping[str, Mapping[str, str]] = {
         "export dump save snapshot": "store backup --portable FILE",
         "model": "models",
         "download": "pull [MODEL]",
-        "web ui browser gui browse page fuzzy fzf pick picker": "open [QUERY...]",
+        "web ui browser gui browse page": "open [QUERY...]",
+        "fuzzy fzf picker interactive": "pick [QUERY...]",
         "log-file logs tail journal": "server status | server --log-queries",
         "serve start http daemon api run": "server --daemon",
         "stop kill quit shutdown": "server stop",

@@ -1,18 +1,22 @@
-"""`qmd` alone: on a terminal, the notes that changed last and how to search; otherwise the help."""
+"""`qmd` alone: on a terminal, what a feature has for that, or the notes that changed last; else the help."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from qmd.cli.app import app
 from qmd.cli.help import show_help
 from qmd.cli.session import Session
 from qmd.cli.terminal import BOLD, DIM, clean_name, columns, cut, is_terminal, one_line, painted, say
+from qmd.plugins import Table
 
 #: The number of notes, and the most columns of a title.
 _NOTES, _TITLE = 8, 44
+#: Functions that may show something better, and return whether they have.
+_HOMES = Table("qmd.home", {}, Callable)
 
 
 def show(session: Session) -> None:
@@ -28,6 +32,8 @@ def show(session: Session) -> None:
                 "Then search it: 'qmd query \"how do I deploy\"'. 'qmd --help' lists all commands."
             ),
         )
+        return
+    if any(home(session) for home in _HOMES.parts()):
         return
     today = datetime.now().astimezone()
     rows = [

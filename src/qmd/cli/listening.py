@@ -6,7 +6,6 @@ import json
 import os
 import stat
 import sys
-import webbrowser
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from glob import escape, glob
@@ -20,7 +19,7 @@ from qmd.cli.server import LOOPBACK, MCP_PORT, PORT, address
 from qmd.cli.session import Session
 from qmd.cli.terminal import is_terminal, say
 from qmd.errors import AmbiguousReferenceError, BusyError, DocumentNotFoundError, QmdError, UsageError
-from qmd.processes import python
+from qmd.processes import browse, python
 from qmd.server.daemon import Daemon
 from qmd.server.discovery import Advertisement, goes_on, how_to_stop, of_other_version
 from qmd.server.pages import page_maker
@@ -112,8 +111,7 @@ def open_page(session: Session, text: tuple[str, ...], port: int | None) -> None
     elif not is_alive(running):
         raise BusyError(_silent(running), goes_on(running))
     page = running.url + _page(session, " ".join(text).strip())
-    opened = webbrowser.open(page)
-    say(page if opened else f"Open {page} in a browser: none could be started here.")
+    say(page if browse(page) else f"Open {page} in a browser: none could be started here.")
 
 
 def _page(session: Session, text: str) -> str:

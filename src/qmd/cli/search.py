@@ -17,7 +17,8 @@ from qmd.cli.session import Session
 from qmd.cli.show import note_missing, view_for
 from qmd.cli.terminal import can_ask, write
 from qmd.cli.usage import MisuseError, fail
-from qmd.errors import CollectionNotFoundError, NotFoundError, QmdError, VectorIndexMissingError
+from qmd.errors import CollectionNotFoundError, NotFoundError, PluginError, QmdError, VectorIndexMissingError
+from qmd.plugins import Table
 from qmd.text.wording import about, local_time, plural
 
 if TYPE_CHECKING:
@@ -26,13 +27,20 @@ if TYPE_CHECKING:
     from qmd.search_options import SearchKind
     from qmd.types import SearchResponse, Stage
 
+    #: Runs a search with its words and options, and shows what a function keeps of the answer.
+    Search = Callable[
+        [Session, str, tuple[str, ...], Mapping[str, Any], Callable[[SearchResponse], SearchResponse]], None
+    ]
+
 _LIMIT, _LONG_LIMIT, _SIMILAR = 5, 20, 10
 #: The least seconds that a search has left after a server did not answer: the words alone need less.
 _AFTER_SERVER = 0.5
 #: Formats that have a place for facets and for several passages of a document.
 _WITH_DETAILS = ("cli", "json")
 #: Formats with a line for each result, and the one of programs: more results are shown.
-_LONG = ("json", "files", "names", "vimgrep")
+_LONG = ("json", "files", "names", "vimgrep", "short")
+#: What runs searches that are saved.
+_SAVED = Table("qmd.saved", {}, Callable)
 _IF_UNKNOWN = "text that begins with '-', such as an excluded word, goes after '--'"
 
 
@@ -46,6 +54,10 @@ def _options(kind: SearchKind) -> Callable[[options.Decorated], options.Decorate
         options.collection_option("Search only this collection (may be repeated)."),
         options.options_of(kind),
         options.flag("--all", "everything", help="Show all results; -n is ignored.", section="What"),
+        options.option(
+            "--save NAME", None, "Save this search, so that @NAME runs it.", agents=False, section="What"
+        ),
+        options.flag("--new", help="With @NAME, show what was not there the last time.", section="What"),
         options.path_options,
         options.fresh_option,
         options.mode_option,
@@ -112,9 +124,26 @@ def query(session: Session, text: tuple[str, ...], **arguments: Any) -> None:
 
 
 def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[str, Any]) -> None:
+    if arguments["save"] is not None or arguments["new"] or (words and words[0][:1] == "@"):
+        saved = _SAVED.load("search")
+        if saved is None:
+            raise PluginError("this installation has no saved searches")
+        saved(session, kind, words, arguments, _search)
+    else:
+        _search(session, kind, words, arguments)
+
+
+def _search(
+    session: Session,
+    kind: str,
+    words: tuple[str, ...],
+    arguments: Mapping[str, Any],
+    kept: Callable[[SearchResponse], SearchResponse] = lambda response: response,
+) -> None:
+    """Search, and show what is `kept` of the answer."""
     format_name = options.chosen_format()
     session.uses |= {"marks"}
-    several = (arguments["passages"] or 1) > 1 and format_name != "vimgrep"
+    several = (arguments["passages"] or 1) > 1 and format_name not in ("vimgrep", "short")
     for name, given in (("facets", arguments["facets"]), ("passages", several)):
         if given and format_name not in _WITH_DETAILS:
             fail(f"--{name} needs the format {' or '.join(_WITH_DETAILS)}, not {format_name}")
@@ -125,7 +154,7 @@ def _run(session: Session, kind: str, words: tuple[str, ...], arguments: dict[st
     no_timeout = {"timeout": None} if kind == "search" else {}
     limit = None if arguments["everything"] else limit
     request = options.search_request(text, arguments, limit, **no_timeout)
-    response = response_of(session, kind, request, arguments)
+    response = kept(response_of(session, kind, request, arguments))
     note_what_is_missing(session, response.stages, arguments)
     show_response(session, format_name, text, response, arguments)
     session.abandoned |= any(stage.status == "timed_out" for stage in response.stages)
@@ -179,7 +208,7 @@ def response_of(
         error.hint = next(filter(None, hints), error.hint)
         raise
     except VectorIndexMissingError as error:
-        error.hint = error.hint or _missing_vectors(session, arguments)
+        error.hint = error.hint or missing_vectors(session, arguments)
         if session.is_embedding():
             error.message = "there are no vectors yet"
         raise
@@ -188,10 +217,10 @@ def response_of(
 def note_what_is_missing(session: Session, stages: Sequence[Stage], arguments: Mapping[str, Any]) -> None:
     """Note that only words were searched, because there are no vectors, and how to make them."""
     if any(stage.reason == VectorIndexMissingError.MESSAGE for stage in stages):
-        session.note(f"searched by words alone: {_missing_vectors(session, arguments)}")
+        session.note(f"searched by words alone: {missing_vectors(session, arguments)}")
 
 
-def _missing_vectors(session: Session, arguments: Mapping[str, Any]) -> str:
+def missing_vectors(session: Session, arguments: Mapping[str, Any]) -> str:
     """Say how many documents have no vectors, who makes them or how, and how long that takes."""
     missing = session.index.missing_vectors(arguments["collections"])
     texts = f"{plural(missing.texts, 'text')} without vectors"
@@ -219,7 +248,7 @@ def _response(session: Session, kind: str, request: SearchRequest, mode: str) ->
 
 
 def show_response(
-    session: Session, format_name: str, text: str, response: SearchResponse, arguments: dict[str, Any]
+    session: Session, format_name: str, text: str, response: SearchResponse, arguments: Mapping[str, Any]
 ) -> None:
     """Show the hits with the words of a query marked, and note steps that could not run."""
     from qmd.cli.render.explain import unexpected
@@ -251,7 +280,7 @@ def show_response(
 
 
 def _printed(
-    format_name: str, response: SearchResponse, view: View, arguments: dict[str, Any], show_stages: bool
+    format_name: str, response: SearchResponse, view: View, arguments: Mapping[str, Any], show_stages: bool
 ) -> str:
     from qmd.cli.render.explain import facets, stages
 

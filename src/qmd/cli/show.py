@@ -57,7 +57,7 @@ def view_for(
         terminal=view.terminal and not options.get("raw"),
         escapes=not options.get("raw"),
         disk=disk if on_disk else None,
-        highlights=_highlights(query, unknown)
+        highlights=highlights_of(query, unknown)
         if (view.colours or view.terminal) and query is not None
         else None,
         editor=(lambda item, line, anchor: link_to(template, disk.absolute(item), line, anchor))
@@ -125,7 +125,7 @@ def link_to(template: str, path: str, line: int, anchor: Anchor | None) -> str:
     return f"file://{encode_path(path)}#{anchor.kind}={anchor.value}"
 
 
-def _highlights(query: str, unknown: tuple[str, ...]) -> Highlights:
+def highlights_of(query: str, unknown: tuple[str, ...]) -> Highlights:
     """Return a function that finds the words of a query, in all its lines, in a text."""
     from qmd.text.highlight import Highlighter
     from qmd.text.query import parse_document

@@ -130,6 +130,22 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "qmd.agents": {"masks": "agent_store"},
         "qmd.parts": {"secrets": "places:SecretMethods"},
     },
+    # The lines that match a regular expression.
+    "grep": {
+        "qmd.commands": {"grep": "command:grep"},
+        "qmd.parts": {"grep": "grepping:GrepMethods"},
+        "qmd.operations": {"POST /grep": "operations:GREP"},
+    },
+    # Searches that are kept under a name.
+    "saved": {
+        "qmd.commands": {"saved": "command:saved"},
+        "qmd.parts": dict.fromkeys(
+            ("saved_searches", "save_search", "remove_saved_search", "newly_found"), "saving:SavedMethods"
+        ),
+        "qmd.saved": {"search": "command:search"},
+    },
+    # A search in the terminal whose results follow each key.
+    "picker": {"qmd.commands": {"pick": "command:pick"}, "qmd.home": {"pick": "command:home"}},
     # The page in the browser.
     "page": {"qmd.pages": {"page": ""}},
     # One file of an index for other machines, and copies between stores.
@@ -149,6 +165,9 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "cite": ("Read", "tags", "Check what a text cites and quotes."),
     "why": ("Search", "pack", "Explain why a document is in the results, or why not."),
     "doctor": ("Index", "status", "Look for problems and suggest how to fix them."),
+    "pick": ("Search", "similar", "Search while you type, and open what you pick."),
+    "grep": ("Search", "similar", "Print the lines that match a pattern, of all formats."),
+    "saved": ("Search", "mark", "List and remove saved searches."),
     "lint": ("Read", "links", "Report orphans, broken links, stubs, twins and contradictions."),
     "bench": ("More", "models", "Measure search quality on questions with known answers."),
     "archive": ("More", "history", "Read and search an archive of authors' posts."),
@@ -174,6 +193,9 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "lint": ("lint",),
     "secrets": ("secrets",),
     "page": ("web",),
+    "picker": ("terminal",),
+    "saved": ("usage",),
+    "grep": ("usage",),
     "milvus": ("stores",),
 }
 #: The features that a feature imports.

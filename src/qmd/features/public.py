@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from qmd.features.evidence.citing import CitationMethods
     from qmd.features.evidence.packs import PackMethods
     from qmd.features.evidence.verify import VerificationMethods
+    from qmd.features.grep.grepping import GrepMethods
     from qmd.features.lint.linting import LintMethods
     from qmd.features.lint.stale import StaleMethods
     from qmd.features.portable.copying import CopyMethods
     from qmd.features.portable.exporting import ExportMethods
+    from qmd.features.saved.saving import SavedMethods
     from qmd.features.secrets.places import SecretMethods
 
     class Methods(
@@ -25,9 +27,11 @@ if TYPE_CHECKING:
         DoctorMethods,
         EvaluationMethods,
         ExportMethods,
+        GrepMethods,
         LintMethods,
         PackMethods,
         RecallMethods,
+        SavedMethods,
         SecretMethods,
         SessionMethods,
         StaleMethods,

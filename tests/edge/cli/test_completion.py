@@ -30,7 +30,7 @@ def test_completion_offers_commands_and_options(user: User) -> None:
     assert offered(user, "vse") == ["vsearch"]
     assert {"add", "list", "remove"} <= set(offered(user, "collection", ""))
     assert offered(user, "search", "--form") == ["--format"]
-    formats = ["cli", "json", "csv", "md", "xml", "files", "names", "vimgrep"]
+    formats = ["cli", "json", "csv", "md", "xml", "files", "names", "vimgrep", "short"]
     assert offered(user, "search", "--format", "") == formats
     assert offered(user, "completion", "z") == ["zsh"]
 

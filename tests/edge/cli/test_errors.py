@@ -32,7 +32,7 @@ USAGE = {
     "get": "missing DOC...",
     "search --json --csv x": "two formats at once: json and csv",
     "search --format json --md x": "two formats at once: json and md",
-    "search --format yaml x": "--format must be one of cli, json, csv, md, xml, files, names, vimgrep, not",
+    "search --format yaml x": "--format must be one of cli, json, csv, md, xml, files, names, vimgrep, ",
     "search -n 0 x": "--limit must be a whole number from 1 to 1000000, not '0'",
     "search -n -1 x": "--limit must be a whole number from 1 to 1000000, not '-1'",
     "search -n abc x": "--limit must be a whole number from 1 to 1000000, not 'abc'",

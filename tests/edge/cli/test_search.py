@@ -228,13 +228,16 @@ def test_fold_makes_room_for_other_documents_in_every_search(user: User) -> None
         assert {len(result["also"]) for result in results} == {2}
 
 
-def test_names_and_vimgrep_are_lines_for_other_programs(user: User) -> None:
+def test_names_vimgrep_and_short_are_lines_for_other_programs(user: User) -> None:
     (user.notes / "herons, and more.md").write_text("---\na: 1\n---\n# Birds\n\nText.\n\nA heron: here.\n")
     user.ok("collection", "add", str(user.notes))
     assert user.ok("search", "heron", "--names") == "qmd://notes/herons, and more.md\n"
     whole = user.notes / "herons, and more.md"
     assert user.ok("search", "heron", "--names", "--full-path") == f"{whole}\n"
     assert user.ok("search", "heron", "--vimgrep") == f"{whole}:8:1:A heron: here.\n"
+    assert (
+        user.ok("search", "heron", "--short") == "qmd://notes/herons, and more.md:8\tBirds\tA heron: here.\n"
+    )
     below = user.call("search", "heron", "--vimgrep", cwd=user.notes).stdout
     assert below.startswith("./herons, and more.md:8:")
     assert user.ok("get", "deploy.md", "--vimgrep") == f"{user.notes}/deploy.md:1:1:Deploying the service\n"

@@ -62,7 +62,7 @@ def test_an_interface_lacks_an_option_only_for_a_reason() -> None:
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not here")
 def test_examples_of_the_http_page_work_in_order(documented: Server) -> None:
-    assert len(EXAMPLES) == 29
+    assert len(EXAMPLES) == 30
     for example in EXAMPLES:
         command = example.replace("127.0.0.1:18765", f"127.0.0.1:{documented.port}")
         done = subprocess.run(

@@ -15,6 +15,7 @@ FORMATS = {
     "files": "docids, scores, addresses and contexts, a line each",
     "names": "only addresses, or paths with --full-path, a line each",
     "vimgrep": "FILE:LINE:COLUMN:TEXT, a line each, with paths on disk",
+    "short": "ADDRESS:LINE, title and passage, a line each, with tabs between them",
 }
 
 

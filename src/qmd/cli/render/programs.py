@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import to_builtins
 
 from qmd.cli.render.entries import Entry, hit_entry, page_entry, with_note
 from qmd.cli.render.rows import Listing, Writer, program_text
 from qmd.cli.render.view import View
-from qmd.cli.terminal import clean_name, one_line
+from qmd.cli.terminal import clean_name, cut, one_line
 from qmd.text.anchors import LINE
 from qmd.text.regex import lazy
 from qmd.types import Hit
@@ -20,7 +20,7 @@ from qmd.types.notes import OF_SEARCHES, TOGETHER, shown
 
 if TYPE_CHECKING:
     from qmd.engine.documents.pages import Page, Skipped
-    from qmd.types import Anchor, Snippet
+    from qmd.types import Anchor, Document, Snippet
 
 _SPECIAL = frozenset(',"\n\r')
 #: A spreadsheet reads a text that starts with one of these as a formula.
@@ -201,31 +201,48 @@ def _names(items: Sequence[Hit | Page | Skipped], view: View) -> str:
 
 
 def _name(item: Hit | Page | Skipped, view: View) -> str:
-    document = item if isinstance(item, Hit) else item.document
-    return clean_name(view.address(document))
+    return clean_name(view.address(_document(item)))
 
 
-def _vimgrep_hits(hits: Sequence[Hit], view: View) -> str:
-    """Return a line for each passage: the file, the line that matches, its first column, and its text."""
-    rows = []
+def _document(item: Hit | Page | Skipped) -> Hit | Document:
+    return item if isinstance(item, Hit) else item.document
+
+
+#: A document, and a line of it with its number.
+_Row: TypeAlias = "tuple[Hit | Page | Skipped, int, str]"
+
+
+def _passage_rows(hits: Iterable[Hit]) -> Iterator[_Row]:
+    """Yield the line of each passage that matches."""
     for hit in hits:
         for place in hit.passages or (hit.snippet,):
             texts, at = place.text.split("\n"), max(0, place.line - place.first_line)
             # The lines of source code are those of the file.
             line = hit.anchor.value if hit.anchor is not None and hit.anchor.kind == LINE else place.line
-            rows.append((hit, line, texts[min(at, len(texts) - 1)]))
-    return _vimgrep(rows, view)
+            yield hit, line, texts[min(at, len(texts) - 1)]
 
 
-def _vimgrep_pages(items: Sequence[Page | Skipped], view: View) -> str:
-    return _vimgrep([(item, getattr(item, "first_line", 1), item.document.title) for item in items], view)
+def _page_rows(items: Iterable[Page | Skipped]) -> Iterator[_Row]:
+    return ((item, getattr(item, "first_line", 1), item.document.title) for item in items)
 
 
-def _vimgrep(rows: Iterable[tuple[Hit | Page | Skipped, int, str]], view: View) -> str:
-    return "".join(
-        f"{_name(item, view)}:{line}:1:{one_line(view.shown(text), terminal=view.terminal)}\n"
+def _vimgrep(rows: Iterable[_Row], view: View) -> str:
+    return "".join(f"{_name(item, view)}:{line}:1:{_in_line(text, view)}\n" for item, line, text in rows)
+
+
+def _short(rows: Iterable[_Row], view: View) -> str:
+    """Return the address with the line, the title and the text of each row, with tabs between them."""
+    lines = (
+        "\t".join(
+            (f"{_name(item, view)}:{line}", _in_line(_document(item).title, view), _in_line(text, view))
+        )
         for item, line, text in rows
     )
+    return "".join(f"{cut(line, view.width) if view.terminal else line}\n" for line in lines)
+
+
+def _in_line(text: str, view: View) -> str:
+    return one_line(view.shown(text.replace("\t", " ")), terminal=view.terminal)
 
 
 def _files_listing(listing: Listing) -> str:
@@ -354,6 +371,15 @@ def _writer(
     )
 
 
+def _of_lines(lines: Callable[[Iterable[_Row], View], str]) -> Writer:
+    """Make a writer of a function of rows."""
+    return Writer(
+        lambda hits, view: lines(_passage_rows(hits), view),
+        lambda items, view: lines(_page_rows(items), view),
+        _names_listing,
+    )
+
+
 #: By the name that `--format` takes.
 WRITERS = {
     "json": _writer(
@@ -367,5 +393,6 @@ WRITERS = {
     "xml": _writer(partial(_xml, "results"), partial(_xml, "documents"), _xml_listing),
     "files": _writer(partial(_files, scores=True), partial(_files, scores=False), _files_listing),
     "names": Writer(_names, _names, _names_listing),
-    "vimgrep": Writer(_vimgrep_hits, _vimgrep_pages, _names_listing),
+    "vimgrep": _of_lines(_vimgrep),
+    "short": _of_lines(_short),
 }

@@ -208,7 +208,8 @@ class Web:
 
     async def _home(self, request: Request) -> Response:
         view = await self._call(request, lambda index, _: browse(index, recent=_RECENT, tags=_TAGS))
-        return self._page(request, "home.html", view=view)
+        saved = await self._call(request, lambda index, _: search.saved(index))
+        return self._page(request, "home.html", view=view, saved=saved)
 
     async def _read(self, request: Request) -> Response:
         parameters = request.query_params

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal, cast
 
 from markupsafe import Markup
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 from qmd.api import operations
 from qmd.engine.index import Index
 from qmd.engine.requests import DEFAULT_SCORES, SearchRequest, of_document
+from qmd.errors import ConfigError, ForbiddenError, PluginError
 from qmd.features.page.addresses import read_address
 from qmd.features.page.filters import FACETS, Chip, Facet, chips, facet
 from qmd.features.page.markdown import slug
@@ -231,6 +233,13 @@ def related(index: Index, file: str, cancelled: Cancelled) -> tuple[list[str], l
     fields = index.fields_of([hit.file for hit in hits])
     formats = {file: {"format": values.get("format", ())} for file, values in fields.items()}
     return [*_notes(response)], [_result(hit, "", formats.get(hit.file, {}), None) for hit in hits]
+
+
+def saved(index: Index) -> dict[str, str]:
+    """Return the queries of saved searches by name; none if the caller may not see them."""
+    with suppress(ConfigError, ForbiddenError, PluginError):  # or if the feature is missing
+        return {each.name: each.query for each in index.saved_searches()}
+    return {}
 
 
 def highlighter(question: Question) -> Find | None:

@@ -1,0 +1,1 @@
+"""`grep`: the lines of the indexed texts that match a regular expression."""
