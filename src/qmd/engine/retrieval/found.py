@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from qmd.engine.retrieval.queries import SubQuery
+from qmd.ranking import bm25
 from qmd.ranking.fusion import RankedList
 from qmd.store.base import Store
 from qmd.store.values import ChunkMatch, LexicalMatches
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
     from qmd.engine.embedding.active_vectors import ActiveVectors
     from qmd.models.base import Probe
+
+#: The least share of a query that can be its subject.
+_LEAST_SUBJECT = 0.2
 
 
 class Found(Struct, dict=True):
@@ -129,3 +133,39 @@ class Found(Struct, dict=True):
             {**dict.fromkeys((term.tokens for term in intent), rarest), **self.idf},
             numbers_in(self.text),
         )
+
+
+def whole_query(query: LexicalQuery, found: LexicalMatches, languages: Sequence[str]) -> tuple[float, float]:
+    """Return the score that counts as the whole query on the scale, and the share of it that is chance.
+
+    Words without a subject are not held against a document that lacks them, as most do if they are rare. They
+    still count for the order of the documents.
+    """
+    idf = found.idf
+    lacked = sum(
+        idf[words] * (1.0 - bm25.share_with(found.documents, idf[words]))
+        for words in _without_subject(query, languages)
+        if words in idf
+    )
+    # Other forms of words and parts of joined ones count in their place.
+    added = {term.tokens for term in query.terms if term.weight < 1.0 and term.tokens in idf}
+    bound = found.bound - bm25.bound([idf[words] for words in added])
+    whole = bound - bm25.bound([lacked])
+    if whole < _LEAST_SUBJECT * bound:
+        whole = bound  # a query of nothing else is about these words
+    chance = bm25.chance(found.documents, [idf[words] for words in idf if words not in added])
+    return whole, chance * bound / whole if whole > 0 else chance
+
+
+def _without_subject(query: LexicalQuery, languages: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the terms without a subject in the language of a query, or of the documents if that is open."""
+    foreign = [language for language in languages if language != "en"]
+    if not foreign:
+        return
+    from qmd.text.languages import asked_in, is_function_word  # reads a file
+
+    words = {term.words[0]: term.tokens for term in query.terms if term.is_single and not term.quoted}
+    asked = asked_in(words, languages)
+    for word, tokens in words.items():
+        if any(is_function_word(word, language) for language in ([asked] if asked else foreign)):
+            yield tokens

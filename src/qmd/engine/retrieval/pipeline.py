@@ -21,11 +21,10 @@ from qmd.engine.retrieval.filters import (
     read_request,
     scope_of,
 )
-from qmd.engine.retrieval.found import Found
+from qmd.engine.retrieval.found import Found, whole_query
 from qmd.engine.retrieval.hits import make_hits
 from qmd.engine.retrieval.queries import read_query_document, without_searches
 from qmd.engine.retrieval.search import Plan, Search
-from qmd.engine.retrieval.whole import whole_query
 from qmd.ranking import fusion
 from qmd.ranking.calibration import FIELD, RELATED, calibrate, doubts
 from qmd.search_options import ALL
