@@ -19,6 +19,8 @@ FIELD_WEIGHTS = (4.0, 1.0, 0.5)
 SEVERAL = 12
 #: What the best of unrelated documents has of a query, if there are fewer than `ENOUGH` to tell.
 BY_CHANCE, ENOUGH = 0.14, 60
+#: From so many terms of the same weight on, besides one, unrelated documents have more of a query by chance.
+SEVERAL_TERMS = 8
 #: A term that is in a text more often is taken to be everywhere in it.
 _EVERYWHERE = 1_000
 
@@ -52,6 +54,10 @@ def chance(documents: int, weights: Iterable[float]) -> float:
     deviation = math.sqrt(sum(weight**2 * share * (1.0 - share) for weight, share in terms)) / total
     measured = 0.35 * expected + 1.75 * deviation + 0.03 * math.log(max(1.0, documents / 150))
     known = min(1.0, documents / ENOUGH)
+    if measured > BY_CHANCE:
+        # A document with the one word of a query is about it, however many have the word.
+        several = total**2 / sum(weight**2 for weight, _ in terms)
+        known *= min(1.0, (several - 1.0) / SEVERAL_TERMS)
     return known * measured + (1.0 - known) * BY_CHANCE
 
 
