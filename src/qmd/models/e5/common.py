@@ -29,7 +29,8 @@ def subject_cosines(query: NDArray[np.float32], chunks: NDArray[np.float32]) -> 
 
     Those of damaged vectors, which are not finite, are 0.
     """
-    return _subject_cosines(query[None], chunks)[0]
+    cosines: NDArray[np.float32] = _subject_cosines(query[None], chunks)[0]
+    return cosines
 
 
 def _subject_cosines(queries: NDArray[np.float32], chunks: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -43,7 +44,7 @@ def _subject_cosines(queries: NDArray[np.float32], chunks: NDArray[np.float32]) 
 def _subject(vectors: NDArray[np.float32], kind: int) -> NDArray[np.float32]:
     """Return vectors of queries (kind 0) or passages (1) without the part that all texts share."""
     means, directions = _common()
-    rest = vectors - means[kind]
+    rest: NDArray[np.float32] = vectors - means[kind]
     rest -= (rest @ directions.T) @ directions
     rest /= np.maximum(np.linalg.norm(rest, axis=1, keepdims=True), 1e-12)
     return rest
