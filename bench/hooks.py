@@ -25,9 +25,9 @@ import qmd
 from languages import questions_of
 from peer_sets import PEER_SETS, Corpus, Question
 from peers import opened
-from quality import indexed_copy
 from qmd.text import budget
 from qmd.types import Hook
+from quality import indexed_copy
 
 THRESHOLDS = tuple(number / 100 for number in range(5, 100, 5))
 LANGUAGES = ("de", "fr", "pl", "zh")
