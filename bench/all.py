@@ -103,7 +103,11 @@ ROWS: dict[str, Row] = {
         6,
         indexes=("locomo", "vault", "passages_md"),
     ),
-    "hooks": Row(f"hooks.py {_VAULT} {_LOCOMO} --prompts 60", 5, indexes=("locomo", "vault")),
+    "hooks": Row(
+        f"hooks.py {_VAULT} {_LOCOMO} --languages {{data}}/languages --prompts 60",
+        8,
+        indexes=("locomo", "vault"),
+    ),
     "install-size": Row("install_size.py", 0.5),
     "limits": Row(
         f"limits.py --eval {{eval}} --indexes {{work}} {_PEER}", 15, timed=True, also=("speed", "in-process")

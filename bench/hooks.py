@@ -1,10 +1,11 @@
 """Whether hooks speak when they should: prompts that notes answer, and prompts that they do not.
 
-    python bench/hooks.py VAULT LOCOMO [--prompts N] [--work DIR] [--json OUT]
+    python bench/hooks.py VAULT LOCOMO [--languages FOLDER] [--prompts N] [--work DIR] [--json OUT]
 
 VAULT and LOCOMO are the checkouts that `peers.py` reads. Each question is a prompt to the index of its own
 set (answered), to that of the other set (unrelated), and to its own without the files that answer it (near).
-To both, people say what is no question (small talk).
+To both, people say what is no question (small talk). FOLDER has the collections and `far.json` of
+`languages.py`: of those in `LANGUAGES`, the everyday questions are the unrelated ones.
 A hook is silent if the best score is below the threshold, or no document is ahead of others. Without a
 server it searches by words alone.
 """
@@ -12,6 +13,7 @@ server it searches by words alone.
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,12 +22,15 @@ from msgspec import Struct, to_builtins
 
 from common import say, table, write_json  # isort: skip  (puts src/ on the path)
 import qmd
+from languages import questions_of
 from peer_sets import PEER_SETS, Corpus, Question
 from peers import opened
 from qmd.text import budget
 from qmd.types import Hook
+from quality import indexed_copy
 
 THRESHOLDS = tuple(number / 100 for number in range(5, 100, 5))
+LANGUAGES = ("de", "fr", "pl", "zh")
 KINDS = ("answered", "unrelated", "near", "small talk")
 #: What people tell an agent while it works: no note answers it.
 SMALL_TALK = (
@@ -94,6 +99,8 @@ def main() -> None:
         for name, corpus in corpora.items()
         for each in _measured(name, corpus, sampled, options.work / name)
     ]
+    if options.languages:
+        asked += [each for code in LANGUAGES for each in _in_language(code, options)]
     served = [*_served(asked)]
     shown = [row for row in served if row["threshold"] == Hook().threshold]
     print(table([*shown[0]], [[*row.values()] for row in shown]))
@@ -120,22 +127,48 @@ def _measured(name: str, corpus: Corpus, sampled: dict[str, list[Question]], wor
                     yield _ask(index, name, kind, question, words_only)
             for text in SMALL_TALK:
                 yield _ask(index, name, "small talk", Question(text, frozenset()), words_only)
-        for question in sampled[name]:
-            moved = [
-                (folder / path, work / f"{number}.moved")
-                for number, path in enumerate(question.gold | question.partly)
-            ]
-            for file, away in moved:
-                file.rename(away)
-            index.update()
-            try:
-                for words_only in (True, False):
-                    yield _ask(index, name, "near", question, words_only)
-            finally:
-                for file, away in moved:
-                    away.rename(file)
-        index.update()
+        yield from _near(index, name, sampled[name], folder, work)
         say(f"{name}: done")
+
+
+def _near(
+    index: qmd.Index, name: str, questions: Sequence[Question], folder: Path, work: Path
+) -> Iterator[Prompt]:
+    """Ask questions without the files that answer them."""
+    for question in questions:
+        moved = [
+            (folder / path, work / f"{number}.moved")
+            for number, path in enumerate(question.gold | question.partly)
+        ]
+        for file, away in moved:
+            file.rename(away)
+        index.update()
+        try:
+            for words_only in (True, False):
+                yield _ask(index, name, "near", question, words_only)
+        finally:
+            for file, away in moved:
+                away.rename(file)
+    index.update()
+
+
+def _in_language(code: str, options: argparse.Namespace) -> Iterator[Prompt]:
+    """Ask the questions of a translated help, and everyday ones in the same language."""
+    name = f"o_{code}"
+    folder, work = options.languages / name, options.work / name
+    questions = [
+        Question(text, frozenset({answer}))
+        for text, answer in questions_of(folder)[:: max(1, 60 // options.prompts)]
+    ]
+    far = json.loads((options.languages / "far.json").read_text(encoding="utf-8"))[code]
+    with indexed_copy(folder / "docs", work, vectors=True) as index:
+        for words_only in (True, False):
+            for question in questions:
+                yield _ask(index, name, "answered", question, words_only)
+            for text in far:
+                yield _ask(index, name, "unrelated", Question(text, frozenset()), words_only)
+        yield from _near(index, name, questions, work / "files", work)
+    say(f"{name}: done")
 
 
 def _ask(index: qmd.Index, name: str, kind: str, question: Question, words_only: bool) -> Prompt:
@@ -170,6 +203,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Whether hooks speak when they should.")
     parser.add_argument("vault", type=Path, metavar="VAULT")
     parser.add_argument("locomo", type=Path, metavar="LOCOMO")
+    parser.add_argument("--languages", type=Path, metavar="FOLDER", help="collections of `languages.py`")
     parser.add_argument("--prompts", type=int, default=200, help="prompts of each set (200)")
     parser.add_argument("--work", type=Path, default=Path("bench-work"), help="folder of the indexes")
     parser.add_argument("--json", type=Path, help="write the result to this file")

@@ -93,14 +93,11 @@ def measured(folder: Path, mode: str, far: Sequence[str], options: argparse.Name
     state = f"{code_state()} {digest_of(folder)} {len(far)} {options.every}"
     if file.exists() and (kept := msgspec.json.decode(file.read_bytes(), type=Kept)).state == state:
         return kept
-    lines = (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()
-    questions = {each["_id"]: each["text"] for each in map(json.loads, lines[:: options.every])}
-    judged = (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]
-    answers = {query: f"{document}.md" for query, document, _ in map(str.split, judged)}
+    questions = questions_of(folder)[:: options.every]
     kept = Kept(state, [], 0.0)
     with indexed_copy(folder / "docs", work, vectors=mode != "search") as index:
-        for number, (query, text) in enumerate(questions.items()):
-            answer, hits = answers[query], _ask(index, mode, text)
+        for number, (text, answer) in enumerate(questions):
+            hits = _ask(index, mode, text)
             ranks = [hit.path for hit in hits]
             if answer in ranks:  # no other does, so nDCG is the discount of its rank
                 kept.ndcg += 1.0 / log2(ranks.index(answer) + 2) / len(questions)
@@ -114,6 +111,14 @@ def measured(folder: Path, mode: str, far: Sequence[str], options: argparse.Name
     file.write_bytes(msgspec.json.encode(kept))
     say(f"{folder.name} {mode}: {kept.ndcg:.3f}")
     return kept
+
+
+def questions_of(folder: Path) -> list[tuple[str, str]]:
+    """Return the questions of a collection, each with the path of the document that answers it."""
+    lines = (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+    judged = (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    answers = {query: f"{document}.md" for query, document, _ in map(str.split, judged)}
+    return [(each["text"], answers[each["_id"]]) for each in map(json.loads, lines)]
 
 
 def summed(language: str, mode: str, ndcg: float, rows: Sequence[Row]) -> Result:

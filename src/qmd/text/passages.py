@@ -99,13 +99,15 @@ def _under_headings(
         if best is not None:
             # What is before a heading is no part of its section.
             start = max(window.start, best.start)
-            window = replace(window, start=start, heading=window.heading + best.share(total))
+            window = replace(
+                window, start=start, heading=window.heading + best.share(total), alone=best.alone
+            )
         changed.append(window)
     covered = {window.start for window in changed}
     for each in sections.best:
         for low, high in islice(divide(text, each.start, min(each.end, each.start + _SECTION)), 2):
             if low not in covered:
-                changed.append(Window(low, high, heading=common + each.share(total)))
+                changed.append(Window(low, high, heading=common + each.share(total), alone=each.alone))
     return changed
 
 

@@ -46,6 +46,7 @@ class Window(Struct, frozen=True):
     score: float | None = None  #: The reranker's score of the window alone; None if it has not read it
     around: float = 0.0  #: The share of it and the windows beside it together, 0..1
     heading: float = 0.0  #: The weight of the terms in the headings above it, relative to the whole query
+    alone: bool = False  #: Whether its heading has the words of the query and no others
 
     @property
     def is_named(self) -> bool:

@@ -141,7 +141,8 @@ def _best_first(text: str, body: int, by_words: Sequence[Window], ranked: Ranked
     scored.sort(
         key=lambda entry: (
             -entry[1].quoted,
-            -entry[1].heading if entry[1].is_named else 0.0,
+            not entry[1].is_named,
+            not entry[1].alone,
             -round(entry[0], 9),
             entry[1].start,
         )
