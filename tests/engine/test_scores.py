@@ -189,3 +189,15 @@ def test_recall_is_silent_if_the_best_note_is_about_a_prompt_like_others(
     index.update()
     prompt = "Which team checks the nightly backup of the database?"
     assert "team on call" in index.recall(prompt, words_only=True).text
+
+
+@pytest.mark.parametrize("query", ["extension", "write extension", "how do I write an extension"])
+def test_words_that_most_documents_have_are_no_chance(index: qmd.Index, notes: Notes, query: str) -> None:
+    parts = ("domains", "builders", "roles", "themes", "parsers", "events", "search", "math") * 10
+    manual = {
+        f"{at}.md": f"# About {part}\n\nThe extension of {part} number {at} has to write what it reads.\n"
+        for at, part in enumerate(parts)
+    }
+    index.add_collection(str(notes({**manual, "a.md": "# Write an extension\n\nBegin with setup.\n"})), "m")
+    first = index.search(query).hits[0]
+    assert (first.path, first.score >= 0.9) == ("a.md", True)

@@ -20,7 +20,7 @@ SEVERAL = 12
 #: What the best of unrelated documents has of a query, if there are fewer than `ENOUGH` to tell.
 BY_CHANCE, ENOUGH = 0.14, 60
 #: From so many terms of the same weight on, besides one, unrelated documents have more of a query by chance.
-SEVERAL_TERMS = 8
+SEVERAL_TERMS = 5
 #: A term that is in a text more often is taken to be everywhere in it.
 _EVERYWHERE = 1_000
 
