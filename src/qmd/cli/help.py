@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from qmd._version import __version__
@@ -11,6 +10,7 @@ from qmd.cli.commands import MORE
 from qmd.cli.console import current
 from qmd.cli.parameters import HELP
 from qmd.cli.terminal import say
+from qmd.text.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ _INDENT = "  "
 SECTIONS = ("What", "Filters", "Time", "Ranking", "Output")
 _FEW = 14
 #: The end of the main clause of an option's help.
-_END = re.compile(r"[:;] |  \[|\. | \(may ")
+_END = lazy(r"[:;] |  \[|\. | \(may ")
 
 
 def show_help(command: Command, path: str, asked: Parameter = HELP, *, everything: bool = False) -> None:
@@ -43,9 +43,9 @@ def usage(command: Command, path: str) -> str:
 
 def paragraphs(command: Command) -> Iterator[tuple[str, bool]]:
     """Yield the paragraphs of a command's help, each with whether its lines stay as they are."""
-    from inspect import cleandoc
-
-    for text in cleandoc(command.help).split("\n\n"):
+    first, *lines = command.help.strip().split("\n")
+    margin = min((len(line) - len(line.lstrip()) for line in lines if line), default=0)
+    for text in "\n".join([first, *(line[margin:] for line in lines)]).split("\n\n"):
         yield text, text.startswith(("Example:", "Examples:", "qmd "))
 
 
@@ -151,6 +151,11 @@ def _section(title: str, rows: Sequence[tuple[str, str]], width: int) -> Iterato
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    from textwrap import wrap  # most commands print no help
-
-    return wrap(" ".join(text.split("\n")), width, replace_whitespace=False)
+    """Return the lines of a text. Words stay whole, so that an option can be copied; `textwrap` is slow."""
+    lines = [""]
+    for word in text.replace("\n", " ").split(" "):
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
+            lines.append(word)
+        else:
+            lines[-1] += f" {word}" if lines[-1] else word
+    return [line.rstrip() for line in lines if line]

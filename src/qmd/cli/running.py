@@ -6,21 +6,19 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from qmd.cli.app import app, command_of
 from qmd.cli.command import Command, Group
 from qmd.cli.commands import WITH_INDEX_FILE
 from qmd.cli.help import show_help
+from qmd.cli.late_modules import import_msgspec
 from qmd.cli.little_memory import Guard
 from qmd.cli.reading import read
 from qmd.cli.session import Session
 from qmd.cli.terminal import finish
 from qmd.cli.usage import Exit, MisuseError
 from qmd.errors import TimedOutError
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 
 def run(session: Session, act: Callable[[], None]) -> int:
@@ -59,21 +57,8 @@ def act(words: list[str], session: Session, top: Group = app) -> None:
     """Run the command that the words name, of those below `top`."""
     # An error in the words is found before anything is done.
     call = understood(words, session, top)
-    _import_msgspec()
+    import_msgspec()
     call()
-
-
-def _import_msgspec() -> None:
-    """Import msgspec without typing_extensions, which takes half of the time of that.
-
-    msgspec uses it if it is installed. In every Python that runs this program, `typing` has all that it uses.
-    """
-    if sys.modules.keys().isdisjoint({"msgspec", "typing_extensions"}):
-        sys.modules["typing_extensions"] = cast("ModuleType", None)  # importing it fails
-        try:
-            import msgspec  # noqa: F401
-        finally:
-            del sys.modules["typing_extensions"]
 
 
 def understood(words: Sequence[str], session: Session, top: Group = app) -> Callable[[], None]:

@@ -105,7 +105,10 @@ def clean_name(name: str) -> str:
 
 def one_line(text: str, *, terminal: bool = True) -> str:
     """Return the text without line breaks; for a terminal, with control characters as escapes."""
-    return clean(re.sub(_BREAKS, " ", text.strip()), terminal=terminal)
+    line = text.strip()
+    if "\n" in line or "\r" in line:
+        line = re.sub(_BREAKS, " ", line)
+    return clean(line, terminal=terminal)
 
 
 def shell_words(*words: str) -> str:

@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from qmd.errors import SourceError
+from qmd.text.regex import lazy
 from qmd.types import Decoding
 
 #: A text, its charset, and whether that is doubtful.
@@ -58,18 +59,16 @@ _EAST_ASIAN = {
 _MOSTLY_COMMON, _LETTERS = 0.9, 4
 
 _HIGH = bytes(range(128, 256))
-_ALONE = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
+_ALONE = lazy(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
 _ASCII_TEXT = b"\t\n\r" + bytes(range(32, 127))
 #: Runs of bytes that are no UTF-8, as the error handler `surrogateescape` writes them.
-_INVALID = re.compile("[\udc80-\udcff]+")
+_INVALID = lazy("[\udc80-\udcff]+")
 #: What a charset puts in the place of bytes that it cannot decode.
-_REPLACED = re.compile("\ufffd")
+_REPLACED = lazy("\ufffd")
 #: The first bytes of most characters that are cut at the end of a file: of Latin letters and punctuation.
 _CUT = b"\xc2\xc3\xc4\xc5\xe2"
 #: How editors and languages declare the charset of a text in its first lines (PEP 263, Emacs, Vim, XML, CSS).
-_CODING = re.compile(
-    rb"(?:coding|charset)[ \t]*[:=]?[ \t]*[\"']?([\w.-]+?)(?:-unix|-dos|-mac)?(?![\w.-])", re.I
-)
+_CODING = lazy(rb"(?:coding|charset)[ \t]*[:=]?[ \t]*[\"']?([\w.-]+?)(?:-unix|-dos|-mac)?(?![\w.-])", re.I)
 _CODING_WITHIN = 400  # bytes
 #: Categories of characters that texts hardly have: controls, surrogates, private ones, and what is none.
 _IMPLAUSIBLE = ("Cc", "Cn", "Co", "Cs")

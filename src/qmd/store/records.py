@@ -140,7 +140,8 @@ def numbered_name(required: Sequence[Term]) -> str:
     """
     if len(required) > 2:
         return ""
-    match = _NUMBERED.fullmatch(" ".join(word for term in required for word in term.words))
+    name = " ".join(word for term in required for word in term.words)
+    match = _NUMBERED.fullmatch(name) if name[-1:].isdecimal() else None
     return f"{match[1]} {match[2]}" if match else ""
 
 

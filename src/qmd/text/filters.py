@@ -210,6 +210,8 @@ def scan(text: str) -> tuple[tuple[Typed, ...], tuple[str, str, str] | None]:
     A filter in quotes, with an unknown key, without a value or with a wrong date is text. Raises `UsageError`
     if an operator cannot take its operand.
     """
+    if ":" not in text and "[" not in text:  # most have none, so that the pattern need not be compiled
+        return (), None
     found: list[Typed] = []
     wrong: tuple[str, str, str] | None = None
     # The translation keeps positions, so that they apply to the original text.

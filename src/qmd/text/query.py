@@ -213,7 +213,7 @@ def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
         parts = [*chain.from_iterable(map(_letters_and_digits, words))]
         if prefix and last and not tokens.is_symbols(group[0]):
             yield _beginning(words)
-        elif len(words) == 1 and _HASH.fullmatch(words[0]):
+        elif len(words) == 1 and not words[0].isalpha() and _HASH.fullmatch(words[0]):
             yield replace(_longer(words), alternatives=(tuple(tokens.terms(words[0])),))
         else:
             yield replace(_word(words), alternatives=(*_spellings(words, parts), *_letters(group)))
@@ -223,6 +223,8 @@ def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
 
 def _letters_and_digits(word: str) -> list[str]:
     """Return the runs of letters and of digits of a folded word."""
+    if word.isalpha():
+        return [word]
     if word.isascii() or word.isalnum():
         return _LETTERS_OR_DIGITS.findall(word)
     return _SIGNED_LETTERS.findall(word)

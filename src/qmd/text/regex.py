@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, cast
+from typing import Any, AnyStr, cast
 
 
 class LazyPattern:
@@ -12,11 +12,11 @@ class LazyPattern:
     Its attributes are those of `re.Pattern`, and cost no more after their first use.
     """
 
-    def __init__(self, text: str, flags: int) -> None:
+    def __init__(self, text: str | bytes, flags: int) -> None:
         self._text = text
         self._flags = flags
 
-    def compiled(self) -> re.Pattern[str]:
+    def compiled(self) -> re.Pattern[Any]:
         """Return the compiled pattern."""
         return re.compile(self._text, self._flags)
 
@@ -26,6 +26,6 @@ class LazyPattern:
         return value
 
 
-def lazy(text: str, flags: int = 0) -> re.Pattern[str]:
+def lazy(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """Return a pattern that is compiled on its first use."""
-    return cast("re.Pattern[str]", LazyPattern(text, flags))
+    return cast("re.Pattern[AnyStr]", LazyPattern(text, flags))

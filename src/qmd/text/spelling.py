@@ -152,7 +152,8 @@ def _is_letters(word: str) -> bool:
 
 def _unquoted(text: str) -> str:
     """Return a query with blanks in place of its quoted parts."""
-    return _QUOTED.sub(lambda match: " " * len(match[0]), text.translate(filters.QUOTES))
+    text = text.translate(filters.QUOTES)
+    return _QUOTED.sub(lambda match: " " * len(match[0]), text) if '"' in text else text
 
 
 def words_to_check(text: str) -> list[tuple[int, str]]:

@@ -77,7 +77,7 @@ _LETTER = rf"[^\W_{UNSPACED}]"
 #: The ending of an English contraction or possessive belongs to its word; `l'école` is two words.
 _ENDING = r"(?:['’](?:s|t|re|ve|ll|d|m|S|T|RE|VE|LL|D|M)(?![^\W_])|)"
 #: Matches the same words in ASCII text as `_WORD`, but is several times faster and compiles fast.
-_ASCII_WORD = re.compile(rf"[A-Za-z0-9]+{_ENDING}")
+_ASCII_WORD = lazy(rf"[A-Za-z0-9]+{_ENDING}")
 #: Names of languages and keys of music whose signs are part of them. Few texts have one.
 _SIGNED = r"(?<![^\W_])(?:[Cc]\+\+(?!\+)|[A-GJQXa-gjqx]\\?[#♯](?![\w#])|\.(?:NET|Net|net)(?![^\W_]|\.[^\W_]))"
 _SHARP = lazy(r"#(?:(?<=(?<![^\W_])[A-GJQXa-gjqx]#)|(?<=[A-GJQXa-gjqx]\\#))(?![\w#])")

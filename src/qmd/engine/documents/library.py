@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from typing import Protocol, Unpack
-from urllib.parse import unquote
 
 from msgspec.structs import replace
 
@@ -397,7 +396,11 @@ class Library(References):
         path, fragment = split_fragment(reference)
         if not path or not fragment:
             return None, ""
-        return self.find(path), unquote(fragment) if is_uri(reference) else fragment
+        if is_uri(reference):
+            from urllib.parse import unquote
+
+            fragment = unquote(fragment)
+        return self.find(path), fragment
 
     def section(self, document: Document, fragment: str) -> Section:
         known = self.sections(document)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
@@ -14,6 +13,7 @@ from qmd.sources.patterns import compile_pattern, split_pattern
 from qmd.store.base import Store
 from qmd.text.anchors import span, split_anchor
 from qmd.text.link_targets import file_title
+from qmd.text.regex import lazy
 from qmd.text.similar import similar_paths
 from qmd.text.uris import SCHEME, is_uri, parse_uri, split_fragment, split_location
 from qmd.types import Anchor, Collection, Config, Document
@@ -22,8 +22,8 @@ from qmd.types import Anchor, Collection, Config, Document
 Location: TypeAlias = tuple[Document, int | None, int | None]
 
 #: Quotes are allowed, because CSV files and shells add them.
-_DOCID = re.compile(r"""(["']?)#?([0-9a-fA-F]{6,64})\1""")
-_GLOB = re.compile(r"[*?\[{]")
+_DOCID = lazy(r"""(["']?)#?([0-9a-fA-F]{6,64})\1""")
+_GLOB = lazy(r"[*?\[{]")
 _CANDIDATES = 20
 _SUGGESTIONS = 3
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from shlex import quote
 
 from msgspec.structs import replace
 
@@ -119,8 +118,11 @@ def describe_left(collection: Collection, root: str | None) -> list[str]:
     left = {suffix: count for suffix, count in unknown.items() if _is_readable(suffix)}
     if not left or collection.pattern != DEFAULT_PATTERN:
         return []
+    from shlex import quote
+
     if left.keys() <= _MARKDOWN:
-        choice = f"--mask {quote('**/*.{' + ','.join(('md', *sorted(left))) + '}')}"
+        pattern = f"**/*.{{{','.join(('md', *sorted(left)))}}}"
+        choice = f"--mask {quote(pattern)}"
     else:
         left = {suffix: count for suffix, count in left.items() if registry.format_of(suffix)}
         formats = dict.fromkeys(("markdown", *map(registry.format_of, left)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from importlib.util import find_spec
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -195,6 +194,8 @@ class Readers:
 @cache
 def installed(packages: tuple[str, ...]) -> bool:
     """Return whether packages are installed, by the names that are imported."""
+    from importlib.util import find_spec
+
     return all(find_spec(package) is not None for package in packages)
 
 

@@ -61,9 +61,11 @@ def _in_iso(text: str) -> tuple[str, int] | None:
     """Parse a date in a form of ISO 8601 or YAML; return its first second, and the length that is written."""
     if len(text) > _MAX_LENGTH:
         return None
-    # Most are like `2024-03-07`, which needs no pattern.
-    is_day = len(text) == _DAY_LENGTH and _DAY.match(text)
-    match = None if is_day else _WRITTEN.fullmatch(text)
+    # Most are like `2024-03-07` or `2024-03-07T10:00:00`, which need no pattern.
+    begins_with_day = text[4:5] == text[7:8] == "-" and text[8:10].isdecimal()
+    is_day = begins_with_day and len(text) == _DAY_LENGTH
+    is_moment = begins_with_day and len(text) == 19 and "T" <= text[10:13] < "T24" and text[16] == ":"
+    match = None if is_day or is_moment else _WRITTEN.fullmatch(text)
     try:
         if match is None:
             moment = datetime.fromisoformat(text)  # also the less common forms of ISO 8601
