@@ -63,7 +63,7 @@ _FUNCTION_CHARACTERS = lazy(
 _KANA = lazy("[\u3041-\u30ff]")
 _LETTERS_OR_DIGITS = lazy(r"\d+|[^\W\d_]+")
 #: The same of words with signs, as those of vowels in Hindi.
-_SIGNED_LETTERS = rf"\d+|[^\W\d_](?:[^\W\d_]|[{tokens.MARKS}])*"
+_SIGNED_LETTERS = lazy(rf"\d+|[^\W\d_](?:[^\W\d_]|[{tokens.MARKS}])*")
 #: Words up to this length have `ae`, `oe`, `ue` mostly as they are: poet, shoe, value.
 _SHORT = 5
 #: A number of a version, whose first part may be written with `v`.
@@ -227,7 +227,7 @@ def _letters_and_digits(word: str) -> list[str]:
         return [word]
     if word.isascii() or word.isalnum():
         return _LETTERS_OR_DIGITS.findall(word)
-    return tokens.compiled(_SIGNED_LETTERS).findall(word)
+    return _SIGNED_LETTERS.findall(word)
 
 
 def _unasked(piece: str) -> str:
