@@ -59,7 +59,7 @@ def prefix(text: str) -> str | None:
 
 def _in_iso(text: str) -> tuple[str, int] | None:
     """Parse a date in a form of ISO 8601 or YAML; return its first second, and the length that is written."""
-    if len(text) > _MAX_LENGTH:
+    if len(text) > _MAX_LENGTH or not text[:1].isdigit():
         return None
     # Most are like `2024-03-07` or `2024-03-07T10:00:00`, which need no pattern.
     begins_with_day = text[4:5] == text[7:8] == "-" and text[8:10].isdecimal()
