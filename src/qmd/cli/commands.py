@@ -29,7 +29,6 @@ _CORE: Table = {
         ("ls", "qmd.cli.documents:ls", "List the collections, or the files in one."),
         ("links", "qmd.cli.fields:links", "List the links of a document, or those that lead nowhere."),
         ("fields", "qmd.cli.fields:fields", "List the fields of documents and their values."),
-        ("tags", "qmd.cli.fields:tags", "Show the tags of documents as a tree."),
     ),
     "Index": (
         ("add", "qmd.cli.watch:add", "Add a folder: index it and make its vectors."),
@@ -47,6 +46,7 @@ _CORE: Table = {
     MORE: (
         ("multi-get", "qmd.cli.documents:multi_get", "Print the documents of a glob or a list."),
         ("outline", "qmd.cli.fields:outline", "Show the headings of a document with their lines."),
+        ("tags", "qmd.cli.fields:tags", "Show the tags of documents as a tree."),
         ("history", "qmd.cli.fields:history", "List the commits of a document in git."),
         ("index", "qmd.cli.indexing:index", "Scan all collections for changes, and no more."),
         ("embed", "qmd.cli.indexing:embed", "Make the missing vectors, and no more."),

@@ -162,12 +162,12 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 #: description. Commands of groups describe themselves.
 COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "pack": ("Search", "similar", "Collect the passages for a goal, for a language model."),
-    "cite": ("Read", "tags", "Check what a text cites and quotes."),
+    "cite": ("Read", "fields", "Check what a text cites and quotes."),
     "why": ("Search", "pack", "Explain why a document is in the results, or why not."),
     "doctor": ("Index", "status", "Look for problems and suggest how to fix them."),
     "pick": ("Search", "similar", "Search while you type, and open what you pick."),
     "grep": ("Search", "similar", "Print the lines that match a pattern, of all formats."),
-    "saved": ("Search", "mark", "List and remove saved searches."),
+    "saved": ("More", "archive", "List and remove saved searches."),
     "lint": ("Read", "links", "Report orphans, broken links, stubs, twins and contradictions."),
     "bench": ("More", "models", "Measure search quality on questions with known answers."),
     "archive": ("More", "history", "Read and search an archive of authors' posts."),

@@ -56,7 +56,7 @@ def grep(session: Session, pattern: str, **arguments: Any) -> None:
     response = session.index.grep(
         pattern,
         collections=arguments["collections"],
-        where=from_options(arguments),
+        where=from_options(options.filters_of(arguments)),
         fixed=arguments["fixed"],
         ignore_case=arguments["ignore_case"],
         limit=limit,
