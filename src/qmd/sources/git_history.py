@@ -128,11 +128,23 @@ def blobs(clone: Clone, paths: Sequence[str], timeout: float) -> dict[str, str]:
 def ignored(clone: Clone, folder: str, timeout: float) -> list[str]:
     """Return the files and folders below a folder that git ignores, relative to the top. Raises as `commits`.
 
-    Of an ignored folder, nothing inside is named. Files in the index of git are not ignored.
+    Of an ignored folder, nothing inside is named. Files in the index of git are not ignored. If the folder
+    itself is ignored, it was chosen anyway, and nothing in it is.
     """
-    words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory", "--", folder)
-    listed = _git(clone, MAX_LIST, *words, timeout=timeout)
-    return [os.fsdecode(name).rstrip("/") for name in listed.split(b"\0") if name]
+    words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory", "--")
+    above = folder
+    while True:
+        try:
+            listed = _git(clone, MAX_LIST, *words, above, timeout=timeout)
+        except LateError:
+            raise
+        except SourceError:  # git 2.39 fails two levels below an ignored folder
+            above = os.path.dirname(above)
+            if not above:
+                raise
+        else:
+            names = [os.fsdecode(name).rstrip("/") for name in listed.split(b"\0") if name]
+            return names if above == folder else []
 
 
 def last_changes(clone: Clone, paths: Sequence[str], timeout: float) -> dict[str, int]:

@@ -101,6 +101,12 @@ def test_add_indexes_a_folder_that_git_ignores(user: User, folder: Path) -> None
     said = user.ok("collection", "add", str(folder / "out"))
     assert "git ignores" not in said
     assert "1 new" in said
+    below = folder / "out" / "deep" / "er"
+    below.mkdir()
+    (below / "d.md").write_text("# D\n")
+    done = user.run("collection", "add", str(below), "--name", "deep")
+    assert "git" not in done.stderr.replace(str(folder), "")
+    assert "1 new" in done.stdout
     said = user.ok("collection", "add", str(folder / "nest"), "--name", "nest", "--ignore", "!made")
     assert "git ignores" not in said
     assert "2 new" in said
