@@ -30,7 +30,7 @@ def import_msgspec() -> None:
         sys.modules.setdefault(name, Late(name))
     # `typing` has all that it uses of typing_extensions in every Python that runs this program.
     absent = {"typing_extensions": cast("ModuleType", None)}  # importing it fails
-    if os.name == "posix":
+    if sys.platform != "win32":
         # Of `platform`, which compiles eleven patterns, `uuid` asks for the name of the system.
         absent["platform"] = Late("platform")
         absent["platform"].__dict__["system"] = lambda: os.uname().sysname
