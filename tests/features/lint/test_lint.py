@@ -242,3 +242,19 @@ def test_places_of_other_markups_are_found(index: qmd.Index, notes: Notes) -> No
     index.add_collection(str(notes(files)), "p", formats=["asciidoc", "org"])
     faults = index.lint(only=["broken", "orphan"])
     assert [each.message for each in faults] == ["(b.adoc#gone) leads to no section of p/b.adoc"]
+
+
+def test_navigation_of_antora_leads_to_the_pages_of_its_module(index: qmd.Index, notes: Notes) -> None:
+    page = "= Page {0}\n\nOf module {0}.\n" + _LONG + "\n"
+    files = {
+        f"docs/modules/{module}/{name}": text
+        for module in ("cli", "api")
+        for name, text in {
+            "nav-top.adoc": "* xref:options.adoc[Options]\n",
+            "pages/options.adoc": page.format(module),
+        }.items()
+    }
+    index.add_collection(str(notes(files)), "p", formats=["asciidoc"])
+    assert index.lint(only=["broken", "ambiguous", "orphan"]) == []
+    (link,) = index.links("p/docs/modules/api/nav-top.adoc")
+    assert link.to == "p/docs/modules/api/pages/options.adoc"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from qmd.sources.formats.base import RawFile
 from qmd.sources.formats.parts import Parts, numbered_lines
 from qmd.text import front_matter
@@ -14,7 +16,7 @@ from qmd.types import Extracted, Link
 from qmd.types.structure import Heading, Span
 
 name = "asciidoc"
-version = 6
+version = 7
 media_type = "text/asciidoc"
 
 #: The kinds of blocks between two equal lines, by the signs of these lines: they have blocks inside, are
@@ -41,6 +43,8 @@ _BLOCK_ATTRIBUTES = re.compile(
 )
 _STATED_ID = re.compile(r"#(?P<short>[^.,%\s\]]+)|\bid=[\"']?(?P<long>[^\"',\]]+)")
 _ANCHOR = re.compile(r"\[\[([\w:][\w:.-]{0,200}+)[^\[\]]{0,500}+\]\]|\[#([\w:.-]{1,200}+)\]##")
+#: A file of a module of Antora that is no page.
+_MODULE = re.compile(r"(?:[^\n]*/)?modules/([^/\n]+)/(?!pages/)")
 _DIRECTIVE = re.compile(r"(?:include|ifdef|ifndef|ifeval|endif)::[^\s\[]*+\[.*\]\Z")
 _MACRO = re.compile(r"[a-z]\w*+::[^\s\[]*+\[.*\]\Z")
 _RULE = re.compile(r"'{3,}\Z|(?:-[ ]?-[ ]?-|\*[ ]?\*[ ]?\*)\Z")
@@ -69,7 +73,8 @@ def extract(file: RawFile) -> Extracted:
     structure = scan.parts.structure(text)
     title = head.stated.get("title") or first_heading(text, structure)
     fields = {**head.fields, **_fields(text[head.body :])}
-    return Extracted(text, title, fields, tuple(scan.links), omitted=(*head.omitted,), structure=structure)
+    links = tuple(_in_module(file.path, link) for link in scan.links)
+    return Extracted(text, title, fields, links, omitted=(*head.omitted,), structure=structure)
 
 
 class _Scan:
@@ -276,6 +281,14 @@ def _link(match: re.Match[str], line: int) -> Link | None:
         page = f"/{module}/{family}s/{name}" if marked else f"/{module}/pages/{page}"
         page = page.replace("//", "/")
     return Link(page, text, line, "embed" if match["macro"] in ("include", "image") else "markdown")
+
+
+def _in_module(path: str, link: Link) -> Link:
+    """Return a link of Antora's navigation or of a partial, which leads to a page of its module."""
+    module = _MODULE.match(path)
+    if module and link.kind == "markdown" and not link.target.startswith(("/", ".")):
+        return replace(link, target=f"/{module[1]}/pages/{link.target}")
+    return link
 
 
 def _without_closing(heading: str, marks: str) -> str:

@@ -35,8 +35,8 @@ _PAGES = (
 )
 #: Pages that nobody needs to link to: those one begins with, and those of days.
 _ENTRY = re.compile(
-    r"_?index|readme|home|(?:.*[-_])?nav|start|main|log|contents|toc|_?sidebar|_?navbar|summary|memory|memory_summary|agents"
-    r"|claude|gemini|overview|changelog|license|contributing|404|\d{4}[-_]?\d\d[-_]?\d\d.*",
+    r"_?index|readme|home|(?:.*[-_])?nav(?:[-_].*)?|start|main|log|contents|toc|_?sidebar|_?navbar|summary"
+    r"|memory|memory_summary|agents|claude|gemini|overview|changelog|license|contributing|404|\d{4}[-_]?\d\d[-_]?\d\d.*",
     re.IGNORECASE,
 )
 #: Documents whose texts are read at a time.
