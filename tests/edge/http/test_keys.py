@@ -63,6 +63,7 @@ def guarded(make_user: MakeUser) -> Iterator[Guarded]:
 #: Requests that only read: (method, path, body).
 READS: list[tuple[str, str, Any]] = [
     ("POST", "/search", {"query": "kestrel"}),
+    ("POST", "/grep", {"query": "kestrel"}),
     ("POST", "/vsearch", {"query": "kestrel", "min_score": 0}),
     ("POST", "/query", {"query": "kestrel", "explain": True}),
     ("POST", "/get", {"file": "notes/kestrel.md"}),
@@ -99,6 +100,7 @@ READS: list[tuple[str, str, Any]] = [
 #: Requests that name documents or collections hidden from a limited key.
 HIDDEN_REQUESTS: list[tuple[str, str, Any]] = [
     ("POST", "/search", {"query": "kestrel", "collection": HIDDEN}),
+    ("POST", "/grep", {"query": "kestrel", "collection": HIDDEN}),
     ("POST", "/vsearch", {"query": "kestrel", "collection": HIDDEN}),
     ("POST", "/query", {"query": "kestrel", "collections": [HIDDEN]}),
     ("POST", "/pack", {"query": "kestrel", "collections": [HIDDEN]}),
