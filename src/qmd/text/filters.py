@@ -173,11 +173,10 @@ def from_options(options: Mapping[str, Any]) -> Predicate | None:
     found: list[Predicate] = []
     for name, make in OPTIONS.items():
         given = options.get(name)
-        if name in _ALTERNATIVES and given and not isinstance(given, str):
-            given = ",".join(given)
-        for value in (given,) if isinstance(given, str) else given or ():
-            if not value.strip():
-                raise UsageError(f"{name} is empty")
+        values = [given] if isinstance(given, str) else [*(given or ())]
+        if not all(map(str.strip, values)):
+            raise UsageError(f"{name} is empty")
+        for value in [",".join(values)] if name in _ALTERNATIVES and values else values:
             predicate = make(value)
             if predicate is None:
                 raise UsageError(_ALTERNATIVES[name]) if name in _ALTERNATIVES else no_date(name, value)

@@ -85,6 +85,8 @@ def test_endpoints_give_no_secret_to_a_key_for_an_agent(number: int, planted: Pl
             ("/search", {"query": text, "limit": 3, "full": True, "explain": True})
             for text in _questions(number, canary)
         ),
+        ("/grep", {"query": first[:6], "fixed": True}),
+        ("/grep", {"query": "[^ ]{12,}", "limit": 500}),
         ("/query", {"query": f"note {number} backup", "facets": ["machine", "note", "alias", "title"]}),
         ("/pack", {"query": f"note {number} backup", "tokens": 2_000}),
         ("/recall", {"prompt": f"how is the backup of note {number} restored", "threshold": 0.0}),
@@ -156,7 +158,18 @@ def test_history_gives_no_secret_to_a_key_for_an_agent(planted: Planted) -> None
 
 def test_every_operation_that_reads_is_asked_above() -> None:
     read = {each.route for each in TABLE if each.audit is None}
-    asked = {"/search", "/vsearch", "/query", "/pack", "/recall", "/get", "/multi_get", "/cite", "/status"}
+    asked = {
+        "/search",
+        "/grep",
+        "/vsearch",
+        "/query",
+        "/pack",
+        "/recall",
+        "/get",
+        "/multi_get",
+        "/cite",
+        "/status",
+    }
     asked |= {"/fields", "/fields/{name:path}", "/collections", "/collections/{name}", "/contexts", "/lint"}
     asked |= {f"/documents/{{path:path}}/{part}" for part in ("links", "outline", "similar", "history")}
     # It returns vectors of what the caller sends.
@@ -217,6 +230,8 @@ def test_hooks_and_packs_of_the_command_give_no_secret(planted: Planted) -> None
 #: What the commands that print documents, or name them, are given. `{}` is a document.
 READ: dict[str, tuple[tuple[str, ...], ...]] = {
     "search": (("backup", "-n", "500", "--json"), ("backup", "--full"), (HIDDEN,)),
+    "grep": (("backup", "-n", "500", "--json"), ("[^ ]{12,}", "-n", "900"), ("-F", HIDDEN)),
+    "saved": ((), ("--json",)),
     "vsearch": (("the backup server", "--json"),),
     "query": (("backup server restored", "--explain", "--facets", "machine,note,alias,title"),),
     "similar": (("{}", "--full"),),
@@ -256,7 +271,7 @@ READ: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 #: Commands that print no document, or are not about the index.
 OTHERS = {"archive", "completion", "help", "init", "mcp", "migrate", "open", "pull", "restore", "server"}
-OTHERS |= {"skill", "trust", "project", "agent", "vector-search", "deep-search"}
+OTHERS |= {"skill", "trust", "project", "agent", "vector-search", "deep-search", "pick"}
 #: Commands that agents may not call.
 REFUSED = {"why", "bench", "watch", "cleanup", "backup", "store", "pin", "unpin", "mark", "unmark", "add"}
 REFUSED |= {"update", "index", "embed", "models", "doctor", "keys", "hook"}
@@ -297,12 +312,27 @@ def test_every_command_is_called_above_for_an_agent() -> None:
 #: All that agents may run: it reads, or speaks with the agent on stdin and stdout.
 FOR_AGENTS = {
     *("qmd", "help", "search", "vsearch", "query", "similar", "pack", "get", "multi-get", "ls", "outline"),
-    *("links", "fields", "tags", "history", "lint", "cite check", "mark list", "status", "mcp", "hook run"),
+    *(
+        "grep",
+        "saved",
+        "links",
+        "fields",
+        "tags",
+        "history",
+        "lint",
+        "cite check",
+        "mark list",
+        "status",
+        "mcp",
+        "hook run",
+    ),
     *("collection list", "collection show", "context list", "skill show"),
     *(f"archive {name}" for name in ("authors", "posts", "read", "search", "mcp")),
 }
 #: Options of these that are for people.
-FOR_PEOPLE = {"pack --secrets", "cite check --fix", "mcp --http", "archive mcp --http"}
+FOR_PEOPLE = {"pack --secrets", "cite check --fix", "mcp --http", "archive mcp --http"} | {
+    f"{name} --save" for name in ("search", "vsearch", "query", "vector-search", "deep-search")
+}
 
 
 def _commands(group: Group = app, path: str = "") -> Iterator[tuple[str, Command]]:
