@@ -112,7 +112,7 @@ def test_search_limit_defaults_to_ten_and_min_score_filters(agent: Agent) -> Non
 
 
 def test_vsearch_finds_by_meaning(seeing: Agent) -> None:
-    result = seeing.call("vsearch", query="going somewhere by rail", limit=3, collection="notes")
+    result = seeing.call("vsearch", query="journeys by rail", limit=3, collection="notes")
     assert "notes/2025/plan.md" in [each["file"] for each in result["structuredContent"]["results"]]
     assert stages(result)["vector"] == ("ran", None)
 
