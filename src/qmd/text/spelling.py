@@ -27,9 +27,8 @@ _COMMON = 2_000
 _MOST_WORDS = 12
 #: The weight of another form of a word that documents have as it was typed, relative to that.
 _OTHER_FORM = 0.8
-#: A word may be in two words that are everywhere: road trip. From so many times the documents of the word on,
-#: those in two words count this much.
-_EVERYWHERE, _DIVIDED = 10, 0.3
+#: The weight of a word that documents have in two words as well, which are often everywhere: road trip.
+_DIVIDED = 0.3
 #: Queries of more terms find enough by their other words: only words that no document has are divided.
 _MOST_TERMS = 8
 #: The most ways to divide a word that are searched.
@@ -88,10 +87,7 @@ def with_joined(text: str, query: LexicalQuery, documents: Mapping[str, int]) ->
             continue
         if found and term.tokens[0] in documents:
             first, *others = found[:_MOST_DIVISIONS]
-            if rarest[first] > _EVERYWHERE * documents[term.tokens[0]]:
-                apart.append(Term(first, first, part=True, alternatives=(*others,), weight=_DIVIDED))
-            else:
-                apart.append(replace(term, alternatives=(first, *others), part=True, weight=_OTHER_FORM))
+            apart.append(Term(first, first, part=True, alternatives=(*others,), weight=_DIVIDED))
         else:
             forms.setdefault(term.words[0], []).extend(found[:_MOST_DIVISIONS])
     if not any(forms.values()) and not apart:
