@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import tempfile
 from collections import Counter
@@ -21,6 +22,8 @@ from qmd.store.values import LexicalMatches, Scope
 from qmd.text.query import parse
 from tests.store.material import changed, config, everything
 
+#: When all files were written, in seconds.
+_WRITTEN = 1_750_000_000
 VISIBLE, HIDDEN = ("a", "c"), ("b", "d")
 #: Few words, so that documents and queries share them. Several have the same prefix.
 WORDS = (
@@ -166,6 +169,8 @@ def _write(root: Path, files: Mapping[str, Mapping[str, str]]) -> None:
             path = root / collection / name
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
+            # Clocks of files are coarse: two files have the same time in one index and not in the other.
+            os.utime(path, (_WRITTEN, _WRITTEN))
 
 
 def _answers(index: qmd.Index, files: Mapping[str, Mapping[str, str]]) -> Iterator[object]:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 import qmd
 from qmd.features.grep.matching import lines
@@ -135,7 +135,15 @@ def test_grep_over_http(owner: User) -> None:
 _TEXTS = st.text(st.sampled_from("ab\n \r"), max_size=30)
 
 
-@given(_TEXTS, st.sampled_from(["a", "^a", "b$", "a*", "a\\s*b", "^$", "\\s", "(a|b)+$", "\\Aa|b"]))
+_PATTERNS = (
+    r"a", r"^a", r"b$", r"a*", r"a\s*b", r"^$", r"\s", r"(a|b)+$", r"\Aa|b", r"a\Z", r"(?<!\n)a", r"b(?!\s)",
+    r"(?<=\n)a", r"a(?>\s*)$", r"a\s*+$", r"(?P<x>a)\b",
+)  # fmt: skip
+
+
+@given(_TEXTS, st.sampled_from(_PATTERNS))
+@example("\na", r"\Aa|b")
+@example("a\n\nb", r"a\s*+$")
 def test_lines_are_those_in_which_the_pattern_matches(text: str, pattern: str) -> None:
     compiled = re.compile(pattern, re.MULTILINE)
     found = [(line.number, line.text) for line in lines(compiled, text, 1_000)]

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 #: A text with one of these is no pattern without them.
 _SPECIAL = frozenset("\\.^$*+?{}[]|()")
+#: What sees where a text begins or ends, or what is beside a match, or gives nothing back that it took: with
+#: it, a text may not match although one of its lines alone does.
+_LINE_ALONE = re.compile(r"\\[AZ]|\(\?[<=!>]|[*+?}]\+")
 #: The most memory of the process that tries a pattern, in bytes of address space.
 _MEMORY = 1 << 30
 #: The seconds between two looks at whether anybody waits for the answer.
@@ -131,16 +134,21 @@ def answer(pattern: str, flags: int, most: int, seconds: int, messages: Connecti
 
 def lines(pattern: re.Pattern[str], text: str, most: int) -> Iterator[Line]:
     """Yield up to `most` lines in which a pattern matches. It sees nothing beyond a line."""
+    each = bool(_LINE_ALONE.search(pattern.pattern))
     at, number, counted = 0, 1, 0
-    while most and (found := pattern.search(text, at)):
-        start = text.rfind("\n", 0, found.start()) + 1
-        end = text.find("\n", found.start())
+    while most and at <= len(text):
+        if each:
+            start = at
+        elif found := pattern.search(text, at):
+            start = text.rfind("\n", 0, found.start()) + 1
+        else:
+            return
+        end = text.find("\n", start)
         end = len(text) if end < 0 else end
-        if match := pattern.search(text, start, end):
+        line = text[start:end]
+        if match := pattern.search(line):
             number += text.count("\n", counted, start)
             counted = start
-            yield Line(number, text[start:end], match.start() - start, match.end() - start)
+            yield Line(number, line, *match.span())
             most -= 1
         at = end + 1
-        if at > len(text):
-            return
