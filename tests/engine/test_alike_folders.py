@@ -40,3 +40,14 @@ def test_folders_with_the_names_of_others_are_not_told(index: qmd.Index, notes: 
     }
     index.add_collection(str(notes(days | translated)), "m")
     assert not any("nearly" in note for note in index.status().notes)
+
+
+def test_folders_are_compared_again_only_after_many_changes(index: qmd.Index, notes: Notes) -> None:
+    folder = notes(manual("v1") | manual("v2"))
+    index.add_collection(str(folder), "m", ignore=["*.tmp"])
+    (note,) = (note for note in index.status().notes if "nearly the same" in note)
+    assert note.endswith("--ignore '*.tmp' --ignore 'v2/**'")
+    for file in (folder / "v2").rglob("*.md"):
+        file.unlink()
+    index.update()
+    assert not any("nearly the same" in note for note in index.status().notes)

@@ -14,8 +14,9 @@ from qmd.config.paths import marks_path
 from qmd.config.validate import nfc, require_unicode
 from qmd.engine.access.rules import Rule, rule_of_setting
 from qmd.engine.calls import check_values
-from qmd.engine.documents.alike import describe_alike
 from qmd.engine.indexing import scan
+from qmd.engine.indexing.alike import describe_alike
+from qmd.engine.indexing.record import ScanRecord
 from qmd.engine.indexing.unread import describe_left
 from qmd.engine.indexing.update import refuse_to_empty
 from qmd.engine.marks import rename_collection
@@ -130,11 +131,12 @@ class ConfigurationMethods(Part):
             owner=config_path,
             processes=workspace.settings.threads,
         )
+        root = workspace.store.collections.last_root(collection.name)
         report.notices += [
-            *describe_left(collection, workspace.store.collections.last_root(collection.name)),
+            *describe_left(collection, root),
             *left_out(collection),
             *_twins(workspace.store.documents.listing(collection.name)),
-            *describe_alike(workspace.store, collection.name),
+            *describe_alike(collection, ScanRecord.read(root).alike),
         ]
         workspace.store.documents.refresh_statistics()
         return report

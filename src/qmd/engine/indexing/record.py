@@ -51,6 +51,7 @@ class ScanRecord(Struct, frozen=True, array_like=True):
     ignored: dict[str, tuple[str, ...]] = field(default_factory=dict)
     remote: int = 0  #: The number of files that are in the cloud only
     renamed: dict[str, str] = field(default_factory=dict)  #: The paths that documents have, by former ones
+    alike: tuple[tuple[str, str, int], ...] = ()  #: Folders that say nearly the same; see `alike`
 
     @classmethod
     def of(cls, collection: Collection, owner: str) -> Self:

@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from qmd.engine.indexing.alike import LEAST, find_alike
 from qmd.engine.indexing.comparison import Work, check_removal, compare
 from qmd.engine.indexing.record import ScanRecord, UnreadFile
 from qmd.engine.indexing.unread import (
@@ -209,6 +210,7 @@ def scan(
         report.notices.append(describe_kept(kept))
     for path, lines in batch.invalid.items():
         work.unread.setdefault(path, UnreadFile(lines=lines))
+    changed = report.added + report.removed >= LEAST
     whole, remembered = not within, dict(sorted(work.unread.items())[:MOST])
     now = replace(
         now,
@@ -224,6 +226,7 @@ def scan(
         ignored={**(last.ignored if found.within else {}), **found.ignored},
         remote=len(found.remote) if whole else last.remote,
         renamed=renamed,
+        alike=last.alike if within or not changed else find_alike(store, collection.name),
     )
     record = record or bool(found.touched and whole)  # so that they are read once
     if record or report.added or report.updated or report.removed or last != replace(now, began=last.began):

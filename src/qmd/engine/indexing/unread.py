@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from qmd._version import __version__
+from qmd.engine.indexing.alike import describe_alike
 from qmd.engine.indexing.record import ScanRecord, UnreadFile
 from qmd.sources.formats import registry
 from qmd.sources.formats.base import MAX_TEXT, Unreadable
@@ -109,7 +110,7 @@ def describe(collection: Collection, root: str | None) -> list[str]:
     if unknown:
         total = sum(unknown.values())
         lines.append(f"{plural(total, 'file')} of kinds that no format reads: {_listed(unknown)}")
-    return [*lines, *describe_left(collection, root)]
+    return [*lines, *describe_left(collection, root), *describe_alike(collection, last.alike)]
 
 
 def describe_left(collection: Collection, root: str | None) -> list[str]:

@@ -11,7 +11,6 @@ from msgspec import Struct, field
 from qmd.config.paths import ALTERNATIVE_INDEX
 from qmd.engine.access.kept import KeptDocuments
 from qmd.engine.access.rules import READ
-from qmd.engine.documents.alike import describe_alike
 from qmd.engine.documents.dated import origins, unread_dates
 from qmd.engine.documents.stated import states_in
 from qmd.engine.embedding.active_vectors import embeddable, embedded_share, select
@@ -112,7 +111,7 @@ class StatusMethods(Part, rule=READ):
             notes += [] if mark.texts else [LEFT_OUT]
         for name, collection in config.collections.items():
             told = describe(collection, store.collections.last_root(name))
-            notes += [f"{name}: {line}" for line in (*told, *describe_alike(store, name))]
+            notes += [f"{name}: {line}" for line in told]
         states = states_in(store, config)
         if states is not None and (states.sink or states.cycles):
             notes.append(f"states of documents: {states.summary()}; 'qmd doctor --stale' lists what to mend")

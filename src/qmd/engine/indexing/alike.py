@@ -12,12 +12,14 @@ from qmd.store.base import Store
 from qmd.text.link_targets import file_title
 from qmd.text.values import fold
 from qmd.text.wording import visible
-from qmd.types import Document
+from qmd.types import Collection, Document
 
+#: Two folders, and how many documents of the one have one in the other.
+Alike: TypeAlias = tuple[str, str, int]
 _Pair: TypeAlias = tuple[Document, Document]
 #: Folders are alike if so many documents, and this share of the smaller folder, have the same names and
 #: titles.
-_LEAST, _SHARE = 10, 0.8
+LEAST, _SHARE = 10, 0.8
 #: More documents with one name and title have it from their form.
 _SAME = 4
 #: The pairs of documents whose texts are compared, and the share of their words that is the same.
@@ -26,15 +28,23 @@ _READ, _ALIKE = 8, 0.6
 _MOST = 3
 
 
-def describe_alike(store: Store, collection: str) -> Iterator[str]:
-    """Yield a line for each two folders of a collection that say nearly the same."""
-    for (one, other), pairs in _folders(store.documents.listing(collection))[:_MOST]:
-        if _say_the_same(store, pairs[:: max(1, len(pairs) // _READ)][:_READ]):
-            leave = f"qmd collection set {quote(collection)} --ignore {quote(f'{other}/**')}"
-            yield (
-                f"{visible(other)} says nearly the same as {visible(one) or 'the folder'} "
-                f"({len(pairs):,} documents). To leave it out: {leave}"
-            )
+def find_alike(store: Store, collection: str) -> tuple[Alike, ...]:
+    """Return the folders of a collection that say nearly the same. It reads the list of all documents."""
+    return tuple(
+        (one, other, len(pairs))
+        for (one, other), pairs in _folders(store.documents.listing(collection))[:_MOST]
+        if _say_the_same(store, pairs[:: max(1, len(pairs) // _READ)][:_READ])
+    )
+
+
+def describe_alike(collection: Collection, found: Iterable[Alike]) -> Iterator[str]:
+    """Yield a line for each two folders, with the command that leaves one out."""
+    for one, other, count in found:
+        ignored = " ".join(f"--ignore {quote(each)}" for each in (*collection.ignore, f"{other}/**"))
+        yield (
+            f"{visible(other)} says nearly the same as {visible(one) or 'the folder'} "
+            f"({count:,} documents). To leave it out: qmd collection set {quote(collection.name)} {ignored}"
+        )
 
 
 def _folders(documents: Iterable[Document]) -> list[tuple[tuple[str, str], list[_Pair]]]:
@@ -52,7 +62,7 @@ def _folders(documents: Iterable[Document]) -> list[tuple[tuple[str, str], list[
     alike = [
         (folders, pairs)
         for folders, pairs in found.items()
-        if len(pairs) >= max(_LEAST, _SHARE * min(inside[folder] for folder in folders))
+        if len(pairs) >= max(LEAST, _SHARE * min(inside[folder] for folder in folders))
     ]
     return sorted(alike, key=lambda each: -len(each[1]))
 
