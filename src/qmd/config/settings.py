@@ -12,6 +12,7 @@ from qmd.errors import ConfigError
 from qmd.types import MAX_WEIGHT, MIN_WEIGHT, Config, EmbedMode, Mask, Ranking, ScoreScale, Secret
 
 DEFAULT_LEASE_SECONDS, MAX_LEASE_SECONDS = 600, 3_600
+DEFAULT_WINDOWS_MB, MAX_WINDOWS_MB = 64, 100_000
 DEFAULT_BUSY_TIMEOUT_MS = 120_000
 # SQLite stores the busy timeout in a signed 32-bit integer.
 MAX_BUSY_TIMEOUT_MS = 2**31 - 1
@@ -57,6 +58,8 @@ class Settings(Struct, frozen=True):
     openai_api_key_file: str | None = None
     server_timeout: int = DEFAULT_SERVER_TIMEOUT
     scores: ScoreScale | None = None
+    #: The most megabytes of the index for windows that the reranker has read.
+    windows_mb: int = DEFAULT_WINDOWS_MB
 
 
 def resolve(config: Config, environ: Mapping[str, str]) -> Settings:
@@ -68,6 +71,7 @@ def resolve(config: Config, environ: Mapping[str, str]) -> Settings:
     def number(name: str, highest: int) -> int | None:
         return _whole_number(environ, name, 1, highest)
 
+    windows = _whole_number(environ, "QMD_WINDOWS_MB", 0, MAX_WINDOWS_MB)
     return Settings(
         ranking=_choice(environ, "QMD_RANKING", "ranking") or config.ranking,
         scores=_choice(environ, "QMD_SCORES", "scores") or config.scores,
@@ -82,6 +86,7 @@ def resolve(config: Config, environ: Mapping[str, str]) -> Settings:
         server_timeout=number("QMD_SERVER_TIMEOUT", MAX_SERVER_TIMEOUT) or DEFAULT_SERVER_TIMEOUT,
         busy_timeout_ms=busy_timeout_ms(environ),
         embed_lease_seconds=number("QMD_EMBED_LEASE", MAX_LEASE_SECONDS) or DEFAULT_LEASE_SECONDS,
+        windows_mb=DEFAULT_WINDOWS_MB if windows is None else windows,
     )
 
 

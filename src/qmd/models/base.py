@@ -5,7 +5,7 @@ A backend implements one or more of these protocols. `qmd.models.registry` impor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -124,6 +124,18 @@ class WindowScores(NamedTuple):
     windows: list[float]
 
 
+class KeptWindows(Protocol):
+    """Keeps what a reranker made of texts."""
+
+    def get(self, texts: Sequence[str]) -> Mapping[str, bytes]:
+        """Return what is kept, by text."""
+        ...
+
+    def put(self, made: Mapping[str, bytes]) -> None:
+        """Keep what was made, by text."""
+        ...
+
+
 @runtime_checkable
 class WindowReranker(Reranker, Protocol):
     """A reranker that reads a document in windows and also tells which of them match."""
@@ -135,8 +147,12 @@ class WindowReranker(Reranker, Protocol):
         *,
         frequencies: Frequencies | None = None,
         cancelled: Cancelled | None = None,
+        kept: KeptWindows | None = None,
     ) -> list[WindowScores]:
-        """Return the scores of documents, each given as the texts of its windows; otherwise as `score`."""
+        """Return the scores of documents, each given as the texts of its windows; otherwise as `score`.
+
+        What `kept` has of a window is not made again, and what is made is given to it.
+        """
         ...
 
 

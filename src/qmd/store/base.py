@@ -8,7 +8,7 @@ A `Store` hands out its parts: `store.documents.find`, `store.lexical.search`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -291,6 +291,20 @@ class Answers(Protocol):
         """Return all cached keys and answers."""
 
 
+class Windows:
+    """What a reranker has read, by keys of the texts; it is deleted with these. This class keeps nothing."""
+
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, tuple[bytes, bool]]:
+        """Return what is kept by key, and whether it was last read before today."""
+        return {}
+
+    def put(self, rows: Mapping[bytes, tuple[int, bytes]], read: Collection[bytes], most: int) -> None:
+        """Keep rows by key, of (document, what was read), and note that others were read today.
+
+        If there are more than `most`, those that were read least recently make room.
+        """
+
+
 class Fields(Protocol):
     """The fields of documents, and their links."""
 
@@ -368,6 +382,8 @@ class Store(Protocol):
     def fields(self) -> Fields: ...
     @property
     def answers(self) -> Answers: ...
+    @property
+    def windows(self) -> Windows: ...
     @property
     def upkeep(self) -> Upkeep: ...
 

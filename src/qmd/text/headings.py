@@ -114,7 +114,8 @@ def match_sections(
     common = frozenset(term for term, frequency in frequencies.items() if frequency == len(fields))
     starts = [heading.start for heading in all_headings]
     alone = [
-        bool(terms) and highlighter.is_whole(text[heading.low : min(heading.high, heading.low + MAX_TITLE)])
+        bool(terms)
+        and highlighter.is_whole(text[heading.low : min(heading.high, heading.low + MAX_TITLE)], terms, named)
         for heading, terms in zip(all_headings, own, strict=True)
     ]
     matched = tuple(

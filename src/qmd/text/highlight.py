@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from itertools import chain
 from operator import itemgetter
 
@@ -73,8 +73,14 @@ class Highlighter:
             self._main.update((name_of(form), term.tokens[0]) for form in term.alternatives)
             self._loose.update(*(form for form in term.alternatives if len(form) > 1))
 
-    def is_whole(self, heading: str) -> bool:
-        """Return whether a heading has the words of the query and no others, but for its number."""
+    def is_whole(self, heading: str, found: Collection[str], named: Collection[str] = ()) -> bool:
+        """Return whether a heading has the words of the query and no others, but for its number.
+
+        `found` are the terms of the query in it, without those `named`.
+        """
+        known = {*found, *named}
+        if any(len(term.tokens) == 1 and self.main(term.tokens[0]) not in known for term in self._terms):
+            return False  # as in most headings, which need not be parsed then
         asked = {term.tokens for term in self._terms}
         written = {term.tokens for term in parse(heading).required}
         return asked <= written and all(token[0].isdigit() for others in written - asked for token in others)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from qmd.models.catalog import Role
 
 
+#: What the reranker keeps of a window in the mean, with its row.
+_WINDOW_BYTES = 8_000
 #: Changes if other text is put around chunks.
 _VERSION = 2
 #: Bytes of address space, with those of Python and its libraries, below which no model is tried.
@@ -162,6 +164,11 @@ class ModelProvider:
     def setting(self, role: Role) -> str | None:
         """Return the model that the settings name for a role."""
         return model_setting(self._settings, role)
+
+    @property
+    def windows(self) -> int:
+        """The most windows of which the index keeps what the reranker has read."""
+        return 0 if self.portable else self._settings.windows_mb * 1_000_000 // _WINDOW_BYTES
 
     @property
     def fingerprint(self) -> str:

@@ -39,7 +39,7 @@ def expand(search: Search, words: LexicalMatches | None) -> list[Variant]:
     variants = search.gather("expand", task, optional=True) or []
     if variants:
         value = json.dumps([[variant.kind, variant.query] for variant in variants], ensure_ascii=False)
-        search.cache({key: value})
+        search.cache(lambda: search.store.answers.put({key: value}))
     return variants
 
 

@@ -192,10 +192,9 @@ def _total(
         return None
     if not found.text:
         return search.store.fields.count(search.scope)
-    total = search.store.lexical.count(found.query, search.scope, COUNTED)
-    if total < COUNTED and (longer := longer_terms(found.query)):  # which the last pages have
-        words = replace(found.query, terms=(*found.query.terms, *longer))
-        total = search.store.lexical.count(words, search.scope, COUNTED)
+    # The last pages have what only has longer words.
+    words = replace(found.query, terms=(*found.query.terms, *longer_terms(found.query)))
+    total = search.store.lexical.count(words, search.scope, COUNTED)
     return total if total < COUNTED else None
 
 

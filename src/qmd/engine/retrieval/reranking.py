@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ from qmd.engine.retrieval.found import Found
 from qmd.engine.retrieval.passages import windows_by_words, windows_of_chunk
 from qmd.engine.retrieval.search import Search
 from qmd.errors import QmdError
-from qmd.models.base import Cancelled, Frequencies, Reranker, WindowReranker, WindowScores
+from qmd.models.base import Cancelled, Frequencies, KeptWindows, Reranker, WindowReranker, WindowScores
 from qmd.ranking.fusion import convex, reciprocal_rank
 from qmd.ranking.rerank import contract, to_read, tuned, without_reading
 from qmd.search_options import ALL
@@ -51,6 +52,41 @@ class Read(Struct, frozen=True):
 
     score: float
     windows: tuple[Window, ...] = ()
+
+
+class _Windows:
+    """Keeps what the reranker made of windows in the index.
+
+    Attributes:
+        documents: A document with each text that may be read.
+    """
+
+    def __init__(self, search: Search, reranker: Reranker, texts: Mapping[int, Sequence[str]]) -> None:
+        self._store, self._most = search.store.windows, search.models.windows
+        self._name = reranker.name
+        self._documents = {text: document for document, each in texts.items() for text in each}
+        self._made: dict[bytes, tuple[int, bytes]] = {}
+        self._read: list[bytes] = []
+
+    def get(self, texts: Sequence[str]) -> dict[str, bytes]:
+        if not self._most:
+            return {}
+        keys = {self._key(text): text for text in texts}
+        found = self._store.get([*keys])
+        self._read += [key for key, (_, old) in found.items() if old]
+        return {keys[key]: packed for key, (packed, _) in found.items()}
+
+    def put(self, made: Mapping[str, bytes]) -> None:
+        self._made |= {self._key(text): (self._documents[text], packed) for text, packed in made.items()}
+
+    def save(self) -> None:
+        """Write what was made into the index. Raises `StoreError` if it cannot be written."""
+        if self._most and (self._made or self._read):
+            self._store.put(self._made, self._read, self._most)
+
+    def _key(self, text: str) -> bytes:
+        text = f"{self._name}\n{text}"
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def rank(search: Search, found: Found) -> list[Ranked]:
@@ -143,6 +179,8 @@ def _rerank(
     measured = _measured(candidates, found, titles, {})
     parts = without_reading([item for item in measured if item.document in texts], found.coverage)
 
+    kept = _Windows(search, reranker, texts)
+
     def wanted() -> list[int]:
         return to_read(parts, {document: score for document, (score, _) in scores.items()}, depth)
 
@@ -155,7 +193,7 @@ def _rerank(
         frequencies = _frequencies(store, found.vectors, population)
         while missing := unscored():
             passages = [texts[document] for document in missing]
-            values = _score(reranker, found.rerank_query, passages, frequencies, search.deadline.passed)
+            values = _score(reranker, found.rerank_query, passages, frequencies, search.deadline.passed, kept)
             new |= zip(missing, values, strict=False)
             scores.update(new)
             if len(values) < len(missing):
@@ -170,7 +208,8 @@ def _rerank(
         if unscored():
             search.time_out("rerank")
             return {}
-        search.cache({keys[document]: json.dumps(score) for document, score in new_scores.items()})
+        answers = {keys[document]: json.dumps(score) for document, score in new_scores.items()}
+        search.cache(lambda: store.answers.put(answers), kept.save)
     else:
         search.stages.append(Stage("rerank", "ran", "from the cache", 0.0))
     return {document: _read(windows[document], *scores[document]) for document in wanted()}
@@ -190,10 +229,13 @@ def _score(
     documents: Sequence[Sequence[str]],
     frequencies: Frequencies | None,
     cancelled: Cancelled,
+    kept: KeptWindows,
 ) -> list[WindowScores]:
     """Return the scores of documents, without those of windows if the reranker reads them as one passage."""
     if isinstance(reranker, WindowReranker):
-        return reranker.score_windows(query, documents, frequencies=frequencies, cancelled=cancelled)
+        return reranker.score_windows(
+            query, documents, frequencies=frequencies, cancelled=cancelled, kept=kept
+        )
     passages = ["\n".join(windows) for windows in documents]
     scores = reranker.score(query, passages, frequencies=frequencies, cancelled=cancelled)
     return [WindowScores(score, []) for score in scores]
@@ -287,6 +329,6 @@ def _cache_key(
     reranker: Reranker, query: str, passages: Sequence[str], population: tuple[str, ...] | None
 ) -> str:
     # Scores depend on the population, and a cached score reveals that the same query was asked.
-    parts: list[object] = ["windows and cosines", reranker.name, query, *passages]
+    parts: list[object] = ["three bits and cosines", reranker.name, query, *passages]
     text = json.dumps(parts if population is None else [*parts, population], ensure_ascii=False)
     return "rerank:" + sha256(text.encode("utf-8", "surrogatepass"))

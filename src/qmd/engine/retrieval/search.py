@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, field
@@ -130,12 +130,13 @@ class Search(Struct):
         """Record that a stage was skipped; `expected` if the user need not do anything about it."""
         self.stages.append(Stage(name, "skipped", reason, expected=expected))
 
-    def cache(self, values: Mapping[str, str]) -> None:
-        """Store values in the cache. If the index cannot be written, a stage says so."""
+    def cache(self, *writes: Callable[[], None]) -> None:
+        """Store in the index what need not be done again. If it cannot be written, a stage says so."""
         if self.models.portable:
             return
         try:
-            self.store.answers.put(dict(values))
+            for write in writes:
+                write()
         except QmdError as error:
             self.stages.append(Stage("cache", "failed", error.in_one_line()))
 

@@ -19,6 +19,7 @@ from qmd.features.milvus.schema import FORMAT, FORMER, UNRELEASED
 from qmd.features.milvus.upkeep import Upkeep
 from qmd.features.milvus.vector_sets import VectorSets
 from qmd.features.milvus.vectors import Vectors
+from qmd.store.base import Windows
 
 
 class MilvusStore:
@@ -43,6 +44,7 @@ class MilvusStore:
         self.vector_sets = VectorSets(shared, self.pending)
         self.vectors = Vectors(shared, documents, self.vector_sets)
         self.answers = Answers(shared)
+        self.windows = Windows()
         self.upkeep = Upkeep(shared, self.vector_sets)
         try:
             self._refuse_other_layouts()

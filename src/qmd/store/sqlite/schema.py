@@ -224,6 +224,18 @@ CREATE TABLE IF NOT EXISTS structures (
 INSERT OR REPLACE INTO meta SELECT 'without structures', '' WHERE EXISTS (SELECT 1 FROM contents);
 """
 
+#: What a reranker has read, by digests of its name and of the text (see store.sqlite.windows).
+_WINDOWS = """
+CREATE TABLE IF NOT EXISTS windows (
+  key BLOB PRIMARY KEY,
+  content_id INTEGER NOT NULL REFERENCES contents(id) ON DELETE CASCADE,
+  day INTEGER NOT NULL,  -- when it was last read, in days since 1970
+  vectors BLOB NOT NULL
+);
+CREATE INDEX IF NOT EXISTS windows_content ON windows(content_id);
+CREATE INDEX IF NOT EXISTS windows_day ON windows(day);
+"""
+
 #: The function without which no document can be written. SQLite shows its name to processes of versions that
 #: do not compare the format before they write: they would write on in the old form.
 _WRITER = "restart_qmd_because_a_newer_version_has_brought_this_index_up_to_date"
@@ -250,6 +262,7 @@ def _renew(db: apsw.Connection) -> None:
         from qmd.store.sqlite.titles import renew  # a new index has nothing to renew, and starts without it
 
         renew(db)
+    db.execute(_WINDOWS)  # in a file that was renewed before
     db.execute(_GUARDS)
 
 
@@ -261,14 +274,15 @@ MIGRATIONS: tuple[Callable[[apsw.Connection], object], ...] = (
     lambda db: None,
     lambda db: None,  # the layouts of long texts, in place of which the next step has structures
     lambda db: db.execute(_STRUCTURES),
+    lambda db: db.execute(_WINDOWS),
     _renew,
 )
 #: The version of `_TABLES`. No earlier one was released.
 FIRST_VERSION = 9
 VERSION = FIRST_VERSION + len(MIGRATIONS)
-#: Files from this version on can be read as they are: they have the tables of `VERSION`, but for structures.
+#: Files from this version on can be read as they are: they have the tables of `VERSION`, but for these.
 READABLE_FROM = 11
-WITH_STRUCTURES = 15
+WITH_STRUCTURES, WITH_WINDOWS = 15, 17
 
 
 def migrate_to(db: apsw.Connection, version: int) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from qmd.store.sqlite.upkeep import Upkeep
     from qmd.store.sqlite.vector_sets import VectorSets
     from qmd.store.sqlite.vectors import Vectors
+    from qmd.store.sqlite.windows import Windows
     from qmd.store.values import OnPages
 
 _Part = TypeVar("_Part")
@@ -64,6 +65,12 @@ class SqliteStore:
         from qmd.store.sqlite.vector_sets import VectorSets
 
         return self._part(VectorSets(self._database, self.pending))
+
+    @cached_property
+    def windows(self) -> Windows:
+        from qmd.store.sqlite.windows import Windows
+
+        return self._part(Windows(self._database))
 
     @cached_property
     def upkeep(self) -> Upkeep:
