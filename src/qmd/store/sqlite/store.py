@@ -11,9 +11,9 @@ from qmd.store.sqlite.collections import Answers, Collections
 from qmd.store.sqlite.database import Cache, Database, Opener
 from qmd.store.sqlite.documents import Documents
 from qmd.store.sqlite.fields import Fields
-from qmd.store.sqlite.lexical import Lexical
 
 if TYPE_CHECKING:
+    from qmd.store.sqlite.lexical import Lexical
     from qmd.store.sqlite.pending import PendingTexts
     from qmd.store.sqlite.upkeep import Upkeep
     from qmd.store.sqlite.vector_sets import VectorSets
@@ -38,7 +38,6 @@ class SqliteStore:
         self._database = Database(path, busy_timeout_ms=busy_timeout_ms, opener=opener)
         self.collections = self._part(Collections(self._database))
         self.documents = self._part(Documents(self._database))
-        self.lexical = self._part(Lexical(self._database))
         self.fields = self._part(Fields(self._database))
         self.answers = self._part(Answers(self._database))
         self._computed = Cache(_COMPUTED)
@@ -47,7 +46,13 @@ class SqliteStore:
         """Return a part as it is handed out."""
         return part
 
-    # A search by words does without these, and starts faster.
+    # A search by words does without the others, reading a document also without it: both start faster.
+    @cached_property
+    def lexical(self) -> Lexical:
+        from qmd.store.sqlite.lexical import Lexical
+
+        return self._part(Lexical(self._database))
+
     @cached_property
     def vectors(self) -> Vectors:
         from qmd.store.sqlite.vectors import Vectors
