@@ -17,6 +17,8 @@ _WORDS = Table("qmd.words", {}, Callable)
 
 def add_own_words(config: Config, question: Question, stages: MutableSequence[Stage]) -> Question:
     """Return a question that the synonyms of its words match as well, and add the stage that names them."""
+    if not config.synonyms:
+        return question
     try:
         add = _WORDS.load("synonyms")
     except PluginError as error:

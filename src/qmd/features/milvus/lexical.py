@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from qmd.features.milvus.client import HEAVY, MAX_ROWS, Row, StoreClient, literal, quoted
 from qmd.features.milvus.documents import Documents, Totals
@@ -340,7 +341,7 @@ class _MilvusSearch(Struct):
         fields = [*ADDRESS, "title"]
         rows = {row["id"]: row for row in self._client.query(DOCUMENTS, where, fields, limit=_PHRASE_SAMPLE)}
         self._load_tokens(rows)
-        matching = sum(1 for document in rows if self._frequency_in_text(entry, document))
+        matching = sum(1 for document in rows if self._frequency_in_text(entry.forms, document))
         if len(rows) < _PHRASE_SAMPLE:
             return matching
         return max(1, matching * self._client.count(DOCUMENTS, where) // len(rows)) if matching else 0
