@@ -25,6 +25,7 @@ def add_own_words(config: Config, question: Question, stages: MutableSequence[St
         missing = Stage(SYNONYMS, "skipped", error.in_one_line())
         stages += [] if missing in stages else [missing]
         return question
+    assert add is not None
     found, said = add(config.synonyms, question)
     if said and (stage := Stage(SYNONYMS, "ran", said)) not in stages:
         stages.append(stage)

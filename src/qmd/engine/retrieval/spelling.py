@@ -66,9 +66,9 @@ def respelled(search: Search, question: Question, found: LexicalMatches | None) 
     from qmd.engine.retrieval.own_words import add_own_words
 
     added: list[Stage] = []
-    other = add_own_words(search.config, Question(text), added)
+    meaning = add_own_words(search.config, Question(text), added)
     search.stages += [stage for stage in added if stage not in search.asked.stages]
-    return other
+    return meaning
 
 
 def _is_absent(search: Search, word: str) -> bool:
