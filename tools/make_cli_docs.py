@@ -35,6 +35,7 @@ NOT_RUN = {
     "watch": "it runs until it is stopped, or changes services; see tests/edge/cli/test_watch.py",
     "lint": "it ends with 1 if anything is found; see tests/features/lint",
     "saved remove": "it needs a saved search; see tests/features/saved",
+    "synonyms remove": "it needs a synonym; see tests/features/synonyms",
     "pick": "it needs a terminal; see tests/features/picker",
     "pull": "it fetches models; see tests/edge/cli/test_pull.py",
     "store backup": "it writes to a disk that is not there; see tests/edge/cli/test_backup.py",

@@ -122,6 +122,9 @@ REFUSED: dict[str, Callable[[qmd.Index], object]] = {
     "remove_saved_search": lambda index: index.remove_saved_search("herons"),
     "newly_found": lambda index: index.newly_found("herons", []),
     "saved_searches": lambda index: index.saved_searches(),
+    "synonyms": lambda index: index.synonyms(),
+    "add_synonyms": lambda index: index.add_synonyms("heron", ["bird"]),
+    "remove_synonyms": lambda index: index.remove_synonyms("heron"),
 }
 WRITES: dict[str, Callable[[qmd.Index], object]] = {
     "add_collection": lambda index: index.add_collection("/", "new"),
@@ -153,6 +156,8 @@ WRITES: dict[str, Callable[[qmd.Index], object]] = {
     "save_search": lambda index: index.save_search("herons", "search", ["heron"], "heron", []),
     "remove_saved_search": lambda index: index.remove_saved_search("herons"),
     "newly_found": lambda index: index.newly_found("herons", []),
+    "add_synonyms": lambda index: index.add_synonyms("heron", ["bird"]),
+    "remove_synonyms": lambda index: index.remove_synonyms("heron"),
 }
 #: Methods about models and the life of the index, which concern no collection.
 NEITHER = {"close", "embed_texts", "limited", "model_loaded", "models", "pullable", "release_models"}

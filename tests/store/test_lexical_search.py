@@ -6,6 +6,7 @@ import random
 from itertools import product
 
 import pytest
+from msgspec.structs import replace
 
 from qmd.store.base import Store
 from qmd.store.sqlite.terms import COMMON_FROM
@@ -36,6 +37,33 @@ def test_lexical_search_equals_that_of_sqlite(store: Store, oracle: Store) -> No
                 assert got.bound == pytest.approx(wanted.bound), query
                 assert dict(got.idf) == pytest.approx(dict(wanted.idf)), query
                 assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
+
+
+def test_synonyms_count_less_in_every_store(store: Store, oracle: Store) -> None:
+    texts = {
+        "word.md": "the tom cat sat",
+        "other.md": "the tom cat sat, a feline",
+        "both.md": "a cat: a feline",
+    }
+    for each in (store, oracle):
+        fill(each)
+        fill(each, texts, "b")
+    term = parse("cat sat").terms[0]
+    forms = (("felin",), ("tom", "cat"), ("data", "base", "move"))
+    term = replace(term, tokens=("felin",), alternatives=forms[1:], synonyms=frozenset(forms[1:]))
+    query = replace(parse("cat sat"), terms=(term, *parse("sat").terms))
+    for scope in (everything(), everything("b")):
+        got, wanted = (each.lexical.search(query, scope, 9) for each in (store, oracle))
+        assert got.bound == pytest.approx(wanted.bound)
+        assert_alike(lexical_rows(store, got), lexical_rows(oracle, wanted))
+    alone = replace(query, terms=(replace(term, synonyms=frozenset()),))
+    less, same = (
+        {match.document: match.score for match in oracle.lexical.search(each, everything("b"), 9).matches}
+        for each in (replace(query, terms=(term,)), alone)
+    )
+    assert less.keys() == same.keys()
+    assert all(less[document] <= same[document] for document in less)
+    assert less != same
 
 
 def test_lexical_search_can_leave_out_longer_words(store: Store, oracle: Store) -> None:

@@ -17,7 +17,7 @@ from qmd.text.uris import DEFAULT_EDITOR, NO_EDITOR, editor_address, encode_path
 from qmd.text.wording import plural
 
 if TYPE_CHECKING:
-    from qmd.types import Anchor
+    from qmd.types import Anchor, Config
 
 
 #: Options by which people want more of a result than a few lines.
@@ -57,7 +57,7 @@ def view_for(
         terminal=view.terminal and not options.get("raw"),
         escapes=not options.get("raw"),
         disk=disk if on_disk else None,
-        highlights=highlights_of(query, unknown)
+        highlights=highlights_of(query, unknown, index.config)
         if (view.colours or view.terminal) and query is not None
         else None,
         editor=(lambda item, line, anchor: link_to(template, disk.absolute(item), line, anchor))
@@ -125,8 +125,8 @@ def link_to(template: str, path: str, line: int, anchor: Anchor | None) -> str:
     return f"file://{encode_path(path)}#{anchor.kind}={anchor.value}"
 
 
-def highlights_of(query: str, unknown: tuple[str, ...]) -> Highlights:
-    """Return a function that finds the words of a query, in all its lines, in a text."""
+def highlights_of(query: str, unknown: tuple[str, ...], config: Config) -> Highlights:
+    """Return a function that finds the words of a query, in all its lines, in a text, and their synonyms."""
     from qmd.text.highlight import Highlighter
     from qmd.text.query import parse_document
     from qmd.text.question import Question
@@ -138,4 +138,8 @@ def highlights_of(query: str, unknown: tuple[str, ...]) -> Highlights:
         # `search` accepts any text.
         texts = [query]
     questions = [Question.read(text).among(unknown) for text in texts]
+    if config.synonyms:
+        from qmd.engine.retrieval.own_words import add_own_words
+
+        questions = [add_own_words(config, question, []) for question in questions]
     return Highlighter([term for question in questions for term in question.terms.terms]).highlights

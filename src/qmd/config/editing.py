@@ -13,7 +13,7 @@ other. Every public function returns the new configuration. In addition to its o
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from shlex import quote
@@ -28,16 +28,20 @@ from qmd.config.index_yml import decode, parse, read_bytes, read_file
 from qmd.config.paths import PROJECT_FOLDER, check_project, resolve_folder
 from qmd.config.schema import SETTINGS
 from qmd.config.validate import (
+    MAX_SYNONYMS,
     nfc,
     require_unicode,
     validate_collection_name,
     validate_encoding,
     validate_language,
+    validate_synonyms,
 )
 from qmd.config.yaml_text import KeyPath, Value, YamlText
 from qmd.errors import CollectionNotFoundError, ConfigError, ConflictError, NotFoundError, UsageError
+from qmd.text.tokens import fold
 from qmd.types import Collection, Config
 
+_SYNONYMS = ("synonyms",)
 _NEW_PROJECT = """\
 # What qmd indexes in this project. Paths begin at the project's folder.
 # Keep this file in version control; the index beside it is made from it.
@@ -214,6 +218,53 @@ def remove_context(path: str, collection: str | None, prefix: str) -> Config:
     return edit.config
 
 
+def add_synonyms(path: str, word: str, others: Sequence[str], *, one_way: bool = False) -> Config:
+    """Give a word synonyms, beside those that it has.
+
+    Raises `UsageError` if one is invalid, and `ConflictError` if the word has some of the other direction.
+    """
+    require_unicode(word, *others)
+    added = validate_synonyms(word, others, one_way=one_way)
+    with _edit(path) as edit:
+        existing = next((each for each in edit.synonyms if each.words[0] == added.words[0]), None)
+        if existing is not None:
+            if existing.one_way != one_way:
+                ways = "one way" if existing.one_way else "both ways"
+                hint = f"remove them first: 'qmd synonyms remove {quote(added.words[0])}'"
+                raise ConflictError(f"{added.words[0]!r} has synonyms that go {ways}", hint)
+            added = validate_synonyms(word, (*existing.others, *added.others), one_way=one_way)
+        key = next((key for key in edit.file.keys(_SYNONYMS) if key.split() == added.words[0].split()), None)
+        rest = [each for each in added.others if each != added.words[0]]
+        found = rest if rest[1:] else rest[0]
+        edit.change(
+            edit.file.put((*_SYNONYMS, key or added.words[0]), {"finds": found} if one_way else found)
+        )
+        edit.synonyms = (
+            tuple(added if each is existing else each for each in edit.synonyms)
+            if existing
+            else (*edit.synonyms, added)
+        )
+        if len(edit.synonyms) > MAX_SYNONYMS:
+            raise UsageError(f"there are {MAX_SYNONYMS:,} entries already, the most that may be")
+    return edit.config
+
+
+def remove_synonyms(path: str, word: str) -> Config:
+    """Remove what a word finds: the entries with it. Raises `NotFoundError` if there is none."""
+    with _edit(path) as edit:
+        named = {fold(" ".join(word.split()))}
+        removed = [each for each in edit.synonyms if named.intersection(map(fold, each.words))]
+        if not removed:
+            raise NotFoundError(f"{word!r} has no synonyms", "'qmd synonyms' lists them")
+        edit.synonyms = tuple(each for each in edit.synonyms if each not in removed)
+        if not edit.synonyms:
+            edit.change(edit.file.delete(_SYNONYMS))
+        for each in removed if edit.synonyms else ():
+            key = next(key for key in edit.file.keys(_SYNONYMS) if key.split() == each.words[0].split())
+            edit.change(edit.file.delete((*_SYNONYMS, key)))
+    return edit.config
+
+
 def _assign(edit: _Edit, name: str, field: str, value: Any) -> None:
     """Write a setting of a collection, if it differs."""
     setting = SETTINGS[field]
@@ -262,6 +313,7 @@ class _Edit:
         self.text = text
         self.collections = dict(config.collections)
         self.global_context = config.global_context
+        self.synonyms = config.synonyms
 
     @cached_property
     def file(self) -> YamlText:
@@ -328,7 +380,12 @@ def _edit(path: str) -> Iterator[_Edit]:
             edited = edit.text.encode()
         except UnicodeEncodeError as error:
             raise UsageError("The configuration would not be valid UTF-8.", "use UTF-8 names") from error
-        expected = replace(edit.config, collections=edit.collections, global_context=edit.global_context)
+        expected = replace(
+            edit.config,
+            collections=edit.collections,
+            global_context=edit.global_context,
+            synonyms=edit.synonyms,
+        )
         edit.config = _read_back(edited, path, expected)
         if edited != data:
             replace_file(target, edited)

@@ -19,13 +19,20 @@ from qmd.config.settings import (
     as_weight,
     as_whole_number,
 )
-from qmd.config.validate import nfc, validate_collection_name, validate_encoding, validate_language
+from qmd.config.validate import (
+    MAX_SYNONYMS,
+    nfc,
+    validate_collection_name,
+    validate_encoding,
+    validate_language,
+    validate_synonyms,
+)
 from qmd.config.yaml_nodes import Node, YamlEntry, broken
 from qmd.errors import UsageError
 from qmd.text import dates
 from qmd.text.predicates import field_name
 from qmd.text.similar import nearest
-from qmd.types import DEFAULT_PATTERN, Collection, Config, Hook, Mask, Models, UnknownKey
+from qmd.types import DEFAULT_PATTERN, Collection, Config, Hook, Mask, Models, Synonyms, UnknownKey
 from qmd.types.states import STATE_KEYS, StateRole
 
 #: tobi/qmd accepts all these spellings; the first that is present is used.
@@ -73,6 +80,7 @@ def read_config(root: Node | None, path: str, digest: str) -> Config:
         recency=_recency(top),
         fold=top.flag("fold", False),
         state=_state(top.section("state")),
+        synonyms=_synonyms(top),
         masks=_masks(top.section("agents")),
         # Last, because a key is known once it has been read.
         unknown_keys=tuple(sorted(top.unknown_keys(), key=lambda key: key.line)),
@@ -257,6 +265,25 @@ def _masks(section: _Section) -> tuple[Mask, ...]:
         if name not in CHOICES["mask"]:
             section.fail(section.entries["mask"].value, f"mask must be {' or '.join(CHOICES['mask'])}")
     return cast("tuple[Mask, ...]", tuple(sorted({*names})))
+
+
+def _synonyms(top: _Section) -> tuple[Synonyms, ...]:
+    """Return words of the user's own: `k8s: kubernetes` both ways, `car: {finds: vehicle}` one way."""
+    entries = top.mapping("synonyms")
+    if len(entries) > MAX_SYNONYMS:
+        top.fail(entries[MAX_SYNONYMS].key, f"synonyms has more than {MAX_SYNONYMS:,} entries")
+    section = top.section("synonyms")
+    found: list[Synonyms] = []
+    for entry in entries:
+        word, value = entry.key.text, section.get(entry.key.text)
+        one_way = value is not None and value.kind == "mapping"
+        inner = section.inner(f"{word}.", value.entries) if value and one_way else section
+        others = _texts(inner, "finds" if one_way else word)
+        try:
+            found.append(validate_synonyms(word, others, one_way=one_way))
+        except UsageError as error:
+            top.fail(entry.key, f"synonyms: {error.message}")
+    return tuple(found)
 
 
 def _recency(section: _Section) -> float | None:

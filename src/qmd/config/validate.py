@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from collections.abc import Sequence
 
 from qmd.errors import UsageError
 from qmd.text.values import LANGUAGES
+from qmd.types import Synonyms
 
 MAX_COLLECTION_NAME = 100
 # File names have at most 255 bytes, including suffixes such as `.sqlite-journal`.
 MAX_INDEX_NAME_BYTES = 200
+#: The most entries of synonyms, and the most texts of one, and words and characters of a text.
+MAX_SYNONYMS = 1_000
+_MAX_SET, _MAX_WORDS, _MAX_CHARACTERS = 20, 8, 100
 
 # Control characters, lone surrogates, line and paragraph separators cannot be typed or displayed.
 _NOT_PRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
@@ -45,6 +50,30 @@ def validate_collection_name(name: str) -> None:
             f"Not a collection name: {name!r} {reason}.",
             f"use at most {MAX_COLLECTION_NAME} characters, no slash, and no dot at the beginning",
         )
+
+
+def validate_synonyms(word: str, others: Sequence[str], *, one_way: bool = False) -> Synonyms:
+    """Return a word with its synonyms. Raises `UsageError` if they are none."""
+    from qmd.text import tokens  # most configurations have no synonyms
+
+    first, *rest = dict.fromkeys(" ".join(each.split()) for each in (word, *others))
+    if not rest:
+        raise UsageError(f"{first!r} has no synonym", "for example: k8s: kubernetes")
+    if len(rest) >= _MAX_SET:
+        raise UsageError(f"{first!r} has more than {_MAX_SET - 1} synonyms", "make several entries of it")
+    for text in (first, *rest):
+        found = tokens.words(text)
+        checks = {
+            "has no word": not found,
+            "is a single character of a script without spaces": len(text) == 1 and tokens.is_unspaced(text),
+            f"has more than {_MAX_WORDS} words": len(found) > _MAX_WORDS,
+            f"is longer than {_MAX_CHARACTERS} characters": len(text) > _MAX_CHARACTERS,
+            "contains a control character": not _NOT_PRINTABLE.isdisjoint(map(unicodedata.category, text)),
+        }
+        reason = next((reason for reason, failed in checks.items() if failed), None)
+        if reason is not None:
+            raise UsageError(f"{text[:_MAX_CHARACTERS]!r} {reason}", "use words as documents have them")
+    return Synonyms((first,), (*rest,)) if one_way else Synonyms((first, *rest), (first, *rest))
 
 
 def validate_language(code: str) -> None:

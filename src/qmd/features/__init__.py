@@ -144,6 +144,12 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         ),
         "qmd.saved": {"search": "command:search"},
     },
+    # Words of the user's own, which find other words.
+    "synonyms": {
+        "qmd.commands": {"synonyms": "command:synonyms"},
+        "qmd.parts": dict.fromkeys(("synonyms", "add_synonyms", "remove_synonyms"), "editing:SynonymMethods"),
+        "qmd.words": {"synonyms": "adding:with_synonyms"},
+    },
     # A search in the terminal whose results follow each key.
     "picker": {"qmd.commands": {"pick": "command:pick"}, "qmd.home": {"pick": "command:home"}},
     # The page in the browser.
@@ -168,6 +174,7 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "pick": ("Search", "similar", "Search while you type, and open what you pick."),
     "grep": ("Search", "similar", "Print the lines that match a pattern, of all formats."),
     "saved": ("More", "archive", "List and remove saved searches."),
+    "synonyms": ("More", "saved", "List, add and remove synonyms."),
     "lint": ("Read", "links", "Report orphans, broken links, stubs, twins and contradictions."),
     "bench": ("More", "models", "Measure search quality on questions with known answers."),
     "archive": ("More", "history", "Read and search an archive of authors' posts."),
@@ -195,6 +202,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "page": ("web",),
     "picker": ("terminal",),
     "saved": ("usage",),
+    "synonyms": ("usage",),
     "grep": ("usage",),
     "milvus": ("stores",),
 }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from qmd.features.portable.exporting import ExportMethods
     from qmd.features.saved.saving import SavedMethods
     from qmd.features.secrets.places import SecretMethods
+    from qmd.features.synonyms.editing import SynonymMethods
 
     class Methods(
         CitationMethods,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         PackMethods,
         RecallMethods,
         SavedMethods,
+        SynonymMethods,
         SecretMethods,
         SessionMethods,
         StaleMethods,

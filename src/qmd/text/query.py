@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -70,8 +71,12 @@ _SHORT = 5
 _VERSION = lazy(r"v?\d{1,3}")
 #: The beginning of the hash of a commit, as git prints it.
 _HASH = lazy(r"(?=[a-f]{0,39}\d)(?=\d{0,39}[a-f])[0-9a-f]{7,39}")
+#: What a synonym is worth of a word of the query: so little that many of it hardly outweigh the word once.
+_SYNONYM = 0.5
 #: The most parts of a word that is also searched apart: `b2b` is, an identifier of many parts is not.
 _MAX_PARTS = 3
+
+Found = TypeVar("Found")
 
 
 class Term(Struct, frozen=True):
@@ -85,6 +90,7 @@ class Term(Struct, frozen=True):
     alternatives: tuple[tuple[str, ...], ...] = ()  # other lists of tokens that match as well
     in_names: bool = False  # only in titles and paths
     weight: float = 1.0  # relative to a word of the query; less for a word that was added to it
+    synonyms: frozenset[tuple[str, ...]] = frozenset()  # the alternatives that count less than the word
 
     @property
     def forms(self) -> tuple[tuple[str, ...], ...]:
@@ -95,6 +101,20 @@ class Term(Struct, frozen=True):
     def is_single(self) -> bool:
         """True if only one token matches."""
         return len(self.tokens) == 1 and not self.prefix
+
+    def divided(self, weight: float, matches: Sequence[Found]) -> Iterator[tuple[float, Sequence[Found]]]:
+        """Yield the parts of a weight, and the forms that have each: a synonym has only one of two.
+
+        Args:
+            weight: The weight of the term in a document that matches all its forms.
+            matches: What a store knows of each of the forms.
+        """
+        if not self.synonyms:
+            yield weight, matches
+            return
+        words = [found for form, found in zip(self.forms, matches, strict=True) if form not in self.synonyms]
+        yield (1.0 - _SYNONYM) * weight, words
+        yield _SYNONYM * weight, matches
 
     def covered(self, words: Sequence[str]) -> set[int]:
         """Return the places of all tokens of a text that the term matches."""

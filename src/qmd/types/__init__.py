@@ -15,6 +15,7 @@ from qmd.types.configuration import (
     Ranking as Ranking,
     ScoreScale as ScoreScale,
     Secret as Secret,
+    Synonyms as Synonyms,
     UnknownKey as UnknownKey,
 )
 from qmd.types.content import (

@@ -79,6 +79,21 @@ class Hook(Struct, frozen=True):
     collections: tuple[str, ...] = ()  #: The collections to search; empty for all that are not excluded
 
 
+class Synonyms(Struct, frozen=True):
+    """Words of the user's own: a search for one of `words` also finds `others`.
+
+    If each of them finds all the others, both are the same.
+    """
+
+    words: tuple[str, ...]
+    others: tuple[str, ...]
+
+    @property
+    def one_way(self) -> bool:
+        """True if a search for `others` does not find `words`."""
+        return self.words != self.others
+
+
 class UnknownKey(Struct, frozen=True):
     """An unknown key of `index.yml`, its line, and the most similar known key."""
 
@@ -105,6 +120,7 @@ class Config(Struct, frozen=True):
     fold: bool = False  #: Whether a search shows documents with the same text once
     #: More names of fields that say the state of a document, and what they say.
     state: Mapping[str, StateRole] = field(default_factory=dict)
+    synonyms: tuple[Synonyms, ...] = ()  #: Words that find other words as well
     masks: tuple[Mask, ...] = ()  #: What is masked for agents on request
     unknown_keys: tuple[UnknownKey, ...] = ()  #: Keys that qmd does not know
     #: Whether collections are missing because the caller may not see them. Results must then not depend on

@@ -232,6 +232,7 @@ READ: dict[str, tuple[tuple[str, ...], ...]] = {
     "search": (("backup", "-n", "500", "--json"), ("backup", "--full"), (HIDDEN,)),
     "grep": (("backup", "-n", "500", "--json"), ("[^ ]{12,}", "-n", "900"), ("-F", HIDDEN)),
     "saved": ((), ("--json",)),
+    "synonyms": ((), ("--json",)),
     "vsearch": (("the backup server", "--json"),),
     "query": (("backup server restored", "--explain", "--facets", "machine,note,alias,title"),),
     "similar": (("{}", "--full"),),
@@ -315,6 +316,7 @@ FOR_AGENTS = {
     *(
         "grep",
         "saved",
+        "synonyms",
         "links",
         "fields",
         "tags",

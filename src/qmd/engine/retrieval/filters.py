@@ -66,6 +66,10 @@ def read_request(store: Store, config: Config, request: SearchRequest) -> Asked:
         questions = [question.among(unknown) for question in questions]
         stages = explain_text(store, config, questions)
     questions = [_with_spellings(store, config, question) for question in questions]
+    if config.synonyms:
+        from qmd.engine.retrieval.own_words import add_own_words
+
+        questions = [add_own_words(config, question, stages) for question in questions]
     where = both(request.where, *(question.where for question in questions))
     if where is not None:
         where = with_days(where)

@@ -61,7 +61,14 @@ def respelled(search: Search, question: Question, found: LexicalMatches | None) 
         search.stages.append(Stage(SPELLING, "ran", f"No document has {words}: did you mean {meant}?"))
         return None
     search.stages.append(Stage(SPELLING, "ran", f"No document has {words}: searched for {meant}"))
-    return Question(text)
+    if not search.config.synonyms:
+        return Question(text)
+    from qmd.engine.retrieval.own_words import add_own_words
+
+    added: list[Stage] = []
+    meaning = add_own_words(search.config, Question(text), added)
+    search.stages += [stage for stage in added if stage not in search.asked.stages]
+    return meaning
 
 
 def _is_absent(search: Search, word: str) -> bool:

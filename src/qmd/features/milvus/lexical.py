@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from qmd.features.milvus.client import HEAVY, MAX_ROWS, Row, StoreClient, literal, quoted
 from qmd.features.milvus.documents import Documents, Totals
@@ -296,7 +297,7 @@ class _MilvusSearch(Struct):
             for at in range(len(term.tokens) - 1)
         ]
         is_ambiguous = self._population is not None and any(form.prefix for form in forms)
-        is_ambiguous |= any(len(form.tokens) > len(term.tokens) for form in forms)
+        is_ambiguous |= any(len(form.tokens) > len(term.tokens) for form in forms) or bool(term.synonyms)
         return _QueryTerm(term, forms, (*head, tuple(last)), is_ambiguous=is_ambiguous)
 
     def _words(self, prefix: str) -> list[str]:
@@ -340,7 +341,7 @@ class _MilvusSearch(Struct):
         fields = [*ADDRESS, "title"]
         rows = {row["id"]: row for row in self._client.query(DOCUMENTS, where, fields, limit=_PHRASE_SAMPLE)}
         self._load_tokens(rows)
-        matching = sum(1 for document in rows if self._frequency_in_text(entry, document))
+        matching = sum(1 for document in rows if self._frequency_in_text(entry.forms, document))
         if len(rows) < _PHRASE_SAMPLE:
             return matching
         return max(1, matching * self._client.count(DOCUMENTS, where) // len(rows)) if matching else 0
@@ -383,16 +384,22 @@ class _MilvusSearch(Struct):
         scored, own = [], numbered_name([entry.term for entry in required]) or "\n"
         for document, row in rows.items():
             if any(
-                entry.may_be_in(row["weights"]) and self._frequency_in_text(entry, document)
+                entry.may_be_in(row["weights"]) and self._frequency_in_text(entry.forms, document)
                 for entry in excluded
             ):
                 continue
             frequencies = {id(entry): self._frequency(entry, document, row) for entry in terms}
             norm = bm25.length_norm(row["length"], self._totals.length / self._totals.documents)
             score = sum(
-                bm25.term_score(entry.idf, count, norm)
+                bm25.term_score(idf, count, norm)
                 for entry in terms
-                if (count := frequencies[id(entry)])
+                if frequencies[id(entry)]
+                for idf, forms in entry.term.divided(entry.idf, entry.forms)
+                if (
+                    count := frequencies[id(entry)]
+                    if forms is entry.forms
+                    else self._frequency_in_text(forms, document)
+                )
             )
             if any(frequencies.values()):
                 called = own in fold(names[document]).split("\n")
@@ -403,7 +410,11 @@ class _MilvusSearch(Struct):
 
     def _named(self, score: float, terms: Sequence[_QueryTerm], name: Sequence[str]) -> float:
         """Return the score of a document with its name."""
-        weighted = ((entry.term, bm25.bound([entry.idf])) for entry in terms)
+        weighted = (
+            (replace(entry.term, alternatives=(*forms[1:],)), bm25.bound([idf]))
+            for entry in terms
+            for idf, forms in entry.term.divided(entry.idf, entry.term.forms)
+        )
         return bm25.named(score, self._bound, *name_shares(weighted, self._bound, name))
 
     def _frequency(self, entry: _QueryTerm, document: int, row: Row) -> float:
@@ -412,16 +423,16 @@ class _MilvusSearch(Struct):
         if not entry.may_be_in(weights):
             return 0.0
         if entry.needs_text:
-            return self._frequency_in_text(entry, document)
+            return self._frequency_in_text(entry.forms, document)
         length = row["length"]
         return sum(frequency(weights[key], length) for key in entry.dimensions[0] if key in weights)
 
-    def _frequency_in_text(self, entry: _QueryTerm, document: int) -> float:
-        """Return how often the words of a term are next to each other, weighted by field."""
+    def _frequency_in_text(self, forms: Sequence[_Pattern], document: int) -> float:
+        """Return how often the words of any form are next to each other, weighted by field."""
         return sum(
             weight * form.count(tokens)
             for tokens, weight in zip(self._fields.get(document, ()), bm25.FIELD_WEIGHTS, strict=False)
-            for form in entry.forms
+            for form in forms
         )
 
     def _load_tokens(self, rows: Mapping[int, Row]) -> None:

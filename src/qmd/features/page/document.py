@@ -141,7 +141,7 @@ def view(
     """
     reading = read(index, reference)
     page, document = reading.page, reading.page.document
-    find = highlighter(Question.read(as_typed(query) if typing else query))
+    find = highlighter(index.config, Question.read(as_typed(query) if typing else query))
     original = _file_address(index.viewable_file(document))
     places = tuple(anchor for anchor in page.anchors[:MAX_PLACES] if anchor.kind != LINE)
     budget = Budget(deadline.passed)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from qmd.api import operations
 from qmd.engine.index import Index
 from qmd.engine.requests import DEFAULT_SCORES, SearchRequest, of_document
+from qmd.engine.retrieval.own_words import add_own_words
 from qmd.errors import ConfigError, ForbiddenError, PluginError
 from qmd.features.page.addresses import read_address
 from qmd.features.page.filters import FACETS, Chip, Facet, chips, facet
@@ -31,7 +32,7 @@ from qmd.text.outline import heading_text
 from qmd.text.query import as_typed
 from qmd.text.question import Question
 from qmd.text.wording import plain, visible
-from qmd.types import Hit, SearchResponse, SortOrder
+from qmd.types import Config, Hit, SearchResponse, SortOrder
 from qmd.types.notes import Note, shown
 from qmd.types.traces import ContractBlend, Fusion, KeywordMatch, Trace, TunedBlend, VectorMatch
 
@@ -190,7 +191,8 @@ def run(index: Index, asked: Wishes, cancelled: Cancelled, *, facets: bool) -> R
         return run(index, replace(asked, query=typed[-1].without), cancelled, facets=facets)
     hits = response.hits
     fields = index.fields_of([hit.file for hit in hits])
-    find = highlighter(question if query == asked.query else Question.read(query).among(question.unknown))
+    marked_in = question if query == asked.query else Question.read(query).among(question.unknown)
+    find = highlighter(index.config, marked_in)
     typing = query != asked.query
     results = tuple(_result(hit, asked.query, fields.get(hit.file, {}), find, typing=typing) for hit in hits)
     # Words that are not complete yet say little about what is related, and nothing about an answer.
@@ -242,9 +244,9 @@ def saved(index: Index) -> dict[str, str]:
     return {}
 
 
-def highlighter(question: Question) -> Find | None:
-    """Return a function that finds the words of a query in a text; None if it has none."""
-    terms = question.terms.terms
+def highlighter(config: Config, question: Question) -> Find | None:
+    """Return a function that finds the words of a query and their synonyms in a text; None if it has none."""
+    terms = add_own_words(config, question, []).terms.terms
     return Highlighter(terms).highlights if terms else None
 
 

@@ -188,7 +188,7 @@ class Picker:
             return _Results([], told=self._session.addressed(error.in_one_line()))
         told = next((each.reason for each in response.stages if each.notable and each.reason), "")
         rows = [*map(_row, response.hits)]
-        marks = highlights_of(text, response.unknown_fields)
+        marks = highlights_of(text, response.unknown_fields, self._index.config)
         return _Results(rows, marks, told or ("" if rows else "No results found."))
 
     def _found(self, done: Future[_Results | None]) -> None:

@@ -407,8 +407,11 @@ class _SqliteSearch(Struct):
             match = f"({_any(entries)}) AND ({without(_any(selective), self.query.negative)})"
         numbers = count()
         self.scorer.terms = [
-            (entry.idf, [(next(numbers), covered_places(form)) for form in entry.term.forms])
+            part
             for entry in entries
+            for part in entry.term.divided(
+                entry.idf, [(next(numbers), covered_places(form)) for form in entry.term.forms]
+            )
         ]
         rows = self.db.execute(
             "SELECT rowid, qmd_bm25(documents_fts) FROM documents_fts WHERE documents_fts MATCH ? "
@@ -444,7 +447,7 @@ class _SqliteSearch(Struct):
 
     def _frequency(self, term: Term) -> int:
         """Return the number of documents with any form of a word, or with another spelling if none has it."""
-        if not term.is_single or any(len(form) == 1 for form in term.alternatives):
+        if not term.is_single or term.synonyms or any(len(form) == 1 for form in term.alternatives):
             return self.counts.of(expression(term))
         count = self.counts.of_terms(term.tokens)[term.tokens[0]]
         return count or (self.counts.of(expression(term)) if term.alternatives else 0)
