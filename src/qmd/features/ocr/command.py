@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from qmd.cli.command import command
 from qmd.cli.options import chosen_format, collection_option, collections_argument, flag, json_option
-from qmd.cli.progress import Bar, time_left
+from qmd.cli.progress import Bar
 from qmd.cli.session import Session
 from qmd.cli.show import show_json
 from qmd.cli.terminal import one_line, say, write
-from qmd.text.wording import duration, plural
+from qmd.text.wording import duration, plural, time_left
 
 if TYPE_CHECKING:
     from qmd.features.ocr.recognizing import OcrProgress

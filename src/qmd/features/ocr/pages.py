@@ -119,11 +119,11 @@ def _recognized(picture: Image) -> str:
     found = _engine()(np.asarray(grey.convert("RGB")))
     if found.txts is None:
         return ""
-    lines = [
-        Line(*map(float, (*box.min(axis=0), *box.max(axis=0))), text.strip())
-        for box, text, score in zip(found.boxes, found.txts, found.scores, strict=True)
-        if score >= _CONFIDENCE and text.strip()
-    ]
+    lines = []
+    for box, text, score in zip(found.boxes, found.txts, found.scores, strict=True):
+        if score >= _CONFIDENCE and text.strip():
+            (left, top), (right, bottom) = box.min(axis=0).tolist(), box.max(axis=0).tolist()
+            lines.append(Line(left, top, right, bottom, text.strip()))
     return text_of(lines)
 
 

@@ -80,7 +80,7 @@ class OcrMethods(Part, rule=READ):
             cancelled: Called between pages; if it returns true, `CancelledError` is raised.
 
         Raises:
-            UsageError: No collection has `ocr: true`, or the extra is not installed.
+            UsageError: No collection has `ocr: true`, the extra is not installed, or the index is in Milvus.
             AlreadyRunningError: Another process recognizes texts of this index.
         """
         workspace = self._workspace
@@ -90,8 +90,8 @@ class OcrMethods(Part, rule=READ):
             for each in workspace.config.collections.values()
             if each.ocr and (not collections or each.name in collections)
         ]
-        _check(chosen)
         location = workspace.store.location
+        _check(chosen, location)
         with _alone(location), keeping.opened(location) as kept, _idle_child() as child:
             run = _Run(kept, child, UpdateMethods(workspace), failed, on_progress, cancelled)
             return run.all(chosen)
@@ -267,7 +267,11 @@ def _alone(location: str) -> Iterator[None]:
         os.close(file)
 
 
-def _check(collections: Sequence[Collection]) -> None:
+def _check(collections: Sequence[Collection], location: str) -> None:
+    if "://" in location:
+        raise UsageError(
+            "texts are recognized for indexes on this machine only", "use an index without 'store'"
+        )
     if not collections:
         raise UsageError(
             "no collection has its pictures and scans read",
