@@ -1,14 +1,17 @@
-"""Pages made of texts in several languages: which share of their words is recognized, and whether they are found.
+"""Pages made of texts in several languages: the share of their words that is recognized, and of pages found.
 
-    python bench/ocr.py FOLDER [--languages de,fr,en,zh,ja] [--pages N] [--font FILE] [--work DIR] [--json OUT]
+    python bench/ocr.py FOLDER [--languages de,fr,en,zh,ja] [--pages N] [--font FILE] [--work DIR]
+                        [--json OUT]
 
-`FOLDER` has collections named `o_LANGUAGE` as `languages.py` reads them. The first lines of some documents of each
-are drawn as a page, in four conditions: clean (300 dpi), turned by 0.7 degrees, grey (150 dpi, low contrast, spots,
-JPEG), and 150 dpi. Each is a PDF without a text layer, which `Index.recognize` reads among the other documents.
+`FOLDER` has collections named `o_LANGUAGE` as `languages.py` reads them. The first lines of some documents of
+each are drawn as a page, in four conditions: clean (300 dpi), turned by 0.7 degrees, grey (150 dpi, low
+contrast, spots, blurred), and 150 dpi. Each is a PDF without a text layer, which `Index.recognize` reads
+among the other documents.
 
-`words` is the share of the words on the pages (of the characters of Chinese and Japanese) that were recognized, in
-their order. `found` is the share of the questions about these pages whose first hit is the page; `of text` is the
-same with the text of the pages in place of their pictures. A run takes about ten seconds a page of processor time.
+`words` is the share of the words on the pages (of the characters of Chinese and Japanese) that were
+recognized, in their order. `found` is the share of the questions about these pages whose first hit is the
+page; `of text` is the same with the text of the pages in place of their pictures. A page takes about ten
+seconds of processor time.
 """
 
 from __future__ import annotations
