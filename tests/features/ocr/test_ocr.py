@@ -117,6 +117,19 @@ def test_a_file_counts_only_when_all_its_pages_were_read(tmp_path: Path) -> None
     assert found.fresh == {"a.pdf"}
 
 
+def test_what_was_read_goes_with_its_collection_unless_another_one_has_it(tmp_path: Path) -> None:
+    file = SourceFile("a.pdf", "/a.pdf", Fingerprint(1, 2, 3))
+    with opened(str(tmp_path / "index")) as kept:
+        kept.put_file("gone", file, {1: "x", 2: "y"})
+        kept.put_file("notes", file, {1: "y"})
+        for key in ("x", "y", "moved"):
+            kept.put_page(key, Seen(key))
+        kept.prune(["notes"])
+        assert [key for key in ("x", "y", "moved") if kept.page(key)] == ["y", "moved"]
+        assert not kept.files("gone")
+        assert kept.files("notes")
+
+
 def line(left: float, top: float, text: str, width: float = 200) -> Line:
     """Return a line 10 high."""
     return Line(left, top, left + width, top + 10, text)

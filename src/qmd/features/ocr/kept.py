@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import apsw
@@ -24,6 +24,18 @@ _SCHEMA = """
         collection TEXT, path TEXT, fingerprint TEXT NOT NULL, pages TEXT NOT NULL, fresh INTEGER NOT NULL,
         PRIMARY KEY (collection, path)
     ) WITHOUT ROWID;
+"""
+
+
+_PRUNE = """
+    DELETE FROM pages WHERE key IN (
+        SELECT page.value FROM files, json_each(pages) page
+        WHERE collection NOT IN (SELECT value FROM json_each(:names))
+        EXCEPT
+        SELECT page.value FROM files, json_each(pages) page
+        WHERE collection IN (SELECT value FROM json_each(:names))
+    );
+    DELETE FROM files WHERE collection NOT IN (SELECT value FROM json_each(:names));
 """
 
 
@@ -78,6 +90,10 @@ class Kept:
         """Return the paths of files that no scan has read since."""
         rows = self._db.execute("SELECT path FROM files WHERE collection = ? AND fresh", (collection,))
         return frozenset(path for (path,) in rows)
+
+    def prune(self, collections: Sequence[str]) -> None:
+        """Delete what is kept for other collections than these. Files that are missing may come back."""
+        self._db.execute(_PRUNE, {"names": encode(collections).decode()})
 
     def page(self, key: str) -> Seen | None:
         """Return what was recognized in a page."""

@@ -30,7 +30,7 @@ from qmd.types import Collection, SourceFile
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
 #: The address space of the child process, and the processor time for a page and for a list of pages.
-_MEMORY, _SECONDS = 6 << 30, 90
+_MEMORY, _SECONDS = 3 << 30, 90
 _READER = Reader(pages, Row(pages.__name__, isolated=True, seconds=_SECONDS))
 #: Seconds after which finished files are indexed, although others wait.
 _INDEX_SECONDS = 600.0
@@ -93,6 +93,7 @@ class OcrMethods(Part, rule=READ):
         location = workspace.store.location
         _check(chosen, location)
         with _alone(location), keeping.opened(location) as kept, _idle_child() as child:
+            kept.prune([*workspace.configuration.read().collections])
             run = _Run(kept, child, UpdateMethods(workspace), failed, on_progress, cancelled)
             return run.all(chosen)
 
@@ -155,12 +156,15 @@ class _Run:
 
     def _listed(self, collection: Collection) -> Iterator[_Work]:
         """Yield the files of a collection whose pages are not all known."""
-        name, root = collection.name, Root(collection)
-        known = self._kept.files(name)
+        name, known = collection.name, self._kept.files(collection.name)
+        try:
+            root = Root(collection)
+            listed = list_files(root, collection, {}).files
+        except SourceError as error:  # its drive may not be mounted
+            self._problems.append((name, error.message))
+            return
         endings = {*registry.PICTURES, "pdf"}
-        files = [
-            file for file in list_files(root, collection, {}).files if registry.suffix(file.path) in endings
-        ]
+        files = [file for file in listed if registry.suffix(file.path) in endings]
         self._kept.drop_files(name, (path for path in known.keys() - {file.path for file in files}))
         for file in files:
             stop_if_cancelled(self._cancelled)
@@ -204,7 +208,8 @@ class _Run:
             if fresh:
                 report = self._updates.rescan(collection.name)
                 if report.error is not None:
-                    raise report.error
+                    self._problems.append((collection.name, report.error.message))
+                    continue
                 self._kept.scanned(collection.name, fresh)
                 self._indexed |= {(collection.name, path) for path in fresh}
 
