@@ -149,10 +149,10 @@ class _Run:
         return OcrReport(done, len(self._indexed), time.monotonic() - began, (*self._problems,))
 
     def _tell(self, done: int, total: int, started: float) -> None:
-        stop_if_cancelled(self._cancelled)
         if self._on_progress is not None:
             left = (time.monotonic() - started) / done * (total - done) if done else None
             self._on_progress(OcrProgress(done, total, left))
+        stop_if_cancelled(self._cancelled)
 
     def _listed(self, collection: Collection) -> Iterator[_Work]:
         """Yield the files of a collection whose pages are not all known."""
