@@ -13,7 +13,7 @@ import qmd
 from qmd.engine.indexing.recognized import Recognized
 from qmd.features.formats import pdf as pdf_format
 from qmd.features.ocr.kept import opened, recognized_in
-from qmd.features.ocr.layout import Line, text_of
+from qmd.features.ocr.layout import PrintedLine, text_of
 from qmd.sources.formats.recognized import Seen, pack
 from qmd.sources.read import RawBytes
 from qmd.types import Fingerprint, SourceFile
@@ -130,9 +130,9 @@ def test_what_was_read_goes_with_its_collection_unless_another_one_has_it(tmp_pa
         assert kept.files("notes")
 
 
-def line(left: float, top: float, text: str, width: float = 200) -> Line:
+def line(left: float, top: float, text: str, width: float = 200) -> PrintedLine:
     """Return a line 10 high."""
-    return Line(left, top, left + width, top + 10, text)
+    return PrintedLine(left, top, left + width, top + 10, text)
 
 
 def test_columns_are_read_one_after_the_other_below_their_heading() -> None:

@@ -14,7 +14,7 @@ _SHARED, _PARAGRAPH = 0.5, 1.2
 _DIVIDED = re.compile(r"(?<=[a-zà-öø-ÿ])-\n(?=[a-zà-öø-ÿ])")
 
 
-class Line(NamedTuple):
+class PrintedLine(NamedTuple):
     """A line of text and its box, from the upper left corner of the page."""
 
     left: float
@@ -29,7 +29,7 @@ class Line(NamedTuple):
         return self.bottom - self.top
 
 
-def text_of(lines: Sequence[Line]) -> str:
+def text_of(lines: Sequence[PrintedLine]) -> str:
     """Return the text of the lines of a page, with empty lines between paragraphs."""
     height = sorted(line.height for line in lines)[len(lines) // 2] if lines else 0.0
     parts: list[str] = []
@@ -43,7 +43,7 @@ def text_of(lines: Sequence[Line]) -> str:
     return _DIVIDED.sub("", "".join(parts))
 
 
-def _in_columns(lines: list[Line], height: float) -> Iterator[list[Line]]:
+def _in_columns(lines: list[PrintedLine], height: float) -> Iterator[list[PrintedLine]]:
     """Yield the lines of each column. Lines across columns are between those above and below."""
     gutter = _gutter(lines, height)
     if gutter is None:
@@ -67,7 +67,7 @@ def _in_columns(lines: list[Line], height: float) -> Iterator[list[Line]]:
         above = below
 
 
-def _gutter(lines: Sequence[Line], height: float) -> float | None:
+def _gutter(lines: Sequence[PrintedLine], height: float) -> float | None:
     """Return a place between two columns, crossed by few lines; None if there is one column."""
     best: tuple[int, float] | None = None
     edges = sorted({line.right for line in lines})
@@ -85,15 +85,15 @@ def _gutter(lines: Sequence[Line], height: float) -> float | None:
     return best[1] if best else None
 
 
-def _are_texts(sides: Sequence[Sequence[Line]], height: float) -> bool:
+def _are_texts(sides: Sequence[Sequence[PrintedLine]], height: float) -> bool:
     """Tell whether both sides are columns of text rather than of the cells of a table."""
     return all(sorted(line.right - line.left for line in side)[len(side) // 2] > 8 * height for side in sides)
 
 
-def _rows(columns: Iterator[list[Line]], height: float) -> Iterator[list[Line]]:
+def _rows(columns: Iterator[list[PrintedLine]], height: float) -> Iterator[list[PrintedLine]]:
     """Yield the lines that are side by side, from left to right, of one column after the other."""
     for column in columns:
-        row: list[Line] = []
+        row: list[PrintedLine] = []
         for line in sorted(column, key=lambda each: (each.top + each.bottom) / 2):
             if row and min(line.bottom, row[-1].bottom) - max(line.top, row[-1].top) < _SHARED * line.height:
                 yield sorted(row)

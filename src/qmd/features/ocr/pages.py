@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.json import encode
 
-from qmd.features.ocr.layout import Line, text_of
+from qmd.features.ocr.layout import PrintedLine, text_of
 from qmd.sources.formats.base import DAMAGED, TOO_LARGE, RawFile, Unreadable
 from qmd.text.digest import sha256
 from qmd.types import Extracted
@@ -123,7 +123,7 @@ def _recognized(picture: Image) -> str:
     for box, text, score in zip(found.boxes, found.txts, found.scores, strict=True):
         if score >= _CONFIDENCE and text.strip():
             (left, top), (right, bottom) = box.min(axis=0).tolist(), box.max(axis=0).tolist()
-            lines.append(Line(left, top, right, bottom, text.strip()))
+            lines.append(PrintedLine(left, top, right, bottom, text.strip()))
     return text_of(lines)
 
 

@@ -94,7 +94,7 @@ class OcrMethods(Part, rule=READ):
         _check(chosen, location)
         with _alone(location), keeping.opened(location) as kept, _idle_child() as child:
             kept.prune([*workspace.configuration.read().collections])
-            run = _Run(kept, child, UpdateMethods(workspace), failed, on_progress, cancelled)
+            run = _Recognition(kept, child, UpdateMethods(workspace), failed, on_progress, cancelled)
             return run.all(chosen)
 
 
@@ -106,7 +106,7 @@ class _Work(Struct):
     pages: Mapping[int, str]
 
 
-class _Run:
+class _Recognition:
     """A call of `recognize`."""
 
     def __init__(
