@@ -40,7 +40,7 @@ MACOS = "14.0"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 #: The Python for which optional dependencies are resolved, and the extras for users.
 PYTHON = "3.13"
-EXTRAS = ("code", "crypt", "formats", "llm", "milvus", "pick", "server", "web")
+EXTRAS = ("code", "crypt", "formats", "llm", "milvus", "ocr", "pick", "server", "web")
 #: The release that serves where the newest does not, in the output of uv.
 _PINNED = re.compile(r"^([\w.-]+)==(\S+)$", re.MULTILINE)
 _BEGIN, _END = "<!-- begin: tools/make_platforms_docs.py -->", "<!-- end -->"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 
+from PIL import Image, ImageDraw, ImageFont
+
 from tests.clients import server_of
 from tests.extras.conftest import UserOf
 from tests.users import User
@@ -34,6 +36,21 @@ def test_formats_are_read_after_their_extra_is_installed(user_of: UserOf) -> Non
     assert "[formats]" not in done.stderr
     assert "a.pdf" in user.run("search", "heron").stdout
     assert "b.html" in user.run("search", "ibis").stdout
+
+
+def test_scans_are_read_after_their_extra_is_installed(user_of: UserOf) -> None:
+    user = user_of("ocr")
+    picture = Image.new("L", (500, 80), 255)
+    font = ImageFont.load_default(size=32)
+    ImageDraw.Draw(picture).text((20, 20), "The heron waits", font=font, fill=0)
+    picture.save(user.notes / "d.png")
+    done = user.run("add", str(user.notes), "--name", "notes", "--formats", "all", "--ocr")
+    assert done.returncode == 0, done
+    refused = user.run("ocr")
+    assert refused.returncode != 0
+    install(refused.stderr, "ocr")
+    assert user.run("ocr", "--no-embed").returncode == 0
+    assert "d.png" in user.run("search", "heron", "--ext", "png").stdout
 
 
 def test_code_is_read_after_its_extra_is_installed(user_of: UserOf) -> None:

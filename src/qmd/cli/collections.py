@@ -72,6 +72,11 @@ selecting_options = combined(
         help="Leave out the files that git ignores.  [default: in a work tree of git]",
         default=None,
     ),
+    flag(
+        "--ocr/--no-ocr",
+        help="Recognize the text in pictures and scanned pages, by 'qmd ocr'.",
+        default=None,
+    ),
     option("--encoding E", None, "The encoding of files that are not UTF-8, such as gb18030."),
     option(
         "--language L", None, "The language of the texts, such as de.  [default: what each is found to be in]"
@@ -460,6 +465,7 @@ def _rows(collection: Collection, status: CollectionStatus) -> Rows:
         ("Formats:", clean_name(", ".join(collection.formats))),
         ("Ignore:", clean_name(", ".join(collection.ignore))),
         ("Gitignore:", "on" if collection.gitignore else ""),
+        ("OCR:", "on" if collection.ocr else ""),
         ("Encoding:", collection.encoding or ""),
         ("Language:", collection.language or ""),
         ("Update:", one_line(collection.update or "")),

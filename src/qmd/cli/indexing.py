@@ -247,7 +247,7 @@ def scan(
         rows = [*map(_row, reports)]
         show_listing("updates", "update", _REPORT, rows, session.addressed(NO_COLLECTIONS))
     if embed:
-        _make_missing(session, collections)
+        make_missing(session, collections)
     elif any(report.added or report.updated for report in reports):
         hint_to_embed(session)
     if any(report.error is not None for report in reports):
@@ -255,7 +255,7 @@ def scan(
     return reports
 
 
-def _make_missing(session: Session, collections: tuple[str, ...]) -> None:
+def make_missing(session: Session, collections: tuple[str, ...]) -> None:
     """Make the vectors that collections lack; only say so if no model can."""
     try:
         if lacking := session.index.lacking_vectors(collections):

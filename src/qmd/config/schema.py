@@ -396,6 +396,7 @@ SETTINGS: Mapping[str, Setting] = {
     "formats": _list("formats", lambda names: tuple(name.strip().lower() for name in names)),
     "ignore": _list("ignore", tuple),
     "gitignore": _switch("gitignore", False, _FILES),
+    "ocr": _switch("ocr", False, _FILES),
     "context": Setting(
         "context", _context, dict, lambda context: {"/" + at: context[at] for at in context} or None
     ),

@@ -31,7 +31,7 @@ from qmd.text.wording import plural, visible
 from qmd.types import DEFAULT_PATTERN, Collection, Document, EmbedMode
 
 #: The fields of a collection that say which files it has and how they are read.
-SELECTING = ("pattern", "formats", "ignore", "gitignore", "encoding", "language")
+SELECTING = ("pattern", "formats", "ignore", "gitignore", "ocr", "encoding", "language")
 #: The most documents with the same text that are named.
 _NAMED = 3
 #: The methods that are short for `configure`, and their fields.
@@ -53,6 +53,7 @@ class CollectionChanges(TypedDict, total=False):
     formats: Sequence[str]
     ignore: Sequence[str]
     gitignore: bool
+    ocr: bool
     update: str | None
     include_by_default: bool
     encoding: str | None
@@ -87,6 +88,7 @@ class ConfigurationMethods(Part):
         formats: Sequence[str] = (),
         ignore: Sequence[str] = (),
         gitignore: bool | None = None,
+        ocr: bool | None = None,
         encoding: str | None = None,
         language: str | None = None,
         on_progress: scan.OnProgress | None = None,
@@ -101,6 +103,7 @@ class ConfigurationMethods(Part):
             formats: The formats to read, such as `pdf`; `all` stands for every format.
             ignore: Globs of files to leave out.
             gitignore: Whether to leave out the files that git ignores; by default in a work tree of git.
+            ocr: Whether `recognize` reads pictures and scanned pages.
             encoding: The charset of files that are not UTF-8.
             language: The language of texts that do not state one, such as `de`; by default it is detected.
             on_progress: Called with collection, files done and files in total.
@@ -118,7 +121,7 @@ class ConfigurationMethods(Part):
         if gitignore is None:
             gitignore = work_tree(folder) is not None
         new = Collection(name, folder, encoding=encoding, language=language, gitignore=gitignore)
-        collection = selecting(new, pattern=pattern, formats=formats, ignore=ignore)
+        collection = selecting(new, pattern=pattern, formats=formats, ignore=ignore, ocr=ocr)
         # Refuse an unusable pattern before anything is written.
         scan.check(collection)
         refuse_to_empty(workspace)
@@ -150,6 +153,7 @@ class ConfigurationMethods(Part):
         formats: Sequence[str] | None = None,
         ignore: Sequence[str] | None = None,
         gitignore: bool | None = None,
+        ocr: bool | None = None,
         encoding: str | None = None,
         language: str | None = None,
         on_progress: scan.OnProgress | None = None,
@@ -163,6 +167,7 @@ class ConfigurationMethods(Part):
             formats: The formats to read; none for Markdown alone.
             ignore: Globs of files to leave out; none to leave out nothing.
             gitignore: Whether to leave out the files that git ignores.
+            ocr: Whether `recognize` reads pictures and scanned pages.
             encoding: The charset of files that are not UTF-8; "" for none.
             language: The language of texts that do not state one; "" to detect it.
             on_progress: Called with collection, files done and files in total.
@@ -182,6 +187,7 @@ class ConfigurationMethods(Part):
             formats=formats,
             ignore=ignore,
             gitignore=gitignore,
+            ocr=ocr,
             encoding=encoding,
             language=language,
         )
@@ -301,6 +307,7 @@ def selecting(
     formats: Sequence[str] | None = None,
     ignore: Sequence[str] | None = None,
     gitignore: bool | None = None,
+    ocr: bool | None = None,
     encoding: str | None = None,
     language: str | None = None,
 ) -> Collection:
@@ -319,6 +326,7 @@ def selecting(
         "pattern": pattern,
         "ignore": None if ignore is None else tuple(filter(None, ignore)),
         "gitignore": gitignore,
+        "ocr": ocr,
         "encoding": encoding,
         "language": language,
     }

@@ -53,7 +53,10 @@ _TRANSCRIPTS: Mapping[str, tuple[str, str, str, str, str, str]] = {
         *(f"isolated container named grows beside=-wal max_bytes={256 << 20}", "", ""),
     ),
 }
-FORMATS = {**_TRANSCRIPTS, **_FILES}
+_PICTURES: Mapping[str, tuple[str, str, str, str, str, str]] = {
+    "picture": ("picture", "png jpg jpeg webp tiff tif", "", f"{_BINARY} named pictures", "ocr", "rapidocr"),
+}
+FORMATS = {**_TRANSCRIPTS, **_FILES, **_PICTURES}
 
 
 def _suffixes(formats: Mapping[str, tuple[str, str, str, str, str, str]]) -> Mapping[str, str]:
@@ -150,6 +153,13 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "qmd.parts": dict.fromkeys(("synonyms", "add_synonyms", "remove_synonyms"), "editing:SynonymMethods"),
         "qmd.words": {"synonyms": "adding:with_synonyms"},
     },
+    # The text in pictures and scanned pages.
+    "ocr": {
+        "qmd.commands": {"ocr": "command:ocr"},
+        "qmd.formats": _suffixes(_PICTURES),
+        "qmd.parts": {"recognize": "recognizing:OcrMethods"},
+        "qmd.recognized": {"ocr": "kept:recognized_in"},
+    },
     # A search in the terminal whose results follow each key.
     "picker": {"qmd.commands": {"pick": "command:pick"}, "qmd.home": {"pick": "command:home"}},
     # The page in the browser.
@@ -173,6 +183,7 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "doctor": ("Index", "status", "Look for problems and suggest how to fix them."),
     "pick": ("Search", "similar", "Search while you type, and open what you pick."),
     "grep": ("Search", "similar", "Print the lines that match a pattern, of all formats."),
+    "ocr": ("Index", "embed", "Recognize the text in pictures and scanned pages."),
     "saved": ("More", "archive", "List and remove saved searches."),
     "synonyms": ("More", "saved", "List, add and remove synonyms."),
     "lint": ("Read", "links", "Report orphans, broken links, stubs, twins and contradictions."),
@@ -204,10 +215,11 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "saved": ("usage",),
     "synonyms": ("usage",),
     "grep": ("usage",),
+    "ocr": ("source-formats",),
     "milvus": ("stores",),
 }
 #: The features that a feature imports.
-NEEDS: Mapping[str, tuple[str, ...]] = {"agents": ("evidence",)}
+NEEDS: Mapping[str, tuple[str, ...]] = {"agents": ("evidence",), "ocr": ("formats",)}
 _HERE = os.path.dirname(__file__)
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from qmd.features.grep.grepping import GrepMethods
     from qmd.features.lint.linting import LintMethods
     from qmd.features.lint.stale import StaleMethods
+    from qmd.features.ocr.recognizing import OcrMethods
     from qmd.features.portable.copying import CopyMethods
     from qmd.features.portable.exporting import ExportMethods
     from qmd.features.saved.saving import SavedMethods
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         ExportMethods,
         GrepMethods,
         LintMethods,
+        OcrMethods,
         PackMethods,
         RecallMethods,
         SavedMethods,

@@ -46,6 +46,8 @@ from qmd.types import Fingerprint, SourceFile
 SECONDS, SECONDS_PER_MB = 30.0, 10.0
 #: How much processor time it may take, in seconds, and how much more for each megabyte.
 PROCESSOR, PROCESSOR_PER_MB = 5, 5
+#: How much longer than its processor time reading may take, if a format needs much of that.
+_PATIENCE = 10
 #: The most memory of a child process, in bytes of address space.
 MEMORY = 1 << 30
 #: The most that a child process may return for one file, in bytes.
@@ -75,7 +77,7 @@ class Children:
         self._purpose = purpose
         self._threads = ThreadPoolExecutor(most, thread_name_prefix="reader")
         self._local = threading.local()
-        self._children: list[_Child] = []
+        self._children: list[Child] = []
 
     def __enter__(self) -> Self:
         return self
@@ -139,23 +141,23 @@ class Children:
         self, file: SourceFile, reader: registry.Reader, fingerprint: Fingerprint, answer: Answer
     ) -> Outcome:
         try:
-            return outcome(file, fingerprint, reader, _completed(file.path, reader, answer))
+            return outcome(file, fingerprint, reader, completed(file.path, reader, answer))
         except Unreadable as error:
             return failed(file, error)
         except Exception as error:  # noqa: BLE001 - as above
             return failed(file, Unreadable(reader.failure, type(error).__name__))
 
-    def _child(self, isolated: bool) -> _Child:
+    def _child(self, isolated: bool) -> Child:
         """Return the process of this thread. One that has read other formats than text reads no text."""
-        children: dict[bool, _Child] = self._local.__dict__.setdefault("children", {})
+        children: dict[bool, Child] = self._local.__dict__.setdefault("children", {})
         child = children.get(isolated)
         if child is None or not child.alive:
-            child = children[isolated] = _Child()
+            child = children[isolated] = Child()
             self._children.append(child)
         return child
 
 
-def _completed(path: str, reader: registry.Reader, answer: Answer) -> Answer:
+def completed(path: str, reader: registry.Reader, answer: Answer) -> Answer:
     """Return an answer within the limits: a child that has read a hostile file is not trusted."""
     documents, without = [], [*answer.failed]
     for key, content, made in answer.documents:
@@ -173,18 +175,23 @@ def _completed(path: str, reader: registry.Reader, answer: Answer) -> Answer:
     return replace(answer, documents=(*documents,), failed=(*without,), decoding=decoding)
 
 
-class _Child:
+class Child:
     """A child process that reads one file after the other; see `qmd.sources.child`."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: int = MEMORY) -> None:
         self._process = start(
-            python("qmd.sources.child", str(MEMORY)),
+            python("qmd.sources.child", str(memory)),
             environ={name: os.environ[name] for name in _VARIABLES if name in os.environ},
             stdin=PIPE,
             stdout=PIPE,
             stderr=DEVNULL,
         )
         self._late = False
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
 
     @property
     def alive(self) -> bool:
@@ -199,7 +206,8 @@ class _Child:
         """
         assert self._process.stdin is not None
         size = sum(len(raw.data) + len(raw.beside) for raw, _ in raws)
-        seconds = PROCESSOR + PROCESSOR_PER_MB * size // 1_000_000
+        own = max(reader.row.seconds for _, reader in raws)
+        seconds = PROCESSOR + PROCESSOR_PER_MB * size // 1_000_000 + own
         files = [
             RequestedFile(
                 raw.path,
@@ -212,7 +220,7 @@ class _Child:
             for raw, reader in raws
         ]
         head = encode(ChildRequest((*files,), purpose, seconds))
-        patience = SECONDS + SECONDS_PER_MB * (size // 1_000_000)
+        patience = SECONDS + SECONDS_PER_MB * (size // 1_000_000) + _PATIENCE * own
         timer = threading.Timer(patience, self._expire)
         timer.start()
         try:

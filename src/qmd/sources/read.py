@@ -205,7 +205,7 @@ def read_raw(
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot read {file.path}: {in_words(error)}") from error
     if second is None:
-        return RawBytes(file.path, data, encoding), fingerprint
+        return RawBytes(file.path, data, encoding, file.recognized), fingerprint
     return RawBytes(file.path, data, encoding, second[0]), together(fingerprint, second[1])
 
 

@@ -71,6 +71,8 @@ class Rules:
         self.last = last or {}
         self.ignored: Ignored = {}
         self.matches = compile_pattern(collection.pattern) if collection.pattern else _by_suffix(collection)
+        if collection.ocr:
+            self.matches = _with_pictures(self.matches)
         self._collection = collection
         self._by_default = collection.pattern == DEFAULT_PATTERN and not collection.formats
         self._gitignored: set[str] = set()
@@ -243,6 +245,11 @@ def _by_suffix(collection: Collection) -> Matcher:
     """Return a function that tests whether a path has a suffix of the formats of a collection."""
     endings = registry.suffixes(collection.formats)
     return lambda path: registry.suffix(path) in endings
+
+
+def _with_pictures(matches: Matcher) -> Matcher:
+    """Return a function that tests whether a path is that of a picture, or matches."""
+    return lambda path: registry.suffix(path) in registry.PICTURES or matches(path)
 
 
 def _compile_ignore(glob: str) -> _Ignore:

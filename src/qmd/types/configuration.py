@@ -52,6 +52,7 @@ class Collection(Struct, frozen=True):
     #: Names of the formats to read, or `all`. If there is no pattern, they decide which files belong to it.
     formats: tuple[str, ...] = ()
     gitignore: bool = False  #: Whether files that git ignores are left out
+    ocr: bool = False  #: Whether the text in pictures and scanned pages is recognized
     #: The language of texts that do not state one, ISO 639-1; if None, their words show it.
     language: str | None = None
 

@@ -32,11 +32,15 @@ States: TypeAlias = dict[str, tuple[int, int, int]]
 
 
 class SourceFile(NamedTuple):
-    """A file of a collection. `path` is relative to the collection, with forward slashes, in NFC."""
+    """A file of a collection. `path` is relative to the collection, with forward slashes, in NFC.
+
+    `recognized` has the text that was recognized in it; see `qmd.sources.formats.recognized`.
+    """
 
     path: str
     absolute: str
     fingerprint: Fingerprint
+    recognized: bytes = b""
 
 
 class Chunk(Struct, frozen=True):

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from qmd.engine.indexing.alike import LEAST, find_alike
 from qmd.engine.indexing.comparison import Work, check_removal, compare
+from qmd.engine.indexing.recognized import prepare, recognized, wait, without_fresh
 from qmd.engine.indexing.record import ScanRecord, UnreadFile
 from qmd.engine.indexing.unread import (
     MOST,
@@ -26,7 +27,7 @@ from qmd.engine.indexing.unread import (
 )
 from qmd.errors import QmdError
 from qmd.sources.formats import registry
-from qmd.sources.formats.base import EMPTY, Unreadable, fault
+from qmd.sources.formats.base import EMPTY, SCAN, Unreadable, fault
 from qmd.sources.formats.registry import Readers
 from qmd.sources.git_dates import GitDates
 from qmd.sources.read import Outcome
@@ -129,12 +130,15 @@ def scan(
     # Read before the files are listed, so that those that another process indexes meanwhile are not removed.
     known = store.documents.manifest(collection.name)
     last = ScanRecord.read(store.collections.last_root(collection.name))
+    known_texts = recognized(store, collection)
+    last = without_fresh(last, known_texts)
     readers = Readers(collection.formats, collection.encoding, collection.language)
     root = Root(collection)
     git = GitDates(root, last.commits)
     committed = [] if within else git.changed()
     found = list_files(root, collection, known, within, last.ignored, last.began)
     again = frozenset[str]() if within else _dated_again(store, collection.name, committed, last)
+    again |= frozenset() if within else known_texts.fresh
     work = compare(found, known, last, readers, again, anew=anew)
     if work is None:
         return scan(
@@ -148,6 +152,7 @@ def scan(
             on_change=on_change,
             processes=processes,
         )
+    prepare(work, collection, known_texts)
     now = ScanRecord.of(collection, owner)
     if not allow_empty:
         check_removal(collection, work, found, known, is_other=now.replaces(last))
@@ -157,7 +162,10 @@ def scan(
     def fail(file: SourceFile, failure: Unreadable | None, message: str = "") -> None:
         path, stays = file.path, work.stays(file.path)
         message = message or f"cannot read {path}: {failure}"
-        report.problems.append((path, message))
+        if collection.ocr and failure is not None and failure.reason == SCAN:
+            wait(work, path)
+        else:
+            report.problems.append((path, message))
         if failure is not None and failure.trace:
             report.traces[path] = failure.trace
         if failure is not None and failure.reason in EMPTY and stays:

@@ -17,7 +17,7 @@ from qmd._version import __version__
 from qmd.engine.indexing.alike import describe_alike
 from qmd.engine.indexing.record import ScanRecord, UnreadFile
 from qmd.sources.formats import registry
-from qmd.sources.formats.base import MAX_TEXT, Unreadable
+from qmd.sources.formats.base import MAX_TEXT, SCAN, Unreadable
 from qmd.sources.formats.registry import BUILTIN
 from qmd.text.digest import sha256
 from qmd.text.wording import plural, visible
@@ -32,6 +32,8 @@ _MOST_KINDS = 5
 _KINDS, _REASON = 30, 80
 #: Seconds until a file is read again whose reason may pass, after so many attempts. The last one stays.
 _PAUSES = (0, 600, 3_600, 6 * 3_600, 24 * 3_600)
+#: The commands by which files are read whose extra is installed, if not by an update.
+_COMMANDS = {"ocr": "qmd ocr"}
 #: The most files that are named in one line.
 _NAMED = 3
 #: Suffixes of Markdown that the default pattern leaves out; the format has only some of them.
@@ -97,6 +99,8 @@ def describe(collection: Collection, root: str | None) -> list[str]:
     last = ScanRecord.read(root)
     lines = [describe_waiting(extra, counts) for extra, counts in last.waiting.items()]
     counts = Counter(file.reason for file in last.unread.values() if file.reason)
+    if collection.ocr:
+        del counts[SCAN]  # they wait
     if total := counts.total() + last.cut:
         listed = ", ".join(f"{count:,} {reason}" for reason, count in counts.items())
         lines.append(f"{plural(total, 'file')} could not be read: {listed} ('qmd update --failed' lists all)")
@@ -150,7 +154,10 @@ def waiting(roots: Iterable[str | None]) -> dict[str, str]:
     for root in roots:
         for extra, counts in ScanRecord.read(root).waiting.items():
             found.setdefault(extra, Counter()).update(counts)
-    return {extra: f"{_waiting(counts)} the extra '{extra}'" for extra, counts in found.items()}
+    wanted = {
+        extra: f"the extra '{extra}'" if _is_missing(extra) else f"'{remedy(extra)}'" for extra in found
+    }
+    return {extra: f"{_waiting(counts)} {wanted[extra]}" for extra, counts in found.items()}
 
 
 def describe_kept(kept: Mapping[str, str]) -> str:
@@ -197,8 +204,11 @@ def remedy(extra: str) -> str:
     """Return the command by which files that wait for an extra are read."""
     from qmd.installation import install_command  # it looks at paths and addresses
 
-    is_missing = any(row.missing == extra for row in BUILTIN.values())
-    return install_command(extra) if is_missing else "qmd update"
+    return install_command(extra) if _is_missing(extra) else _COMMANDS.get(extra, "qmd update")
+
+
+def _is_missing(extra: str) -> bool:
+    return any(row.missing == extra for row in BUILTIN.values())
 
 
 def _waiting(counts: Mapping[str, int]) -> str:

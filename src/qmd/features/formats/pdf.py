@@ -13,7 +13,8 @@ from typing import Any
 from msgspec import Struct
 
 from qmd.features.formats.columns import RowPart, in_columns
-from qmd.sources.formats.base import DAMAGED, ENCRYPTED, SCAN, TOO_LARGE, RawFile, Unreadable
+from qmd.sources.formats.base import DAMAGED, ENCRYPTED, NO_TEXT, SCAN, TOO_LARGE, RawFile, Unreadable
+from qmd.sources.formats.recognized import Seen, seen_in
 from qmd.sources.formats.writing import Fields, Writer, properties
 from qmd.text.outline import one_line
 from qmd.types import Extracted
@@ -95,9 +96,11 @@ def extract(file: RawFile) -> Extracted:
     if len(document) > _MAX_PAGES:
         raise Unreadable(TOO_LARGE, f"{len(document):,} pages")
     pages, broken = _pages(document)
+    seen = seen_in(file)
+    pages = [_with_seen(page, seen.get(number)) for number, page in enumerate(pages, 1)]
     if all(page.blank for page in pages):
-        raise Unreadable(DAMAGED if len(broken) == len(pages) else SCAN)
-    blank = [number for number, page in enumerate(pages, 1) if page.blank and number not in broken]
+        raise Unreadable(DAMAGED if len(broken) == len(pages) else NO_TEXT if seen else SCAN)
+    blank = [number for number, page in enumerate(pages, 1) if page.blank and number not in {*broken, *seen}]
     repeated, least, shift = _repeated(pages), _least(pages), _shift(pages)
     bookmarks = _bookmarks(document, len(pages))
     metadata = document.get_metadata_dict()
@@ -113,11 +116,12 @@ def extract(file: RawFile) -> Extracted:
             if level:
                 writer.add_heading(one_line(" ".join(lines)), level)
             else:
-                writer.add(_WRAPPED.sub(" ", _JOINED.sub("", "\n".join(lines))))
+                writer.add(joined(lines))
         writer.add("\n\n".join(page.values))
     title = one_line(metadata.get("Title") or "")
     omitted = [f"{_listed(blank)} without a text layer"] if blank else []
     omitted += [f"{_listed(broken)}: damaged"] if broken else []
+    omitted += [f"page {number}: {page.why}" for number, page in seen.items() if page.why]
     if _MADE_UP.match(title):
         title = first
     return Extracted(
@@ -130,6 +134,16 @@ def extract(file: RawFile) -> Extracted:
     )
 
 
+def joined(lines: Sequence[str]) -> str:
+    """Return the lines of a page as a text, whose sentences have no line ends of the page."""
+    return _WRAPPED.sub(" ", _JOINED.sub("", "\n".join(lines)))
+
+
+def _with_seen(page: Page, seen: Seen | None) -> Page:
+    """Return a page with the text recognized in it, if it has no other."""
+    return Page(_lines(seen.text), values=page.values) if seen is not None and not page.lines else page
+
+
 def _pages(document: Any) -> tuple[list[Page], list[int]]:
     """Return the pages, and the numbers of those that cannot be read."""
     from pypdfium2 import PdfiumError
@@ -140,7 +154,7 @@ def _pages(document: Any) -> tuple[list[Page], list[int]]:
     for number in range(len(document)):
         page = Page([])
         try:
-            page = _read_page(document, number)
+            page = read_page(document, number)
         except PdfiumError:
             broken.append(number + 1)
         length += sum(map(len, page.lines)) + sum(map(len, page.values))
@@ -284,7 +298,7 @@ def _listed(numbers: Sequence[int]) -> str:
     return f"{len(numbers):,} pages ({', '.join(map(str, numbers[:10]))}{more})"
 
 
-def _read_page(document: Any, number: int) -> Page:
+def read_page(document: Any, number: int) -> Page:
     """Read a page by its number from 0. Raises `PdfiumError` if it is damaged."""
     page = document[number]
     text_page = page.get_textpage()

@@ -40,6 +40,8 @@ class Row(Struct, frozen=True):
         named: Whether only collections that name the format read its files: `all` does not stand for it.
         beside: The ending of the name of a second file that is read with a file, if there is one.
         max_bytes: The most bytes of a file; 0 for the limit of all formats.
+        pictures: Whether files have no text but what is recognized in them.
+        seconds: The most processor time that reading a file takes beside that for its size.
         grows: Whether programs keep a file open while they add to it, as agents do with transcripts.
     """
 
@@ -54,6 +56,8 @@ class Row(Struct, frozen=True):
     named: bool = False
     beside: str = ""
     max_bytes: int = 0
+    pictures: bool = False
+    seconds: int = 0
     grows: bool = False
 
     @property
@@ -86,6 +90,8 @@ FORMATS = Table(
 #: The suffixes that `ALL` does not stand for.
 _NAMED = frozenset(suffix for row in BUILTIN.values() if row.named for suffix in row.suffixes)
 _BY_SUFFIX = {suffix: name for name, row in BUILTIN.items() for suffix in row.suffixes}
+#: The suffixes of pictures, which belong to collections whose pictures are read.
+PICTURES = frozenset(suffix for row in BUILTIN.values() if row.pictures for suffix in row.suffixes)
 #: The `identity` that files have if none is recorded.
 FIRST_IDENTITY = f"{markdown.name} 1"
 
@@ -186,6 +192,8 @@ class Readers:
 
     def _selects(self, name: str) -> bool:
         row = BUILTIN[name]
+        if row.pictures:
+            return True
         named = name in self._formats or (ALL in self._formats and not row.named)
         own = row.binary or not (name in _CORE or row.named or row.grows or row.missing)
         return named or (own and not self._formats)

@@ -1,0 +1,1 @@
+"""The text in pictures and scanned pages, recognized page by page and kept beside the index."""

@@ -1,0 +1,153 @@
+"""`qmd ocr`: the text in scans and pictures is found after it, and each page is read once."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from PIL import Image, ImageDraw, ImageFont
+
+import qmd
+from qmd.engine.indexing.recognized import Recognized
+from qmd.features.formats import pdf as pdf_format
+from qmd.features.ocr.kept import opened, recognized_in
+from qmd.features.ocr.layout import PrintedLine, text_of
+from qmd.sources.formats.recognized import Seen, pack
+from qmd.sources.read import RawBytes
+from qmd.types import Fingerprint, SourceFile
+from qmd.types.cancelling import CancelledError
+from tests.users import MakeUser, User
+
+
+def drawn(*lines: str) -> Image.Image:
+    """Return a picture of lines of text."""
+    picture = Image.new("L", (700, 40 + 60 * len(lines)), 255)
+    pen, font = ImageDraw.Draw(picture), ImageFont.load_default(size=32)
+    for at, line in enumerate(lines):
+        pen.text((30, 20 + 60 * at), line, font=font, fill=0)
+    return picture
+
+
+def pictures_of(user: User) -> None:
+    """Write a scan of two pages, a picture, and one without text."""
+    drawn("The heron stands", "in shallow water").save(
+        user.notes / "scan.pdf", save_all=True, append_images=[drawn("A second page about ibises")]
+    )
+    drawn("Boarding pass to Lisbon").save(user.notes / "ticket.png")
+    Image.new("RGB", (64, 64), "red").save(user.notes / "dot.png")
+
+
+@pytest.mark.slow
+@pytest.mark.models
+def test_text_in_scans_and_pictures_is_found_and_read_once(make_user: MakeUser) -> None:
+    user = make_user("ocr")
+    pictures_of(user)
+    added = user.run("add", str(user.notes), "--name", "notes", "--formats", "all", "--ocr")
+    assert "3 files (1 .pdf, 2 .png) wait for: qmd ocr" in added.stderr
+    assert "could not be read" not in user.ok("status")
+    assert "wait for 'qmd ocr'" in user.run("doctor").stdout
+    report = json.loads(user.ok("ocr", "--no-embed", "--json"))
+    assert report["pages"] == 4
+    assert report["problems"] == []
+    assert "scan.pdf:p1" in user.ok("search", "heron")
+    assert "scan.pdf:p2" in user.ok("search", "ibises")
+    assert "ticket.png" in user.ok("search", "Lisbon")
+    assert "qmd ocr" not in user.ok("status")
+    assert json.loads(user.ok("ocr", "--no-embed", "--json"))["pages"] == 0
+    (user.notes / "ticket.png").rename(user.notes / "moved.png")
+    user.ok("update", "--no-embed")
+    assert json.loads(user.ok("ocr", "--no-embed", "--json"))["pages"] == 0
+    assert "moved.png" in user.ok("search", "Lisbon")
+
+
+@pytest.mark.slow
+@pytest.mark.models
+def test_an_interrupted_run_goes_on_at_the_next_page(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name in ("one", "two"):
+        drawn(f"Page {name}").save(folder / f"{name}.png")
+    environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    with qmd.open_index(tmp_path / "index.sqlite", environ=environ) as index:
+        index.add_collection(folder, "notes", ocr=True)
+        done: list[int] = []
+        with pytest.raises(CancelledError):
+            index.recognize(on_progress=lambda now: done.append(now.done), cancelled=lambda: 1 in done)
+        assert len(index.search("Page").hits) == 1
+        assert index.recognize().pages == 1
+        assert len(index.search("Page").hits) == 2
+
+
+def test_pictures_are_no_documents_unless_their_collection_says_so(make_user: MakeUser) -> None:
+    user = make_user("no-ocr")
+    pictures_of(user)
+    added = user.run("add", str(user.notes), "--name", "notes", "--formats", "all")
+    assert ".png" not in added.stdout + added.stderr
+    assert "scan.pdf: no text layer (scan)" in added.stderr
+    refused = user.run("ocr")
+    assert refused.returncode != 0
+    assert "qmd collection set NAME --ocr" in refused.stderr
+    assert "OCR:" not in user.ok("collection", "show", "notes")
+    user.ok("collection", "set", "notes", "--ocr")
+    assert "OCR:" in user.ok("collection", "show", "notes")
+
+
+def test_a_page_that_could_not_be_read_costs_only_itself(tmp_path: Path) -> None:
+    path = tmp_path / "scan.pdf"
+    drawn("one").save(path, save_all=True, append_images=[drawn("two")])
+    seen = {1: Seen("Wrapped\nlines"), 2: Seen(why="too slow")}
+    found = pdf_format.extract(RawBytes("scan.pdf", path.read_bytes(), beside=pack(seen)))
+    assert found.text.strip() == "Wrapped lines"
+    assert found.omitted == ("page 2: too slow",)
+
+
+def test_a_file_counts_only_when_all_its_pages_were_read(tmp_path: Path) -> None:
+    location, file = str(tmp_path / "index"), SourceFile("a.pdf", "/a.pdf", Fingerprint(1, 2, 3))
+    assert recognized_in(location, "notes") == Recognized()
+    with opened(location) as kept:
+        kept.put_file("notes", file, {1: "x", 2: "y"})
+        kept.put_page("x", Seen("one"))
+        assert not recognized_in(location, "notes").texts
+        kept.put_page("y", Seen("two"))
+        kept.freshen("notes", "a.pdf")
+    found = recognized_in(location, "notes")
+    assert found.texts == {"a.pdf": (file.fingerprint, pack({1: Seen("one"), 2: Seen("two")}))}
+    assert found.fresh == {"a.pdf"}
+
+
+def test_what_was_read_goes_with_its_collection_unless_another_one_has_it(tmp_path: Path) -> None:
+    file = SourceFile("a.pdf", "/a.pdf", Fingerprint(1, 2, 3))
+    with opened(str(tmp_path / "index")) as kept:
+        kept.put_file("gone", file, {1: "x", 2: "y"})
+        kept.put_file("notes", file, {1: "y"})
+        for key in ("x", "y", "moved"):
+            kept.put_page(key, Seen(key))
+        kept.prune(["notes"])
+        assert [key for key in ("x", "y", "moved") if kept.page(key)] == ["y", "moved"]
+        assert not kept.files("gone")
+        assert kept.files("notes")
+
+
+def line(left: float, top: float, text: str, width: float = 200) -> PrintedLine:
+    """Return a line 10 high."""
+    return PrintedLine(left, top, left + width, top + 10, text)
+
+
+def test_columns_are_read_one_after_the_other_below_their_heading() -> None:
+    rows = [
+        each
+        for at in range(4)
+        for each in (line(0, 30 + 12 * at, f"l{at}"), line(220, 32 + 12 * at, f"r{at}"))
+    ]
+    text = text_of([line(0, 0, "Heading", 420), *rows, line(0, 100, "Footer", 420)])
+    assert text.split() == ["Heading", "l0", "l1", "l2", "l3", "r0", "r1", "r2", "r3", "Footer"]
+
+
+def test_cells_of_a_table_stay_in_their_rows_and_divided_words_are_joined() -> None:
+    cells = [line(x, 12 * at, f"{x}-{at}", 30) for at in range(4) for x in (0, 100, 200)]
+    assert text_of(cells).splitlines()[0] == "0-0 100-0 200-0"
+    assert (
+        text_of([line(0, 0, "Wasser-"), line(0, 12, "vogel"), line(0, 60, "Ende")]) == "Wasservogel\n\nEnde"
+    )
