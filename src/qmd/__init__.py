@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from qmd.features.diagnosis.explainer import Why as Why
     from qmd.features.evaluation.benchmarking import Benchmark as Benchmark
     from qmd.features.evaluation.modes import Evaluation as Evaluation
+    from qmd.features.ask.types import Answer as Answer, AnswerSentence as AnswerSentence
     from qmd.features.evidence.types import CitationCheck as CitationCheck, CitationReport as CitationReport
     from qmd.features.portable.exporting import Portable as Portable
     from qmd.features.portable.opening import open_index_file as open_index_file
@@ -104,7 +105,7 @@ _EXPORTS = {
 }
 #: Those of features, whose modules are in the table `qmd.exports`.
 _OF_FEATURES = """
-    Archive AuthorPosts Benchmark CitationCheck CitationReport Evaluation Match Matches
+    Answer AnswerSentence Archive AuthorPosts Benchmark CitationCheck CitationReport Evaluation Match Matches
     Portable Post PostText Section Why open_archive open_index_file
 """.split()
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names.split()}

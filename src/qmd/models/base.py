@@ -147,3 +147,49 @@ class Expander(Protocol):
     def name(self) -> str: ...
 
     def expand(self, query: str, *, intent: str | None = None) -> list[Variant]: ...
+
+
+@runtime_checkable
+class Writer(Protocol):
+    """A model that writes texts. `window` is the most tokens that it reads and writes, 0 if not known."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def window(self) -> int: ...
+
+    def write(
+        self, system: str, prompt: str, *, tokens: int, seconds: float, on_text: Callable[[str], bool]
+    ) -> None:
+        """Give the pieces of an answer to `on_text` as they are written, until it returns true.
+
+        Args:
+            system: Instructions.
+            prompt: What is asked.
+            tokens: The most tokens of the answer.
+            seconds: How long a piece may take.
+            on_text: Takes a piece, and returns whether to stop.
+        """
+        ...
+
+
+@runtime_checkable
+class Writer(Protocol):
+    """Writes a text about some material: an expander that follows any instruction."""
+
+    @property
+    def name(self) -> str: ...
+
+    def write(self, task: str, material: str, receive: Callable[[str], bool], *, grammar: str) -> None:
+        """Pass the pieces of a text on as they are written, until `receive` returns true.
+
+        Args:
+            task: The instructions.
+            material: What they are about.
+            receive: Takes a piece, and returns true if no more are wanted.
+            grammar: The form of the text as GBNF, for models that can be held to one.
+
+        Raises:
+            ModelError: The model cannot be used.
+        """
+        ...

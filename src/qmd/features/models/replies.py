@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from qmd.errors import ModelError
+from qmd.text.wording import plain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,6 +61,31 @@ def message(reply: Any, name: str) -> str:
         case {"choices": [{"message": {"content": str(text)}}, *_]}:
             return text
     raise _unexpected(name, "no message")
+
+
+def piece(part: Any, name: str) -> str:
+    """Return the text in a part of a streamed chat completion, or in a whole one; "" if it has none."""
+    match part:
+        case {"error": {"message": str(reason)}} | {"error": str(reason)}:
+            raise ModelError(f"'{name}' has failed: {' '.join(reason.split())[:200]}")
+        case {"choices": [{"delta": {"content": str(text)}} | {"message": {"content": str(text)}}, *_]}:
+            return text
+        case {"choices": [*_]}:
+            return ""
+    raise _unexpected(name, "no message")
+
+
+def piece(event: Any, name: str) -> str:
+    """Return the text in an event of a chat completion, or of one that has not been streamed."""
+    match event:
+        case {"error": error}:
+            told = error.get("message") if isinstance(error, dict) else error
+            raise ModelError(f"'{name}' failed: {plain(str(told))[:200]}")
+        case {"choices": [{"delta": {"content": str(text)}} | {"message": {"content": str(text)}}, *_]}:
+            return text
+        case {"choices": [*_]}:
+            return ""
+    raise _unexpected(name, "no part of a message")
 
 
 def to_relevance(raw: Sequence[float]) -> list[float]:
