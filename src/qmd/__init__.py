@@ -64,10 +64,10 @@ if TYPE_CHECKING:
         open_archive as open_archive,
     )
     from qmd.features.archive.posts import Post as Post, Section as Section
+    from qmd.features.ask.types import Answer as Answer, AnswerSentence as AnswerSentence
     from qmd.features.diagnosis.explainer import Why as Why
     from qmd.features.evaluation.benchmarking import Benchmark as Benchmark
     from qmd.features.evaluation.modes import Evaluation as Evaluation
-    from qmd.features.ask.types import Answer as Answer, AnswerSentence as AnswerSentence
     from qmd.features.evidence.types import CitationCheck as CitationCheck, CitationReport as CitationReport
     from qmd.features.portable.exporting import Portable as Portable
     from qmd.features.portable.opening import open_index_file as open_index_file

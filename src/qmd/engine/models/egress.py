@@ -19,14 +19,14 @@ _TEXT_SENT: dict[str, str] = {
     "rerank": "your queries and passages of your documents",
     "generate": "your queries",
     "ask": "your questions and passages of your documents",
-    "ask": "your questions and passages of your documents",
 }
 
 
 def disclose(store: Store, models: ModelProvider, role: Role, use: str | None = None) -> None:
     """Tell the user, once per remote model, which text is sent to which server.
 
-    `use` names another use of the model than that of its role. The index records that the user was told. If the index is read-only, the notice is repeated.
+    `use` names another use of the model than that of its role. The index records that the user was told. If
+    the index is read-only, the notice is repeated.
     """
     server = models.server(role)
     if server is None:

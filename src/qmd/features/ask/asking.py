@@ -76,6 +76,8 @@ class AskMethods(Part):
             TimedOutError: It wrote no sentence in time.
             CancelledError: The call was cancelled.
         """
+        if isinstance(question, str):
+            options = {"timeout": SECONDS, **options}
         request = make_request("query", question, options)
         if not request.query.strip() and not request.searches:
             raise UsageError("the question is empty")
@@ -85,7 +87,7 @@ class AskMethods(Part):
             raise ModelError(NO_MODEL, HOW_TO)
         if not isinstance(writer, Writer):
             raise ModelError(f"the model '{writer.name}' rewrites queries only", HOW_TO)
-        deadline = Deadline(SECONDS if request.timeout is None else request.timeout, cancelled)
+        deadline = Deadline(request.timeout or SECONDS, cancelled)
         room = max(writer.window - _LEFT, 200) if writer.window else request.tokens or TOKENS
         request = replace(request, expand=False, tokens=min(request.tokens or TOKENS, room))
         request, private = self._without_private(request)

@@ -30,6 +30,7 @@ _TOKENS, _SECONDS = 2_000, 60
     "--timeout SECONDS",
     options.decimal(0.001, 86_400),
     f"Stop the search and the model after this time.  [default: {_SECONDS}]",
+    default=_SECONDS,
 )
 @options.collection_option("Answer only from this collection (may be repeated).")
 @options.options_of("query", without=(*OF_HITS, "tokens", "timeout", "expand"))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
 
-from qmd.api.arguments import SearchArguments, search_arguments
+from msgspec import Meta, Struct
+
+from qmd.api.arguments import MAX_TIMEOUT, SearchArguments, search_arguments
 from qmd.api.operation import Operation
 from qmd.api.results import Stage, stages_of
 from qmd.engine.index import Index
+from qmd.features.ask.asking import SECONDS
 from qmd.features.ask.types import NOTHING, AnswerSentence
 from qmd.search_options import OF_HITS
 from qmd.types.cancelling import Cancelled
@@ -15,9 +18,14 @@ from qmd.types.cancelling import Cancelled
 AskBody = search_arguments(
     "query",
     "AskBody",
-    "A question, as `query`. `tokens` is the size of the passages that the model is given (2,000), and "
-    "`timeout` the seconds of all (60).",
-    without=[*OF_HITS, "searches", "expand"],
+    "A question, as `query`. `tokens` is the size of the passages that the model is given (2,000).",
+    without=[*OF_HITS, "searches", "expand", "timeout"],
+    more={
+        "timeout": (
+            Annotated[float, Meta(gt=0, le=MAX_TIMEOUT, description="The seconds that it may take.")],
+            SECONDS,
+        )
+    },
 )
 
 

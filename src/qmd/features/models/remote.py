@@ -45,10 +45,6 @@ class RemoteService(Protocol):
         """Return the reply to a request as parsed JSON. Raises `ModelError`."""
         ...
 
-    def stream(self, path: str, payload: Mapping[str, Any], receive: Callable[[Any], bool]) -> None:
-        """Pass each event of a reply on until `receive` returns true. Raises `ModelError`."""
-        ...
-
     def stream(
         self, path: str, payload: Mapping[str, Any], seconds: float, on_part: Callable[[Any], bool]
     ) -> None:
@@ -246,15 +242,6 @@ class RemoteExpander:
         payload = {"model": self._card.model, "messages": messages, **self._options}
         output = replies.message(self._service.post("/chat/completions", payload), self.name)
         return parse_variants(output, query, self.name, intent)
-
-    def write(self, task: str, material: str, receive: Callable[[str], bool], *, grammar: str) -> None:
-        """Pass the pieces of a text on as they are written; see `Writer.write`."""
-        messages = [{"role": "system", "content": task}, {"role": "user", "content": material}]
-        options = {**self._options, "grammar": grammar} if "grammar" in self._options else self._options
-        payload = {"model": self._card.model, "messages": messages, **options}
-        self._service.stream(
-            "/chat/completions", payload, lambda event: receive(replies.piece(event, self.name))
-        )
 
     def write(
         self, system: str, prompt: str, *, tokens: int, seconds: float, on_text: Callable[[str], bool]

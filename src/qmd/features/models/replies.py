@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from qmd.errors import ModelError
-from qmd.text.wording import plain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,19 +72,6 @@ def piece(part: Any, name: str) -> str:
         case {"choices": [*_]}:
             return ""
     raise _unexpected(name, "no message")
-
-
-def piece(event: Any, name: str) -> str:
-    """Return the text in an event of a chat completion, or of one that has not been streamed."""
-    match event:
-        case {"error": error}:
-            told = error.get("message") if isinstance(error, dict) else error
-            raise ModelError(f"'{name}' failed: {plain(str(told))[:200]}")
-        case {"choices": [{"delta": {"content": str(text)}} | {"message": {"content": str(text)}}, *_]}:
-            return text
-        case {"choices": [*_]}:
-            return ""
-    raise _unexpected(name, "no part of a message")
 
 
 def to_relevance(raw: Sequence[float]) -> list[float]:

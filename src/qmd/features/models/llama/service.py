@@ -91,18 +91,6 @@ class LlamaService:
             raise failed[0]
 
     def _handle(self, path: str, payload: Mapping[str, Any], *on_part: Callable[[Any], bool]) -> Any:
-        return self._answer(path, payload)
-
-    def stream(self, path: str, payload: Mapping[str, Any], receive: Callable[[Any], bool]) -> None:
-        """Pass each event of a reply on until `receive` returns true. Raises as `post`."""
-
-        def passed(event: Any) -> bool:
-            self._check(event)
-            return receive(event)
-
-        self._answer(path, {**payload, "stream": True}, passed)
-
-    def _answer(self, path: str, payload: Mapping[str, Any], *receive: Callable[[Any], bool]) -> Any:
         with self._lock:
             _reserve_memory(self, self._settings.max_ram_mb)
             if self._server is None:
@@ -110,10 +98,9 @@ class LlamaService:
                     self._progress(f"Loading {self._card.name}")
                 self._server = self._load()
             try:
-                reply = getattr(self._server, _METHODS[path])(dict(payload), *receive)
+                reply = getattr(self._server, _METHODS[path])(dict(payload), *on_part)
             except (ValueError, RuntimeError) as error:
                 raise RefusedError(f"'{self._card.name}': {error}", None, 400) from error
-        self._check(reply)
         return reply
 
     def _check(self, reply: Any) -> None:

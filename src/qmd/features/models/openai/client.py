@@ -23,14 +23,8 @@ _CONNECT_TIMEOUT = 5.0
 _MAX_QUOTE = 200
 #: Bytes of a reply: 64 vectors of 8,192 numbers written out take about 10 MB.
 _MAX_REPLY = 64_000_000
-#: Bytes of a reply that is a text and arrives in events.
-_MAX_STREAM = 8_000_000
 #: Bytes of a reply in parts, each of which has about 300 beside a few letters.
 _MAX_STREAM = 8_000_000
-
-
-class _BrokenError(ModelError):
-    """The connection broke, which another attempt may avoid."""
 
 
 class OpenAIClient:
@@ -61,63 +55,26 @@ class OpenAIClient:
 
         A server that does not know streams sends one part.
         """
-        import httpx2
-
-        content = json.dumps(payload).encode("ascii")
-        limits = httpx2.Timeout(seconds, connect=min(_CONNECT_TIMEOUT, seconds))
-        with (
-            self._failures(seconds),
-            self._session().stream(
-                "POST", self.address.base + path, content=content, timeout=limits
-            ) as response,
-        ):
-            if not response.is_success:
-                raise self._refusal(response, _beginning(response))
-            left, size, whole = b"", 0, b""
-            for received in response.iter_bytes():
-                size += len(received)
-                if size > _MAX_STREAM:
-                    raise self._error(f"sent a reply of more than {_MAX_STREAM // 1_000_000} MB")
-                *lines, left = (left + received).split(b"\n")
-                for line in lines:
-                    if (event := _event(line)) is None:
-                        whole += line
-                    elif event == b"[DONE]" or (event and on_part(self._parsed(event))):
-                        return
-            whole += left if (event := _event(left)) is None else b""
-            if event and event != b"[DONE]":
-                on_part(self._parsed(event))
-            elif whole.startswith(b"{"):
-                on_part(self._parsed(whole))
-
-    def _parsed(self, text: bytes) -> Any:
         try:
-            return json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise self._error(f"sent a reply that is not JSON: {error}") from error
-
-    def stream(self, path: str, payload: Mapping[str, Any], receive: Callable[[Any], bool]) -> None:
-        """Pass each event of a reply on, or the reply if it has none, until `receive` returns true.
-
-        Nothing is tried again, because a part may have arrived.
-        """
-        try:
-            with self._reported(), self._opened(path, {**payload, "stream": True}) as response:
+            with self._reported(seconds), self._opened(path, payload, seconds) as response:
                 lines = self._lines(response)
                 if not response.is_success:
                     raise self._refusal(response, b"\n".join(lines))
-                if "event-stream" not in response.headers.get("Content-Type", ""):
-                    receive(self._parsed(b"\n".join(lines)))
-                    return
+                whole: list[bytes] | None = []
                 for line in lines:
-                    data = line.removeprefix(b"data:").strip()
-                    if line.startswith(b"data:") and (data == b"[DONE]" or receive(self._parsed(data))):
-                        return
+                    if line.startswith(b"data:"):
+                        data, whole = line.removeprefix(b"data:").strip(), None
+                        if data == b"[DONE]" or on_part(self._parsed(data)):
+                            return
+                    elif whole is not None:
+                        whole.append(line)
+                if whole is not None:
+                    on_part(self._parsed(b"\n".join(whole)))
         except TransientError as error:
             raise error.final from error.__cause__
 
     def _attempt(self, path: str, payload: Mapping[str, Any]) -> Any:
-        with self._reported():
+        with self._reported(self._timeout):
             response, body = self._send(path, payload)
         if response.status_code in TRANSIENT_STATUSES:
             raise TransientError(self._refusal(response, body), _retry_after(response))
@@ -126,7 +83,7 @@ class OpenAIClient:
         return self._parsed(body)
 
     @contextmanager
-    def _reported(self) -> Iterator[None]:
+    def _reported(self, seconds: float) -> Iterator[None]:
         """Raise the errors of HTTP as those of the server."""
         import httpx2
 
@@ -138,7 +95,7 @@ class OpenAIClient:
         except httpx2.TimeoutException as error:
             # Not repeated: another attempt would take as long.
             raise self._error(
-                f"did not answer within {self._timeout:g} s", "Raise QMD_SERVER_TIMEOUT to wait longer."
+                f"did not answer within {seconds:g} s", "Raise QMD_SERVER_TIMEOUT to wait longer."
             ) from error
         except httpx2.TransportError as error:
             raise TransientError(self._error(f"closed the connection: {error}")) from error
@@ -151,10 +108,15 @@ class OpenAIClient:
         except (ValueError, RecursionError) as error:
             raise TransientError(self._error(f"sent a reply that is not JSON: {error}")) from error
 
-    def _opened(self, path: str, payload: Mapping[str, Any]) -> AbstractContextManager[httpx2.Response]:
+    def _opened(
+        self, path: str, payload: Mapping[str, Any], seconds: float
+    ) -> AbstractContextManager[httpx2.Response]:
+        import httpx2
+
         # ASCII, because a text may contain a lone surrogate, which UTF-8 cannot encode.
         content = json.dumps(payload).encode("ascii")
-        return self._session().stream("POST", self.address.base + path, content=content)
+        limits = httpx2.Timeout(seconds, connect=min(_CONNECT_TIMEOUT, seconds))
+        return self._session().stream("POST", self.address.base + path, content=content, timeout=limits)
 
     def _lines(self, response: httpx2.Response) -> Iterator[bytes]:
         """Yield the lines of a reply as they arrive."""
@@ -168,7 +130,7 @@ class OpenAIClient:
         yield left
 
     def _send(self, path: str, payload: Mapping[str, Any]) -> tuple[httpx2.Response, bytes]:
-        with self._opened(path, payload) as response:
+        with self._opened(path, payload, self._timeout) as response:
             body = bytearray()
             for piece in response.iter_bytes():
                 body += piece
@@ -218,24 +180,6 @@ class OpenAIClient:
 
     def _error(self, reason: str, hint: str | None = None) -> ModelError:
         return ModelError(f"The server of '{self.address}' {reason}", hint)
-
-
-def _event(line: bytes) -> bytes | None:
-    """Return the data in a line of a stream of events, "" if it has none; None if it is no such line."""
-    line = line.strip()
-    if line.startswith(b"data:"):
-        return line[5:].strip()
-    return b"" if not line or line.startswith((b":", b"event:", b"id:", b"retry:")) else None
-
-
-def _beginning(response: httpx2.Response) -> bytes:
-    """Return the beginning of a body."""
-    body = b""
-    for received in response.iter_bytes():
-        body += received
-        if len(body) > 100 * _MAX_QUOTE:
-            break
-    return body
 
 
 def _retry_after(response: httpx2.Response) -> float | None:
