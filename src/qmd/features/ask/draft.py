@@ -13,8 +13,8 @@ from qmd.text.wording import escaped, plain
 
 SYSTEM = """\
 You answer a question from numbered passages of the user's own notes, and from nothing else.
-Write one to six short sentences in the language of the question, each on a line of its own. After each sentence \
-give the number of its passage in brackets, and words copied exactly from that passage in double quotation marks:
+Write one to six short sentences in the language of the question, each on a line of its own.
+After each give the number of its passage in brackets, and words copied exactly from it in quotation marks:
 The backup runs at two in the night. [3] "cron starts backup.sh at 02:00"
 Copy 4 to 30 words that hold the fact, with every number of the sentence, in the language of the passage.
 If no passage answers the question, write only: NOTHING
