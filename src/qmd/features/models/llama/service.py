@@ -81,8 +81,7 @@ class LlamaService:
         def take(part: Any) -> bool:
             try:
                 self._check(part)
-                # llama.cpp waits for more after the last part unless it is stopped.
-                return on_part(part) or _is_last(part)
+                return on_part(part)
             except BaseException as error:  # noqa: BLE001 - raised below: it must not pass through llama.cpp
                 failed.append(error)
                 return True
@@ -151,13 +150,6 @@ class LlamaService:
     @property
     def _context(self) -> int:
         return min(CONTEXT, self._card.window)
-
-
-def _is_last(part: Any) -> bool:
-    match part:
-        case {"choices": [{"finish_reason": str()}, *_]}:
-            return True
-    return False
 
 
 def _reserve_memory(model: LlamaService, max_ram_mb: int | None) -> None:
