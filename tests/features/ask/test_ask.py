@@ -134,6 +134,12 @@ def test_ask_gives_a_sentence_before_the_next_is_written(index: qmd.Index, serve
     assert (len(answer.sentences), answer.unsupported) == (1, 1)
 
 
+def test_ask_proves_each_sentence_of_a_line(index: qmd.Index, server: Server) -> None:
+    server.lines = f"1. The moon is made of cheese. {GOOD} Cheese is good."
+    answer = index.ask(QUESTION)
+    assert (texts(answer), answer.unsupported) == (["The nightly backup runs at 02:30."], 2)
+
+
 def test_ask_keeps_secrets_and_fences_passages(index: qmd.Index, server: Server) -> None:
     server.lines = GOOD
     index.ask("what is the key of the nightly backup?")

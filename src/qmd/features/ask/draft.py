@@ -24,6 +24,8 @@ _NOTHING = "nothing"
 #: The number of a passage, and words of it.
 _CITED = lazy(r"\[(?P<number>\d{1,3})\][ \t:,–—-]{0,3}[\"“„«「](?P<quote>[^\"“”»」\n]{1,800})[\"”“»」]")
 _MARKER = lazy(r"\[\d{1,3}\]")
+#: Between two sentences; a single letter or a day before a stop is an abbreviation.
+_BETWEEN = lazy(r"\n|(?<=[.!?])(?<!\W\w[.])(?<!\s\d\d[.])[ \t](?=\S)|(?<=[。！？])(?=.)")
 _LINE_START = lazy(r"^(?:[-*+#>.;,]{1,6}[ \t]{1,4}|\d{1,2}[.)][ \t]{1,4})")
 
 
@@ -56,18 +58,23 @@ class DraftReader:
                 return
             self._text = before + after
         while match := _CITED.search(self._text):
-            *alone, text = _lines(self._text[: match.start()]) or [""]
+            *alone, text = _sentences(self._text[: match.start()]) or [""]
             self._text = self._text[match.end() :]
             yield from map(Draft, alone)
             yield Draft(text, plain(match["quote"]), int(match["number"]))
         if last:
-            yield from map(Draft, _lines(self._text))
+            yield from map(Draft, _sentences(self._text))
             self._text = ""
 
 
-def _lines(text: str) -> list[str]:
-    """Return the lines of a text as plain sentences, without marks of lists, emphasis and citations."""
-    lines = (_MARKER.sub("", plain(line)).strip() for line in text.split("\n"))
+def _sentences(text: str) -> list[str]:
+    """Return the sentences of a text in plain words, without marks of lists, emphasis and citations.
+
+    A quotation proves only the sentence before it, so those on its line stand for themselves.
+    """
+    lines = (_MARKER.sub("", plain(line)).strip() for line in _BETWEEN.split(text))
     stripped = (_LINE_START.sub("", line).replace("**", "").strip(" .;,") for line in lines)
-    kept = (line if line[-1:] in "!?。！？" else f"{line}." for line in stripped if line)
+    kept = (
+        line if line[-1:] in "!?。！？" else f"{line}." for line in stripped if any(map(str.isalpha, line))
+    )
     return [line for line in kept if line.strip(".").casefold() != _NOTHING]
