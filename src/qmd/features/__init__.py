@@ -88,7 +88,7 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     # Answers of a model of the user, with proven quotations.
     "ask": {
         "qmd.commands": {"ask": "command:ask"},
-        "qmd.exports": {name: f"types:{name}" for name in ("Answer", "AnswerSentence")},
+        "qmd.exports": {name: f"types:{name}" for name in ("AnswerSentence", "ProvenAnswer")},
         "qmd.parts": {"ask": "asking:AskMethods"},
         "qmd.operations": {"POST /ask": "operations:ASK"},
     },

