@@ -185,8 +185,8 @@ class _Drafts:
     def stage(self) -> Stage:
         """Return how the writing ended."""
         if self.error is not None:
-            status = "timed_out" if isinstance(self.error, TimedOutError) else "failed"
-            return Stage("model", status, self.error.message)
+            late = isinstance(self.error, TimedOutError)
+            return Stage("model", "timed_out" if late else "failed", self.error.message)
         return Stage("model", "ran", self._reason or None)
 
     def __iter__(self) -> Iterator[Draft]:
