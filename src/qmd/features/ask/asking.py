@@ -203,7 +203,8 @@ class _Drafts:
                 yield from reader.read("", last=True)
         except QmdError as error:
             self._deadline.check()
-            self.error = error
+            # The client of a server has the same limit, and may notice it first.
+            self.error = self._late() if self._deadline.passed() else error
         finally:
             self._stopped.set()
 
@@ -217,7 +218,10 @@ class _Drafts:
                 raise piece
             return piece
         self._deadline.check()
-        raise TimedOutError(
+        raise self._late()
+
+    def _late(self) -> TimedOutError:
+        return TimedOutError(
             f"'{self._writer.name}' wrote no answer within {self._deadline.seconds:g} s",
             "raise the limit with --timeout, or use a faster model",
         )
