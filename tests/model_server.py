@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,12 +15,25 @@ from msgspec import Struct, field
 from qmd.text.tokens import terms
 
 #: (status, headers, body)
-Reply = tuple[int, Mapping[str, str], bytes]
+Reply = tuple[int, Mapping[str, str], bytes | Iterator[bytes]]
 DIMENSION = 64
 
 
 def as_json(value: Any, status: int = 200, **headers: str) -> Reply:
     return status, headers, json.dumps(value).encode()
+
+
+def streamed(*pieces: str, then: Callable[[], object] = lambda: None) -> Reply:
+    """Return a chat completion in parts; `then` is called between the first and the second."""
+
+    def parts() -> Iterator[bytes]:
+        for number, piece in enumerate(pieces):
+            if number == 1:
+                then()
+            yield f"data: {json.dumps({'choices': [{'delta': {'content': piece}}]})}\n\n".encode()
+        yield b"data: [DONE]\n\n"
+
+    return 200, {"Content-Type": "text/event-stream"}, parts()
 
 
 def embedding(text: str, dimension: int = DIMENSION) -> list[float]:
@@ -67,6 +81,8 @@ class Server(Struct):
                 ]
                 # Servers may answer in any order.
                 return as_json({"data": rows[::-1]})
+            case "/v1/chat/completions" if body.get("stream"):
+                return streamed(*re.findall(r"(?s).{1,7}", self.lines))
             case "/v1/chat/completions":
                 return as_json({"choices": [{"message": {"role": "assistant", "content": self.lines}}]})
             case "/v1/rerank" if self.speaks_tei:
@@ -102,10 +118,13 @@ def serving() -> Iterator[Server]:
             status, headers, content = server.answer(self.path, dict(self.headers), body)
             try:
                 self.send_response(status)
-                for name, value in {"Content-Length": str(len(content)), **headers}.items():
+                length = {"Content-Length": str(len(content))} if isinstance(content, bytes) else {}
+                for name, value in {**length, "Connection": "close", **headers}.items():
                     self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(content)
+                for part in [content] if isinstance(content, bytes) else content:
+                    self.wfile.write(part)
+                    self.wfile.flush()
             except OSError:
                 pass  # the client has given up
             self.close_connection = True

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         open_archive as open_archive,
     )
     from qmd.features.archive.posts import Post as Post, Section as Section
+    from qmd.features.ask.types import AnswerSentence as AnswerSentence, ProvenAnswer as ProvenAnswer
     from qmd.features.diagnosis.explainer import Why as Why
     from qmd.features.evaluation.benchmarking import Benchmark as Benchmark
     from qmd.features.evaluation.modes import Evaluation as Evaluation
@@ -104,8 +105,8 @@ _EXPORTS = {
 }
 #: Those of features, whose modules are in the table `qmd.exports`.
 _OF_FEATURES = """
-    Archive AuthorPosts Benchmark CitationCheck CitationReport Evaluation Match Matches
-    Portable Post PostText Section Why open_archive open_index_file
+    AnswerSentence Archive AuthorPosts Benchmark CitationCheck CitationReport Evaluation Match Matches
+    Portable Post PostText ProvenAnswer Section Why open_archive open_index_file
 """.split()
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names.split()}
 __all__ = sorted(["__version__", *_MODULE_OF, *_OF_FEATURES])

@@ -37,6 +37,7 @@ def mine(whole: qmd.Index) -> qmd.Index:
 #: The methods that a restricted index allows, by rule. A new method belongs in one of these sets.
 SEEN = {
     "authors",
+    "ask",
     "backlinks",
     "cite_check",
     "collection",

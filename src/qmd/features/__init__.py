@@ -88,6 +88,13 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "qmd.operations": {"POST /pack": "operations:PACK", "POST /cite": "operations:CITE"},
         "qmd.arguments": {"query.pack": "tools:PACK", "get.quote": "tools:QUOTE"},
     },
+    # Answers of a model of the user, with proven quotations.
+    "ask": {
+        "qmd.commands": {"ask": "command:ask"},
+        "qmd.exports": {name: f"types:{name}" for name in ("AnswerSentence", "ProvenAnswer")},
+        "qmd.parts": {"ask": "asking:AskMethods"},
+        "qmd.operations": {"POST /ask": "operations:ASK"},
+    },
     # Hooks, skills, settings and sessions of the programs of AI agents.
     "agents": {
         "qmd.commands": {
@@ -178,6 +185,7 @@ FEATURES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 #: description. Commands of groups describe themselves.
 COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "pack": ("Search", "similar", "Collect the passages for a goal, for a language model."),
+    "ask": ("More", "archive", "Answer a question by a model of yours, with proven quotations."),
     "cite": ("Read", "fields", "Check what a text cites and quotes."),
     "why": ("Search", "pack", "Explain why a document is in the results, or why not."),
     "doctor": ("Index", "status", "Look for problems and suggest how to fix them."),
@@ -201,6 +209,7 @@ OLDER_COMMANDS: Mapping[str, str] = {"migrate": "store migrate"}
 PAGES: Mapping[str, tuple[str, ...]] = {
     "archive": ("archive",),
     "evidence": ("evidence",),
+    "ask": ("ask",),
     "agents": ("agents", "hooks", "sessions"),
     "evaluation": ("evaluation",),
     "formats": ("source-formats",),
@@ -219,7 +228,11 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "milvus": ("stores",),
 }
 #: The features that a feature imports.
-NEEDS: Mapping[str, tuple[str, ...]] = {"agents": ("evidence",), "ocr": ("formats",)}
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    "agents": ("evidence",),
+    "ask": ("evidence",),
+    "ocr": ("formats",),
+}
 _HERE = os.path.dirname(__file__)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from qmd.features.agents.recall import RecallMethods
     from qmd.features.agents.sessions import SessionMethods
+    from qmd.features.ask.asking import AskMethods
     from qmd.features.diagnosis.doctor import DoctorMethods
     from qmd.features.diagnosis.explainer import WhyMethods
     from qmd.features.evaluation.benchmarking import EvaluationMethods
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from qmd.features.synonyms.editing import SynonymMethods
 
     class Methods(
+        AskMethods,
         CitationMethods,
         CopyMethods,
         DoctorMethods,

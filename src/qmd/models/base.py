@@ -163,3 +163,27 @@ class Expander(Protocol):
     def name(self) -> str: ...
 
     def expand(self, query: str, *, intent: str | None = None) -> list[Variant]: ...
+
+
+@runtime_checkable
+class Writer(Protocol):
+    """A model that writes texts. `window` is the most tokens that it reads and writes, 0 if not known."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def window(self) -> int: ...
+
+    def write(
+        self, system: str, prompt: str, *, tokens: int, seconds: float, on_text: Callable[[str], bool]
+    ) -> None:
+        """Give the pieces of an answer to `on_text` as they are written, until it returns true.
+
+        Args:
+            system: Instructions.
+            prompt: What is asked.
+            tokens: The most tokens of the answer.
+            seconds: How long a piece may take.
+            on_text: Takes a piece, and returns whether to stop.
+        """
+        ...

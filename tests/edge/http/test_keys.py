@@ -134,7 +134,9 @@ WRITES: list[tuple[str, str, Any, tuple[int, int, int, int]]] = [
     ("PUT", "/collections/notes", {"new_name": "notes"}, (400, 403, 403, 403)),
     ("DELETE", "/collections/new", None, (200, 404, 404, 404)),
 ]
-EVERYTHING = [*READS, *HIDDEN_REQUESTS, *(each[:3] for each in WRITES)]
+#: What asks a model, which this server has not.
+ASKED: list[tuple[str, str, Any]] = [("POST", "/ask", {"query": "kestrel"})]
+EVERYTHING = [*READS, *HIDDEN_REQUESTS, *(each[:3] for each in WRITES), *ASKED]
 TOOLS: list[tuple[str, dict[str, Any]]] = [
     ("search", {"query": "kestrel"}),
     ("vsearch", {"query": "kestrel", "minScore": 0}),

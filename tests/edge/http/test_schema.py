@@ -59,6 +59,12 @@ phases.coverage.enabled = false
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404"]
 
 [[operations]]
+include-name = "POST /ask"
+phases.coverage.enabled = false
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404", "503"]
+checks.not_a_server_error.expected-statuses = ["2xx", "4xx", "503"]
+
+[[operations]]
 include-name = "POST /grep"
 phases.coverage.enabled = false
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404", "503"]

@@ -172,8 +172,8 @@ def test_every_operation_that_reads_is_asked_above() -> None:
     }
     asked |= {"/fields", "/fields/{name:path}", "/collections", "/collections/{name}", "/contexts", "/lint"}
     asked |= {f"/documents/{{path:path}}/{part}" for part in ("links", "outline", "similar", "history")}
-    # It returns vectors of what the caller sends.
-    assert {route.partition(" ")[2] for route in read} - {"/embed"} <= asked
+    # One returns vectors of what the caller sends; the other needs a model, and has a test of its own.
+    assert {route.partition(" ")[2] for route in read} - {"/embed", "/ask"} <= asked
 
 
 @pytest.mark.parametrize("face", ["stdio", "http"])
@@ -272,7 +272,7 @@ READ: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 #: Commands that print no document, or are not about the index.
 OTHERS = {"archive", "completion", "help", "init", "mcp", "migrate", "open", "pull", "restore", "server"}
-OTHERS |= {"skill", "trust", "project", "agent", "vector-search", "deep-search", "pick"}
+OTHERS |= {"skill", "trust", "project", "agent", "vector-search", "deep-search", "pick", "ask"}
 #: Commands that agents may not call.
 REFUSED = {"why", "bench", "watch", "cleanup", "backup", "store", "pin", "unpin", "mark", "unmark", "add"}
 REFUSED |= {"update", "index", "embed", "models", "doctor", "keys", "hook"}

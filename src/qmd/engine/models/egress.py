@@ -14,26 +14,28 @@ from qmd.types import Config
 if TYPE_CHECKING:
     from qmd.models.catalog import Role
 
-_TEXT_SENT: dict[Role, str] = {
+_TEXT_SENT: dict[str, str] = {
     "embed": "the text of your documents and queries",
     "rerank": "your queries and passages of your documents",
     "generate": "your queries",
+    "ask": "your questions and passages of your documents",
 }
 
 
-def disclose(store: Store, models: ModelProvider, role: Role) -> None:
+def disclose(store: Store, models: ModelProvider, role: Role, use: str | None = None) -> None:
     """Tell the user, once per remote model, which text is sent to which server.
 
-    The index records that the user was told. If the index is read-only, the notice is repeated.
+    `use` names another use of the model than that of its role. The index records that the user was told. If
+    the index is read-only, the notice is repeated.
     """
     server = models.server(role)
     if server is None:
         return
-    key = f"said:{role}:{models.setting(role)}"
+    key = f"said:{use or role}:{models.setting(role)}"
     if store.answers.get(key) is not None:
         return
     models.report(
-        f"from now on {_TEXT_SENT[role]} are sent to {server}; "
+        f"from now on {_TEXT_SENT[use or role]} are sent to {server}; "
         "set 'models: {remote: deny}' on a collection to keep its text on this machine"
     )
     with suppress(QmdError):

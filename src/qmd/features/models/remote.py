@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from qmd.errors import ModelError
@@ -43,6 +43,15 @@ class RemoteService(Protocol):
 
     def post(self, path: str, payload: Mapping[str, Any]) -> Any:
         """Return the reply to a request as parsed JSON. Raises `ModelError`."""
+        ...
+
+    def stream(
+        self, path: str, payload: Mapping[str, Any], seconds: float, on_part: Callable[[Any], bool]
+    ) -> None:
+        """Give the parts of a reply to `on_part`, as parsed JSON, until it returns true.
+
+        A part may take `seconds`. Raises `ModelError`.
+        """
         ...
 
 
@@ -212,10 +221,14 @@ class RemoteReranker:
 
 
 class RemoteExpander:
-    """Rewrites queries with a chat model."""
+    """Rewrites queries with a chat model, and writes other texts.
+
+    `window` is the most tokens that the model reads and writes, 0 if it is not known.
+    """
 
     def __init__(self, card: ModelCard, service: RemoteService, options: Mapping[str, Any]) -> None:
         self.name = card.name
+        self.window = card.window
         self._card = card
         self._service = service
         self._options = options
@@ -229,6 +242,19 @@ class RemoteExpander:
         payload = {"model": self._card.model, "messages": messages, **self._options}
         output = replies.message(self._service.post("/chat/completions", payload), self.name)
         return parse_variants(output, query, self.name, intent)
+
+    def write(
+        self, system: str, prompt: str, *, tokens: int, seconds: float, on_text: Callable[[str], bool]
+    ) -> None:
+        """Give the pieces of an answer to `on_text`; see `Writer`."""
+        roles = (("system", system), ("user", prompt))
+        messages = [{"role": role, "content": content} for role, content in roles]
+        options = {name: value for name, value in self._options.items() if name != "grammar"}
+        options |= {"temperature": 0, "max_tokens": tokens}
+        payload = {"model": self._card.model, "messages": messages, **options, "stream": True}
+        self._service.stream(
+            "/chat/completions", payload, seconds, lambda part: on_text(replies.piece(part, self.name))
+        )
 
 
 RemoteModel: TypeAlias = RemoteEmbedder | RemoteReranker | RemoteExpander

@@ -62,6 +62,18 @@ def message(reply: Any, name: str) -> str:
     raise _unexpected(name, "no message")
 
 
+def piece(part: Any, name: str) -> str:
+    """Return the text in a part of a streamed chat completion, or in a whole one; "" if it has none."""
+    match part:
+        case {"error": {"message": str(reason)}} | {"error": str(reason)}:
+            raise ModelError(f"'{name}' has failed: {' '.join(reason.split())[:200]}")
+        case {"choices": [{"delta": {"content": str(text)}} | {"message": {"content": str(text)}}, *_]}:
+            return text
+        case {"choices": [*_]}:
+            return ""
+    raise _unexpected(name, "no message")
+
+
 def to_relevance(raw: Sequence[float]) -> list[float]:
     """Map scores to 0..1. If any is outside that range, all are logits: their logistic is taken."""
     if all(0.0 <= score <= 1.0 for score in raw):

@@ -12,7 +12,7 @@ from qmd.config.settings import Settings
 from qmd.errors import ModelError
 from qmd.features.models import remote
 from qmd.features.models.llama.gguf import RANK, RERANK_PROMPT, Header, read_header
-from qmd.features.models.llama.service import LlamaService
+from qmd.features.models.llama.service import CONTEXT, LlamaService
 from qmd.installation import install_command
 from qmd.models import downloads
 from qmd.models.catalog import Condition, Installation, Leftover, ModelCard, Role, with_window
@@ -39,6 +39,8 @@ def load(
     header = read_header(path)
     check_role(path, header, card.role)
     card = with_header(card, header)
+    if card.role == "generate":
+        card = replace(card, window=min(card.window, CONTEXT))
     service = LlamaService(card, path, header, settings, progress)
     return remote.load(card, service, {"grammar": GRAMMAR, **_SAMPLING})
 

@@ -17,7 +17,7 @@ from qmd.features.models.remote import RefusedError
 from qmd.models.catalog import ModelCard
 
 #: Tokens of context: enough for a long chunk in any script.
-_CONTEXT = 4096
+CONTEXT = 4096
 #: Bytes for the buffers of the computation graph.
 _OVERHEAD = 150_000_000
 _METHODS = {
@@ -68,6 +68,29 @@ class LlamaService:
 
     def post(self, path: str, payload: Mapping[str, Any]) -> Any:
         """Return the reply to a request. Raises `ModelError` if the model cannot be loaded."""
+        reply = self._handle(path, payload)
+        self._check(reply)
+        return reply
+
+    def stream(
+        self, path: str, payload: Mapping[str, Any], seconds: float, on_part: Callable[[Any], bool]
+    ) -> None:
+        """Give the parts of a reply to `on_part` until it returns true. The caller counts the seconds."""
+        failed: list[BaseException] = []
+
+        def take(part: Any) -> bool:
+            try:
+                self._check(part)
+                return on_part(part)
+            except BaseException as error:  # noqa: BLE001 - raised below: it must not pass through llama.cpp
+                failed.append(error)
+                return True
+
+        self._handle(path, payload, take)
+        if failed:
+            raise failed[0]
+
+    def _handle(self, path: str, payload: Mapping[str, Any], *on_part: Callable[[Any], bool]) -> Any:
         with self._lock:
             _reserve_memory(self, self._settings.max_ram_mb)
             if self._server is None:
@@ -75,13 +98,15 @@ class LlamaService:
                     self._progress(f"Loading {self._card.name}")
                 self._server = self._load()
             try:
-                reply = getattr(self._server, _METHODS[path])(dict(payload))
+                reply = getattr(self._server, _METHODS[path])(dict(payload), *on_part)
             except (ValueError, RuntimeError) as error:
                 raise RefusedError(f"'{self._card.name}': {error}", None, 400) from error
+        return reply
+
+    def _check(self, reply: Any) -> None:
         match reply:
             case {"error": {"code": int(code), "message": str(message)}}:
                 raise RefusedError(f"'{self._card.name}': {message}", None, code)
-        return reply
 
     def unload(self) -> bool:
         """Free the memory, and return True, unless a request is running."""
@@ -124,7 +149,7 @@ class LlamaService:
 
     @property
     def _context(self) -> int:
-        return min(_CONTEXT, self._card.window)
+        return min(CONTEXT, self._card.window)
 
 
 def _reserve_memory(model: LlamaService, max_ram_mb: int | None) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from qmd.errors import ModelError
@@ -22,6 +23,8 @@ _CONNECT_TIMEOUT = 5.0
 _MAX_QUOTE = 200
 #: Bytes of a reply: 64 vectors of 8,192 numbers written out take about 10 MB.
 _MAX_REPLY = 64_000_000
+#: Bytes of a reply in parts, each of which has about 300 beside a few letters.
+_MAX_STREAM = 8_000_000
 
 
 class OpenAIClient:
@@ -45,36 +48,89 @@ class OpenAIClient:
         """Return the reply to a request as parsed JSON, after further attempts if the first one fails."""
         return retry(lambda: self._attempt(path, payload))
 
+    def stream(
+        self, path: str, payload: Mapping[str, Any], seconds: float, on_part: Callable[[Any], bool]
+    ) -> None:
+        """Give the parts of a reply to `on_part` until it returns true, in one attempt.
+
+        A server that does not know streams sends one part.
+        """
+        try:
+            with self._reported(seconds), self._opened(path, payload, seconds) as response:
+                lines = self._lines(response)
+                if not response.is_success:
+                    raise self._refusal(response, b"\n".join(lines))
+                whole: list[bytes] | None = []
+                for line in lines:
+                    if line.startswith(b"data:"):
+                        data, whole = line.removeprefix(b"data:").strip(), None
+                        if data == b"[DONE]" or on_part(self._parsed(data)):
+                            return
+                    elif whole is not None:
+                        whole.append(line)
+                if whole is not None:
+                    on_part(self._parsed(b"\n".join(whole)))
+        except TransientError as error:
+            raise error.final from error.__cause__
+
     def _attempt(self, path: str, payload: Mapping[str, Any]) -> Any:
+        with self._reported(self._timeout):
+            response, body = self._send(path, payload)
+        if response.status_code in TRANSIENT_STATUSES:
+            raise TransientError(self._refusal(response, body), _retry_after(response))
+        if not response.is_success:
+            raise self._refusal(response, body)
+        return self._parsed(body)
+
+    @contextmanager
+    def _reported(self, seconds: float) -> Iterator[None]:
+        """Raise the errors of HTTP as those of the server."""
         import httpx2
 
         try:
-            response, body = self._send(path, payload)
+            yield
         except httpx2.ConnectError as error:
             reason = without_errno(error)
             raise self._error(f"cannot be reached: {reason}", "Start it, or use another model.") from error
         except httpx2.TimeoutException as error:
             # Not repeated: another attempt would take as long.
             raise self._error(
-                f"did not answer within {self._timeout:g} s", "Raise QMD_SERVER_TIMEOUT to wait longer."
+                f"did not answer within {seconds:g} s", "Raise QMD_SERVER_TIMEOUT to wait longer."
             ) from error
         except httpx2.TransportError as error:
             raise TransientError(self._error(f"closed the connection: {error}")) from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise self._error(f"cannot be used: {error}") from error
-        if response.status_code in TRANSIENT_STATUSES:
-            raise TransientError(self._refusal(response, body), _retry_after(response))
-        if not response.is_success:
-            raise self._refusal(response, body)
+
+    def _parsed(self, body: bytes) -> Any:
         try:
             return json.loads(body)
         except (ValueError, RecursionError) as error:
             raise TransientError(self._error(f"sent a reply that is not JSON: {error}")) from error
 
-    def _send(self, path: str, payload: Mapping[str, Any]) -> tuple[httpx2.Response, bytes]:
+    def _opened(
+        self, path: str, payload: Mapping[str, Any], seconds: float
+    ) -> AbstractContextManager[httpx2.Response]:
+        import httpx2
+
         # ASCII, because a text may contain a lone surrogate, which UTF-8 cannot encode.
         content = json.dumps(payload).encode("ascii")
-        with self._session().stream("POST", self.address.base + path, content=content) as response:
+        limits = httpx2.Timeout(seconds, connect=min(_CONNECT_TIMEOUT, seconds))
+        return self._session().stream("POST", self.address.base + path, content=content, timeout=limits)
+
+    def _lines(self, response: httpx2.Response) -> Iterator[bytes]:
+        """Yield the lines of a reply as they arrive."""
+        left, size = b"", 0
+        for piece in response.iter_bytes():
+            size += len(piece)
+            if size > _MAX_STREAM:
+                raise self._error(f"sent a reply of more than {_MAX_STREAM // 1_000_000} MB")
+            *lines, left = (left + piece).split(b"\n")
+            yield from lines
+        yield left
+
+    def _send(self, path: str, payload: Mapping[str, Any]) -> tuple[httpx2.Response, bytes]:
+        with self._opened(path, payload, self._timeout) as response:
             body = bytearray()
             for piece in response.iter_bytes():
                 body += piece
