@@ -98,7 +98,7 @@ def test_limited_key_sees_nothing_of_other_collections(keyed: tuple[User, Server
     for path in (*pages, *completed):
         assert "closed" not in page(server, path, cookie=cookie), path
     assert "Is a document missing" not in page(server, "/?q=kestrel", cookie=cookie)
-    for path in ("/read/closed/closed.md", "/file/closed/picture.png"):
+    for path in ("/read/closed/closed.md", "/file/closed/picture.png", "/folder/closed"):
         missing = path.replace("closed", "other")
         expected = server.ask("GET", missing, cookie=cookie).text.replace("other", "closed")
         assert page(server, path, 404, cookie=cookie) == expected
@@ -128,6 +128,7 @@ ENDPOINTS: dict[str, tuple[dict[str, str] | None, str, str]] = {
     "/?q=kestrel": (None, "", "POST /search"),
     "/complete?q=kes": (None, "", ""),
     "/read/open/open.md": (None, "", "POST /get"),
+    "/folder/open": (None, "", ""),
     "/similar/open/open.md": (None, "", "GET /documents/open/open.md/similar"),
     "/file/open/picture.png": (None, "no agent", ""),
     "/why?q=kestrel&doc=open/open.md": (None, "everything", ""),

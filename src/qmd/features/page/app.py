@@ -26,10 +26,10 @@ from qmd.errors import (
     UsageError,
     VectorIndexMissingError,
 )
-from qmd.features.page import document, pages, search, upkeep
+from qmd.features.page import document, folders, pages, search, upkeep
 from qmd.features.page.addresses import read_address
 from qmd.features.page.completion import complete
-from qmd.features.page.filters import chips
+from qmd.features.page.filters import chips, filter_for
 from qmd.features.page.forms import Form, check_origin, one, read_form
 from qmd.features.page.jobs import Job, Jobs
 from qmd.features.page.sign_in import SignIn
@@ -52,10 +52,22 @@ class _DocumentConvertor(PathConvertor):
 register_url_convertor("document", _DocumentConvertor())
 
 Answer = TypeVar("Answer")
-_PAGES = ("complete", "read", "similar", "file", "why", "upkeep", "help", "sign-in", "sign-out", "assets")
+_PAGES = (
+    "complete",
+    "read",
+    "folder",
+    "similar",
+    "file",
+    "why",
+    "upkeep",
+    "help",
+    "sign-in",
+    "sign-out",
+    "assets",
+)
 _PUBLIC = ("sign-in", "assets")
 #: What pages of other sites may lead to. The others cost more time.
-_LINKED = ("read", "help", "sign-in")
+_LINKED = ("read", "folder", "help", "sign-in")
 #: Documents and tags of the home page.
 _RECENT, _TAGS = 8, 40
 
@@ -77,6 +89,7 @@ class Web:
                 ("/", self._search, ["GET"]),
                 ("/complete", self._complete, ["GET"]),
                 ("/read/{file:document}", self._read, ["GET", "POST"]),
+                ("/folder/{file:document}", self._folder, ["GET"]),
                 ("/similar/{file:document}", self._similar, ["GET"]),
                 ("/file/{file:document}", self._file, ["GET"]),
                 ("/why", self._why, ["GET"]),
@@ -261,6 +274,21 @@ class Web:
             lines=document.LINES,
             max_links=document.MAX_LINKS,
             same=lambda **changes: read_address(here, **(shown | changes)),
+        )
+
+    async def _folder(self, request: Request) -> Response:
+        found = await self._call(request, lambda index, _: folders.look(index, request.path_params["file"]))
+        collection, _, below = found.path.partition("/")
+        within = filter_for("collection", collection) + (
+            f" {filter_for('path', below + '/')}" if below else ""
+        )
+        return self._page(
+            request,
+            "folder.html",
+            folder=found,
+            crumbs=found.path.split("/"),
+            within=f"{within} ",
+            most=folders.MOST,
         )
 
     async def _similar(self, request: Request) -> Response:

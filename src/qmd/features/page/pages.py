@@ -17,7 +17,7 @@ from starlette.staticfiles import NotModifiedResponse, StaticFiles
 from qmd.features.page import messages
 from qmd.features.page.addresses import read_address
 from qmd.text.dates import of_mtime
-from qmd.text.uris import to_uri
+from qmd.text.uris import encode_path, to_uri
 from qmd.text.values import shown
 from qmd.text.wording import visible
 
@@ -71,7 +71,12 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
     )
     environment.globals.update(
-        asset=asset_address, read=read_address, is_recent=_is_recent, visible=visible, uri=to_uri
+        asset=asset_address,
+        encode=encode_path,
+        read=read_address,
+        is_recent=_is_recent,
+        visible=visible,
+        uri=to_uri,
     )
     environment.filters.update(
         bytes=_bytes,

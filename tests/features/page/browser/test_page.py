@@ -430,12 +430,30 @@ def test_result_that_was_read_is_chosen_again(open_page: OpenPage) -> None:
     expect(chosen).to_have_attribute("data-file", name or "")
 
 
-def test_preview_has_room_beside_the_list(open_page: OpenPage) -> None:
-    page = open_page("/", viewport={"width": 1280, "height": 800})
-    page.locator("#q").press_sequentially("xylophone")
-    page.locator("#hits a").first.hover()
-    expect(page.locator("#preview")).to_be_visible()
-    assert page.locator("#preview").evaluate("it => it.getBoundingClientRect().width") > 350
+@pytest.mark.parametrize("width", [1200, 1280, 1720])
+def test_first_result_is_previewed_with_room(open_page: OpenPage, width: int) -> None:
+    page = open_page("/", viewport={"width": width, "height": 800})
+    page.keyboard.type("xylophone")
+    preview = page.locator("#preview")
+    expect(preview.locator("mark")).to_have_text("xylophone")
+    assert preview.evaluate("it => it.getBoundingClientRect().width") >= 420
+    page.keyboard.press("Control+a")
+    page.keyboard.type("deploying")
+    expect(preview.locator(".doctitle")).to_have_text("Deploying")
+
+
+def test_whoever_comes_to_the_results_types_on(open_page: OpenPage) -> None:
+    page = open_page("/?q=backup&mode=words")
+    page.keyboard.type(" 2019")
+    expect(page.locator("#q")).to_have_value("backup 2019")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.locator("article").wait_for()
+    page.go_back()
+    expect(page.locator("#q")).to_be_focused()
+    page.keyboard.press("/")  # chooses what is typed, as everywhere
+    page.keyboard.type("deploying")
+    expect(page.locator("#q")).to_have_value("deploying")
 
 
 def test_advice_waits_until_nothing_is_found_by_meaning_either(open_page: OpenPage) -> None:

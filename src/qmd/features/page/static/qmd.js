@@ -38,6 +38,7 @@ function load(address, then, failed = () => {}) {
 // --- Search as you type
 
 let typing = null, refining = null, timer = 0, retry = 0, active = -1, pointed = false;
+let fresh = false; // whether nothing was typed since one came to the page
 const homeView = document.body.classList.contains("home") ? $("#view") : null;
 
 const parameters = () => new URLSearchParams(location.search);
@@ -77,7 +78,7 @@ function address(query, more) {
 }
 
 function adopt(view, keepFacets) {
-  const old = $("#view"), unfolded = $(".less[open]", old);
+  const old = $("#view"), unfolded = $(".less[open]", old), pane = $("#preview");
   if (keepFacets && old.classList.contains("found")) {
     for (const id of ["controls", "list"]) $(`#${id}`, old).replaceWith(document.importNode($(`#${id}`, view), true));
     old.dataset.mode = view.dataset.mode;
@@ -85,6 +86,7 @@ function adopt(view, keepFacets) {
     const open = $(".fold", old)?.open;
     old.replaceWith(document.importNode(view, true));
     if (open) $(".fold").open = true;
+    if (pane) $("#view").append(pane);
   }
   if (unfolded && $(".less")) $(".less").open = true;
   decorate();
@@ -101,7 +103,7 @@ function decorate() {
   for (const code of $$("[data-facet=lang] bdi").filter((each) => /^[a-z]{2}$/.test(each.textContent))) {
     code.textContent = new Intl.DisplayNames(document.documentElement.lang, { type: "language" }).of(code.textContent);
   }
-  if (!list) return;
+  if (!list) { beside(); return; }
   for (const each of $$(".hits", list)) {
     each.setAttribute("role", "listbox");
     each.setAttribute("aria-label", (each.closest(".less")?.firstElementChild ?? $("#list > .count > span")).textContent);
@@ -112,6 +114,7 @@ function decorate() {
     option.setAttribute("aria-selected", "false");
     option.id = `hit-${at}`;
   });
+  if (!pointed) beside(shown()[0]);
 }
 
 function announce() {
@@ -171,6 +174,7 @@ function completionKeys(event) {
 }
 
 function type() {
+  fresh = false;
   const query = box.value.trim();
   clearTimeout(timer);
   clearTimeout(retry);
@@ -316,6 +320,7 @@ function keys(event) {
   if (event.key === "ArrowDown" && all.length) choose(active + 1);
   else if (event.key === "ArrowUp" && active >= 0) choose(active - 1);
   else if (event.key === "Enter" && active >= 0) visit(event, (event.shiftKey && sectionOf(all[active])) || all[active].href);
+  else if (fresh && box.value && event.key === "/") box.select();
   else if (event.key === "Escape" && (active >= 0 || box.value)) {
     if (active >= 0) choose(-1);
     else { box.value = ""; if (live) type(); }
@@ -337,7 +342,10 @@ function leave(chosen = "") {
   store("sessionStorage", "hits", { back: location.href, chosen, hits: options().map((option) => option.href) });
 }
 
-function rechoose() {
+// Whoever comes to the page goes on typing, or with the result that was read.
+function enter() {
+  box.setSelectionRange(box.value.length, box.value.length);
+  fresh = true;
   const { back, chosen } = stored("sessionStorage", "hits", {});
   if (back === location.href && chosen) choose(options().findIndex((option) => option.href === chosen));
 }
@@ -462,14 +470,15 @@ function peek(link) {
   });
 }
 
-// Beside the list: the chosen result, or the one under the pointer.
+// Beside the list: the chosen result, the one under the pointer, or the first one; none if there are none.
 function beside(option) {
-  const list = $("#view.found");
-  if (!roomy.matches || !list || $("#preview")?.dataset.of === option.href) return;
   clearTimeout(soon);
+  if (!option) $("#preview")?.remove();
+  if (!option || !roomy.matches || $("#preview")?.dataset.of === option.href) return;
   soon = setTimeout(() => {
     previewing?.abort();
     previewing = load(option.href, (answer) => {
+      if (!option.isConnected) return;
       $("#preview")?.remove();
       const pane = document.createElement("section");
       pane.id = "preview";
@@ -522,6 +531,18 @@ function offerQuotation() {
   button.style.top = `${box.bottom + scrollY + 8}px`;
   button.style.left = `${Math.max(8, Math.min(box.left + scrollX, document.documentElement.clientWidth - 190))}px`;
   button.dataset.copy = found.text;
+}
+
+// A folder of the tree gets what is in it when it is opened first.
+function unfold(event) {
+  const branch = event.target;
+  if (!branch.open || !branch.dataset.from) return;
+  load(branch.dataset.from, (answer) => {
+    const inside = document.importNode($("#folder", answer), true);
+    inside.removeAttribute("id");
+    branch.lastElementChild.replaceWith(inside);
+    delete branch.dataset.from;
+  });
 }
 
 // The time of today or yesterday in the words of the page's language; null for other days.
@@ -644,7 +665,6 @@ if (box) {
   $(".search").addEventListener("submit", (event) => {
     const query = box.value.trim();
     remember(query);
-    store("sessionStorage", "entered", query);
     if (!query) event.preventDefault();
   });
 }
@@ -656,14 +676,8 @@ if (live) {
   addEventListener("popstate", () => location.reload());
   decorate();
   const view = $("#view.found");
-  // After Enter one goes on typing, as before.
-  if (view && stored("sessionStorage", "entered", "") === box.value.trim()) {
-    box.focus({ preventScroll: true });
-    box.setSelectionRange(box.value.length, box.value.length);
-  }
-  store("sessionStorage", "entered", "");
-  rechoose();
-  addEventListener("pageshow", (event) => { if (event.persisted) rechoose(); });
+  enter();
+  addEventListener("pageshow", (event) => { if (event.persisted) { box.focus({ preventScroll: true }); enter(); } });
   if (view && !view.dataset.mode) refine(box.value.trim(), "");
 }
 if (navigator.clipboard) document.documentElement.classList.add("copies");
@@ -673,6 +687,7 @@ watch();
 sections();
 document.addEventListener("pointerover", preview);
 document.addEventListener("focusin", preview);
+document.addEventListener("toggle", unfold, true);
 for (const name of ["pointerout", "focusout"]) document.addEventListener(name, (event) => { if (event.target.closest?.(PREVIEWED)) unpreview(); });
 document.addEventListener("selectionchange", offerQuotation);
 $("#theme").hidden = false;
