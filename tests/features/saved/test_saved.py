@@ -24,6 +24,13 @@ def test_saved_search_has_the_words_and_options_of_the_first(owner: User) -> Non
     assert (listed["name"], listed["query"]) == ("slow", "collection:notes performance")
 
 
+def test_name_that_is_nearly_one_of_a_saved_search_is_told(owner: User) -> None:
+    owner.ok("search", "performance", "--save", "slow")
+    told = "note: no search is saved as 'slwo', so it is a text; did you mean 'slow'?\n"
+    assert told in owner.call("search", "@slwo").stderr
+    assert "no search is saved" not in owner.call("search", "@ann").stderr
+
+
 def test_new_shows_what_was_not_there_the_last_time(owner: User) -> None:
     owner.ok("search", "performance", "--all", "--save", "slow")
     assert owner.ok("search", "@slow", "--new", "--names") == ""

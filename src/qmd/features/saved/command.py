@@ -14,6 +14,7 @@ from qmd.cli.terminal import clean_name, say, shell_words
 from qmd.cli.usage import NotInServerError, fail
 from qmd.errors import NotFoundError
 from qmd.search_options import CONDITIONS
+from qmd.text.similar import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -72,8 +73,11 @@ def search(
         _save(session, kind, words, arguments, run)
         return
     name = words[0][1:] if words and words[0][0] == "@" else ""
-    found = next((each for each in session.index.saved_searches() if each.name == name), None)
+    known = {each.name: each for each in session.index.saved_searches()} if name else {}
+    found = known.get(name)
     if found is None:
+        if meant := did_you_mean(name, known):
+            session.note(f"no search is saved as '{clean_name(name)}', so it is a text; {meant.strip()}")
         if arguments["new"]:
             raise NotFoundError("--new needs a saved search, as in @NAME", "'qmd saved' lists them")
         run(session, kind, words, arguments, lambda response: response)  # a text that begins with @
