@@ -36,6 +36,8 @@ NOT_RUN = {
     "lint": "it ends with 1 if anything is found; see tests/features/lint",
     "saved remove": "it needs a saved search; see tests/features/saved",
     "synonyms remove": "it needs a synonym; see tests/features/synonyms",
+    "ask": "it needs a model; see tests/features/ask",
+    "ocr": "it needs scans and the extra 'ocr'; see tests/features/ocr",
     "pick": "it needs a terminal; see tests/features/picker",
     "pull": "it fetches models; see tests/edge/cli/test_pull.py",
     "store backup": "it writes to a disk that is not there; see tests/edge/cli/test_backup.py",

@@ -47,6 +47,7 @@ class AgentStore:
         # These say nothing of single documents, or change the index.
         self.vector_sets = store.vector_sets
         self.answers = store.answers
+        self.windows = store.windows
         self.upkeep = store.upkeep
 
     @property
