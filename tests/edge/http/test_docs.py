@@ -62,8 +62,10 @@ def test_an_interface_lacks_an_option_only_for_a_reason() -> None:
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not here")
 def test_examples_of_the_http_page_work_in_order(documented: Server) -> None:
-    assert len(EXAMPLES) == 30
+    assert len(EXAMPLES) == 31
     for example in EXAMPLES:
+        if "/ask " in example:
+            continue  # it needs a model: see tests/features/ask
         command = example.replace("127.0.0.1:18765", f"127.0.0.1:{documented.port}")
         done = subprocess.run(
             ["sh", "-c", command.replace("curl ", "curl --silent --show-error --fail-with-body ", 1)],
