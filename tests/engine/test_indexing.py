@@ -201,7 +201,26 @@ def test_update_reads_the_records_of_earlier_versions(
         ((stored,),) = db.execute("SELECT root FROM collections")
         record = json.loads(stored)
         assert [type(part) for part in record] == [
-            *(str, str, int, str, dict, dict, dict, int, dict, int, dict, dict, list, int, dict, int, dict)
+            *(
+                str,
+                str,
+                int,
+                str,
+                dict,
+                dict,
+                dict,
+                int,
+                dict,
+                int,
+                dict,
+                dict,
+                list,
+                int,
+                dict,
+                int,
+                dict,
+                list,
+            )
         ]
         former = {"a list": [[]], "packed": [{"files": {"damaged": "abcdefgh"}, "cut": 2}, {}, 1]}
         record = [*record[:5], *former[parts]] if isinstance(parts, str) else record[:parts]

@@ -22,7 +22,7 @@ _COMMANDS: Mapping[str, Mapping[str, str]] = {
         "find fd locate lookup select s": "search QUERY... | query QUERY...",
         "egrep rg ripgrep rga ag ack pdfgrep": "grep PATTERN",
         "keyword keywords fulltext fts bm25": "search QUERY...",
-        "ask chat rag answer question q hybrid": "query QUERY... | pack QUERY...",
+        "chat rag answer question q hybrid": "query QUERY... | pack QUERY...",
         "semantic vector vectors semantic-search knn nearest": "vsearch QUERY...",
         "recent latest newest new-notes today timeline":
             f"search --recent QUERY... | search after:{_MONTH_AGO}",

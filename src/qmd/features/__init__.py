@@ -191,7 +191,7 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "doctor": ("Index", "status", "Look for problems and suggest how to fix them."),
     "pick": ("Search", "similar", "Search while you type, and open what you pick."),
     "grep": ("Search", "similar", "Print the lines that match a pattern, of all formats."),
-    "ocr": ("Index", "embed", "Recognize the text in pictures and scanned pages."),
+    "ocr": ("More", "embed", "Recognize the text in pictures and scanned pages."),
     "saved": ("More", "archive", "List and remove saved searches."),
     "synonyms": ("More", "saved", "List, add and remove synonyms."),
     "lint": ("Read", "links", "Report orphans, broken links, stubs, twins and contradictions."),

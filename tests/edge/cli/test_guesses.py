@@ -30,7 +30,7 @@ MEANT = {
     "models pull embed": "qmd pull embed",
     "find 'x y'": "qmd search 'x y', or qmd query 'x y'",
     "find x --top 3": "qmd search x, or qmd query x",
-    "ask how do I": "qmd query how do I, or qmd pack how do I",
+    "chat how do I": "qmd query how do I, or qmd pack how do I",
     "how do I deploy": "qmd query how do I deploy",
     "数据库": "qmd query '数据库'",
     "list": "qmd ls",

@@ -272,7 +272,7 @@ READ: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 #: Commands that print no document, or are not about the index.
 OTHERS = {"archive", "completion", "help", "init", "mcp", "migrate", "open", "pull", "restore", "server"}
-OTHERS |= {"skill", "trust", "project", "agent", "vector-search", "deep-search", "pick", "ask"}
+OTHERS |= {"skill", "trust", "project", "agent", "vector-search", "deep-search", "pick", "ask", "ocr"}
 #: Commands that agents may not call.
 REFUSED = {"why", "bench", "watch", "cleanup", "backup", "store", "pin", "unpin", "mark", "unmark", "add"}
 REFUSED |= {"update", "index", "embed", "models", "doctor", "keys", "hook"}

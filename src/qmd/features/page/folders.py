@@ -14,7 +14,7 @@ from qmd.types import Document
 MOST = 200
 
 
-class Folder(Struct, frozen=True):
+class Branch(Struct, frozen=True):
     """A folder: its path with the collection, the documents below each folder in it, and its documents."""
 
     path: str
@@ -22,7 +22,7 @@ class Folder(Struct, frozen=True):
     documents: Sequence[Document]
 
 
-def look(index: Index, path: str) -> Folder:
+def look(index: Index, path: str) -> Branch:
     """Return what is in a folder of a collection. Raises as `Index.documents`."""
     path = path.strip("/")
     start, folders, documents = len(path) + 1, Counter[str](), list[Document]()
@@ -32,4 +32,4 @@ def look(index: Index, path: str) -> Folder:
             folders[name] += 1
         else:
             documents.append(document)
-    return Folder(path, dict(sorted(folders.items())), sorted(documents, key=lambda each: each.file))
+    return Branch(path, dict(sorted(folders.items())), sorted(documents, key=lambda each: each.file))
