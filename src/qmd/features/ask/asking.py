@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, Protocol, Unpack, cast
 
 from msgspec.structs import replace
 
@@ -26,8 +26,7 @@ from qmd.types.cancelling import Cancelled
 from qmd.types.search import Stage
 
 if TYPE_CHECKING:
-    from qmd.engine.index import Index
-    from qmd.features.evidence.types import Pack, PackedPassage
+    from qmd.features.evidence.types import CitationCheck, Pack, PackedPassage
 
 #: The tokens of the passages that a model is given, and the seconds of an answer, unless the caller says
 #: otherwise.
@@ -43,6 +42,18 @@ HOW_TO = (
     "for a server such as Ollama, put two lines into index.yml: 'models:' and "
     "'  generate: openai:MODEL@http://localhost:11434/v1'; docs/ask.md has other models"
 )
+
+
+class _Index(Protocol):
+    """The methods of the whole index that are needed."""
+
+    def limited(self, *, agent: bool) -> _Index: ...
+
+    def run_pack(
+        self, request: PackRequest, *, render: Callable[[Pack], str], cancelled: Cancelled | None
+    ) -> Pack: ...
+
+    def quote_check(self, reference: str, quote: str) -> CitationCheck: ...
 
 
 class AskMethods(Part):
@@ -92,7 +103,7 @@ class AskMethods(Part):
         request = replace(request, expand=False, tokens=min(request.tokens or TOKENS, room))
         request, private = self._without_private(request)
         # The model is an agent: it gets no secrets, and what it cites is looked for in what it may see.
-        index = cast("Index", self).limited(agent=True)
+        index = cast("_Index", self).limited(agent=True)
         pack = index.run_pack(PackRequest(request), render=prompt, cancelled=cancelled)
         stages = [*pack.stages, *private]
         if not pack.passages:
@@ -138,7 +149,7 @@ class AskMethods(Part):
 class _Proof:
     """Finds the place of what a model quotes, and refuses what it does not support."""
 
-    def __init__(self, index: Index, pack: Pack) -> None:
+    def __init__(self, index: _Index, pack: Pack) -> None:
         self._index = index
         self._pack = pack
 
