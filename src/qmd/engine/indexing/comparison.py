@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping
 from itertools import chain
 
 from msgspec import Struct
@@ -72,19 +72,9 @@ def compare(
         again: Paths of files that are read although they are unchanged.
         anew: Read files again that could not be read.
     """
-    documents = _by_file(found.unseen, found.files)
-    if found.within:
-        documents = {path: inside for path, inside in documents.items() if _covers(found.within, path)}
-    seen = {path for inside in documents.values() for path in inside}
-    authors = moved = frozenset[str]()
-    if found.files or seen:
-        staying = authorship.authors_of(path for path in known if path not in seen)
-        authors = staying | authorship.authors_of(file.path for file in found.files)
-        moved = authors ^ (staying | authorship.authors_of(seen))
-    present = _formats(chain(known, (file.path for file in found.files)), last, readers)
-    outdated = {
-        suffix for suffix, now in present.items() if now != last.formats.get(suffix, registry.FIRST_IDENTITY)
-    }
+    documents = _by_file(found)
+    authors, moved = _authors(found, known, {path for inside in documents.values() for path in inside})
+    present, outdated = _formats(chain(known, (file.path for file in found.files)), last, readers)
 
     def as_it_is(path: str) -> bool:
         """Tell whether an unchanged file is not read."""
@@ -112,40 +102,69 @@ def compare(
         documents |= {file.path: (file.path,) for file in others}
         work.same -= len(others)
         files = [*files, *others]
-    containing = {path: registry.file_of(path) for path in last.unread}
     unchanged: set[str] = set()
     for file in files:
-        path, inside, before = file.path, documents.get(file.path, ()), last.unread.get(file.path)
+        path, inside = file.path, documents.get(file.path, ())
         if not inside or any(known[each] != file.fingerprint for each in inside):
             work.changed.add(path)
         elif as_it_is(path):
             work.same += len(inside)
             unchanged.add(path)
             continue
-        stays, suffix = work.stays(path), registry.suffix(path)
-        if extra := waits_for(readers, path):
-            counts = work.waiting.setdefault(extra, {})
-            if not found.within or suffix not in counts:  # of some files it is not known which were counted
-                counts[suffix] = counts.get(suffix, 0) + 1
-            if stays:
-                work.unread[path] = failed(before, "", stays=True)
-        elif before and (
-            left := still_failed(before, state_of(file, present[suffix]), stays=stays, anew=anew)
-        ):
-            work.unread[path] = left
-            work.problems.append((path, f"cannot read {path}: {why(left)}"))
-        else:
-            work.read.append(file)
-    looked_at = documents.keys() | {file.path for file in files}
-    for path, file_path in containing.items():
-        if (
-            file_path in unchanged
-            or (path in known and file_path not in looked_at)
-            or (found.within and not _covers(found.within, file_path))
-        ):
-            work.unread[path] = last.unread[path]
-    work.unread |= {path: failed(None, reason) for path, reason in found.problems}
+        _assign(work, file, found, last, readers, anew=anew)
+    work.unread |= _not_looked_at(last.unread, unchanged, found, known, documents)
     return work
+
+
+def _authors(found: FileListing, known: States, seen: set[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the folders of authors, and those that become or cease to be one.
+
+    `seen` has the documents whose files were looked at.
+    """
+    if not (found.files or seen):
+        return frozenset(), frozenset()
+    staying = authorship.authors_of(path for path in known if path not in seen)
+    authors = staying | authorship.authors_of(file.path for file in found.files)
+    return authors, authors ^ (staying | authorship.authors_of(seen))
+
+
+def _not_looked_at(
+    unread: Mapping[str, UnreadFile],
+    unchanged: set[str],
+    found: FileListing,
+    known: States,
+    documents: Mapping[str, tuple[str, ...]],
+) -> dict[str, UnreadFile]:
+    """Return the files that were not listed, and those unread before that this scan leaves."""
+    looked_at = documents.keys() | {file.path for file in found.files}
+    still = {}
+    for path, row in unread.items():
+        containing = registry.file_of(path)
+        is_known = path in known and containing not in looked_at
+        if is_known or containing in unchanged or (found.within and not _covers(found.within, containing)):
+            still[path] = row
+    return still | {path: failed(None, reason) for path, reason in found.problems}
+
+
+def _assign(
+    work: Work, file: SourceFile, found: FileListing, last: ScanRecord, readers: Readers, *, anew: bool
+) -> None:
+    """Add a file to those that are read, that wait for an extra, or that still cannot be read."""
+    path, before, stays = file.path, last.unread.get(file.path), work.stays(file.path)
+    suffix = registry.suffix(path)
+    if extra := waits_for(readers, path):
+        counts = work.waiting.setdefault(extra, {})
+        if not found.within or suffix not in counts:  # of some files it is not known which were counted
+            counts[suffix] = counts.get(suffix, 0) + 1
+        if stays:
+            work.unread[path] = failed(before, "", stays=True)
+        return
+    state = state_of(file, work.formats[suffix]) if before else ""
+    if before and (left := still_failed(before, state, stays=stays, anew=anew)):
+        work.unread[path] = left
+        work.problems.append((path, f"cannot read {path}: {why(left)}"))
+    else:
+        work.read.append(file)
 
 
 def check_removal(
@@ -172,19 +191,23 @@ def check_removal(
     )
 
 
-def _formats(paths: Iterable[str], last: ScanRecord, readers: Readers) -> dict[str, str]:
-    """Return the formats of files by suffix.
+def _formats(
+    paths: Iterable[str], last: ScanRecord, readers: Readers
+) -> tuple[dict[str, str], frozenset[str]]:
+    """Return the formats of files by suffix, and the suffixes of those that have changed.
 
     A format counts as unchanged as long as it cannot read: if its package is broken, or files wait for an
     extra.
     """
     endings = {path[path.rfind(".") :]: path for path in paths}  # few, even of many files
-    found = {}
+    found, changed = {}, set()
     for suffix in {registry.suffix(path) for path in endings.values()}:
         file = f"x.{suffix}"
         before = last.formats.get(suffix, registry.FIRST_IDENTITY)
         found[suffix] = before if waits_for(readers, file) else readers.identity(file) or before
-    return found
+        if found[suffix] != before:
+            changed.add(suffix)
+    return found, frozenset(changed)
 
 
 def _gone(found: FileListing, documents: dict[str, tuple[str, ...]]) -> list[str]:
@@ -199,19 +222,21 @@ def _gone(found: FileListing, documents: dict[str, tuple[str, ...]]) -> list[str
     ]
 
 
-def _by_file(documents: States, files: Sequence[SourceFile]) -> dict[str, tuple[str, ...]]:
-    """Return the paths of documents by the path of their file."""
-    found: dict[str, tuple[str, ...]] = {path: (path,) for path in documents if "#" not in path}
-    if len(found) < len(documents):
-        listed = {file.path for file in files}
+def _by_file(found: FileListing) -> dict[str, tuple[str, ...]]:
+    """Return the paths of the documents that were looked at, by the path of their file."""
+    documents: dict[str, tuple[str, ...]] = {path: (path,) for path in found.unseen if "#" not in path}
+    if len(documents) < len(found.unseen):
+        listed = {file.path for file in found.files}
         contained: dict[str, list[str]] = {}
-        for path in documents:
+        for path in found.unseen:
             base, sign, _ = path.rpartition("#")
             if sign:
                 is_inside = path not in listed and (base in listed or registry.file_of(path) == base)
                 contained.setdefault(base if is_inside else path, []).append(path)
-        found |= {file: (*found.get(file, ()), *paths) for file, paths in contained.items()}
-    return found
+        documents |= {file: (*documents.get(file, ()), *paths) for file, paths in contained.items()}
+    if found.within:
+        return {path: inside for path, inside in documents.items() if _covers(found.within, path)}
+    return documents
 
 
 def _covers(paths: frozenset[str], path: str) -> bool:

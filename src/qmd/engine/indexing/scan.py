@@ -33,7 +33,7 @@ from qmd.sources.git_dates import GitDates
 from qmd.sources.read import Outcome
 from qmd.sources.reading import read_all
 from qmd.sources.root import Root
-from qmd.sources.walk import list_files, walk
+from qmd.sources.walk import FileListing, list_files, walk
 from qmd.store.base import Store
 from qmd.store.values import Applied, DocumentChange
 from qmd.text import authorship
@@ -137,8 +137,9 @@ def scan(
     git = GitDates(root, last.commits)
     committed = [] if within else git.changed()
     found = list_files(root, collection, known, within, last.ignored, last.began)
-    again = frozenset[str]() if within else _dated_again(store, collection.name, committed, last)
-    again |= frozenset() if within else known_texts.fresh
+    again = frozenset[str]()
+    if not within:
+        again = _dated_again(store, collection.name, committed, last) | known_texts.fresh
     work = compare(found, known, last, readers, again, anew=anew)
     if work is None:
         return scan(
@@ -158,90 +159,85 @@ def scan(
         check_removal(collection, work, found, known, is_other=now.replaces(last))
     git.prepare(work.read)
     report = ScanReport(collection.name, problems=work.problems, waiting=work.waiting)
-
-    def fail(file: SourceFile, failure: Unreadable | None, message: str = "") -> None:
-        path, stays = file.path, work.stays(file.path)
-        message = message or f"cannot read {path}: {failure}"
-        if collection.ocr and failure is not None and failure.reason == SCAN:
-            wait(work, path)
-        else:
-            report.problems.append((path, message))
-        if failure is not None and failure.trace:
-            report.traces[path] = failure.trace
-        if failure is not None and failure.reason in EMPTY and stays:
-            batch.removed += work.documents[path]
-            stays = False
-        error = failure or message.removeprefix(f"cannot read {path}: ")
-        work.unread[path] = failed(
-            last.unread.get(path), error, state_of(file, work.formats[registry.suffix(path)]), stays=stays
-        )
-
-    batch = _Batch(store, report, known, on_change, fail)
-    due = time.monotonic() + _PROGRESS_SECONDS
-    total = work.same + len(work.read)
+    batch = _Batch(store, collection, report, known, work, last.unread, git, on_change)
+    progress = _Progress(on_progress, collection.name, work.same + len(work.read))
     outcomes = read_all(work.read, readers, root, terms=True, processes=processes)
     for done, outcome in enumerate(outcomes, work.same + 1):
-        path = outcome.file.path
-        if outcome.error is not None:
-            fail(outcome.file, outcome.failure, outcome.error.message)
-            continue
-        try:
-            changes = [*_changes(outcome, work.authors, git)]
-        except Exception as error:  # noqa: BLE001 - whatever it is, it costs this file alone
-            fail(outcome.file, fault(error))
-            continue
-        for key, failure in outcome.without:
-            part = f"{path}#{key}"
-            report.problems.append((part, f"cannot read {part}: {failure}"))
-            work.unread[part] = failed(last.unread.get(part), failure, stays=part in known)
-        parts = {f"{path}#{key}" for key, _ in outcome.without}
-        batch.add(outcome.file, changes, [each for each in work.documents.get(path, ()) if each not in parts])
+        batch.take(outcome)
         # All documents of a file are in one transaction: its fingerprint says that all are there.
         full = batch.full
         if full:
             batch.apply(wait=on_change is not None)
-        if on_progress is not None and (full or time.monotonic() >= due):
-            on_progress(collection.name, done, total)
-            due = time.monotonic() + _PROGRESS_SECONDS
+        progress.tell(done, at_once=full)
     # Remove last, so that a renamed file's text and vectors are still there when its new name is added.
     former = _texts_of(store, collection.name, work.gone)
     batch.apply([*batch.removed, *work.gone])
-    renamed = _renamed(store, collection.name, former, last.renamed)
-    if on_progress is not None:
-        on_progress(collection.name, total, total)
+    progress.tell(progress.total, at_once=True)
     report.unchanged += work.same
-    report.notices += git.problems
-    if found.remote and len(found.remote) != last.remote:
-        report.notices.append(describe_remote(found.remote))
-    kept = {path: row.since for path, row in work.unread.items() if row.since}
-    if kept and not within:
-        report.notices.append(describe_kept(kept))
+    report.notices += [*git.problems, *_left_out(found, work, last)]
     for path, lines in batch.invalid.items():
         work.unread.setdefault(path, UnreadFile(lines=lines))
-    changed = report.added + report.removed >= LEAST
-    whole, remembered = not within, dict(sorted(work.unread.items())[:MOST])
     now = replace(
-        now,
-        formats={each: name for each, name in work.formats.items() if name != registry.FIRST_IDENTITY},
-        commits=git.heads if whole else last.commits,
-        dates=DATES if whole else last.dates,
-        unread=remembered,
-        cut=len(work.unread) - len(remembered) + (last.cut if found.within else 0),
-        waiting=work.waiting,
-        unknown=last.unknown if found.within else most_frequent(found.unknown),
-        folders=_folders(known, work) if whole else last.folders,
-        began=moment if whole else last.began,
-        ignored={**(last.ignored if found.within else {}), **found.ignored},
-        remote=len(found.remote) if whole else last.remote,
-        renamed=renamed,
-        alike=last.alike if within or not changed else find_alike(store, collection.name),
+        _recorded(now, last, found, work), renamed=_renamed(store, collection.name, former, last.renamed)
     )
-    record = record or bool(found.touched and whole)  # so that they are read once
+    if not within:
+        now = replace(
+            now,
+            commits=git.heads,
+            dates=DATES,
+            folders=_folders(known, work),
+            began=moment,
+            remote=len(found.remote),
+        )
+        if report.added + report.removed >= LEAST:
+            now = replace(now, alike=find_alike(store, collection.name))
+        record = record or bool(found.touched)  # so that they are read once
     if record or report.added or report.updated or report.removed or last != replace(now, began=last.began):
         store.collections.finish_scan(collection.name, now.stored())
     report.notices += batch.notices()
     report.seconds = time.monotonic() - began
     return report
+
+
+class _Progress:
+    """Calls back at most every half second, unless at once."""
+
+    def __init__(self, call: OnProgress | None, collection: str, total: int) -> None:
+        self._call, self._collection, self.total = call, collection, total
+        self._due = time.monotonic() + _PROGRESS_SECONDS
+
+    def tell(self, done: int, *, at_once: bool) -> None:
+        if self._call is not None and (at_once or time.monotonic() >= self._due):
+            self._call(self._collection, done, self.total)
+            self._due = time.monotonic() + _PROGRESS_SECONDS
+
+
+def _left_out(found: FileListing, work: Work, last: ScanRecord) -> Iterator[str]:
+    """Yield notices of files that are not on this machine, and of documents that stay as they were."""
+    if found.remote and len(found.remote) != last.remote:
+        yield describe_remote(found.remote)
+    kept = {path: row.since for path, row in work.unread.items() if row.since}
+    if kept and not found.within:
+        yield describe_kept(kept)
+
+
+def _recorded(now: ScanRecord, last: ScanRecord, found: FileListing, work: Work) -> ScanRecord:
+    """Return a record with what was found, and with that of the last scan for what was not looked at."""
+    remembered = dict(sorted(work.unread.items())[:MOST])
+    return replace(
+        last,
+        owner=now.owner,
+        path=now.path,
+        device=now.device,
+        real=now.real,
+        former={},
+        formats={each: name for each, name in work.formats.items() if name != registry.FIRST_IDENTITY},
+        unread=remembered,
+        cut=len(work.unread) - len(remembered) + (last.cut if found.within else 0),
+        waiting=work.waiting,
+        unknown=last.unknown if found.within else most_frequent(found.unknown),
+        ignored={**(last.ignored if found.within else {}), **found.ignored},
+    )
 
 
 def _texts_of(store: Store, collection: str, paths: Sequence[str]) -> dict[str, str]:
@@ -311,16 +307,23 @@ class _Batch:
     def __init__(
         self,
         store: Store,
+        collection: Collection,
         report: ScanReport,
         indexed: States,
+        work: Work,
+        before: Mapping[str, UnreadFile],
+        git: GitDates,
         on_change: OnChange | None,
-        fail: Callable[[SourceFile, Unreadable], None],
     ) -> None:
         self._store = store
+        self._collection = collection
         self._report = report
         self._indexed = indexed
+        self._work = work
+        #: What the last scan could not read.
+        self._before = before
+        self._git = git
         self._on_change = on_change
-        self._fail = fail
         #: The documents of each file, of which all are stored or none.
         self._files: list[_Changed] = []
         #: Those of the last batch that may not be committed yet, with its numbers.
@@ -336,7 +339,41 @@ class _Batch:
         self.invalid: dict[str, tuple[int, ...]] = {}
         self.newly_invalid: dict[str, tuple[int, ...]] = {}
 
-    def add(self, file: SourceFile, items: Sequence[DocumentChange], before: Sequence[str]) -> None:
+    def take(self, outcome: Outcome) -> None:
+        """Add the documents of a file that was read, or its failure."""
+        file, work = outcome.file, self._work
+        if outcome.error is not None:
+            self._fail(file, outcome.failure, outcome.error.message)
+            return
+        try:
+            changes = [*_changes(outcome, work.authors, self._git)]
+        except Exception as error:  # noqa: BLE001 - whatever it is, it costs this file alone
+            self._fail(file, fault(error))
+            return
+        parts = {f"{file.path}#{key}": failure for key, failure in outcome.without}
+        for part, failure in parts.items():
+            self._report.problems.append((part, f"cannot read {part}: {failure}"))
+            work.unread[part] = failed(self._before.get(part), failure, stays=part in self._indexed)
+        self._add(file, changes, [each for each in work.documents.get(file.path, ()) if each not in parts])
+
+    def _fail(self, file: SourceFile, failure: Unreadable | None, message: str = "") -> None:
+        """Report a file that cannot be read. Its documents stay as they are, unless it has no text now."""
+        path, work, stays = file.path, self._work, self._work.stays(file.path)
+        message = message or f"cannot read {path}: {failure}"
+        if self._collection.ocr and failure is not None and failure.reason == SCAN:
+            wait(work, path)
+        else:
+            self._report.problems.append((path, message))
+        if failure is not None and failure.trace:
+            self._report.traces[path] = failure.trace
+        if failure is not None and failure.reason in EMPTY and stays:
+            self.removed += work.documents[path]
+            stays = False
+        error = failure or message.removeprefix(f"cannot read {path}: ")
+        state = state_of(file, work.formats[registry.suffix(path)])
+        work.unread[path] = failed(self._before.get(path), error, state, stays=stays)
+
+    def _add(self, file: SourceFile, items: Sequence[DocumentChange], before: Sequence[str]) -> None:
         """Add the documents of a file; `before` are the paths of those in the index."""
         kept = {item.path for item in items}
         self._files.append((file, items))
