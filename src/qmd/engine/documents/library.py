@@ -187,11 +187,7 @@ class DocumentMethods(Part, rule=READ):
         if passing is not None and not passing:
             raise DocumentNotFoundError(self.explain_no_documents(**filters))
         _check_lines(None, max_lines)
-        if max_bytes is not None and max_bytes < 1:
-            raise UsageError(f"max_bytes must be at least 1, not {max_bytes}")
-        if not pattern.strip():
-            raise UsageError("the pattern is empty")
-        require_unicode(pattern)
+        _check_pattern(pattern, max_bytes)
         items: list[Page | Skipped] = []
         errors: list[str] = []
         left_out: list[Document] = []
@@ -199,12 +195,9 @@ class DocumentMethods(Part, rule=READ):
             max_total = most_bytes(tokens)
         room = inf if max_total is None else max_total
         deadline, library = Deadline(None, cancelled), self._library
-        seen: set[tuple[int, int | None, int | None]] = set()
-        for document, start, count in library.locate(pattern, errors, deadline):
+        located = dict.fromkeys(library.locate(pattern, errors, deadline))
+        for document, start, count in located:
             deadline.check()
-            if (document.id, start, count) in seen:
-                continue
-            seen.add((document.id, start, count))
             if passing is not None and document.id not in passing:
                 continue
             if max_bytes is not None and document.size > max_bytes:
@@ -521,6 +514,14 @@ class Library(References):
             commit=commit,
             unread_since="" if commit is not None else unread_since(self._store, document),
         )
+
+
+def _check_pattern(pattern: str, max_bytes: int | None) -> None:
+    if max_bytes is not None and max_bytes < 1:
+        raise UsageError(f"max_bytes must be at least 1, not {max_bytes}")
+    if not pattern.strip():
+        raise UsageError("the pattern is empty")
+    require_unicode(pattern)
 
 
 def _check_lines(from_line: int | None, max_lines: int | None) -> None:

@@ -116,18 +116,19 @@ class References:
             on_disk = self._absolute(absolute) or self._absolute(os.path.realpath(absolute))
             if on_disk is not None:
                 return on_disk
-        if docid := _DOCID.fullmatch(reference):
-            matches = self.visible(self._documents.by_hash(docid[2].lower()))[:_CANDIDATES]
-            if len({document.hash for document in matches}) > 1:
-                raise _ambiguous(reference, [f"#{item.hash[:12]} {item.file}" for item in matches])
-            if matches:
-                return matches[0]
-        if not path.strip("/"):
-            return None
+        if (identified := self._by_docid(reference)) is not None or not path.strip("/"):
+            return identified
         matches = self.visible(self._documents.ending_with(path)) or self._linked(path) or self._by_name(path)
         matches = matches or self._renamed(path)
         if len(matches) > 1:
             raise _ambiguous(reference, [document.file for document in matches[:_CANDIDATES]])
+        return matches[0] if matches else None
+
+    def _by_docid(self, reference: str) -> Document | None:
+        docid = _DOCID.fullmatch(reference)
+        matches = self.visible(self._documents.by_hash(docid[2].lower()))[:_CANDIDATES] if docid else []
+        if len({document.hash for document in matches}) > 1:
+            raise _ambiguous(reference, [f"#{item.hash[:12]} {item.file}" for item in matches])
         return matches[0] if matches else None
 
     def _absolute(self, path: str) -> Document | None:

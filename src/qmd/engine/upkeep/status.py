@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
@@ -19,6 +19,7 @@ from qmd.engine.models.provider import ModelProvider
 from qmd.engine.parts import Part
 from qmd.engine.requests import DEFAULT_RANKING, collections_of
 from qmd.engine.watching.election import WatchState, find_watcher
+from qmd.engine.workspace import Workspace
 from qmd.errors import ModelError, VectorIndexMissingError
 from qmd.store.base import Store
 from qmd.store.values import LEFT_OUT, CollectionStats, Scope
@@ -99,33 +100,10 @@ class StatusMethods(Part, rule=READ):
     def status(self) -> Status:
         """Return the state of the index, its collections, vectors and models. Reads only."""
         workspace = self._workspace
-        notes = [*workspace.notes, *workspace.configuration.trust.notes()]
         store, config, provider = workspace.store, workspace.config, workspace.models
-        if os.path.basename(store.location) == ALTERNATIVE_INDEX:
-            notes.append("the default index file belongs to another program: this one stands beside it")
+        mark = _mark(store)
         collections = self.collection_statuses()
-        file = getattr(store, "behind", store)
-        mark = getattr(file, "mark", None)  # of a portable file
-        if mark is not None:
-            notes.append(f"this portable file was made at {plain(mark.created)[:40]} and is only read")
-            notes += [] if mark.texts else [LEFT_OUT]
-        for name, collection in config.collections.items():
-            told = describe(collection, store.collections.last_root(name))
-            notes += [f"{name}: {line}" for line in told]
-        states = states_in(store, config)
-        if states is not None and (states.sink or states.cycles):
-            notes.append(f"states of documents: {states.summary()}; 'qmd doctor --stale' lists what to mend")
-        if not workspace.permissions.agent and (kept := len(KeptDocuments(store).ids())):
-            notes.append(f"agents do not have {plural(kept, 'document')} with 'agents: false'")
-        if mark is None and (waiting := store.documents.without_structures()):
-            notes.append(
-                f"{plural(waiting, 'text')} without structure: 'qmd update' makes searches in them faster"
-            )
         total = sum(collection.documents for collection in collections)
-        if unread := unread_dates(store, config):
-            notes.append(
-                f"{plural(unread, 'document')} with a date that cannot be read; 'qmd doctor' names them"
-            )
         try:
             fingerprint = provider.fingerprint
             pending = store.pending.count(fingerprint, embeddable(config, provider))
@@ -148,7 +126,7 @@ class StatusMethods(Part, rule=READ):
             ),
             ranking=workspace.settings.ranking or DEFAULT_RANKING,
             last_updated=max((item.last_updated for item in collections if item.last_updated), default=None),
-            notes=tuple(notes),
+            notes=(*workspace.notes, *workspace.configuration.trust.notes(), *_notes(workspace)),
             watcher=None if mark is not None else find_watcher(workspace.locations.index),
             portable=mark is not None,
             texts=mark is None or mark.texts,
@@ -194,6 +172,34 @@ class StatusMethods(Part, rule=READ):
             checked = watcher.indexed_at(name, moment) if watcher and scanned else ""
             times.append(max(scanned, checked))
         return min(times, default="") or None
+
+
+def _mark(store: Store) -> Any:
+    """Return what a portable file says of itself; None of another index."""
+    return getattr(getattr(store, "behind", store), "mark", None)
+
+
+def _notes(workspace: Workspace) -> Iterator[str]:
+    """Yield what the owner of an index should know of it."""
+    store, config, mark = workspace.store, workspace.config, _mark(workspace.store)
+    if os.path.basename(store.location) == ALTERNATIVE_INDEX:
+        yield "the default index file belongs to another program: this one stands beside it"
+    if mark is not None:
+        yield f"this portable file was made at {plain(mark.created)[:40]} and is only read"
+        if not mark.texts:
+            yield LEFT_OUT
+    for name, collection in config.collections.items():
+        for line in describe(collection, store.collections.last_root(name)):
+            yield f"{name}: {line}"
+    states = states_in(store, config)
+    if states is not None and (states.sink or states.cycles):
+        yield f"states of documents: {states.summary()}; 'qmd doctor --stale' lists what to mend"
+    if not workspace.permissions.agent and (kept := len(KeptDocuments(store).ids())):
+        yield f"agents do not have {plural(kept, 'document')} with 'agents: false'"
+    if mark is None and (waiting := store.documents.without_structures()):
+        yield f"{plural(waiting, 'text')} without structure: 'qmd update' makes searches in them faster"
+    if unread := unread_dates(store, config):
+        yield f"{plural(unread, 'document')} with a date that cannot be read; 'qmd doctor' names them"
 
 
 def _vectors(

@@ -82,22 +82,20 @@ def choose(
         return -gain * (1.0 - contained(paragraph.shingles, taken)) / cost(paragraph), number
 
     # Gains only fall while others are chosen, so an outdated entry that is still the best is the best.
-    heap = [entry(number) for number in range(len(paragraphs))]
+    heap = [*map(entry, range(len(paragraphs)))]
     heapify(heap)
     done: set[int] = set()
     while heap:
         estimated, number = heappop(heap)
         if number in done:
             continue
-        current = entry(number)
-        if current[0] > estimated and heap and current > heap[0]:
+        if (current := entry(number))[0] > estimated and heap and current > heap[0]:
             heappush(heap, current)
             continue
         done.add(number)
         paragraph = paragraphs[number]
         if choice.chosen and contained(paragraph.shingles, taken) >= COPY:
-            rest = None if number in choice.own else own(number, taken)
-            if rest is not None:
+            if number not in choice.own and (rest := own(number, taken)) is not None:
                 paragraphs[number] = rest
                 choice.own.add(number)
                 done.discard(number)
@@ -115,14 +113,16 @@ def choose(
         choice.chosen.append(number)
         taken |= paragraph.shingles
         shown.add((paragraph.document, paragraph.place))
-        needs = [
-            need * (1.0 - SATISFIES * part) for need, part in zip(needs, paragraph.relevance, strict=True)
-        ]
-        for step in (-1, 1):  # they now cost less
-            beside = places.get((paragraph.document, paragraph.place + step))
-            if beside is not None and beside not in done:
-                heappush(heap, entry(beside))
+        needs = _lessened(needs, paragraph.relevance)
+        for beside in ((paragraph.document, paragraph.place + step) for step in (-1, 1)):
+            if places.get(beside, number) not in done:  # it now costs less
+                heappush(heap, entry(places[beside]))
     return choice
+
+
+def _lessened(needs: Sequence[float], relevance: Sequence[float]) -> list[float]:
+    """Return what the questions still need after a paragraph was chosen."""
+    return [need * (1.0 - SATISFIES * part) for need, part in zip(needs, relevance, strict=True)]
 
 
 def shingles(text: str) -> frozenset[int]:

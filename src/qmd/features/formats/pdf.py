@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -81,6 +81,34 @@ class Page(Struct, frozen=True):
 
 
 def extract(file: RawFile) -> Extracted:
+    document = _opened(file)
+    pages, broken = _pages(document)
+    seen = seen_in(file)
+    pages = [_with_seen(page, seen.get(number)) for number, page in enumerate(pages, 1)]
+    if all(page.blank for page in pages):
+        raise Unreadable(DAMAGED if len(broken) == len(pages) else NO_TEXT if seen else SCAN)
+    blank = [number for number, page in enumerate(pages, 1) if page.blank and number not in {*broken, *seen}]
+    metadata = document.get_metadata_dict()
+    fields = {**_fields(metadata), "pages": (float(len(pages)),)}
+    writer = Writer("page")
+    writer.add(str(fields["subject"][0]))
+    first = _write(writer, pages, _bookmarks(document, len(pages)))
+    title = one_line(metadata.get("Title") or "")
+    omitted = [f"{_listed(blank)} without a text layer"] if blank else []
+    omitted += [f"{_listed(broken)}: damaged"] if broken else []
+    omitted += [f"page {number}: {page.why}" for number, page in seen.items() if page.why]
+    return Extracted(
+        writer.text,
+        first if _MADE_UP.match(title) else title,
+        fields,
+        anchors=writer.anchors,
+        omitted=tuple(omitted),
+        structure=writer.structure,
+    )
+
+
+def _opened(file: RawFile) -> Any:
+    """Return the document of pypdfium2."""
     from pypdfium2 import PdfDocument, PdfiumError
 
     if b"%PDF-" not in file.data[:1024]:
@@ -95,18 +123,12 @@ def extract(file: RawFile) -> Extracted:
         document.init_forms()
     if len(document) > _MAX_PAGES:
         raise Unreadable(TOO_LARGE, f"{len(document):,} pages")
-    pages, broken = _pages(document)
-    seen = seen_in(file)
-    pages = [_with_seen(page, seen.get(number)) for number, page in enumerate(pages, 1)]
-    if all(page.blank for page in pages):
-        raise Unreadable(DAMAGED if len(broken) == len(pages) else NO_TEXT if seen else SCAN)
-    blank = [number for number, page in enumerate(pages, 1) if page.blank and number not in {*broken, *seen}]
+    return document
+
+
+def _write(writer: Writer, pages: Sequence[Page], bookmarks: Mapping[int, list[tuple[int, str]]]) -> str:
+    """Write the pages, and return the first line that can be a title."""
     repeated, least, shift = _repeated(pages), _least(pages), _shift(pages)
-    bookmarks = _bookmarks(document, len(pages))
-    metadata = document.get_metadata_dict()
-    fields = {**_fields(metadata), "pages": (float(len(pages)),)}
-    writer = Writer("page")
-    writer.add(str(fields["subject"][0]))
     first = ""
     for number, page in enumerate(pages, 1):
         writer.anchor(number)
@@ -118,20 +140,7 @@ def extract(file: RawFile) -> Extracted:
             else:
                 writer.add(joined(lines))
         writer.add("\n\n".join(page.values))
-    title = one_line(metadata.get("Title") or "")
-    omitted = [f"{_listed(blank)} without a text layer"] if blank else []
-    omitted += [f"{_listed(broken)}: damaged"] if broken else []
-    omitted += [f"page {number}: {page.why}" for number, page in seen.items() if page.why]
-    if _MADE_UP.match(title):
-        title = first
-    return Extracted(
-        writer.text,
-        title,
-        fields,
-        anchors=writer.anchors,
-        omitted=tuple(omitted),
-        structure=writer.structure,
-    )
+    return first
 
 
 def joined(lines: Sequence[str]) -> str:

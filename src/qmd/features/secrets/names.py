@@ -127,18 +127,21 @@ def _value_of(text: str, at: int) -> FoundSecret | None:
     value = match["value"].rstrip(".,;:)]}\\") if not quote else match["value"]
     if not is_value(value) or (sign == "(" and (rest or not quote)):
         return None
-    plain = not quote and sign not in ("=", ":=", "|", "：", ">")
-    if kind == "password":
-        good = _is_password(
-            value, quoted=bool(quote), prose=plain and sign != ":", ends=_ends(text, match.end())
-        )
+    if kind == "token":
+        kind = _kind_of_token(value, match["token"].lower(), text[max(0, at - 10) : at], sign, quote)
     else:
-        name, before = match["token"].lower(), text[max(0, at - 10) : at]
-        bare = sign == " " or (name in ("key", "session", "cookie") and not _QUALIFIED.search(before))
-        good = len(value) >= (20 if bare else 8) and is_random(value, 3.6 if bare else 2.8)
-        good |= bool(quote) and "secret" in name and is_generated(value)
-        kind = "api key" if before[-4:].lower().startswith("api") else "key" if "key" in name else "token"
-    return FoundSecret(match.start("value"), match.start("value") + len(value), kind) if good else None
+        prose = not quote and sign not in ("=", ":=", "|", "：", ">", ":")
+        kind = kind if _is_password(value, bool(quote), prose, _ends(text, match.end())) else ""
+    return FoundSecret(match.start("value"), match.start("value") + len(value), kind) if kind else None
+
+
+def _kind_of_token(value: str, name: str, before: str, sign: str, quote: str | None) -> str:
+    """Return what kind of secret the value of a name such as `token` is; "" if it is none."""
+    bare = sign == " " or (name in ("key", "session", "cookie") and not _QUALIFIED.search(before))
+    good = len(value) >= (20 if bare else 8) and is_random(value, 3.6 if bare else 2.8)
+    if not (good or (quote and "secret" in name and is_generated(value))):
+        return ""
+    return "api key" if before[-4:].lower().startswith("api") else "key" if "key" in name else "token"
 
 
 _PASSWORDS = lazy(rf"(?i){_SHORT}|{_PASSWORD}")
@@ -236,15 +239,9 @@ class _Near:
         for number, match in enumerate(_RUN.finditer(text, at, limit)):
             if number == _WORDS:
                 break
-            run, start = match[0], match.start()
-            gap = text[ends:start]
-            core = run.lstrip(_BEFORE)
-            # The user stands before a password.
-            for sign in (":", "/"):
-                if "://" not in core and sign in core.rstrip(_AFTER):
-                    core = core.rstrip(_AFTER).rpartition(sign)[2]
-            start += run.find(core) if core else 0
-            core = core.partition(",")[0].rstrip(_AFTER)
+            run, gap = match[0], text[ends : match.start()]
+            core, offset = _core(run)
+            start = match.start() + offset
             if _ASSIGNED.match(core):
                 break
             linked = (
@@ -301,9 +298,18 @@ _CLEAR_TOKEN = 16
 _HEAD_LINE, _HEAD_WORDS = 4_000, 3
 
 
+def _core(run: str) -> tuple[str, int]:
+    """Return a run of signs without those around a password and a user before it, and where that begins."""
+    core = run.lstrip(_BEFORE)
+    for sign in (":", "/"):
+        if "://" not in core and sign in core.rstrip(_AFTER):
+            core = core.rstrip(_AFTER).rpartition(sign)[2]
+    return core.partition(",")[0].rstrip(_AFTER), run.find(core) if core else 0
+
+
 def _is_listed(value: str) -> bool:
     """Tell whether a cell in a column of passwords has one."""
-    return _is_password(value, quoted=False, prose=False, ends=True) and not _VERSION.match(value)
+    return _is_password(value) and not _VERSION.match(value)
 
 
 def _in_table(text: str, at: int) -> bool:
@@ -318,22 +324,25 @@ def _ends(text: str, at: int) -> bool:
 
 
 _LETTERS = lazy(r"[^\W\d_]+\Z")
+_LETTER = lazy(r"[^\W\d_]")
+#: A character that is neither a letter nor usual in names.
+_SIGN = lazy(r"[^\w.'’-]")
 
 
-def _is_password(value: str, *, quoted: bool, prose: bool, ends: bool) -> bool:
+def _is_password(value: str, quoted: bool = False, prose: bool = False, ends: bool = True) -> bool:
     """Tell whether a value of a password can be one: it has a digit or sign, or stands alone in its line."""
-    if is_code(value) or (quoted and value.count(" ") > 5):
+    digit = _DIGIT.search(value) is not None
+    if is_code(value) or not (digit or value.isascii()):
         return False
     if quoted and " " in value:
-        return any(sign.isdigit() for sign in value) and not value[0].isspace() and not value[-1].isspace()
-    digit = any(sign.isdigit() for sign in value)
-    letter = any(sign.isalpha() for sign in value)
-    sign = any(not each.isalnum() and each not in "_-.'’" for each in value)
-    if not value.isascii() and not digit:
-        return False
+        return digit and value.count(" ") <= 5 and value == value.strip()
+    letter = _LETTER.search(value) is not None
     if prose:
         return digit and letter and len(value) >= 6
     if _LETTERS.match(value):
         # A word in lower case is taken for a description.
-        return ends and len(value) >= 8 and not (value.islower() or value.istitle() or value.isupper())
-    return (digit and (letter or sign or len(value) >= 4)) or (sign and letter and ends and len(value) >= 6)
+        return ends and len(value) >= 8 and value not in (value.lower(), value.title(), value.upper())
+    sign = _SIGN.search(value) is not None
+    if digit:
+        return letter or sign or len(value) >= 4
+    return sign and letter and ends and len(value) >= 6

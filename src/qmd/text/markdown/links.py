@@ -103,37 +103,38 @@ def collect(
         verbatim: The fences among it.
         code: The other code among it.
     """
-    tagged, addressed = "#" in text, "://" in text
-    if not (found or tagged or addressed or "{" in text or "=" in text or text.find("[[", 0, body) >= 0):
+    tagged, braced, assigned, addressed = (sign in text for sign in ("#", "{", "=", "://"))
+    if not (found or tagged or braced or assigned or addressed or text.find("[[", 0, body) >= 0):
         return (), (), ()
-    outside = Closed([*closed, *((each.start, each.end) for each in found)]) if tagged or addressed else None
-    every: list[_Entry] = [*_in_front_matter(text, body)]
-    every += [
-        _of_parser(text, each) for each in found if not each.is_wiki or not _TABLE.match(text, each.start)
-    ]
-    tags: dict[str, None] = {}
-    if outside is not None:
+    every = [*_in_front_matter(text, body), *_of_parser(text, found)]
+    tags: list[str] = []
+    if tagged or addressed:
+        outside = Closed([*closed, *((each.start, each.end) for each in found)])
         if addressed:
             every += _addresses(text, body, outside)
         addresses = Closed((at, at + len(target)) for _, at, target, _, kind in every if kind == "url")
-        for match in outside.matches(TAG, text, body) if tagged else ():
-            if addresses.end(match.start()) == match.start() and (name := tag_name(match)):
-                tags.setdefault(name)
-                if len(tags) > MAX_TAGS:
-                    break
-    in_tags = "<" in text and "=" in text
-    if "{" in text or in_tags:
+        tags = _tags(text, body, outside, addresses)
+    in_tags = assigned and "<" in text
+    if braced or in_tags:
         every += _of_sites(text, body, verbatim)
     if in_tags:
         for match in Closed([*verbatim, *code]).matches(_FILE, text, body):
             every.append((match.end(), match.start(), match[match.lastindex or 0].strip(), "", "embed"))
     every.sort(key=itemgetter(0))
-    omitted = []
-    if len(every) > MAX_LINKS:
-        omitted.append(f"links after the first {MAX_LINKS:,}")
-    if len(tags) > MAX_TAGS:
-        omitted.append(f"inline tags after the first {MAX_TAGS:,}")
-    return tuple(_links(text, every)), tuple(tags)[:MAX_TAGS], tuple(omitted)
+    limits = (("links", len(every), MAX_LINKS), ("inline tags", len(tags), MAX_TAGS))
+    omitted = [f"{name} after the first {most:,}" for name, number, most in limits if number > most]
+    return tuple(_links(text, every)), tuple(tags[:MAX_TAGS]), tuple(omitted)
+
+
+def _tags(text: str, body: int, outside: Closed, addresses: Closed) -> list[str]:
+    """Return the inline tags, each once, and at most one more than are kept."""
+    tags: dict[str, None] = {}
+    for match in outside.matches(TAG, text, body):
+        if addresses.end(match.start()) == match.start() and (name := tag_name(match)):
+            tags.setdefault(name)
+            if len(tags) > MAX_TAGS:
+                break
+    return [*tags]
 
 
 def _in_front_matter(text: str, body: int) -> Iterator[_Entry]:
@@ -162,21 +163,19 @@ def _addresses(text: str, start: int, outside: Closed) -> Iterator[_Entry]:
             yield done, scheme, match[0].rstrip(AFTER_URL), "", "url"
 
 
-def _of_parser(text: str, found: FoundLink) -> _Entry:
-    if found.is_auto:
-        return found.end, found.start, found.target, "", "url"
-    if found.is_wiki:
-        name, bar, shown = text[found.start + 2 + found.is_image : found.end - 2].partition("|")
-        target = name.removesuffix("\\").strip()
-        return (
-            found.end,
-            found.start,
-            target,
-            shown.strip() if bar else target,
-            "embed" if found.is_image else "wikilink",
-        )
-    shown = " ".join(text[slice(*found.label)].split())[:_MAX_LENGTH]
-    return found.end, found.start, found.target, shown, "embed" if found.is_image else None
+def _of_parser(text: str, found: Iterable[FoundLink]) -> Iterator[_Entry]:
+    """Yield the links of the parser, without the names of tables in TOML."""
+    for each in found:
+        start, end = each.start, each.end
+        kind: LinkKind | None = "embed" if each.is_image else None
+        if each.is_auto:
+            yield end, start, each.target, "", "url"
+        elif not each.is_wiki:
+            yield end, start, each.target, " ".join(text[slice(*each.label)].split())[:_MAX_LENGTH], kind
+        elif not _TABLE.match(text, start):
+            name, bar, shown = text[start + 2 + each.is_image : end - 2].partition("|")
+            target = name.removesuffix("\\").strip()
+            yield end, start, target, shown.strip() if bar else target, kind or "wikilink"
 
 
 def _of_sites(text: str, body: int, verbatim: Sequence[Span]) -> Iterator[_Entry]:

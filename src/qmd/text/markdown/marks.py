@@ -106,6 +106,15 @@ def unread(
         definition = _DEFINITION.match(text, line)
         if definition and closed.end(line) == line:
             yield definition.span()
+    yield from _statements(text, body, closed)
+    for sign, pattern in (("{", _BRACED), (":::", _CONTAINER), ("[", _CONTENTS)):
+        if sign in text:
+            yield from (match.span() for match in closed.matches(pattern, text, body))
+    yield from _fences(text, verbatim)
+
+
+def _statements(text: str, body: int, closed: Closed) -> Iterator[Span]:
+    """Yield the imports and exports of MDX."""
     unclosed = 0
     for line in sorted([*_lines_with(text, "import ", body), *_lines_with(text, "export ", body)]):
         statement = _IMPORT.match(text, line)
@@ -114,12 +123,10 @@ def unread(
             if statement["export"] is not None and end > unclosed:
                 end, unclosed = _export_end(text, line, end)
             yield line, end
-    if "{" in text:
-        yield from (match.span() for match in closed.matches(_BRACED, text, body))
-    if ":::" in text:
-        yield from (match.span() for match in closed.matches(_CONTAINER, text, body))
-    if "[" in text:
-        yield from (match.span() for match in closed.matches(_CONTENTS, text, body))
+
+
+def _fences(text: str, verbatim: Sequence[Span]) -> Iterator[Span]:
+    """Yield the lines around code."""
     for start, end in verbatim:
         line = text.rfind("\n", 0, start) + 1
         opening = _FENCE.match(text, line)
