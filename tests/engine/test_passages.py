@@ -192,7 +192,8 @@ WAYS = [
 @pytest.mark.parametrize(("mode", "name"), WAYS)
 def test_snippet_line_contains_the_phrase(index: qmd.Index, notes: Notes, mode: str, name: str) -> None:
     query, line, text = PHRASES[name]
-    written = f"{text}\n{line}\nmango at the end of a line\n\n{FILLER}"
+    before, after = (text, FILLER) if mode == "search" else (text[:3_000], FILLER[:1_000])
+    written = f"{before}\n{line}\nmango at the end of a line\n\n{after}"
     index.add_collection(str(notes({"fruit.md": written})), "notes")
     if mode == "query":
         index.embed()
@@ -220,9 +221,9 @@ def test_query_intent_chooses_the_passage(index: qmd.Index, notes: Notes, option
         "alpha": "The widget is bought in spring, and paid within a month.",
         "beta": "A widget is a widget if the widget of the shop is sold as a widget.",
         "gamma": "The widget is painted in autumn.",
-        **{f"section {number}": f"Another widget, number {number}." for number in range(20)},
+        **{f"section {number}": f"Another widget, number {number}." for number in range(8)},
     }
-    text = "".join(f"## {name}\n\n{says}\n\n{FILLER[:1000]}\n\n" for name, says in sections.items())
+    text = "".join(f"## {name}\n\n{says}\n\n{FILLER[:700]}\n\n" for name, says in sections.items())
     index.add_collection(str(notes({"widgets.md": text})), "notes")
     index.embed()
     for name, says in [*sections.items()][:3]:
