@@ -28,7 +28,6 @@ from qmd.search_options import (
 )
 from qmd.text import filters
 from qmd.text.predicates import Predicate, both, comparisons
-from qmd.text.similar import did_you_mean
 from qmd.types import Config, Ranking, ScoreScale, SortOrder, TypedSearch
 
 #: The most tokens of a pack.
@@ -249,6 +248,8 @@ def collections_of(config: Config, names: Sequence[str]) -> tuple[str, ...]:
 
 def unknown_collection(config: Config, name: str) -> CollectionNotFoundError:
     """Return the error for a name that no collection has. Its hint lists a similar name, and all names."""
+    from qmd.text.similar import did_you_mean  # few names are wrong
+
     require_unicode(name)
     names = ", ".join(config.collections) or "none yet: see 'qmd add'"
     suggestion = did_you_mean(name, config.collections)

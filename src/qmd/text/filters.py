@@ -36,7 +36,6 @@ from qmd.text.predicates import (
     field_name,
 )
 from qmd.text.regex import lazy
-from qmd.text.similar import did_you_mean
 from qmd.text.values import LANGUAGE, Value, fold
 from qmd.types.lists import ValueCount
 from qmd.types.states import STATE_NAMES
@@ -425,6 +424,8 @@ def _comparison(node: dict[str, Any], operator: Any, where: str) -> Predicate:
         raise UsageError(f"{where}.field: must be the name of a field, not {_shown(field)}")
     field = field_name(field)
     if operator not in OPERATORS:
+        from qmd.text.similar import did_you_mean  # few operators are wrong
+
         known = (*OPERATORS, "and", "or", "not")
         hint = f"{did_you_mean(str(operator), known)}operators: {', '.join(known)}"
         raise UsageError(f"{where}.operator: unknown: {_shown(operator)}", hint)

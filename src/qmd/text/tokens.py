@@ -82,6 +82,14 @@ _ASCII_WORD = lazy(rf"[A-Za-z0-9]+{_ENDING}")
 _SIGNED = r"(?<![^\W_])(?:[Cc]\+\+(?!\+)|[A-GJQXa-gjqx]\\?[#♯](?![\w#])|\.(?:NET|Net|net)(?![^\W_]|\.[^\W_]))"
 _SHARP = lazy(r"#(?:(?<=(?<![^\W_])[A-GJQXa-gjqx]#)|(?<=[A-GJQXa-gjqx]\\#))(?![\w#])")
 _SIGNED_WORD = lazy(rf"{_SIGNED}|[A-Za-z0-9]+{_ENDING}")
+#: Letters, kana and signs that most texts have no others of, beside Chinese characters. The patterns of their
+#: words compile in a tenth of the time of those below: Python looks at each character of a range.
+_LETTERS = "A-Za-z0-9\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0400-\u0481\u048a-\u052f"
+_COMMON = lazy(
+    f"[\x00-\x7f\u00ab\u00b7\u00bb{_LETTERS}\u2010-\u2027\u3001\u3002\u3008-\u3011"
+    "\u3041-\u3096\u30a1-\u30fa\u30fc\uff01-\uff0f\uff1a-\uff20]+"
+)
+_COMMON_WORD = lazy(rf"[{_LETTERS}]+{_ENDING}|[^\W_{_LETTERS}]+")
 #: Their terms, by their end.
 _SIGNED_TERMS = {"++": "pp", "#": "sharp", "♯": "sharp"}
 #: Keeps the letters, digits and apostrophes of ASCII text, and the signs of names, so that `str.split` finds
@@ -117,6 +125,8 @@ _MANY_MARKS = lazy(f"([{_SORTED}]{{{_MOST_MARKS}}})[{_SORTED}]+")
 _MANY_FOREIGN = lazy(rf"[^\x00-\x7f]{{{_MOST_MARKS}}}")
 #: Limits of the cache of terms. Words longer than `_MEMORABLE` are data (hashes, encoded blobs).
 _MEMORABLE = 40
+#: In longer texts, looking for uncommon characters takes more time than compiling does.
+_SHORT = 10_000
 _MEMORY = 200_000
 _CHARACTERS = 1 << 16
 
@@ -127,6 +137,10 @@ def _pattern(text: str) -> re.Pattern[str]:
     signed = may_be_signed(text)
     if text.isascii():
         return _SIGNED_WORD if signed else _ASCII_WORD
+    if not signed and len(text) < _SHORT:
+        rest = _COMMON.sub("", text)
+        if not rest or (min(rest) >= "\u4e00" and max(rest) <= "\u9fff"):
+            return _COMMON_WORD
     return _PATTERNS[signed][_MARK_CHAR.search(text) is not None]
 
 

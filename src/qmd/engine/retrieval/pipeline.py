@@ -29,7 +29,7 @@ from qmd.ranking import fusion
 from qmd.ranking.calibration import FIELD, RELATED, calibrate, doubts
 from qmd.search_options import ALL
 from qmd.store.base import Store
-from qmd.store.records import longer_terms
+from qmd.store.lexical import longer_terms
 from qmd.text.filters import folder_counts
 from qmd.text.predicates import field_name
 from qmd.text.query import foreign_operators

@@ -26,7 +26,7 @@ from qmd.features.milvus.schema import DOCUMENTS, LIVE, TERM_FIELDS, TERMS, dime
 from qmd.features.milvus.weights import frequency
 from qmd.ranking import bm25
 from qmd.store import base
-from qmd.store.records import (
+from qmd.store.lexical import (
     ALL_FIRST,
     LONG_TEXT,
     POOL,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from qmd.ranking import bm25
-from qmd.store.records import longer_terms
+from qmd.store.lexical import longer_terms
 from qmd.store.values import LexicalMatch, LexicalMatches, Scope
 from qmd.text.layout import indexed, of_markdown
 from qmd.text.predicates import Among, Not, both

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from qmd.ranking import bm25
 from qmd.store import base
-from qmd.store.records import (
+from qmd.store.lexical import (
     ALL_FIRST,
     POOL,
     POOL_FACTOR,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import apsw
 
 from qmd.ranking import bm25
-from qmd.store.records import LONG_TEXT
+from qmd.store.lexical import LONG_TEXT
 from qmd.store.sqlite.database import LISTED, Cache, listed
 from qmd.store.sqlite.schema import COLLECTION_SHIFT
 

@@ -7,11 +7,13 @@ documents are the best.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from qmd.text.query import Term
+if TYPE_CHECKING:
+    from qmd.text.query import Term
 
 #: A term in more than this share of the documents is common, in an index of at least this many documents.
 COMMON_SHARE = 0.02
