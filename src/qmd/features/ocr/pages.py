@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.json import encode
 
-from qmd.features.ocr.layout import PrintedLine, text_of
+from qmd.features.ocr.layout import PrintedLine, is_unknown, text_of
 from qmd.sources.formats.base import DAMAGED, TOO_LARGE, RawFile, Unreadable
 from qmd.text.digest import sha256
 from qmd.types import Extracted
@@ -27,6 +27,8 @@ media_type = "text/plain"
 
 #: The longest side in which a page is read, the most pixels of a picture, and the shortest side with text.
 _SIDE, _PIXELS, _LEAST = 2_000, 120_000_000, 12
+#: Why a page of another script has no text.
+UNKNOWN_SCRIPT = "its letters cannot be recognized"
 #: The most pages of a file, and the least confidence in a line, and in a page that stands upright.
 _MOST, _CONFIDENCE, _TRUSTED = 5_000, 0.5, 0.8
 
@@ -123,6 +125,8 @@ def _recognized(picture: Image) -> str:
     if lines and trust < _TRUSTED:
         turned, better = _read(page.transpose(Image.Transpose.ROTATE_180))
         lines = turned if better > trust else lines
+    if is_unknown(lines):
+        raise Unreadable(UNKNOWN_SCRIPT)
     return text_of(lines)
 
 
