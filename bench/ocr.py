@@ -91,9 +91,8 @@ def measure(folder: Path, language: str, count: int, work: Path) -> list[Result]
         path.stem: _MARKS.sub("", path.read_text("utf-8")) for path in sorted((folder / "docs").iterdir())
     }
     lines = {name: _wrapped(text, font) for name, text in texts.items()}
-    pages = [name for name in texts if len(lines[name]) == _LINES][:: max(1, len(texts) // (count + 1))][
-        :count
-    ]
+    full = [name for name in texts if len(lines[name]) == _LINES]
+    pages = full[:: max(1, len(full) // count)][:count]
     questions = [*_questions(folder, pages), *((line, name) for name in pages for line in lines[name])]
     environ = {**os.environ, "QMD_WATCH": "0"}
     place = work / language

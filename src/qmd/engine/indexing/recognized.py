@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import cache
 
@@ -31,6 +32,11 @@ class Recognized(Struct, frozen=True):
 
     texts: Mapping[str, tuple[Fingerprint, bytes]] = field(default_factory=dict)
     fresh: frozenset[str] = frozenset()
+
+
+def kept_at(location: str) -> str:
+    """Return the path of the file that has what was recognized for the index at `location`."""
+    return f"{os.path.realpath(location)}.{EXTRA}"
 
 
 def recognized(store: Store, collection: Collection) -> Recognized:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.json import decode, encode
 
 from qmd.config.held_file import open_private
-from qmd.engine.indexing.recognized import Recognized
+from qmd.engine.indexing.recognized import Recognized, kept_at
 from qmd.errors import StoreError
 from qmd.sources.formats.recognized import Seen, pack
 from qmd.types import Fingerprint, SourceFile
@@ -108,7 +108,7 @@ class Kept:
 @contextmanager
 def opened(location: str, *, writable: bool = True) -> Iterator[Kept]:
     """Open what is kept for the index at `location`. Raises `StoreError` if that is not possible."""
-    path = path_of(location)
+    path = kept_at(location)
     if writable:
         os.close(open_private(path))
     try:
@@ -124,14 +124,9 @@ def opened(location: str, *, writable: bool = True) -> Iterator[Kept]:
         raise StoreError(f"cannot use {path}: {error}", "delete it: 'qmd ocr' makes it again") from error
 
 
-def path_of(location: str) -> str:
-    """Return the path of what is kept for the index at `location`."""
-    return f"{os.path.realpath(location)}.ocr"
-
-
 def recognized_in(location: str, collection: str) -> Recognized:
     """Return what was recognized in the files of a collection whose pages have all been read."""
-    if not os.path.exists(path_of(location)):
+    if not os.path.exists(kept_at(location)):
         return Recognized()
     with opened(location, writable=False) as kept:
         texts = {}

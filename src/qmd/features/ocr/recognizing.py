@@ -13,7 +13,7 @@ from msgspec.json import decode
 
 from qmd.config.held_file import hold
 from qmd.engine.access.rules import READ, Rule
-from qmd.engine.indexing.recognized import EXTRA
+from qmd.engine.indexing.recognized import EXTRA, kept_at
 from qmd.engine.indexing.update import UpdateMethods
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
@@ -262,7 +262,7 @@ def _make_idle(pid: int) -> None:
 
 @contextmanager
 def _alone(location: str) -> Iterator[None]:
-    file = hold(f"{keeping.path_of(location)}.lock")
+    file = hold(f"{kept_at(location)}.lock")
     if file is None:
         raise AlreadyRunningError(
             "another process recognizes texts of this index", "'qmd status' says what is left"
