@@ -16,6 +16,7 @@ from qmd.features.formats import pdf as pdf_format
 from qmd.features.ocr import pages
 from qmd.features.ocr.kept import opened, recognized_in
 from qmd.features.ocr.layout import PrintedLine, is_unknown, text_of
+from qmd.sources.formats import markdown
 from qmd.sources.formats.recognized import Seen, pack
 from qmd.sources.read import RawBytes
 from qmd.types import Fingerprint, SourceFile
@@ -103,6 +104,40 @@ def test_a_page_that_could_not_be_read_costs_only_itself(tmp_path: Path) -> None
     found = pdf_format.extract(RawBytes("scan.pdf", path.read_bytes(), beside=pack(seen)))
     assert found.text.strip() == "Wrapped lines"
     assert found.omitted == ("page 2: too slow",)
+
+
+def test_a_note_has_the_text_of_the_pictures_that_it_still_shows() -> None:
+    text = "![](img/my%20ticket.png)\n"
+    shown = pack({0: Seen("# Lis-bon\n- 2 * 3", shown="img/my ticket.png"), 1: Seen("x", shown="gone.png")})
+    found = markdown.extract(RawBytes("trip.md", text.encode(), beside=shown))
+    assert found.text.startswith(text)
+    assert found.title == "trip"
+    assert "gone" not in found.text
+    assert found.structure is not None
+    assert [each.level for each in found.structure.headings] == [6]
+    assert "\\# Lis-bon\n\\- 2 \\* 3" in found.text
+
+
+@pytest.mark.slow
+@pytest.mark.models
+def test_text_of_a_picture_is_found_in_the_note_that_shows_it(make_user: MakeUser) -> None:
+    user = make_user("ocr-notes")
+    (user.notes / "img").mkdir()
+    drawn("Boarding pass to Lisbon").save(user.notes / "img" / "ticket.png")
+    for name, link in (("trip", "![](img/ticket.png)"), ("plans", "![[ticket.png|300]]"), ("other", "No.")):
+        (user.notes / f"{name}.md").write_text(f"# {name.title()}\n\nSee {link}\n", encoding="utf-8")
+    user.ok("add", str(user.notes), "--name", "notes", "--ocr", "--no-embed")
+    user.ok("ocr", "--no-embed")
+
+    def found(*words: str) -> dict[str, str]:
+        rows = json.loads(user.ok("search", "--json", *words))
+        return {row["file"].rpartition("/")[2]: row.get("section", "") for row in rows}
+
+    assert found("Lisbon").keys() == {"trip.md", "plans.md", "ticket.png"}
+    assert found("Lisbon")["trip.md"] == "Trip > ticket.png"
+    (user.notes / "trip.md").write_text("# Trip\n\nNothing to see.\n", encoding="utf-8")
+    user.ok("update", "--no-embed")
+    assert found("Lisbon").keys() == {"plans.md", "ticket.png"}
 
 
 def test_a_file_counts_only_when_all_its_pages_were_read(tmp_path: Path) -> None:
