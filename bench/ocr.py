@@ -1,22 +1,22 @@
 """Pages made of texts in several languages: the share of their words that is recognized, and of pages found.
 
-    python bench/ocr.py FOLDER [--languages de,fr,en,zh,ja] [--pages N] [--font FILE] [--work DIR]
-                        [--json OUT]
+    python bench/ocr.py FOLDER [--languages en,de,fr,pl,tr,zh,ja,ru,ko] [--pages N] [--work DIR] [--json OUT]
 
 `FOLDER` has collections named `o_LANGUAGE` as `languages.py` reads them. The first lines of some documents of
 each are drawn as a page, in four conditions: clean (300 dpi), turned by 0.7 degrees, grey (150 dpi, low
 contrast, spots, blurred), and 150 dpi. Each is a PDF without a text layer, which `Index.recognize` reads
-among the other documents.
+among the other documents. Of scripts that the model does not know, a clean page shows that this is noticed.
 
 `words` is the share of the words on the pages (of the characters of Chinese and Japanese) that were
-recognized, in their order. `found` is the share of the questions about these pages whose first hit is the
-page; `of text` is the same with the text of the pages in place of their pictures. A page takes about ten
-seconds of processor time.
+recognized, in their order. `found` is nDCG@10 of `search` for each line of the pages and for the questions
+about them; `of text` is the same with the text of the pages in place of their pictures. A page takes about
+ten seconds of processor time.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import random
 import re
@@ -35,6 +35,8 @@ from PIL import Image, ImageDraw, ImageFilter, ImageFont
 import qmd
 
 CONDITIONS = ("clean", "turned", "grey", "150 dpi")
+#: Languages in scripts that the model does not know.
+UNKNOWN = ("ru", "ko")
 #: Inches of the page, its margin, the height of its letters, and its lines.
 _WIDTH, _HEIGHT, _MARGIN, _LETTERS, _LINES = 8.27, 11.69, 0.9, 11 / 72, 28
 _MARKS = re.compile(
@@ -50,6 +52,7 @@ class Result(Struct):
     condition: str
     pages: int
     words: float
+    questions: int
     found: float
     of_text: float
 
@@ -59,53 +62,42 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--languages", default="de,fr,en,zh,ja")
+    parser.add_argument("--languages", default="en,de,fr,pl,tr,zh,ja,ru,ko")
     parser.add_argument("--pages", type=int, default=2)
-    parser.add_argument("--font", type=Path)
     parser.add_argument("--work", type=Path)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    font = options.font or _font()
+    results: list[Result] = []
     with tempfile.TemporaryDirectory(dir=options.work) as work:
-        results = [
-            each
-            for language in options.languages.split(",")
-            for each in measure(options.folder / f"o_{language}", language, options.pages, font, Path(work))
-        ]
-    rows = [
-        (r.language, r.condition, r.pages, f"{r.words:.3f}", f"{r.found:.2f}", f"{r.of_text:.2f}")
-        for r in results
-    ]
-    print(table(("language", "condition", "pages", "words", "found", "of text"), rows))
-    write_json(options.json, {"results": to_builtins(results)})
+        for language in options.languages.split(","):
+            results += measure(options.folder / f"o_{language}", language, options.pages, Path(work))
+            write_json(options.json, {"results": to_builtins(results)})
+    figures = [(f"{r.words:.3f}", r.questions, f"{r.found:.3f}", f"{r.of_text:.3f}") for r in results]
+    rows = [(r.language, r.condition, r.pages, *each) for r, each in zip(results, figures, strict=True)]
+    print(table(("language", "condition", "pages", "words", "questions", "found", "of text"), rows))
 
 
-def _font() -> Path:
-    words = ["fc-match", "-f", "%{file}", "Noto Sans CJK JP"]
+def _font(language: str) -> Path:
+    name = "Noto Sans CJK JP" if language in ("zh", "ja", "ko") else f"sans:lang={language}"
+    words = ["fc-match", "-f", "%{file}", name]
     return Path(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
 
 
-def measure(folder: Path, language: str, count: int, font: Path, work: Path) -> list[Result]:
+def measure(folder: Path, language: str, count: int, work: Path) -> list[Result]:
     """Return the results of a language in each condition."""
+    font = _font(language)
+    conditions, count = (CONDITIONS, count) if language not in UNKNOWN else (CONDITIONS[:1], 1)
     texts = {
         path.stem: _MARKS.sub("", path.read_text("utf-8")) for path in sorted((folder / "docs").iterdir())
     }
     lines = {name: _wrapped(text, font) for name, text in texts.items()}
-    pages = [name for name in texts if len(lines[name]) == _LINES][:: max(1, len(texts) // (count + 1))][
-        :count
-    ]
-    queries = {row["_id"]: row["text"] for row in map(decode, (folder / "queries.jsonl").open("rb"))}
-    questions = {
-        queries[query]: document
-        for query, document, _ in (
-            line.split("\t") for line in (folder / "qrels.tsv").read_text().splitlines()[1:]
-        )
-        if document in pages
-    }
+    full = [name for name in texts if len(lines[name]) == _LINES]
+    pages = full[:: max(1, len(full) // count)][:count]
+    questions = [*_questions(folder, pages), *((line, name) for name in pages for line in lines[name])]
     environ = {**os.environ, "QMD_WATCH": "0"}
     place = work / language
     with qmd.open_index(place / "index.sqlite", config=place / "index.yml", environ=environ) as index:
-        for condition in (*CONDITIONS, "text"):
+        for condition in (*conditions, "text"):
             collection = place / condition
             collection.mkdir(parents=True)
             for name, text in texts.items():
@@ -120,20 +112,42 @@ def measure(folder: Path, language: str, count: int, font: Path, work: Path) -> 
             index.add_collection(collection, condition, formats=["all"], ocr=condition != "text")
         report = index.recognize()
         say(f"{language}: {report.pages} pages, {report.seconds / report.pages:.1f} s a page")
+        say("\n".join(reason for _, reason in report.problems))
+
+        def ndcg(collection: str, text: str, name: str) -> float:
+            hits = index.search(text, collections=[collection], limit=10).hits
+            ranks = (at for at, hit in enumerate(hits, 2) if Path(hit.path).stem == name)
+            return next((1 / math.log2(at) for at in ranks), 0.0)
 
         def found(collection: str) -> float:
-            hits = [
-                (index.search(text, collections=[collection]).hits, name) for text, name in questions.items()
-            ]
-            return sum(bool(each) and Path(each[0].path).stem == name for each, name in hits) / len(hits)
+            return sum(ndcg(collection, *each) for each in questions) / len(questions)
+
+        def words(collection: str, name: str) -> float:
+            try:
+                return right(lines[name], index.get(f"qmd://{collection}/{name}.pdf").text)
+            except qmd.NotFoundError:
+                return 0.0
 
         of_text = found("text")
-        results = []
-        for condition in CONDITIONS:
-            shares = [right(lines[name], index.get(f"qmd://{condition}/{name}.pdf").text) for name in pages]
-            share = sum(shares) / len(shares)
-            results.append(Result(language, condition, len(pages), share, found(condition), of_text))
-        return results
+        return [
+            Result(
+                language,
+                each,
+                len(pages),
+                sum(words(each, name) for name in pages) / len(pages),
+                len(questions),
+                found(each),
+                of_text,
+            )
+            for each in conditions
+        ]
+
+
+def _questions(folder: Path, pages: list[str]) -> list[tuple[str, str]]:
+    """Return the questions about pages, each with its page."""
+    queries = {row["_id"]: row["text"] for row in map(decode, (folder / "queries.jsonl").open("rb"))}
+    judged = (line.split("\t") for line in (folder / "qrels.tsv").read_text().splitlines()[1:])
+    return [(queries[query], document) for query, document, _ in judged if document in pages]
 
 
 def _wrapped(text: str, font: Path) -> list[str]:

@@ -53,6 +53,8 @@ class Operation(Struct, frozen=True):
         apart: Whether it takes so much time that it has threads that searches do not need.
         whole: Whether it reads all of the index, so that one runs at a time.
         of_process: Whether it tells of the process that answers.
+        in_parts: Whether its function takes another argument, `tell`, that takes parts of the answer before
+            all of it is there, for clients that accept lines of JSON.
         everything: Whether it is refused to keys that are limited to some collections.
         query: The arguments that may have its query, which only servers with `--log-queries` log.
         audit: If it changes the index: what it changes, with the names of arguments in braces, for the audit
@@ -75,6 +77,7 @@ class Operation(Struct, frozen=True):
     apart: bool = False
     whole: bool = False
     of_process: bool = False
+    in_parts: bool = False
     everything: bool = False
     query: tuple[str, ...] = ()
     audit: str | None = None

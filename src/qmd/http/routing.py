@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -15,13 +16,18 @@ from starlette.types import Receive, Scope, Send
 
 from qmd.api.operation import Operation
 from qmd.api.reading import decode_object, fields_of, read
+from qmd.api.texts import error_text
 from qmd.engine.index import Index
-from qmd.errors import UsageError
+from qmd.errors import QmdError, UsageError
 from qmd.models.base import Cancelled
 from qmd.server.access import index_of
 from qmd.server.body_limit import NOT_JSON, is_json
+from qmd.server.errors import Error
 from qmd.server.index_host import IndexHost
 from qmd.server.keys import key_of
+
+#: The type of answers in parts, each of which is a line of JSON.
+LINES = "application/x-ndjson"
 
 
 def route(operation: Operation, host: IndexHost) -> Route:
@@ -53,11 +59,51 @@ class RoutedEndpoint:
                 await read.response()(scope, receive, send)
                 return
 
+        if self._operation.in_parts and LINES in Headers(scope=scope).get("accept", ""):
+            await self._answer_in_lines(scope, send, arguments)
+            return
+
         def work(index: Index, cancelled: Cancelled) -> bytes:
             return json.encode(self._operation.run(index_of(scope, index), arguments, cancelled))
 
         answer = await self._call(work, models=self._operation.models)
         await Response(answer, media_type="application/json")(scope, receive, send)
+
+    async def _answer_in_lines(self, scope: Scope, send: Send, arguments: Any) -> None:
+        """Send each part of an answer when it is there, and then the answer.
+
+        What fails before the first part is answered as any error, and later by an error in the last line.
+        """
+        loop = asyncio.get_running_loop()
+        lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+        def tell(part: Any) -> None:
+            loop.call_soon_threadsafe(lines.put_nowait, json.encode(part))
+
+        def work(index: Index, cancelled: Cancelled) -> bytes:
+            return json.encode(self._operation.run(index_of(scope, index), arguments, cancelled, tell))
+
+        async def last() -> bytes:
+            return await self._call(work, models=self._operation.models)
+
+        answer = asyncio.create_task(last())
+        answer.add_done_callback(lambda _: lines.put_nowait(None))  # after all parts
+        try:
+            line = await lines.get()
+            if line is None:
+                await answer  # it may have failed
+            head = [(b"content-type", LINES.encode()), (b"x-accel-buffering", b"no")]
+            await send({"type": "http.response.start", "status": 200, "headers": head})
+            while line is not None:
+                await send({"type": "http.response.body", "body": line + b"\n", "more_body": True})
+                line = await lines.get()
+            try:
+                line = await answer
+            except QmdError as error:
+                line = json.encode(Error(error_text(error), error.http_status))
+            await send({"type": "http.response.body", "body": line + b"\n"})
+        finally:
+            answer.cancel()
 
     async def _read(self, scope: Scope, receive: Receive) -> Any:
         in_path: dict[str, Any] = scope["path_params"]

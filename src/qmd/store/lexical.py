@@ -26,6 +26,8 @@ SCORE_DIGITS = 9
 #: Documents with all terms are ranked first only up to this many terms. With more, having all of them is a
 #: sign of length, not of relevance (measured, see bench/README.md).
 ALL_FIRST = 2
+#: The best document with a synonym has this part of the score of the last one with the word.
+_BELOW = 0.999
 
 _NUMBERED = lazy(r"([a-z]{2,8}) ?0{0,6}+(\d{1,6})")
 
@@ -40,6 +42,28 @@ def numbered_name(required: Sequence[Term]) -> str:
     name = " ".join(word for term in required for word in term.words)
     match = _NUMBERED.fullmatch(name) if name[-1:].isdecimal() else None
     return f"{match[1]} {match[2]}" if match else ""
+
+
+def below_words(
+    scored: Sequence[tuple[int, float]], has: Mapping[int, tuple[int, int]]
+) -> list[tuple[int, float]]:
+    """Return scores by which no document with synonyms of words is above one that has these words.
+
+    Documents that have the same words and synonyms keep their order: one factor makes their scores smaller.
+
+    Args:
+        scored: Documents with their scores.
+        has: Of each document a bit for each word of the query that it has, without and with synonyms.
+    """
+    scores = dict(scored)
+    # Those with more words of the query first, because others may have to be below them.
+    for words, found in sorted({*has.values()}, key=lambda each: -each[0].bit_count()):
+        alike = [document for document in scores if has[document] == (words, found)]
+        direct = [score for document, score in scores.items() if has[document][0] & found == found]
+        if words != found and direct:
+            factor = min(1.0, _BELOW * min(direct) / max(scores[document] for document in alike))
+            scores.update((document, factor * scores[document]) for document in alike)
+    return [*scores.items()]
 
 
 def in_order(

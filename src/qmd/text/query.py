@@ -98,6 +98,12 @@ class Term(Struct, frozen=True):
         return (self.tokens, *self.alternatives)
 
     @property
+    def without_synonyms(self) -> Term:
+        """The term that only its own forms match."""
+        own = tuple(form for form in self.alternatives if form not in self.synonyms)
+        return replace(self, alternatives=own, synonyms=frozenset())
+
+    @property
     def is_single(self) -> bool:
         """True if only one token matches."""
         return len(self.tokens) == 1 and not self.prefix

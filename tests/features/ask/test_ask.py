@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from http.client import HTTPConnection
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from qmd.types.cancelling import CancelledError
 from tests.clients import server_of
 from tests.model_server import Server, as_json, serving, streamed
 from tests.users import MakeUser, User
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -229,6 +231,32 @@ def test_ask_over_http_and_not_for_agents_or_mcp(owner: User, server: Server) ->
         assert refused.status == 404
         assert "ask" not in {tool["name"] for tool in http.mcp("tools/list", key=key).json["result"]["tools"]}
     assert owner.call("--agent", "ask", QUESTION).returncode == 2
+
+
+def test_ask_over_http_in_lines_of_json(owner: User, server: Server) -> None:
+    lines = {"accept": "application/x-ndjson"}
+    second = 'We do not back up the cache. [1] "We do not back up the cache"'
+    arrived = threading.Event()
+    key = owner.ok("keys", "add", "reader").strip()
+    head = {**lines, "content-type": "application/json", "authorization": f"Bearer {key}"}
+    with server_of(owner) as http:
+        server.faults.append(lambda: streamed(GOOD + "\n", second, then=lambda: arrived.wait(60)))
+        connection = HTTPConnection("127.0.0.1", http.port, timeout=PATIENCE)
+        connection.request("POST", "/ask", json.dumps({"query": QUESTION}), head)
+        answer = connection.getresponse()
+        first = json.loads(answer.readline())
+        arrived.set()
+        rest = [json.loads(line) for line in answer]
+        connection.close()
+        assert (answer.status, answer.headers["content-type"]) == (200, lines["accept"])
+        assert first["text"] == "The nightly backup runs at 02:30."
+        assert [each["text"] for each in rest[:-1]] == ["We do not back up the cache."]
+        assert rest[-1]["sentences"] == [first, rest[0]]
+        server.lines = "NOTHING"
+        nothing = http.ask("POST", "/ask", {"query": QUESTION}, key=key, **lines)
+        assert json.loads(nothing.body)["answered"] is False
+        server.faults.append(lambda: as_json({"error": {"message": "no such model"}}, 404))
+        assert "no such model" in http.ask("POST", "/ask", {"query": QUESTION}, key=key, **lines).detail(503)
 
 
 @pytest.mark.models

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ from PIL import Image, ImageDraw, ImageFont
 import qmd
 from qmd.engine.indexing.recognized import Recognized
 from qmd.features.formats import pdf as pdf_format
+from qmd.features.ocr import pages
 from qmd.features.ocr.kept import opened, recognized_in
-from qmd.features.ocr.layout import PrintedLine, text_of
+from qmd.features.ocr.layout import PrintedLine, is_unknown, text_of
+from qmd.sources.formats import markdown
 from qmd.sources.formats.recognized import Seen, pack
 from qmd.sources.read import RawBytes
 from qmd.types import Fingerprint, SourceFile
@@ -103,6 +106,40 @@ def test_a_page_that_could_not_be_read_costs_only_itself(tmp_path: Path) -> None
     assert found.omitted == ("page 2: too slow",)
 
 
+def test_a_note_has_the_text_of_the_pictures_that_it_still_shows() -> None:
+    text = "![](img/my%20ticket.png)\n"
+    shown = pack({0: Seen("# Lis-bon\n- 2 * 3", shown="img/my ticket.png"), 1: Seen("x", shown="gone.png")})
+    found = markdown.extract(RawBytes("trip.md", text.encode(), beside=shown))
+    assert found.text.startswith(text)
+    assert found.title == "trip"
+    assert "gone" not in found.text
+    assert found.structure is not None
+    assert [each.level for each in found.structure.headings] == [6]
+    assert "\\# Lis-bon\n\\- 2 \\* 3" in found.text
+
+
+@pytest.mark.slow
+@pytest.mark.models
+def test_text_of_a_picture_is_found_in_the_note_that_shows_it(make_user: MakeUser) -> None:
+    user = make_user("ocr-notes")
+    (user.notes / "img").mkdir()
+    drawn("Boarding pass to Lisbon").save(user.notes / "img" / "ticket.png")
+    for name, link in (("trip", "![](img/ticket.png)"), ("plans", "![[ticket.png|300]]"), ("other", "No.")):
+        (user.notes / f"{name}.md").write_text(f"# {name.title()}\n\nSee {link}\n", encoding="utf-8")
+    user.ok("add", str(user.notes), "--name", "notes", "--ocr", "--no-embed")
+    user.ok("ocr", "--no-embed")
+
+    def found(*words: str) -> dict[str, str]:
+        rows = json.loads(user.ok("search", "--json", *words))
+        return {row["file"].rpartition("/")[2]: row.get("section", "") for row in rows}
+
+    assert found("Lisbon").keys() == {"trip.md", "plans.md", "ticket.png"}
+    assert found("Lisbon")["trip.md"] == "Trip > ticket.png"
+    (user.notes / "trip.md").write_text("# Trip\n\nNothing to see.\n", encoding="utf-8")
+    user.ok("update", "--no-embed")
+    assert found("Lisbon").keys() == {"plans.md", "ticket.png"}
+
+
 def test_a_file_counts_only_when_all_its_pages_were_read(tmp_path: Path) -> None:
     location, file = str(tmp_path / "index"), SourceFile("a.pdf", "/a.pdf", Fingerprint(1, 2, 3))
     assert recognized_in(location, "notes") == Recognized()
@@ -151,3 +188,39 @@ def test_cells_of_a_table_stay_in_their_rows_and_divided_words_are_joined() -> N
     assert (
         text_of([line(0, 0, "Wasser-"), line(0, 12, "vogel"), line(0, 60, "Ende")]) == "Wasservogel\n\nEnde"
     )
+
+
+def test_lines_with_few_letters_for_their_length_are_of_an_unknown_script() -> None:
+    cyrillic = [line(0, 12 * at, ",   . -", 300) for at in range(4)]
+    assert is_unknown(cyrillic)
+    assert not is_unknown(cyrillic[:3])
+    assert not is_unknown([line(0, 12 * at, "The heron stands in shallow water", 170) for at in range(4)])
+    assert not is_unknown([line(0, 12 * at, "鹭站在浅水里。" * 2, 150) for at in range(4)])
+    assert not is_unknown([])
+
+
+@pytest.mark.slow
+@pytest.mark.models
+@pytest.mark.parametrize("turned", [90, 180, 270])
+def test_a_page_upside_down_or_on_its_side_is_read_as_it_stands(turned: int, tmp_path: Path) -> None:
+    text = ("The heron stands in shallow", "water and waits for fish", "until the evening comes")
+    page = drawn(*text).rotate(turned, expand=True)
+    content = BytesIO()
+    page.save(content, "PNG")
+    found = pages.extract(RawBytes("page.png", content.getvalue(), beside=b"1"))
+    assert found.text.split() == " ".join(text).split()
+
+
+@pytest.mark.slow
+@pytest.mark.models
+def test_a_backup_has_what_was_recognized(make_user: MakeUser) -> None:
+    user = make_user("ocr-backup")
+    drawn("Boarding pass to Lisbon").save(user.notes / "ticket.png")
+    user.ok("add", str(user.notes), "--name", "notes", "--ocr", "--no-embed")
+    user.ok("ocr", "--no-embed")
+    user.ok("store", "backup", str(user.home / "copy.sqlite"))
+    (kept,) = user.home.rglob("*.sqlite.ocr")
+    kept.unlink()
+    user.ok("store", "restore", str(user.home / "copy.sqlite"))
+    assert json.loads(user.ok("ocr", "--no-embed", "--json"))["pages"] == 0
+    assert kept.stat().st_mode & 0o077 == 0

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from qmd.features.synonyms.adding import with_synonyms
+from qmd.store.records import below_words
 from qmd.text.query import parse
 from qmd.text.question import Question
 from qmd.types import Synonyms
@@ -56,6 +57,42 @@ def test_synonym_has_a_lower_score_than_the_same_text_with_the_word(writer: User
         rows = json.loads(writer.ok("search", "--json", word, "port"))
         assert rows[0]["file"].endswith(first)
         assert rows[0]["score"] > rows[1]["score"] > 0
+
+
+def test_title_of_a_synonym_is_below_a_single_mention_of_the_word(writer: User) -> None:
+    filler = " ".join(f"other{number} words{number}" for number in range(400))
+    (writer.notes / "mention.md").write_text(f"# Diary\n\n{filler} zeppelin.\n", encoding="utf-8")
+    for number in range(3):
+        name = writer.notes / f"airship{number}.md"
+        name.write_text("# Airship\n\nAirship, airship, airship.\n", encoding="utf-8")
+    (writer.notes / "both.md").write_text("# Airship port\n\nThe port of the airship.\n", encoding="utf-8")
+    writer.ok("update", "--no-embed")
+    writer.ok("synonyms", "add", "zeppelin", "airship")
+    assert _found(writer, "zeppelin")[0] == "mention.md"
+    assert _found(writer, "-n", "1", "zeppelin") == ["mention.md"]
+    assert len(_found(writer, "zeppelin")) == 5
+    assert _found(writer, "zeppelin", "port")[0] == "both.md"  # the mention lacks a word
+
+
+@given(
+    st.dictionaries(
+        st.integers(0, 50), st.tuples(st.floats(0.01, 1.0), st.integers(0, 7), st.integers(0, 7)), min_size=1
+    )
+)
+def test_no_document_with_a_synonym_is_above_one_with_its_words(
+    given: dict[int, tuple[float, int, int]],
+) -> None:
+    has = {document: (words & found, found) for document, (_, words, found) in given.items()}
+    before = {document: score for document, (score, _, _) in given.items()}
+    after = dict(below_words([*before.items()], has))
+    for one, (words, found) in has.items():
+        assert 0 < after[one] <= before[one]
+        assert words != found or after[one] == before[one]
+        for other, others in has.items():
+            if words != found and others[0] & found == found:
+                assert after[one] < after[other]
+            if others == (words, found):
+                assert (after[one] < after[other]) <= (before[one] < before[other])
 
 
 def test_one_way_synonym_finds_the_others_alone(writer: User) -> None:

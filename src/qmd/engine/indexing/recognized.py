@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import cache
 
@@ -26,11 +27,18 @@ class Recognized(Struct, frozen=True):
 
     Attributes:
         texts: The state of each file that was looked at, and what its reader gets.
+        shown: What the readers of notes get: the texts of the pictures that they show.
         fresh: The paths of files that no scan has read since.
     """
 
     texts: Mapping[str, tuple[Fingerprint, bytes]] = field(default_factory=dict)
+    shown: Mapping[str, bytes] = field(default_factory=dict)
     fresh: frozenset[str] = frozenset()
+
+
+def kept_at(location: str) -> str:
+    """Return the path of the file that has what was recognized for the index at `location`."""
+    return f"{os.path.realpath(location)}.{EXTRA}"
 
 
 def recognized(store: Store, collection: Collection) -> Recognized:
@@ -52,6 +60,8 @@ def prepare(work: Work, collection: Collection, known: Recognized) -> None:
         fingerprint, text = known.texts.get(file.path, (None, b""))
         if fingerprint == file.fingerprint:
             file = file._replace(recognized=text)
+        elif shown := known.shown.get(file.path):
+            file = file._replace(recognized=shown)
         elif collection.ocr and registry.suffix(file.path) in registry.PICTURES:
             wait(work, file.path)
         if file.recognized or registry.suffix(file.path) not in registry.PICTURES:

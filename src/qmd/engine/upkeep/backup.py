@@ -18,6 +18,7 @@ from qmd.config.settings import busy_timeout_ms
 from qmd.config.validate import require_file_name
 from qmd.engine.access.rules import Rule
 from qmd.engine.embedding.batches import embedding_lock
+from qmd.engine.indexing.recognized import kept_at
 from qmd.engine.opening import beside_foreign, find_locations, read_store_url
 from qmd.engine.parts import Part
 from qmd.engine.workspace import Workspace
@@ -38,6 +39,8 @@ from qmd.store.values import OnPages
 
 _CONFIG = "index.yml"
 _CREATED = "made"
+#: What was recognized in scans, which takes hours to make again.
+_RECOGNIZED = "recognized"
 
 
 class Backup(Struct, frozen=True):
@@ -96,6 +99,8 @@ class BackupMethods(Part):
         notes = {_CREATED: now().isoformat(timespec="seconds").encode()}
         if os.path.exists(locations.config):
             notes[_CONFIG] = read_bytes(locations.config)
+        if os.path.exists(recognized := kept_at(store.location)):
+            notes[_RECOGNIZED] = copies.bytes_of(recognized)
         with written(path) as temporary:
             store.backup(temporary, notes, on_pages)
         return _backup(path, copies.read(path, thorough=False))
@@ -199,6 +204,9 @@ def restore(
     # Opening the index migrates a backup of an older format.
     SqliteStore(locations.index, busy_timeout_ms=busy_timeout_ms(variables)).close()
     replaced = [replaced_index] if existed else []
+    recognized = contents.notes.get(_RECOGNIZED)
+    if recognized is not None and not os.path.exists(beside := kept_at(locations.index)):
+        replace_file(beside, recognized, private=True)
     written, notes = _restore_config(locations.config, contents, timestamp, config, replaced)
     return Restored(_backup(source, contents), locations.index, written, tuple(replaced), tuple(notes))
 

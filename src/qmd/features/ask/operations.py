@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -44,10 +45,19 @@ class AskResult(Struct, frozen=True):
     content: str
 
 
-def ask(index: Index, body: SearchArguments, cancelled: Cancelled) -> AskResult:
-    """Answer a question by the model of `models: generate`, with a proven quotation for each sentence."""
+def ask(
+    index: Index,
+    body: SearchArguments,
+    cancelled: Cancelled,
+    tell: Callable[[AnswerSentence], None] | None = None,
+) -> AskResult:
+    """Answer a question by the model of `models: generate`, with a proven quotation for each sentence.
+
+    With `Accept: application/x-ndjson` each line is a sentence, as soon as it is proven, and the last line is
+    the whole answer. If the model fails after a sentence, `stages` say so.
+    """
     indexed_at = index.indexed_at()
-    answer = index.ask(body.request(), cancelled=cancelled)
+    answer = index.ask(body.request(), on_sentence=tell, cancelled=cancelled)
     return AskResult(
         answered=answer.answered,
         sentences=answer.sentences,
@@ -68,6 +78,7 @@ ASK = Operation(
     missing=True,
     models=True,
     apart=True,
+    in_parts=True,
     command="ask",
     after="POST /pack",
 )

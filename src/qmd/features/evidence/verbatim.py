@@ -57,7 +57,7 @@ _NEGATIONS = frozenset(
     "不 没 沒 未 无 無 非 勿 莫".split()
 )
 #: Negations that follow their object, in scripts without spaces.
-_AFTERWARDS = ("ない", "なか", "ません", "지않", "지못")
+AFTERWARDS = ("ない", "なか", "ません", "지않", "지못")
 #: Words compared to find a difference beside equal words, and the least number of such places.
 _MOST_COMPARED, _LEAST_PLACES = 200_000, 20
 
@@ -270,7 +270,7 @@ def left_out(words: VerbatimWords, first: int, end: int) -> str:
         return f"it leaves out '{words.folded[first - 1]}'"
     if end < len(words) and not words.before[end]:
         following = "".join(words.folded[end : end + 3])
-        for negation in _AFTERWARDS:
+        for negation in AFTERWARDS:
             if following.startswith(negation):
                 return f"it leaves out '{negation}'"
     return ""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
+from typing import TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -31,6 +32,7 @@ from qmd.store.lexical import (
     LONG_TEXT,
     POOL,
     POOL_FACTOR,
+    below_words,
     in_order,
     longer_idf,
     longer_terms,
@@ -46,6 +48,8 @@ from qmd.text.values import fold
 
 #: A term in fewer documents is counted by listing them, in one call for all rare terms of a query.
 _LISTED = 1_000
+#: A document with its score, and whether it has all required terms.
+_Scored: TypeAlias = tuple[int, float, bool]
 #: The most documents whose texts are searched to count a phrase. Higher counts are estimated from them.
 _PHRASE_SAMPLE = 2_000
 #: The most words that a prefix stands for.
@@ -249,11 +253,27 @@ class _MilvusSearch(Struct):
                 break
             pool = min(MAX_ROWS, 4 * pool)
         with_all = {document for document, _, has_all_terms in scored if has_all_terms}
+        if any(entry.term.synonyms for entry in required):
+            scored = self._below_words(scored, rows, required)
         first = with_all if self._all_first else ()
         return [
             LexicalMatch(document, score, "all" if document in with_all else "any")
             for document, score in in_order((row[:2] for row in scored), query, self._named_of, first)[:limit]
         ]
+
+    def _below_words(
+        self, scored: Sequence[_Scored], rows: Mapping[int, Row], required: Sequence[_QueryTerm]
+    ) -> list[_Scored]:
+        """Return scores by which synonyms of words are below these words."""
+        own = [self._resolve(entry.term.without_synonyms) for entry in required]
+
+        def mask(terms: Sequence[_QueryTerm], document: int) -> int:
+            has = (self._frequency(entry, document, rows[document]) > 0 for entry in terms)
+            return sum(found << at for at, found in enumerate(has))
+
+        has = {document: (mask(own, document), mask(required, document)) for document, *_ in scored}
+        scores = dict(below_words([row[:2] for row in scored], has))
+        return [(document, scores[document], has_all) for document, _, has_all in scored]
 
     def _named_of(self, documents: Sequence[int]) -> dict[int, tuple[str, str]]:
         """Return the display paths and the titles of documents."""
@@ -371,7 +391,7 @@ class _MilvusSearch(Struct):
         terms: Sequence[_QueryTerm],
         negative: Sequence[_QueryTerm],
         required: Sequence[_QueryTerm],
-    ) -> list[tuple[int, float, bool]]:
+    ) -> list[_Scored]:
         """Return (document, BM25, whether it has all required terms) of documents with any of the terms."""
         excluded = [entry for entry in negative if entry.needs_text]
         unverified = {

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.json import decode, encode
 
 from qmd.config.held_file import open_private
-from qmd.engine.indexing.recognized import Recognized
+from qmd.engine.indexing.recognized import Recognized, kept_at
 from qmd.errors import StoreError
 from qmd.sources.formats.recognized import Seen, pack
 from qmd.types import Fingerprint, SourceFile
@@ -22,6 +22,10 @@ _SCHEMA = """
     ) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS files (
         collection TEXT, path TEXT, fingerprint TEXT NOT NULL, pages TEXT NOT NULL, fresh INTEGER NOT NULL,
+        PRIMARY KEY (collection, path)
+    ) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS notes (
+        collection TEXT, path TEXT, pictures TEXT NOT NULL, fresh INTEGER NOT NULL,
         PRIMARY KEY (collection, path)
     ) WITHOUT ROWID;
 """
@@ -36,6 +40,7 @@ _PRUNE = """
         WHERE collection IN (SELECT value FROM json_each(:names))
     );
     DELETE FROM files WHERE collection NOT IN (SELECT value FROM json_each(:names));
+    DELETE FROM notes WHERE collection NOT IN (SELECT value FROM json_each(:names));
 """
 
 
@@ -81,15 +86,40 @@ class Kept:
 
     def scanned(self, collection: str, paths: frozenset[str]) -> None:
         """Note that a scan has read files."""
-        self._db.executemany(
-            "UPDATE files SET fresh = 0 WHERE collection = ? AND path = ?",
-            ((collection, path) for path in paths),
-        )
+        for table in ("files", "notes"):
+            self._db.executemany(
+                f"UPDATE {table} SET fresh = 0 WHERE collection = ? AND path = ?",
+                ((collection, path) for path in paths),
+            )
 
     def fresh(self, collection: str) -> frozenset[str]:
         """Return the paths of files that no scan has read since."""
-        rows = self._db.execute("SELECT path FROM files WHERE collection = ? AND fresh", (collection,))
-        return frozenset(path for (path,) in rows)
+        return frozenset(
+            path
+            for table in ("files", "notes")
+            for (path,) in self._db.execute(
+                f"SELECT path FROM {table} WHERE collection = ? AND fresh", (collection,)
+            )
+        )
+
+    def put_notes(self, collection: str, shown: Mapping[str, Sequence[str]]) -> None:
+        """Keep which notes show which pictures with text. Those that have changed, the next scan reads."""
+        before = self.notes(collection)
+        for path in before.keys() | shown.keys():
+            pictures = [*shown.get(path, ())]
+            if pictures != before.get(path):
+                row = collection, path, encode(pictures).decode()
+                self._db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?, 1)", row)
+
+    def notes(self, collection: str) -> dict[str, list[str]]:
+        """Return the paths of the pictures that notes show, by the paths of the notes."""
+        rows = self._db.execute("SELECT path, pictures FROM notes WHERE collection = ?", (collection,))
+        return {path: decode(pictures, type=list[str]) for path, pictures in rows}
+
+    def text_of(self, file: KeptFile) -> str:
+        """Return the text of a file's pages as far as they were read."""
+        pages = filter(None, map(self.page, file.pages.values()))
+        return "\n\n".join(page.text for page in pages if page.text)
 
     def prune(self, collections: Sequence[str]) -> None:
         """Delete what is kept for other collections than these. Files that are missing may come back."""
@@ -108,7 +138,7 @@ class Kept:
 @contextmanager
 def opened(location: str, *, writable: bool = True) -> Iterator[Kept]:
     """Open what is kept for the index at `location`. Raises `StoreError` if that is not possible."""
-    path = path_of(location)
+    path = kept_at(location)
     if writable:
         os.close(open_private(path))
     try:
@@ -124,21 +154,28 @@ def opened(location: str, *, writable: bool = True) -> Iterator[Kept]:
         raise StoreError(f"cannot use {path}: {error}", "delete it: 'qmd ocr' makes it again") from error
 
 
-def path_of(location: str) -> str:
-    """Return the path of what is kept for the index at `location`."""
-    return f"{os.path.realpath(location)}.ocr"
-
-
 def recognized_in(location: str, collection: str) -> Recognized:
     """Return what was recognized in the files of a collection whose pages have all been read."""
-    if not os.path.exists(path_of(location)):
+    if not os.path.exists(kept_at(location)):
         return Recognized()
     with opened(location, writable=False) as kept:
         texts = {}
-        for path, file in kept.files(collection).items():
+        files = kept.files(collection)
+        for path, file in files.items():
             pages = {number: kept.page(key) for number, key in file.pages.items()}
             seen = {number: page for number, page in pages.items() if page is not None}
             if len(seen) == len(pages):
                 has_text = any(page.text or page.why for page in seen.values())
                 texts[path] = file.fingerprint, pack(seen) if has_text or path.endswith(".pdf") else b""
-        return Recognized(texts, kept.fresh(collection))
+        shown = {
+            note: pack(
+                {
+                    number: Seen(kept.text_of(files[path]), shown=path)
+                    for number, path in enumerate(pictures)
+                    if path in files
+                }
+            )
+            for note, pictures in kept.notes(collection).items()
+            if pictures
+        }
+        return Recognized(texts, shown, kept.fresh(collection))

@@ -10,6 +10,9 @@ from typing import NamedTuple
 _GUTTER, _LINES = 0.7, 3
 #: Lines of a row share this part of their height, and a paragraph ends at a gap of so many heights.
 _SHARED, _PARAGRAPH = 0.5, 1.2
+#: So many lines have so many letters for a square as high as a line, if the model knows their script: Latin
+#: letters 2 to 3, Chinese signs 1. Of other scripts it sees spaces and stops, with much confidence.
+_SEVERAL, _DENSE = 4, 0.4
 #: A word that is divided at the end of a line.
 _DIVIDED = re.compile(r"(?<=[a-zà-öø-ÿ])-\n(?=[a-zà-öø-ÿ])")
 
@@ -27,6 +30,13 @@ class PrintedLine(NamedTuple):
     def height(self) -> float:
         """The height of its box."""
         return self.bottom - self.top
+
+
+def is_unknown(lines: Sequence[PrintedLine]) -> bool:
+    """Tell whether lines have so few letters for their length that their script is unknown to the model."""
+    squares = sum((line.right - line.left) / max(line.height, 1.0) for line in lines)
+    letters = sum(map(str.isalnum, "".join(line.text for line in lines)))
+    return len(lines) >= _SEVERAL and letters < _DENSE * squares
 
 
 def text_of(lines: Sequence[PrintedLine]) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.json import encode
 
-from qmd.features.ocr.layout import PrintedLine, text_of
+from qmd.features.ocr.layout import PrintedLine, is_unknown, text_of
 from qmd.sources.formats.base import DAMAGED, TOO_LARGE, RawFile, Unreadable
 from qmd.text.digest import sha256
 from qmd.types import Extracted
@@ -27,8 +27,10 @@ media_type = "text/plain"
 
 #: The longest side in which a page is read, the most pixels of a picture, and the shortest side with text.
 _SIDE, _PIXELS, _LEAST = 2_000, 120_000_000, 12
-#: The most pages of a file, and the least confidence in a line.
-_MOST, _CONFIDENCE = 5_000, 0.5
+#: Why a page of another script has no text.
+UNKNOWN_SCRIPT = "its letters cannot be recognized"
+#: The most pages of a file, and the least confidence in a line, and in a page that stands upright.
+_MOST, _CONFIDENCE, _TRUSTED = 5_000, 0.5, 0.8
 
 
 def extract(file: RawFile) -> Extracted:
@@ -106,7 +108,6 @@ def _count(picture: Image) -> int:
 
 
 def _recognized(picture: Image) -> str:
-    import numpy as np
     from PIL import Image
 
     if picture.mode == "RGBA":
@@ -116,15 +117,35 @@ def _recognized(picture: Image) -> str:
     darkest, lightest = grey.getextrema()
     if min(grey.size) < _LEAST or darkest == lightest:
         return ""
-    found = _engine()(np.asarray(grey.convert("RGB")))
+    page = grey.convert("RGB")
+    lines, trust = _read(page)
+    if sum(line.height > line.right - line.left for line in lines) > len(lines) / 2:
+        page = page.transpose(Image.Transpose.ROTATE_90)
+        lines, trust = _read(page)
+    if lines and trust < _TRUSTED:
+        turned, better = _read(page.transpose(Image.Transpose.ROTATE_180))
+        lines = turned if better > trust else lines
+    if is_unknown(lines):
+        raise Unreadable(UNKNOWN_SCRIPT)
+    return text_of(lines)
+
+
+def _read(page: Image) -> tuple[list[PrintedLine], float]:
+    """Return the lines of a page, and the confidence in their characters, which is low upside down.
+
+    The model that tells of each line whether it is upside down is not asked, because it is wrong too often.
+    """
+    import numpy as np
+
+    found = _engine()(np.asarray(page))
     if found.txts is None:
-        return ""
+        return [], 0.0
     lines = []
     for box, text, score in zip(found.boxes, found.txts, found.scores, strict=True):
         if score >= _CONFIDENCE and text.strip():
             (left, top), (right, bottom) = box.min(axis=0).tolist(), box.max(axis=0).tolist()
             lines.append(PrintedLine(left, top, right, bottom, text.strip()))
-    return text_of(lines)
+    return lines, float(np.average(found.scores, weights=[*map(len, found.txts)]))
 
 
 @cache
@@ -136,4 +157,5 @@ def _engine() -> Any:
 
     cv2.setNumThreads(1)
     threads = {f"EngineConfig.onnxruntime.{name}_op_num_threads": 1 for name in ("intra", "inter")}
-    return RapidOCR(params={**threads, "Global.log_level": "critical"})
+    options = {"log_level": "critical", "use_cls": False, "text_score": 0.0}
+    return RapidOCR(params={**threads, **{f"Global.{name}": value for name, value in options.items()}})

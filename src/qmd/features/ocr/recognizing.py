@@ -13,7 +13,7 @@ from msgspec.json import decode
 
 from qmd.config.held_file import hold
 from qmd.engine.access.rules import READ, Rule
-from qmd.engine.indexing.recognized import EXTRA
+from qmd.engine.indexing.recognized import EXTRA, kept_at
 from qmd.engine.indexing.update import UpdateMethods
 from qmd.engine.parts import Part
 from qmd.engine.requests import collections_of
@@ -27,6 +27,8 @@ from qmd.sources.formats.registry import Reader, Row
 from qmd.sources.read import Answer, Purpose, read_raw
 from qmd.sources.root import Root
 from qmd.sources.walk import list_files
+from qmd.store.base import Store
+from qmd.text.link_targets import LinkTargets, target_name
 from qmd.types import Collection, SourceFile
 from qmd.types.cancelling import Cancelled, stop_if_cancelled
 
@@ -95,7 +97,9 @@ class OcrMethods(Part, rule=READ):
         _check(chosen, location)
         with _alone(location), keeping.opened(location) as kept, _idle_child() as child:
             kept.prune([*workspace.configuration.read().collections])
-            run = _Recognition(kept, child, UpdateMethods(workspace), failed, on_progress, cancelled)
+            run = _Recognition(
+                kept, child, workspace.store, UpdateMethods(workspace), failed, on_progress, cancelled
+            )
             return run.all(chosen)
 
 
@@ -114,6 +118,7 @@ class _Recognition:
         self,
         kept: keeping.Kept,
         child: _IdleChild,
+        store: Store,
         updates: UpdateMethods,
         failed: bool,
         on_progress: Callable[[OcrProgress], None] | None,
@@ -121,6 +126,7 @@ class _Recognition:
     ) -> None:
         self._kept = kept
         self._child = child
+        self._store = store
         self._updates = updates
         self._failed = failed
         self._on_progress = on_progress
@@ -203,16 +209,44 @@ class _Recognition:
         self._kept.put_page(key, seen)
 
     def _index(self, collections: Sequence[Collection]) -> None:
-        """Let scans read the files whose pages are known now."""
+        """Let scans read the files whose pages are known now, and the notes that show them."""
         for collection in collections:
-            fresh = self._kept.fresh(collection.name)
-            if fresh:
-                report = self._updates.rescan(collection.name)
-                if report.error is not None:
-                    self._problems.append((collection.name, report.error.message))
-                    continue
-                self._kept.scanned(collection.name, fresh)
-                self._indexed |= {(collection.name, path) for path in fresh}
+            if self._scanned(collection.name):
+                self._kept.put_notes(collection.name, self._shown(collection.name))
+                self._scanned(collection.name)
+
+    def _scanned(self, name: str) -> bool:
+        fresh = self._kept.fresh(name)
+        if fresh:
+            report = self._updates.rescan(name)
+            if report.error is not None:
+                self._problems.append((name, report.error.message))
+                return False
+            self._kept.scanned(name, fresh)
+            self._indexed |= {(name, path) for path in fresh}
+        return True
+
+    def _shown(self, name: str) -> dict[str, list[str]]:
+        """Return the paths of the pictures with text that notes show, by the paths of the notes."""
+        store = self._store
+        pictures = [
+            path
+            for path, file in self._kept.files(name).items()
+            if registry.suffix(path) in registry.PICTURES and self._kept.text_of(file)
+        ]
+        targets = LinkTargets.of((path, ()) for path in pictures)
+        showing = store.fields.linking(name, [*{target_name(path) for path in pictures}])
+        documents, shown = store.documents.by_id(showing), dict[str, list[str]]()
+        for number, links in store.fields.links(showing).items():
+            note = documents[number].path if number in documents else ""
+            if registry.suffix(note) not in registry.BUILTIN["markdown"].suffixes:
+                continue
+            for link in links:
+                for wikilink in (False, True):
+                    path = targets.resolve(link.target, note, wikilink=wikilink)
+                    if link.kind == "embed" and path and path not in shown.setdefault(note, []):
+                        shown[note].append(path)
+        return shown
 
 
 class _IdleChild:
@@ -262,7 +296,7 @@ def _make_idle(pid: int) -> None:
 
 @contextmanager
 def _alone(location: str) -> Iterator[None]:
-    file = hold(f"{keeping.path_of(location)}.lock")
+    file = hold(f"{kept_at(location)}.lock")
     if file is None:
         raise AlreadyRunningError(
             "another process recognizes texts of this index", "'qmd status' says what is left"

@@ -75,6 +75,12 @@ def read(path: str, *, thorough: bool = True) -> Contents:
         return Contents(names, counts["documents"], counts["content_vectors"], notes)
 
 
+def bytes_of(path: str) -> bytes:
+    """Return the bytes of another database as they are between two transactions."""
+    with _translated(path), closing(apsw.Connection(path, apsw.SQLITE_OPEN_READONLY)) as database:
+        return database.serialize("main")
+
+
 def restore(path: str, copy: str, kept: str, on_pages: OnPages, *, busy_timeout_ms: int) -> bool:
     """Replace the index at `path` by the contents of `copy`, a file that `read` has checked.
 

@@ -27,6 +27,7 @@ from qmd.store.lexical import (
     ALL_FIRST,
     POOL,
     POOL_FACTOR,
+    below_words,
     in_order,
     longer_idf,
     longer_terms,
@@ -310,6 +311,11 @@ class _SqliteSearch(Struct):
         has_all: set[int] = set()
         if all(entry.documents for entry in required):
             has_all = set(self._with_all(required, pool))
+        # Synonyms may not crowd out the words: their documents are candidates in any case.
+        direct: list[WeightedTerm] = []
+        if any(entry.term.synonyms for entry in required):
+            direct = [replace(entry, term=entry.term.without_synonyms) for entry in required]
+            has_all.update(self._with_all(direct, pool) if has_all else ())
         few = self.documents.ids
         if self.all_first and len(has_all) >= self.limit:
             candidates = list(has_all)  # no other document can be in the result
@@ -321,10 +327,13 @@ class _SqliteSearch(Struct):
                 # The selective terms found too few documents, so search for the common ones too.
                 selective, common = list(present), []
                 candidates = self._candidates(selective, pool)
-            candidates = [*candidates, *has_all.difference(candidates)]
+            more = self._candidates(direct, pool) if direct else ()
+            candidates = [*dict.fromkeys((*candidates, *has_all, *more))]
         scored = self._scores(candidates, selective, common)
         if few is not None and len(scored) < self.limit and common:
             scored = self._scores(candidates, present)
+        if direct:
+            scored = self._below_words(scored, required)
         if name := numbered_name(self.query.required):
             called = {document for (document,) in self.db.execute(_CALLED, (name,))}
             scored = [(each, self.scorer.bound if each in called else score) for each, score in scored]
@@ -333,6 +342,22 @@ class _SqliteSearch(Struct):
             LexicalMatch(document, score, "all" if document in has_all else "any")
             for document, score in in_order(scored, self.query, self._names, first)[: self.limit]
         ]
+
+    def _below_words(
+        self, scored: list[tuple[int, float]], required: Sequence[WeightedTerm]
+    ) -> list[tuple[int, float]]:
+        """Return scores by which synonyms of words are below these words."""
+        has = {document: (0, 0) for document, _ in scored}
+        query = f"SELECT rowid FROM documents_fts WHERE documents_fts MATCH ? AND +rowid IN {LISTED}"
+
+        def having(term: Term) -> set[int]:
+            return {row for (row,) in self.db.execute(query, (expression(term), listed([*has])))}
+
+        for at, entry in enumerate(required):
+            own, any_form = having(entry.term.without_synonyms), having(entry.term)
+            for each, (words, found) in has.items():
+                has[each] = words | (each in own) << at, found | (each in any_form) << at
+        return below_words(scored, has)
 
     def _with_all(self, required: Sequence[WeightedTerm], pool: int) -> list[int]:
         """Return documents with every required term. If there are many, the best by the rarer terms."""
