@@ -67,7 +67,8 @@ def test_obsidian_syntax_is_rendered() -> None:
     )
     assert '<span class="task done" role="img" aria-label="done"></span>done' in html
     assert '<span class="marker">marked</span>' in html
-    assert '<details class="callout good">\n<summary class="callout-title">Title</summary>' in html
+    title = '<span class="icon" role="presentation">✦</span>Title'
+    assert f'<details class="callout good">\n<summary class="callout-title">{title}</summary>' in html
     assert "<msub><mi>a</mi><mi>b</mi></msub>" in html
     assert "<em>" not in html
     assert '<a href="/?q=tag:a%2Fb" class="tag"' in html
@@ -208,15 +209,18 @@ def test_other_tags_lose_the_tag_and_hidden_elements_their_content(text: str, ht
 
 
 def test_callouts_have_kinds_with_looks_and_titles_with_markup() -> None:
+    icon = '<span class="icon" role="presentation">'
     html = shown(
         "> [!bookinfo|noicon]+ *My* book\n> Text\n\n> [!TIP]\n> Text\n\n> [!warning|left]\n\n> [!a b] c"
     )
     assert (
-        '<details class="callout note" open="">\n<summary class="callout-title"><em>My</em> book</summary>'
-        in html
+        '<details class="callout note" open="">\n'
+        f'<summary class="callout-title">{icon}✎</span><em>My</em> book</summary>' in html
     )
-    assert '<div class="callout good">\n<p class="callout-title">Tip</p>\n<p>Text</p>' in html
-    assert '<div class="callout warning">\n<p class="callout-title">Warning</p>\n</div>' in html
+    assert f'<div class="callout good">\n<p class="callout-title">{icon}✦</span>Tip</p>\n<p>Text</p>' in html
+    assert (
+        f'<div class="callout warning">\n<p class="callout-title">{icon}⚠</span>Warning</p>\n</div>' in html
+    )
     assert "<blockquote>\n<p>[!a b] c</p>" in html
 
 
@@ -389,3 +393,12 @@ def test_what_only_a_generator_of_sites_reads_is_not_shown() -> None:
         assert hidden not in html
     for kept in ("Mind this", "import x from", ":::code", "end</p>"):
         assert kept in html
+
+
+def test_diagrams_are_said_in_words_above_their_source() -> None:
+    html = shown(
+        "```mermaid\nflowchart LR\n  A[Start] --> B{Choice}\n```\n\n```mermaid\nsequenceDiagram\n  Ann->>Bob: Hello\n```"
+    )
+    assert '<details><summary class="language">Flowchart: Start, Choice</summary><pre' in html
+    assert "Sequence of messages: Hello</summary>" in html
+    assert "(dot)</summary>" in shown("```dot\ndigraph { a -> b }\n```")
