@@ -401,7 +401,7 @@ def test_front_matter_of_each_kind_is_displayed_and_searched_alike(make_user: Ma
         for name in HEADS:
             shown = page(server, f"/read/notes/{name}.md")
             assert re.search(r"<h1[^>]*>\s*A heron", shown), name
-            properties = shown.partition('class="properties"')[2].partition("</details>")[0]
+            properties = shown.partition('properties">')[2].partition("</details>")[0]
             assert "draft" in properties
             assert "2024-03-07" in properties
             assert quote("🎉party") in shown
@@ -420,7 +420,7 @@ def test_page_and_api_show_values_as_they_are_written(make_user: MakeUser) -> No
     user.ok("collection", "add", str(folder), "--name", "notes")
     with server_of(user) as server:
         shown = (
-            page(server, "/read/notes/note.md").partition('class="properties"')[2].partition("</details>")[0]
+            page(server, "/read/notes/note.md").partition('properties">')[2].partition("</details>")[0]
         )
         for value in ("1.10", "1234567", "7654321", "2024-3-7"):
             assert re.search(rf">\s*{value}\s*<", shown), value

@@ -229,7 +229,8 @@ class Web:
         translate = pages.translator(request)
         query, typing = parameters.get("q", "")[:10_000], parameters.get("live") == "1"
         line = document.require_line(parameters.get("line", ""))
-        source = parameters.get("view") == "source"
+        wanted = parameters.get("view", "")
+        source = wanted == "source"
         first_line = document.require_line(parameters.get("from", "")) or 1
         file = request.path_params["file"]
         # Only a form of this page can ask for images on other servers: a link in a document cannot.
@@ -257,13 +258,16 @@ class Web:
             "q": query,
             "live": 1 if typing else None,
             "line": line,
-            "view": "source" if source else None,
+            "view": wanted if wanted in ("source", "original") else None,
         }
+        # Only what the page shows may be in its frame.
+        framed = wanted == "original" and (view.original or "").endswith(".pdf")
         return self._page(
             request,
             "document.html",
             forms=view.rendered.blocked_images > 0,
             remote_images=remote,
+            framed=framed,
             query=query,
             view=view,
             line=line,

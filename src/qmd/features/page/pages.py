@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib.resources import files
@@ -16,6 +17,7 @@ from starlette.staticfiles import NotModifiedResponse, StaticFiles
 
 from qmd.features.page import messages
 from qmd.features.page.addresses import read_address
+from qmd.features.page.embeds import media
 from qmd.text.dates import of_mtime
 from qmd.text.uris import encode_path, to_uri
 from qmd.text.values import shown
@@ -24,7 +26,7 @@ from qmd.text.wording import visible
 #: Nothing is loaded from elsewhere, and no script can turn text into HTML or code.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:{images}; "
-    "media-src 'self'; "
+    "media-src 'self'; {frames}"
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
@@ -43,9 +45,11 @@ FILE_HEADERS = {
     "referrer-policy": "no-referrer",
 }
 #: The viewers of PDF in browsers do not work in a sandbox.
-PDF_POLICY = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'"
+PDF_POLICY = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'"
 #: An index that had all changes so long ago is shown as up to date.
 _RECENT = timedelta(seconds=30)
+#: What only readers of the source need: indentation, and lines that are comments or empty.
+_ASIDE = re.compile(rb"^[ ]+|^[ ]*(?://[^\n]*|/\*[^*\n]*\*/)?\n", re.M)
 _TYPES = {"qmd.js": "text/javascript", "qmd.css": "text/css", "icon.svg": "image/svg+xml"}
 
 
@@ -53,6 +57,7 @@ _TYPES = {"qmd.js": "text/javascript", "qmd.css": "text/css", "icon.svg": "image
 def _asset(name: str) -> tuple[bytes, str]:
     """Return the content of a static file, and its digest."""
     content = files("qmd.features.page").joinpath("static", name).read_bytes()
+    content = _ASIDE.sub(b"", content)
     return content, hashlib.sha256(content).hexdigest()[:16]
 
 
@@ -73,6 +78,7 @@ def _environment() -> Environment:
     environment.globals.update(
         asset=asset_address,
         encode=encode_path,
+        media=media,
         read=read_address,
         is_recent=_is_recent,
         visible=visible,
@@ -103,6 +109,7 @@ def page(
     status: int = 200,
     forms: bool = False,
     remote_images: bool = False,
+    framed: bool = False,
     **values: Any,
 ) -> Response:
     """Return a page in the language of a request with all security headers, or 304 if the client has it.
@@ -124,10 +131,12 @@ def page(
         "path": request.url.path,
         "theme": theme if theme in ("light", "dark") else "",
     }
-    body = _environment().get_template(template).render(common | values).encode()
+    body = _environment().get_template(template).render(common | {"framed": framed} | values).encode()
     headers = {
         **_HEADERS,
-        "content-security-policy": _POLICY.format(images=" http: https:" if remote_images else ""),
+        "content-security-policy": _POLICY.format(
+            images=" http: https:" if remote_images else "", frames="frame-src 'self'; " if framed else ""
+        ),
         "referrer-policy": "same-origin" if forms else "no-referrer",
         "cache-control": "private, no-cache",
         "vary": "accept-language, cookie",

@@ -99,7 +99,7 @@ function decorate() {
     box?.setAttribute("aria-expanded", String(Boolean(list)));
     box?.removeAttribute("aria-activedescendant");
   }
-  if (wide.matches) $$(".fold").forEach((fold) => { fold.open = true; });
+  spread();
   for (const code of $$("[data-facet=lang] bdi").filter((each) => /^[a-z]{2}$/.test(each.textContent))) {
     code.textContent = new Intl.DisplayNames(document.documentElement.lang, { type: "language" }).of(code.textContent);
   }
@@ -115,6 +115,11 @@ function decorate() {
     option.id = `hit-${at}`;
   });
   if (!pointed) beside(shown()[0]);
+}
+
+// Where there is room nothing is folded.
+function spread() {
+  if (wide.matches) $$(".fold").forEach((fold) => { fold.open = true; });
 }
 
 function announce() {
@@ -681,6 +686,7 @@ if (live) {
   if (view && !view.dataset.mode) refine(box.value.trim(), "");
 }
 if (navigator.clipboard) document.documentElement.classList.add("copies");
+spread();
 recent();
 trail();
 watch();
