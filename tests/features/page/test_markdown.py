@@ -183,6 +183,19 @@ def test_only_harmless_html_tags_and_attributes_are_rendered() -> None:
     assert html.endswith("</a>   </p>\n")
 
 
+def test_alignment_of_html_becomes_a_class() -> None:
+    html = shown(
+        '<center>mid</center>\n\n<p style="color: red; text-align: RIGHT">a</p>\n\n'
+        '<img src="a.png" align="right"> and <img src="a.png" style="float:left"> and '
+        '<img src="a.png" align="hit-line">\n\n<h2 style="text-align: hit-line">b</h2>\n'
+    )
+    assert '<div class="center">mid</div>' in html
+    assert '<p class="right">a</p>' in html
+    assert '<img class="right" src="/file/wiki/a.png"' in html
+    assert '<img class="left" src="/file/wiki/a.png"' in html
+    assert "hit-line" not in html
+
+
 @pytest.mark.parametrize(
     ("text", "html"),
     [
@@ -193,7 +206,7 @@ def test_only_harmless_html_tags_and_attributes_are_rendered() -> None:
         ("<svg>never closed", "never closed"),
         (
             '<font color="red">*red*</font> and <center>**mid**</center>',
-            "<em>red</em> and <strong>mid</strong>",
+            '<em>red</em> and </p><div class="center"><strong>mid</strong></div>',
         ),
         ('<font color="red">\nred\n</font>', "<p>red</p>"),
         ('<iframe src="https://example.org"></iframe>x<progress value="3"></progress>', "<p>x</p>"),

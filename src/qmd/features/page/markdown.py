@@ -460,7 +460,8 @@ class _HtmlWriter:
 
     def _html_file(self, given: Mapping[str, str]) -> str:
         sizes = {name: given[name] for name in ("width", "height") if given.get(name, "").isdecimal()}
-        return _media(given["src"], given.get("alt", ""), sizes, self._context)
+        html, side = _media(given["src"], given.get("alt", ""), sizes, self._context), given.get("align")
+        return html.replace("<img", f'<img class="{side}"', 1) if side in ("left", "right") else html
 
     def _link(self, text: str, pieces: list[tuple[str, str]], given: Mapping[str, Any], source: str) -> None:
         target, kind = given["dest_url"], given["link_type"]
