@@ -78,7 +78,7 @@ def test_canvases_and_drawing_files_are_their_texts(index: qmd.Index, notes: Not
     index.add_collection(str(notes(files)), formats=["all"])
     assert index.get("a.canvas").text == (
         "First whinchat [[b]]\n\n# Second\n\nwheatear\n\n[[b.md]]\n\nhttps://example.org/x\n\n"
-        "## Birds\n\n# Finches\n\nsiskin\n\n[[b.md#B]]\n\n![[nest.png]]\n\nleads to\n"
+        "## Birds\n\n### Finches\n\nsiskin\n\n[[b.md#B]]\n\n![[nest.png]]\n\nleads to\n"
     )
     outline = index.outline("a.canvas")[1]
     assert [(each.heading, each.level) for each in outline] == [("Second", 1), ("Birds", 2), ("Finches", 3)]

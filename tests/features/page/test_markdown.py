@@ -410,7 +410,8 @@ def test_what_only_a_generator_of_sites_reads_is_not_shown() -> None:
 
 def test_diagrams_are_said_in_words_above_their_source() -> None:
     html = shown(
-        "```mermaid\nflowchart LR\n  A[Start] --> B{Choice}\n```\n\n```mermaid\nsequenceDiagram\n  Ann->>Bob: Hello\n```"
+        "```mermaid\nflowchart LR\n  A[Start] --> B{Choice}\n```\n\n"
+        "```mermaid\nsequenceDiagram\n  Ann->>Bob: Hello\n```"
     )
     assert '<details><summary class="language">Flowchart: Start, Choice</summary><pre' in html
     assert "Sequence of messages: Hello</summary>" in html

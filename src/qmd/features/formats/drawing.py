@@ -8,6 +8,7 @@ from typing import Any
 
 from qmd.sources.formats.base import DAMAGED, RawFile, Unreadable
 from qmd.sources.formats.writing import Writer
+from qmd.text.markdown.reading import read
 from qmd.types import Extracted
 
 name = "drawing"
@@ -55,9 +56,18 @@ def _write(writer: Writer, element: Mapping[str, Any], drawing: Mapping[str, Any
     for key in ("url", "link"):
         writer.add_markdown(_line(element, key))
     if element.get("type") == "text" and "elements" not in drawing:
-        writer.add_markdown(_text(element, "text"), below)
+        writer.add_markdown(_lowered(_text(element, "text"), below))
     else:
         writer.add(next(filter(None, (_text(element, key) for key in _PLAIN)), ""))
+
+
+def _lowered(text: str, levels: int) -> str:
+    """Return a text whose headings are lower by some levels."""
+    for heading in reversed(read(text).structure.headings if levels else ()):
+        if text.startswith("#", heading.start):
+            more = "#" * min(levels, 6 - heading.level)
+            text = text[: heading.start] + more + text[heading.start :]
+    return text
 
 
 def _listed(drawing: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:

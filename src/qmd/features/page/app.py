@@ -26,7 +26,7 @@ from qmd.errors import (
     UsageError,
     VectorIndexMissingError,
 )
-from qmd.features.page import document, folders, pages, search, upkeep
+from qmd.features.page import answers, document, folders, pages, search, upkeep
 from qmd.features.page.addresses import read_address
 from qmd.features.page.completion import complete
 from qmd.features.page.filters import chips, filter_for
@@ -54,6 +54,7 @@ register_url_convertor("document", _DocumentConvertor())
 Answer = TypeVar("Answer")
 _PAGES = (
     "complete",
+    "answer",
     "read",
     "folder",
     "similar",
@@ -88,6 +89,7 @@ class Web:
             for path, handler, methods in (
                 ("/", self._search, ["GET"]),
                 ("/complete", self._complete, ["GET"]),
+                ("/answer", self._answer, ["POST"]),
                 ("/read/{file:document}", self._read, ["GET", "POST"]),
                 ("/folder/{file:document}", self._folder, ["GET"]),
                 ("/similar/{file:document}", self._similar, ["GET"]),
@@ -96,6 +98,7 @@ class Web:
                 ("/help", self._help, ["GET"]),
                 ("/upkeep", self._upkeep, ["GET"]),
                 ("/upkeep/job", self._job, ["GET"]),
+                ("/upkeep/vectors", self._vectors, ["GET"]),
                 ("/upkeep/doctor", self._doctor, ["POST"]),
                 ("/upkeep/{action}", self._change, ["POST"]),
                 ("/sign-in", sign_in.sign_in, ["GET", "POST"]),
@@ -165,13 +168,13 @@ class Web:
 
     def _page(self, request: Request, template: str, /, **values: Any) -> Response:
         """Return a page; see `pages.page` for the arguments that are no values of the template."""
-        key = key_of(request.scope)
-        common: dict[str, Any] = {
-            "may": self._seen(request).permissions,
-            "signed_in": key is not None,
-            "query": "",
-        }
-        return pages.page(request, template, **(common | values))
+        return pages.page(request, template, **(self._common(request) | values))
+
+    def _common(self, request: Request) -> dict[str, Any]:
+        seen = self._seen(request)
+        asks = answers.are_made(seen)
+        signed_in = key_of(request.scope) is not None
+        return {"may": seen.permissions, "signed_in": signed_in, "query": "", "asks": asks, "forms": asks}
 
     async def _search(self, request: Request) -> Response:
         asked = search.read_parameters(request.query_params)
@@ -218,6 +221,18 @@ class Web:
         query = request.query_params.get("q", "").replace("\0", " ")[:10_000]
         found = await self._call(request, lambda index, _: complete(index, query))
         return self._page(request, "_completions.html", found=found)
+
+    async def _answer(self, request: Request) -> Response:
+        """Answer a question. Only a form of the page can ask: the model may be on another machine."""
+        question = one(await read_form(request), "q")[:10_000]
+
+        def run(work: Callable[[Index, Cancelled], Answer]) -> Awaitable[Answer]:
+            return self._call(request, work, models=True)
+
+        written = answers.written(question, run, pages.part(request))
+        return pages.streamed(
+            request, "answer.html", written, **(self._common(request) | {"query": question})
+        )
 
     async def _home(self, request: Request) -> Response:
         view = await self._call(request, lambda index, _: browse(index, recent=_RECENT, tags=_TAGS))
@@ -354,6 +369,10 @@ class Web:
     async def _job(self, request: Request) -> Response:
         return self._page(request, "_job.html", forms=True, job=self._visible_job(request))
 
+    async def _vectors(self, request: Request) -> Response:
+        state = await self._call(request, lambda index, _: operations.state_of(index))
+        return self._page(request, "_vectors.html", state=state)
+
     async def _doctor(self, request: Request) -> Response:
         findings = await self._call(
             request,
@@ -367,7 +386,7 @@ class Web:
         action, form = request.path_params["action"], await read_form(request)
         permissions = self._seen(request).permissions
         permissions.require_write()
-        if action in ("scan", "embed", "add"):
+        if action in ("scan", "embed", "add", "edit"):
             try:
                 self._start(request, action, form)
             except BusyError as error:
@@ -415,11 +434,12 @@ class Web:
             self._seen(request).permissions.require_all("add a collection")
             path = one(form, "path")
             operations.require_absolute(path)
-            name, pattern = (one(form, each, required=False) for each in ("name", "pattern"))
-            formats = [each for each in form.get("format", []) if each]
-            self.jobs.start(
-                job, lambda index, job: upkeep.add(seen(index), job, path, name, pattern, formats)
-            )
+            self.jobs.start(job, lambda index, job: upkeep.add(seen(index), job, path, form))
+        elif action == "edit":
+            self._seen(request).permissions.require_all("change what is indexed")
+            for name in ("name", "new_name"):
+                one(form, name)
+            self.jobs.start(job, lambda index, job: upkeep.edit(seen(index), job, form))
         elif action == "scan":
             named = tuple(name for name in form.get("name", []) if name)
             self.jobs.start(job, lambda index, job: upkeep.scan(seen(index), job, named))

@@ -648,9 +648,23 @@ function watch() {
   if (!$("#job")) return;
   setTimeout(() => load("/upkeep/job", (answer) => {
     exchange("job", answer);
-    if (active && !$("#job[data-active]")) load("/upkeep", (page) => { exchange("collections", page); exchange("waiting", page); });
+    // What is written in an editor stays.
+    if (active && !$("#job[data-active]") && !$("#collections details[open]")) load("/upkeep", (page) => exchange("collections", page));
     watch();
   }, watch), active ? 300 : 1_500);
+}
+
+// How many texts have vectors, as long as a page that was seen said that some have none.
+function vectors(pause = 3_000) {
+  if ($("[data-waiting]")) store("sessionStorage", "waiting", true);
+  if (!$("#vectors") || !stored("sessionStorage", "waiting", false)) return;
+  load("/upkeep/vectors", (answer) => {
+    const before = $("#vectors").textContent;
+    exchange("vectors", answer);
+    const now = $("#vectors").textContent, next = now === before ? Math.min(2 * pause, 60_000) : 3_000;
+    if (now) setTimeout(vectors, next, next);
+    else store("sessionStorage", "waiting", false);
+  });
 }
 
 const wide = matchMedia("(min-width: 60.01rem)");
@@ -690,6 +704,7 @@ spread();
 recent();
 trail();
 watch();
+vectors();
 sections();
 document.addEventListener("pointerover", preview);
 document.addEventListener("focusin", preview);
@@ -698,7 +713,7 @@ for (const name of ["pointerout", "focusout"]) document.addEventListener(name, (
 document.addEventListener("selectionchange", offerQuotation);
 $("#theme").hidden = false;
 $("#theme").onclick = switchTheme;
-for (const time of $$(".documents time, .rows time")) time.textContent = moment(new Date(time.dateTime)) ?? time.textContent;
+for (const time of $$(".documents time, .rows time, .items time")) time.textContent = moment(new Date(time.dateTime)) ?? time.textContent;
 const related = $("#related[data-from]");
 if (related) load(related.dataset.from, (answer) => exchange("related", answer));
 $("#hit")?.scrollIntoView({ block: "center" });
