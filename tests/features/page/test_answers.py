@@ -11,8 +11,7 @@ import pytest
 
 from tests.clients import Server, server_of
 from tests.edge.http.pages import page, post
-from tests.model_server import Server as Models
-from tests.model_server import serving, streamed
+from tests.model_server import Server as Models, serving, streamed
 from tests.users import MakeUser, User
 from tests.waiting import PATIENCE
 

@@ -172,7 +172,7 @@ def view(
         html=safe(html),
         rows=tuple(_rows(page, line, first_line, find)) if as_text else (),
         too_large=too_large,
-        properties=properties or _properties(reading),
+        properties=_apart(document.title, properties) or _properties(reading),
         places=places,
         links=_titles(index, (each.to for each in reading.links if each.to and each.to != document.file)),
         backlinks=_titles(index, (each.file for each in reading.backlinks)),
@@ -182,6 +182,11 @@ def view(
         anchor=anchor if line else None,
         indexed_at=reading.indexed_at,
     )
+
+
+def _apart(title: str, properties: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
+    """Return properties without the title that stands above them."""
+    return {name: values for name, values in properties.items() if (name, values) != ("title", (title,))}
 
 
 def _properties(reading: Reading) -> Mapping[str, tuple[Any, ...]]:

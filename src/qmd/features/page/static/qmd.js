@@ -574,6 +574,8 @@ function toMatch(step) {
   all[match]?.classList.remove("current");
   match = (match + step + all.length) % all.length;
   all[match].classList.add("current");
+  const folded = all[match].closest("details:not([open])");
+  if (folded) folded.open = true;
   all[match].scrollIntoView({ block: "center" });
 }
 
