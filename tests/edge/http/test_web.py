@@ -357,7 +357,7 @@ def test_upkeep_page_changes_collections(server: Server, owner: User) -> None:
     assert post(server, "/upkeep/remove", name="third").status == 303
     assert "Nothing is indexed yet" in page(server, "/")
     log = next((owner.home / "cache" / "qmd").glob("server*.audit.jsonl")).read_text(encoding="utf-8")
-    assert '"target": "rename first second"' in log
+    assert '"target": "edit first second"' in log
 
 
 def test_first_key_made_on_the_page_signs_in_the_browser(server: Server) -> None:

@@ -27,18 +27,20 @@ def models() -> Iterator[Models]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def owner(make_user: MakeUser) -> User:
-    user = make_user("answers")
-    for name, text in {
-        "open": "# Backups\n\nThe nightly backup runs at 02:30.\n",
-        "closed": "# Zanzibar\n",
-    }.items():
+def with_notes(user: User) -> User:
+    """Give a user two collections, of which one has the answer."""
+    notes = {"open": "# Backups\n\nThe nightly backup runs at 02:30.\n", "closed": "# Zanzibar\n"}
+    for name, text in notes.items():
         folder = user.home / name
         folder.mkdir()
         (folder / "note.md").write_text(text, encoding="utf-8")
         user.ok("collection", "add", str(folder), "--name", name)
     return user
+
+
+@pytest.fixture(scope="module")
+def owner(make_user: MakeUser) -> User:
+    return with_notes(make_user("answers"))
 
 
 @pytest.fixture(scope="module")
@@ -103,24 +105,19 @@ def test_failure_of_the_model_is_told(server: Server, models: Models) -> None:
     assert server.ask("GET", "/answer").status == 405
 
 
-def test_limited_key_is_answered_from_what_it_may_see(
-    make_user: MakeUser, owner: User, models: Models
-) -> None:
-    key = owner.ok("keys", "add", "limited", "--collection", "closed").strip()
-    try:
-        with server_of(owner, QMD_GENERATE_MODEL=f"openai:writer@{models.url}") as server:
-            cookie = post(server, "/sign-in", key=key).headers["set-cookie"].partition(";")[0]
-            models.lines = GOOD
-            models.requests.clear()
-            shown = post(server, "/answer", cookie=cookie, q=QUESTION).text
-            assert "open/note.md" not in shown
-            assert "02:30" not in shown
-            assert "02:30" not in str(models.requests)
-    finally:
-        owner.ok("keys", "remove", "limited")
+def test_limited_key_is_answered_from_what_it_may_see(make_user: MakeUser, models: Models) -> None:
+    user = with_notes(make_user("answers-limited"))
+    key = user.ok("keys", "add", "limited", "--collection", "closed").strip()
+    with server_of(user, QMD_GENERATE_MODEL=f"openai:writer@{models.url}") as server:
+        cookie = post(server, "/sign-in", key=key).headers["set-cookie"].partition(";")[0]
+        models.lines = GOOD
+        models.requests.clear()
+        shown = post(server, "/answer", cookie=cookie, q=QUESTION).text
+        assert "open/note.md" not in shown
+        assert "02:30" not in shown + str(models.requests)
 
 
-def test_page_offers_no_answers_without_a_model(owner: User) -> None:
-    with server_of(owner) as server:
+def test_page_offers_no_answers_without_a_model(make_user: MakeUser) -> None:
+    with server_of(with_notes(make_user("answers-none"))) as server:
         assert "/answer" not in page(server, f"/?{urlencode({'q': QUESTION})}")
         assert "&#39;qmd ask&#39; needs a model of yours" in post(server, "/answer", q=QUESTION).text

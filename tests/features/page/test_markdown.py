@@ -415,4 +415,7 @@ def test_diagrams_are_said_in_words_above_their_source() -> None:
     )
     assert '<details><summary class="language">Flowchart: Start, Choice</summary><pre' in html
     assert "Sequence of messages: Hello</summary>" in html
+    hostile = shown('```mermaid\npie\n  "<img src=x onerror=alert(1)>" : 3\n```')
+    assert "Pie chart: &lt;img src=x onerror=alert(1)&gt;, 3</summary>" in hostile
+    assert "<img" not in hostile
     assert "(dot)</summary>" in shown("```dot\ndigraph { a -> b }\n```")

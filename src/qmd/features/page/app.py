@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlencode
 
+import anyio
 from msgspec.structs import replace
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.requests import Request
@@ -69,6 +70,8 @@ _PAGES = (
 _PUBLIC = ("sign-in", "assets")
 #: What pages of other sites may lead to. The others cost more time.
 _LINKED = ("read", "folder", "help", "sign-in")
+#: Answers of a model at the same time.
+_ANSWERS = 2
 #: Documents and tags of the home page.
 _RECENT, _TAGS = 8, 40
 
@@ -84,6 +87,7 @@ class Web:
         self.key, self.refuse = sign_in.key, sign_in.refuse
         self.jobs = Jobs(host)
         self.run = self.jobs.run
+        self._answers = anyio.CapacityLimiter(_ANSWERS)
         self.routes = [
             Route(path, self._answering(handler), methods=methods)
             for path, handler, methods in (
@@ -226,8 +230,9 @@ class Web:
         """Answer a question. Only a form of the page can ask: the model may be on another machine."""
         question = one(await read_form(request), "q")[:10_000]
 
-        def run(work: Callable[[Index, Cancelled], Answer]) -> Awaitable[Answer]:
-            return self._call(request, work, models=True)
+        async def run(work: Callable[[Index, Cancelled], Answer]) -> Answer:
+            async with self._answers:  # so that threads remain for searches
+                return await self._call(request, work, models=True)
 
         written = answers.written(question, run, pages.part(request))
         return pages.streamed(
