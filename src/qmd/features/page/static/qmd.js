@@ -430,6 +430,18 @@ function sections() {
   look();
 }
 
+// Code has a button that copies it.
+function copiers() {
+  for (const block of navigator.clipboard ? $$(".prose .code") : []) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "copier";
+    button.textContent = status.dataset.copier;
+    button.dataset.copy = $("code", block).textContent;
+    block.append(button);
+  }
+}
+
 // --- Previews: of a link under the pointer or with the focus, and of a result beside a wide list
 
 const PREVIEW_AFTER = 350; // milliseconds
@@ -708,6 +720,7 @@ trail();
 watch();
 vectors();
 sections();
+copiers();
 document.addEventListener("pointerover", preview);
 document.addEventListener("focusin", preview);
 document.addEventListener("toggle", unfold, true);
