@@ -94,6 +94,7 @@ def test_limited_key_sees_nothing_of_other_collections(keyed: tuple[User, Server
     _, server, keys = keyed
     cookie = sign_in(server, keys["limited"])
     pages = ("/", "/?q=kestrel&mode=words&scores=1", "/?q=kestrel&mode=both", "/upkeep", "/upkeep/job")
+    pages += ("/upkeep/vectors",)
     completed = [f"/complete?q={key}" for key in ("tag:", "author:", "path:", "[collection:", "after:", "[")]
     for path in (*pages, *completed):
         assert "closed" not in page(server, path, cookie=cookie), path
@@ -104,7 +105,7 @@ def test_limited_key_sees_nothing_of_other_collections(keyed: tuple[User, Server
         assert page(server, path, 404, cookie=cookie) == expected
     assert server.ask("GET", "/why?q=kestrel&doc=/etc/passwd", cookie=cookie).status == 403
     assert post(server, "/upkeep/doctor", cookie=cookie).status == 403
-    for action in ("add", "remove", "rename", "pattern", "add-key", "remove-key"):
+    for action in ("add", "remove", "edit", "add-key", "remove-key"):
         answer = post(
             server, f"/upkeep/{action}", cookie=cookie, name="open", path="/", pattern="*", new_name="x"
         )
@@ -127,6 +128,7 @@ ENDPOINTS: dict[str, tuple[dict[str, str] | None, str, str]] = {
     "/": (None, "", ""),
     "/?q=kestrel": (None, "", "POST /search"),
     "/complete?q=kes": (None, "", ""),
+    "/answer": ({"q": "kestrel"}, "", "POST /ask"),
     "/read/open/open.md": (None, "", "POST /get"),
     "/folder/open": (None, "", ""),
     "/similar/open/open.md": (None, "", "GET /documents/open/open.md/similar"),
@@ -135,14 +137,14 @@ ENDPOINTS: dict[str, tuple[dict[str, str] | None, str, str]] = {
     "/help": (None, "", ""),
     "/upkeep": (None, "", "GET /status"),
     "/upkeep/job": (None, "", ""),
+    "/upkeep/vectors": (None, "", "GET /status"),
     "/upkeep/doctor": ({}, "everything", ""),
     "/upkeep/stop": ({}, "write", ""),
     "/upkeep/scan": ({}, "write", "POST /index"),
     "/upkeep/embed": ({}, "write", ""),
     "/upkeep/add": (_FORM, "write everything", "POST /collections/add"),
-    "/upkeep/rename": (_FORM | {"name": "open"}, "write everything", "PUT /collections/open"),
+    "/upkeep/edit": (_FORM | {"name": "open"}, "write everything", "PUT /collections/open"),
     "/upkeep/remove": (_FORM | {"name": "open"}, "write everything", "DELETE /collections/open"),
-    "/upkeep/pattern": (_FORM | {"name": "open"}, "write everything", ""),
     "/upkeep/describe": ({"place": "qmd://open", "text": "x"}, "write", "POST /contexts/add"),
     "/upkeep/undescribe": ({"place": "qmd://open"}, "write", "DELETE /contexts/open"),
     "/upkeep/add-key": ({"name": "new"}, "write everything", ""),
@@ -159,6 +161,7 @@ KINDS = {
 _BODIES = {
     "POST /search": {"query": "kestrel"},
     "POST /get": {"file": "open/open.md"},
+    "POST /ask": {"query": "kestrel"},
     "POST /collections/add": {"name": "none", "path": "/none"},
     "PUT /collections/open": {"new_name": "x"},
     "POST /contexts/add": {"path": "qmd://open", "text": "x"},
@@ -328,11 +331,17 @@ def test_upkeep_page_changes_collections(server: Server, owner: User) -> None:
     owner.ok("pin", "pinned query", file)
     assert "pinned query" in page(server, "/")
     owner.ok("unpin", "pinned query", file)
-    assert post(server, "/upkeep/rename", name="first", new_name="second").status == 303
-    assert post(server, "/upkeep/pattern", name="second", pattern="a.*").status == 303
-    assert post(server, "/upkeep/scan", name="second").status == 303
+    edited = {"name": "first", "new_name": "second", "pattern": "*.md", "ignore": "b.*\r\n\r\nc.*"}
+    assert post(server, "/upkeep/edit", **edited, format="markdown").status == 303
     until(finished)
     assert "0 new, 0 changed, 2 removed" in page(server, "/upkeep/job")
+    shown = page(server, "/upkeep").partition('action="/upkeep/edit"')[2].partition("</form>")[0]
+    for value in ('value="second"', 'value="*.md"', ">b.*\nc.*</textarea>", 'value="markdown" checked'):
+        assert value in shown, value
+    assert post(server, "/upkeep/edit", name="second", new_name="").status == 400
+    assert post(server, "/upkeep/scan", name="second").status == 303
+    until(finished)
+    assert "0 new, 0 changed, 0 removed" in page(server, "/upkeep/job")
     assert post(server, "/upkeep/describe", place="qmd://second", text="A <b>place</b>").status == 303
     assert "A &lt;b&gt;place&lt;/b&gt;" in page(server, "/upkeep")
     assert post(server, "/upkeep/undescribe", place="qmd://second").status == 303
@@ -348,7 +357,7 @@ def test_upkeep_page_changes_collections(server: Server, owner: User) -> None:
     assert post(server, "/upkeep/remove", name="third").status == 303
     assert "Nothing is indexed yet" in page(server, "/")
     log = next((owner.home / "cache" / "qmd").glob("server*.audit.jsonl")).read_text(encoding="utf-8")
-    assert '"target": "rename first second"' in log
+    assert '"target": "edit first second"' in log
 
 
 def test_first_key_made_on_the_page_signs_in_the_browser(server: Server) -> None:
@@ -401,7 +410,7 @@ def test_front_matter_of_each_kind_is_displayed_and_searched_alike(make_user: Ma
         for name in HEADS:
             shown = page(server, f"/read/notes/{name}.md")
             assert re.search(r"<h1[^>]*>\s*A heron", shown), name
-            properties = shown.partition('class="properties"')[2].partition("</details>")[0]
+            properties = shown.partition('properties">')[2].partition("</details>")[0]
             assert "draft" in properties
             assert "2024-03-07" in properties
             assert quote("🎉party") in shown
@@ -419,9 +428,7 @@ def test_page_and_api_show_values_as_they_are_written(make_user: MakeUser) -> No
     (folder / "other.md").write_text("---\ntags: [other]\nauthor: Ann\n---\nA kestrel.\n", encoding="utf-8")
     user.ok("collection", "add", str(folder), "--name", "notes")
     with server_of(user) as server:
-        shown = (
-            page(server, "/read/notes/note.md").partition('class="properties"')[2].partition("</details>")[0]
-        )
+        shown = page(server, "/read/notes/note.md").partition('properties">')[2].partition("</details>")[0]
         for value in ("1.10", "1234567", "7654321", "2024-3-7"):
             assert re.search(rf">\s*{value}\s*<", shown), value
         results = page(server, "/?q=kestrel")

@@ -52,7 +52,10 @@ def test_canvases_and_drawing_files_are_their_texts(index: qmd.Index, notes: Not
             {"id": "1", "type": "text", "text": "First whinchat [[b]]", "x": 0, "y": 0},
             {"id": "3", "type": "file", "file": "b.md", "x": 0, "y": 200},
             {"id": "4", "type": "link", "url": "https://example.org/x", "x": 0, "y": 300},
-            {"id": "5", "type": "group", "label": "Birds", "x": 0, "y": 400},
+            {"id": "5", "type": "group", "label": "Birds", "x": 0, "y": 400, "width": 200, "height": 200},
+            {"id": "6", "type": "text", "text": "# Finches\n\nsiskin", "x": 50, "y": 450},
+            {"id": "7", "type": "file", "file": "b.md", "subpath": "#B", "x": 50, "y": 500},
+            {"id": "8", "type": "file", "file": "nest.png", "x": 50, "y": 520},
         ],
         "edges": [{"id": "e", "fromNode": "1", "toNode": "2", "label": "leads to"}],
     }
@@ -74,9 +77,11 @@ def test_canvases_and_drawing_files_are_their_texts(index: qmd.Index, notes: Not
     }
     index.add_collection(str(notes(files)), formats=["all"])
     assert index.get("a.canvas").text == (
-        "First whinchat [[b]]\n\n# Second\n\nwheatear\n\nb.md\n\nhttps://example.org/x\n\nBirds\n\nleads to\n"
+        "First whinchat [[b]]\n\n# Second\n\nwheatear\n\n[[b.md]]\n\nhttps://example.org/x\n\n"
+        "## Birds\n\n### Finches\n\nsiskin\n\n[[b.md#B]]\n\n![[nest.png]]\n\nleads to\n"
     )
-    assert [each.heading for each in index.outline("a.canvas")[1]] == ["Second"]
+    outline = index.outline("a.canvas")[1]
+    assert [(each.heading, each.level) for each in outline] == [("Second", 1), ("Birds", 2), ("Finches", 3)]
     assert index.get("a.excalidraw").text == "[[b]]\n\nupper words\n\nlower\n\nFrame one\n"
     linking = {(link.file, link.line) for link in index.backlinks("b.md")}
-    assert linking == {("notes/a.canvas", 1), ("notes/a.canvas", 7), ("notes/a.excalidraw", 1)}
+    assert linking == {*(("notes/a.canvas", line) for line in (1, 7, 17)), ("notes/a.excalidraw", 1)}

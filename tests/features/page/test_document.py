@@ -10,7 +10,7 @@ import pytest
 import qmd
 from qmd.engine.deadline import Deadline
 from qmd.errors import NotFoundError
-from qmd.features.page import document
+from qmd.features.page import document, folders
 from qmd.features.page.messages import LANGUAGES
 from qmd.models.base import CancelledError
 from tests.conftest import Notes
@@ -107,3 +107,24 @@ def test_other_formats_are_shown_by_their_structure(
         cells = document.view(index, "n/c.ipynb", LANGUAGES["en"], Deadline(None))
         assert [each.text for each in cells.rendered.headings] == ["A", "B"]
         assert "<em>x</em>" in cells.html
+
+
+def test_folder_lists_its_folders_and_documents_as_people_count(
+    tmp_path: Path, environ: dict[str, str], notes: Notes
+) -> None:
+    names = ("10.md", "2.md", "B.md", "a.md", "9 x/a.md", "10 x/a.md", "10 x/b/c.md")
+    with qmd.open_index(tmp_path / "index.sqlite", environ=environ) as index:
+        index.add_collection(str(notes(dict.fromkeys(names, "Words.\n"))), "n")
+        found = folders.look(index, "n/")
+        assert list(found.folders.items()) == [("9 x", 1), ("10 x", 2)]
+        assert [each.file for each in found.documents] == ["n/2.md", "n/10.md", "n/a.md", "n/B.md"]
+
+
+def test_title_that_stands_above_is_no_property(
+    tmp_path: Path, environ: dict[str, str], notes: Notes
+) -> None:
+    head = "---\ntitle: A heron\nstatus: draft\n---\n# A heron\n"
+    with qmd.open_index(tmp_path / "index.sqlite", environ=environ) as index:
+        index.add_collection(str(notes({"a.md": head})), "n")
+        shown = document.view(index, "n/a.md", LANGUAGES["en"], Deadline(None))
+        assert shown.properties == {"status": ("draft",)}

@@ -67,7 +67,8 @@ def test_obsidian_syntax_is_rendered() -> None:
     )
     assert '<span class="task done" role="img" aria-label="done"></span>done' in html
     assert '<span class="marker">marked</span>' in html
-    assert '<details class="callout good">\n<summary class="callout-title">Title</summary>' in html
+    title = '<span class="icon" role="presentation">✦</span>Title'
+    assert f'<details class="callout good">\n<summary class="callout-title">{title}</summary>' in html
     assert "<msub><mi>a</mi><mi>b</mi></msub>" in html
     assert "<em>" not in html
     assert '<a href="/?q=tag:a%2Fb" class="tag"' in html
@@ -182,6 +183,19 @@ def test_only_harmless_html_tags_and_attributes_are_rendered() -> None:
     assert html.endswith("</a>   </p>\n")
 
 
+def test_alignment_of_html_becomes_a_class() -> None:
+    html = shown(
+        '<center>mid</center>\n\n<p style="color: red; text-align: RIGHT">a</p>\n\n'
+        '<img src="a.png" align="right"> and <img src="a.png" style="float:left"> and '
+        '<img src="a.png" align="hit-line">\n\n<h2 style="text-align: hit-line">b</h2>\n'
+    )
+    assert '<div class="center">mid</div>' in html
+    assert '<p class="right">a</p>' in html
+    assert '<img class="right" src="/file/wiki/a.png"' in html
+    assert '<img class="left" src="/file/wiki/a.png"' in html
+    assert "hit-line" not in html
+
+
 @pytest.mark.parametrize(
     ("text", "html"),
     [
@@ -192,7 +206,7 @@ def test_only_harmless_html_tags_and_attributes_are_rendered() -> None:
         ("<svg>never closed", "never closed"),
         (
             '<font color="red">*red*</font> and <center>**mid**</center>',
-            "<em>red</em> and <strong>mid</strong>",
+            '<em>red</em> and </p><div class="center"><strong>mid</strong></div>',
         ),
         ('<font color="red">\nred\n</font>', "<p>red</p>"),
         ('<iframe src="https://example.org"></iframe>x<progress value="3"></progress>', "<p>x</p>"),
@@ -208,15 +222,18 @@ def test_other_tags_lose_the_tag_and_hidden_elements_their_content(text: str, ht
 
 
 def test_callouts_have_kinds_with_looks_and_titles_with_markup() -> None:
+    icon = '<span class="icon" role="presentation">'
     html = shown(
         "> [!bookinfo|noicon]+ *My* book\n> Text\n\n> [!TIP]\n> Text\n\n> [!warning|left]\n\n> [!a b] c"
     )
     assert (
-        '<details class="callout note" open="">\n<summary class="callout-title"><em>My</em> book</summary>'
-        in html
+        '<details class="callout note" open="">\n'
+        f'<summary class="callout-title">{icon}✎</span><em>My</em> book</summary>' in html
     )
-    assert '<div class="callout good">\n<p class="callout-title">Tip</p>\n<p>Text</p>' in html
-    assert '<div class="callout warning">\n<p class="callout-title">Warning</p>\n</div>' in html
+    assert f'<div class="callout good">\n<p class="callout-title">{icon}✦</span>Tip</p>\n<p>Text</p>' in html
+    assert (
+        f'<div class="callout warning">\n<p class="callout-title">{icon}⚠</span>Warning</p>\n</div>' in html
+    )
     assert "<blockquote>\n<p>[!a b] c</p>" in html
 
 
@@ -389,3 +406,16 @@ def test_what_only_a_generator_of_sites_reads_is_not_shown() -> None:
         assert hidden not in html
     for kept in ("Mind this", "import x from", ":::code", "end</p>"):
         assert kept in html
+
+
+def test_diagrams_are_said_in_words_above_their_source() -> None:
+    html = shown(
+        "```mermaid\nflowchart LR\n  A[Start] --> B{Choice}\n```\n\n"
+        "```mermaid\nsequenceDiagram\n  Ann->>Bob: Hello\n```"
+    )
+    assert '<details><summary class="language">Flowchart: Start, Choice</summary><pre' in html
+    assert "Sequence of messages: Hello</summary>" in html
+    hostile = shown('```mermaid\npie\n  "<img src=x onerror=alert(1)>" : 3\n```')
+    assert "Pie chart: &lt;img src=x onerror=alert(1)&gt;, 3</summary>" in hostile
+    assert "<img" not in hostile
+    assert "(dot)</summary>" in shown("```dot\ndigraph { a -> b }\n```")

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlencode
 
+import anyio
 from msgspec.structs import replace
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.requests import Request
@@ -26,7 +27,7 @@ from qmd.errors import (
     UsageError,
     VectorIndexMissingError,
 )
-from qmd.features.page import document, folders, pages, search, upkeep
+from qmd.features.page import answers, document, folders, pages, search, upkeep
 from qmd.features.page.addresses import read_address
 from qmd.features.page.completion import complete
 from qmd.features.page.filters import chips, filter_for
@@ -54,6 +55,7 @@ register_url_convertor("document", _DocumentConvertor())
 Answer = TypeVar("Answer")
 _PAGES = (
     "complete",
+    "answer",
     "read",
     "folder",
     "similar",
@@ -68,6 +70,8 @@ _PAGES = (
 _PUBLIC = ("sign-in", "assets")
 #: What pages of other sites may lead to. The others cost more time.
 _LINKED = ("read", "folder", "help", "sign-in")
+#: Answers of a model at the same time.
+_ANSWERS = 2
 #: Documents and tags of the home page.
 _RECENT, _TAGS = 8, 40
 
@@ -83,11 +87,13 @@ class Web:
         self.key, self.refuse = sign_in.key, sign_in.refuse
         self.jobs = Jobs(host)
         self.run = self.jobs.run
+        self._answers = anyio.CapacityLimiter(_ANSWERS)
         self.routes = [
             Route(path, self._answering(handler), methods=methods)
             for path, handler, methods in (
                 ("/", self._search, ["GET"]),
                 ("/complete", self._complete, ["GET"]),
+                ("/answer", self._answer, ["POST"]),
                 ("/read/{file:document}", self._read, ["GET", "POST"]),
                 ("/folder/{file:document}", self._folder, ["GET"]),
                 ("/similar/{file:document}", self._similar, ["GET"]),
@@ -96,6 +102,7 @@ class Web:
                 ("/help", self._help, ["GET"]),
                 ("/upkeep", self._upkeep, ["GET"]),
                 ("/upkeep/job", self._job, ["GET"]),
+                ("/upkeep/vectors", self._vectors, ["GET"]),
                 ("/upkeep/doctor", self._doctor, ["POST"]),
                 ("/upkeep/{action}", self._change, ["POST"]),
                 ("/sign-in", sign_in.sign_in, ["GET", "POST"]),
@@ -165,13 +172,13 @@ class Web:
 
     def _page(self, request: Request, template: str, /, **values: Any) -> Response:
         """Return a page; see `pages.page` for the arguments that are no values of the template."""
-        key = key_of(request.scope)
-        common: dict[str, Any] = {
-            "may": self._seen(request).permissions,
-            "signed_in": key is not None,
-            "query": "",
-        }
-        return pages.page(request, template, **(common | values))
+        return pages.page(request, template, **(self._common(request) | values))
+
+    def _common(self, request: Request) -> dict[str, Any]:
+        seen = self._seen(request)
+        asks = answers.are_made(seen)
+        signed_in = key_of(request.scope) is not None
+        return {"may": seen.permissions, "signed_in": signed_in, "query": "", "asks": asks, "forms": asks}
 
     async def _search(self, request: Request) -> Response:
         asked = search.read_parameters(request.query_params)
@@ -219,6 +226,19 @@ class Web:
         found = await self._call(request, lambda index, _: complete(index, query))
         return self._page(request, "_completions.html", found=found)
 
+    async def _answer(self, request: Request) -> Response:
+        """Answer a question. Only a form of the page can ask: the model may be on another machine."""
+        question = one(await read_form(request), "q")[:10_000]
+
+        async def run(work: Callable[[Index, Cancelled], Answer]) -> Answer:
+            async with self._answers:  # so that threads remain for searches
+                return await self._call(request, work, models=True)
+
+        written = answers.written(question, run, pages.part(request))
+        return pages.streamed(
+            request, "answer.html", written, **(self._common(request) | {"query": question})
+        )
+
     async def _home(self, request: Request) -> Response:
         view = await self._call(request, lambda index, _: browse(index, recent=_RECENT, tags=_TAGS))
         saved = await self._call(request, lambda index, _: search.saved(index))
@@ -229,7 +249,8 @@ class Web:
         translate = pages.translator(request)
         query, typing = parameters.get("q", "")[:10_000], parameters.get("live") == "1"
         line = document.require_line(parameters.get("line", ""))
-        source = parameters.get("view") == "source"
+        wanted = parameters.get("view", "")
+        source = wanted == "source"
         first_line = document.require_line(parameters.get("from", "")) or 1
         file = request.path_params["file"]
         # Only a form of this page can ask for images on other servers: a link in a document cannot.
@@ -257,13 +278,16 @@ class Web:
             "q": query,
             "live": 1 if typing else None,
             "line": line,
-            "view": "source" if source else None,
+            "view": wanted if wanted in ("source", "original") else None,
         }
+        # Only what the page shows may be in its frame.
+        framed = wanted == "original" and (view.original or "").endswith(".pdf")
         return self._page(
             request,
             "document.html",
             forms=view.rendered.blocked_images > 0,
             remote_images=remote,
+            framed=framed,
             query=query,
             view=view,
             line=line,
@@ -350,6 +374,10 @@ class Web:
     async def _job(self, request: Request) -> Response:
         return self._page(request, "_job.html", forms=True, job=self._visible_job(request))
 
+    async def _vectors(self, request: Request) -> Response:
+        state = await self._call(request, lambda index, _: operations.state_of(index))
+        return self._page(request, "_vectors.html", state=state)
+
     async def _doctor(self, request: Request) -> Response:
         findings = await self._call(
             request,
@@ -363,7 +391,7 @@ class Web:
         action, form = request.path_params["action"], await read_form(request)
         permissions = self._seen(request).permissions
         permissions.require_write()
-        if action in ("scan", "embed", "add"):
+        if action in ("scan", "embed", "add", "edit"):
             try:
                 self._start(request, action, form)
             except BusyError as error:
@@ -411,11 +439,12 @@ class Web:
             self._seen(request).permissions.require_all("add a collection")
             path = one(form, "path")
             operations.require_absolute(path)
-            name, pattern = (one(form, each, required=False) for each in ("name", "pattern"))
-            formats = [each for each in form.get("format", []) if each]
-            self.jobs.start(
-                job, lambda index, job: upkeep.add(seen(index), job, path, name, pattern, formats)
-            )
+            self.jobs.start(job, lambda index, job: upkeep.add(seen(index), job, path, form))
+        elif action == "edit":
+            self._seen(request).permissions.require_all("change what is indexed")
+            for name in ("name", "new_name"):
+                one(form, name)
+            self.jobs.start(job, lambda index, job: upkeep.edit(seen(index), job, form))
         elif action == "scan":
             named = tuple(name for name in form.get("name", []) if name)
             self.jobs.start(job, lambda index, job: upkeep.scan(seen(index), job, named))

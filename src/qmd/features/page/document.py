@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from html import escape
+from html import escape, unescape
 from itertools import islice, pairwise
 from threading import Lock
 from typing import Any
@@ -42,6 +43,7 @@ MAX_SECONDS = 10.0
 #: Lines of a document that is shown as text.
 LINES = 2_000
 _MAX_LINE = 5_000
+_TAG = re.compile(r"<[^<>]*>")
 #: Characters of a note in which a heading or block is searched in a step.
 _SEARCHED = 100
 #: Pages or slides that are marked.
@@ -153,9 +155,13 @@ def view(
         rendered, properties = _render(index, reading, remote_images, translate, budget, deadline)
         separators = [(place.line, _separator(place, original, translate)) for place in places]
         html = rendered.html(find, line, separators, lines=True)
-        if rendered.headings and rendered.headings[0].text == document.title and html.startswith("<h1"):
-            heading, end, html = html.partition("</h1>\n")
-            title = heading + end
+        heading, end, rest = html.partition("</h1>")
+        # The title may be written in HTML, which is no heading of the outline.
+        if heading.startswith("<h1") and document.title in (
+            rendered.headings[0].text if rendered.headings else "",
+            unescape(_TAG.sub("", heading)).strip(),
+        ):
+            title, html = f"{heading}{end}\n", rest.lstrip("\n")
     folder = index.config.collections[document.collection].path
     absolute = "" if index.locations.portable else os.path.join(folder, document.path)
     anchor = anchor_at(page.anchors, line or 1)
@@ -166,7 +172,7 @@ def view(
         html=safe(html),
         rows=tuple(_rows(page, line, first_line, find)) if as_text else (),
         too_large=too_large,
-        properties=properties or _properties(reading),
+        properties=_apart(document.title, properties) or _properties(reading),
         places=places,
         links=_titles(index, (each.to for each in reading.links if each.to and each.to != document.file)),
         backlinks=_titles(index, (each.file for each in reading.backlinks)),
@@ -176,6 +182,11 @@ def view(
         anchor=anchor if line else None,
         indexed_at=reading.indexed_at,
     )
+
+
+def _apart(title: str, properties: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
+    """Return properties without the title that stands above them."""
+    return {name: values for name, values in properties.items() if (name, values) != ("title", (title,))}
 
 
 def _properties(reading: Reading) -> Mapping[str, tuple[Any, ...]]:

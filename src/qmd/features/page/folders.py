@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -10,6 +11,7 @@ from msgspec import Struct
 from qmd.engine.index import Index
 from qmd.types import Document
 
+_NUMBERS = re.compile(r"([0-9]{1,9}+)")
 #: Documents of a folder that are listed; a search in the folder finds the others.
 MOST = 200
 
@@ -32,4 +34,10 @@ def look(index: Index, path: str) -> Branch:
             folders[name] += 1
         else:
             documents.append(document)
-    return Branch(path, dict(sorted(folders.items())), sorted(documents, key=lambda each: each.file))
+    ordered = {name: folders[name] for name in sorted(folders, key=_as_counted)}
+    return Branch(path, ordered, sorted(documents, key=lambda each: _as_counted(each.file)))
+
+
+def _as_counted(name: str) -> list[tuple[int, str]]:
+    """Return the key that sorts names as people do: note 2 before note 10."""
+    return [(int(part) if part.isdecimal() else -1, part.casefold()) for part in _NUMBERS.split(name)]

@@ -29,6 +29,7 @@ _KEPT: Mapping[str, frozenset[str]] = {
 }
 #: The policy of the page allows no style attributes, so the alignment becomes a class.
 _ALIGNED = frozenset({"left", "right", "center"})
+_STYLED = re.compile(r"(?:text-align|float):[ \t]?([a-z]{4,6})\b")
 
 #: Elements whose end need not be written, or that have none.
 _ENDED = frozenset("p li dt dd tr td th thead tbody tfoot br hr wbr".split())
@@ -36,9 +37,7 @@ _ENDED = frozenset("p li dt dd tr td th thead tbody tfoot br hr wbr".split())
 _FILES = frozenset("img audio video source".split())
 _HIDDEN_END = re.compile(r"</(svg|script|style|template)\s*>", re.I)
 #: Elements that are often not closed. Another unknown name that nothing closes, such as `<T>`, is a word.
-_UNCLOSED = frozenset(
-    "area base center col embed font iframe input link meta param script style svg track".split()
-)
+_UNCLOSED = frozenset("area base col embed font iframe input link meta param script style svg track".split())
 #: Elements that are open inside of each other. Cleaning takes longer with each.
 MAX_OPEN = 50
 _CLOSED = re.compile(r"</([A-Za-z][A-Za-z0-9-]*)")
@@ -63,6 +62,10 @@ class Tags:
         """Return a tag that `HTML_TAG` matches."""
         closing, name, rest = match[1], match[2].lower(), match[3]
         given = {each.lower(): unescape(value.strip("\"'")) for each, value in _ATTRIBUTE.findall(rest)}
+        if name == "center":
+            name, given = "div", {"align": name}
+        if styled := _STYLED.search(given.get("style", "").lower()):
+            given.setdefault("align", styled[1])
         if name in _FILES:
             return self._file(given) if given.get("src") else ""
         if name not in INLINE and name not in BLOCKS:
@@ -79,8 +82,8 @@ class Tags:
         if name == "a":
             return self._link(given)
         kept = {attribute: value for attribute, value in given.items() if attribute in _KEPT.get(name, ())}
-        if given.get("align", "").lower() in _ALIGNED:
-            kept["class"] = given["align"].lower()
+        if (side := given.get("align", "").lower()) in _ALIGNED:
+            kept["class"] = side
         attributes = "".join(f' {key}="{escape(value)}"' for key, value in kept.items())
         return f"<{name}{attributes}>"
 

@@ -25,6 +25,7 @@ from pygments.util import ClassNotFound
 
 from qmd.features.page import html_tags
 from qmd.features.page.budget import CODE, FORMULA, PER_TEX, SECONDS, Budget
+from qmd.features.page.diagrams import DIAGRAMS, described
 from qmd.features.page.embeds import media, sized
 from qmd.features.page.rendered import LINES, PageHeading, Rendered
 from qmd.features.page.syntax import ATOM, BLOCK_ID, CALLOUT, CALLOUTS, SIGN, TASK, TASKS, prepared
@@ -60,8 +61,6 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _SAFE_SCHEMES = ("http:", "https:", "mailto:")
 #: An address that contains an image.
 _INLINE_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]{1,200000}", re.I)
-#: Languages of code that describes a diagram.
-_DIAGRAMS = ("mermaid", "plantuml", "dot", "graphviz", "d2")
 #: The elements of blocks and emphasis; those of other events are written by methods.
 _BLOCKS: Mapping[str, tuple[str, str]] = {
     "BlockQuote": ("<blockquote{}>\n", "</blockquote>\n"),
@@ -427,11 +426,13 @@ class _HtmlWriter:
     def _callout(self, kind: str, fold: str, *, html: str) -> None:
         """Turn the quote that has just begun into a callout with a title."""
         name, title = ("details", "summary") if fold else ("div", "p")
-        look = f'<{name} class="callout {CALLOUTS.get(kind.lower(), "note")}"{" open" if fold == "+" else ""}'
+        colour, sign = CALLOUTS.get(kind.lower(), CALLOUTS["note"])
+        look = f'<{name} class="callout {colour}"{" open" if fold == "+" else ""}'
         if self._ends[-1]:
             self._out[-1] = self._out[-1].replace("<blockquote", look, 1)
             self._ends[-1] = f"</{name}>\n"
-        self._out.append(f'<{title} class="callout-title">{html or escape(kind.capitalize())}</{title}>\n')
+        text = f'<span class="icon" role="presentation">{sign}</span>{html or escape(kind.capitalize())}'
+        self._out.append(f'<{title} class="callout-title">{text}</{title}>\n')
 
     def _embedded(self, target: str, link: str, attributes: str) -> str:
         """Return a note, or the link to it, in place of a paragraph."""
@@ -459,7 +460,8 @@ class _HtmlWriter:
 
     def _html_file(self, given: Mapping[str, str]) -> str:
         sizes = {name: given[name] for name in ("width", "height") if given.get(name, "").isdecimal()}
-        return _media(given["src"], given.get("alt", ""), sizes, self._context)
+        html, side = _media(given["src"], given.get("alt", ""), sizes, self._context), given.get("align")
+        return html.replace("<img", f'<img class="{side}"', 1) if side in ("left", "right") else html
 
     def _link(self, text: str, pieces: list[tuple[str, str]], given: Mapping[str, Any], source: str) -> None:
         target, kind = given["dest_url"], given["link_type"]
@@ -572,10 +574,13 @@ def _plain(text: str, pieces: Iterable[tuple[str, str]]) -> str:
 
 def _code(code: str, language: str, lines: str, context: RenderContext) -> str:
     shown = _coloured(code, language, context) or escape(code)
-    # The programs that draw diagrams need inline styles, which the policy of the page refuses.
-    note = f" · {context.say('a diagram, as its source')}" if language.lower() in _DIAGRAMS else ""
-    name = f'<span class="language">{escape(language + note)}</span>' if language else ""
-    return f'<div class="code"{lines}>{name}<pre tabindex="0"><code>{shown}</code></pre></div>\n'
+    name = f'<span class="language">{escape(language)}</span>' if language else ""
+    source = f'<pre tabindex="0"><code>{shown}</code></pre>'
+    if language.lower() in DIAGRAMS:
+        # The programs that draw diagrams need inline styles, which the policy of the page refuses.
+        words = escape(described(code, language, context.say), False)
+        name, source = "", f'<details><summary class="language">{words}</summary>{source}</details>'
+    return f'<div class="code"{lines}>{name}{source}</div>\n'
 
 
 def _coloured(code: str, language: str, context: RenderContext) -> str:

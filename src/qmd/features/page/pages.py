@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib.resources import files
@@ -11,11 +13,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.staticfiles import NotModifiedResponse, StaticFiles
 
 from qmd.features.page import messages
 from qmd.features.page.addresses import read_address
+from qmd.features.page.embeds import media
 from qmd.text.dates import of_mtime
 from qmd.text.uris import encode_path, to_uri
 from qmd.text.values import shown
@@ -24,7 +27,7 @@ from qmd.text.wording import visible
 #: Nothing is loaded from elsewhere, and no script can turn text into HTML or code.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:{images}; "
-    "media-src 'self'; "
+    "media-src 'self'; {frames}"
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
@@ -43,9 +46,14 @@ FILE_HEADERS = {
     "referrer-policy": "no-referrer",
 }
 #: The viewers of PDF in browsers do not work in a sandbox.
-PDF_POLICY = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'"
+PDF_POLICY = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'"
 #: An index that had all changes so long ago is shown as up to date.
 _RECENT = timedelta(seconds=30)
+_HTML = "text/html; charset=utf-8"
+#: Headers that a page does not have while it is still written.
+_OF_WHOLE = ("content-length", "content-type", "etag")
+#: What only readers of the source need: indentation, and lines that are comments or empty.
+_ASIDE = re.compile(rb"^[ ]+|^[ ]*(?://[^\n]*|/\*[^*\n]*\*/)?\n", re.M)
 _TYPES = {"qmd.js": "text/javascript", "qmd.css": "text/css", "icon.svg": "image/svg+xml"}
 
 
@@ -53,6 +61,7 @@ _TYPES = {"qmd.js": "text/javascript", "qmd.css": "text/css", "icon.svg": "image
 def _asset(name: str) -> tuple[bytes, str]:
     """Return the content of a static file, and its digest."""
     content = files("qmd.features.page").joinpath("static", name).read_bytes()
+    content = _ASIDE.sub(b"", content)
     return content, hashlib.sha256(content).hexdigest()[:16]
 
 
@@ -73,6 +82,7 @@ def _environment() -> Environment:
     environment.globals.update(
         asset=asset_address,
         encode=encode_path,
+        media=media,
         read=read_address,
         is_recent=_is_recent,
         visible=visible,
@@ -103,6 +113,7 @@ def page(
     status: int = 200,
     forms: bool = False,
     remote_images: bool = False,
+    framed: bool = False,
     **values: Any,
 ) -> Response:
     """Return a page in the language of a request with all security headers, or 304 if the client has it.
@@ -110,6 +121,23 @@ def page(
     `forms` is whether the page has forms that post: without a referrer, browsers send `Origin: null`, and the
     check of the origin would refuse them. No other site gets a referrer either way.
     """
+    body = part(request)(template, framed=framed, **values).encode()
+    headers = {
+        **_HEADERS,
+        "content-security-policy": _POLICY.format(
+            images=" http: https:" if remote_images else "", frames="frame-src 'self'; " if framed else ""
+        ),
+        "referrer-policy": "same-origin" if forms else "no-referrer",
+        "cache-control": "private, no-cache",
+        "vary": "accept-language, cookie",
+        "etag": f'"{hashlib.sha256(body).hexdigest()[:32]}"',
+    }
+    response = Response(body, status, headers, media_type=_HTML)
+    return unless_known(request, response) if status == 200 and request.method == "GET" else response
+
+
+def part(request: Request) -> Callable[..., str]:
+    """Return the function that renders templates in the language of a request."""
     language = messages.choose(request.headers.get("accept-language", ""))
     translate = messages.LANGUAGES[language]
 
@@ -124,17 +152,22 @@ def page(
         "path": request.url.path,
         "theme": theme if theme in ("light", "dark") else "",
     }
-    body = _environment().get_template(template).render(common | values).encode()
-    headers = {
-        **_HEADERS,
-        "content-security-policy": _POLICY.format(images=" http: https:" if remote_images else ""),
-        "referrer-policy": "same-origin" if forms else "no-referrer",
-        "cache-control": "private, no-cache",
-        "vary": "accept-language, cookie",
-        "etag": f'"{hashlib.sha256(body).hexdigest()[:32]}"',
-    }
-    response = Response(body, status, headers, media_type="text/html; charset=utf-8")
-    return unless_known(request, response) if status == 200 and request.method == "GET" else response
+    return lambda template, **values: _environment().get_template(template).render(common | values)
+
+
+def streamed(request: Request, template: str, parts: AsyncIterator[str], /, **values: Any) -> Response:
+    """Return a page that has parts of HTML at its mark, each of which is sent as soon as it is there."""
+    whole = page(request, template, **values)
+    before, _, after = bytes(whole.body).partition(b"<!--sentences-->")
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield before
+        async for each in parts:
+            yield each.encode()
+        yield after
+
+    headers = {name: value for name, value in whole.headers.items() if name not in _OF_WHOLE}
+    return StreamingResponse(pieces(), headers=headers, media_type=_HTML)
 
 
 def unless_known(request: Request, response: Response) -> Response:

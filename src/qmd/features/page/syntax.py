@@ -12,12 +12,25 @@ from qmd.text.markdown.reading import without_site_markup
 ATOM = "\0"
 #: The title of a callout: its kind, looks that themes give it, whether it folds, its text.
 CALLOUT = re.compile(r"\[!([A-Za-z][\w-]{0,30})(?:\|[^\[\]\n]{0,200})?\]([+-]?)[ \t]*([^\n]*)\n?")
-#: Colours of callouts; other kinds look like a note.
-CALLOUTS: Mapping[str, str] = {
-    **dict.fromkeys(("tip", "hint", "important", "success", "check", "done"), "good"),
-    **dict.fromkeys(("warning", "caution", "attention", "question", "help", "faq"), "warning"),
-    **dict.fromkeys(("danger", "error", "bug", "failure", "fail", "missing"), "danger"),
-    **dict.fromkeys(("quote", "cite", "example", "abstract", "summary"), "plain"),
+#: The colours and signs of callouts; other kinds look like a note.
+CALLOUTS: Mapping[str, tuple[str, str]] = {
+    kind: (colour, sign)
+    for kinds, colour, sign in (
+        ("note", "note", "✎"),
+        ("abstract summary tldr", "plain", "☰"),
+        ("info", "note", "ⓘ"),
+        ("todo", "note", "☑"),
+        ("tip hint important", "good", "✦"),
+        ("success check done", "good", "✓"),
+        ("question help faq", "warning", "?"),
+        ("warning caution attention", "warning", "⚠"),
+        ("failure fail missing", "danger", "✕"),
+        ("danger error", "danger", "ϟ"),
+        ("bug", "danger", "⊗"),
+        ("example", "plain", "≡"),
+        ("quote cite", "plain", "❝"),
+    )
+    for kind in kinds.split()
 }
 #: The name of a block at its end.
 BLOCK_ID = re.compile(r"(?:^|[ \t\n]|(?<=[\0\]]))\^([A-Za-z0-9-]{1,100})\Z")

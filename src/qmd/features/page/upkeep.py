@@ -11,7 +11,7 @@ from qmd.engine.index import Index
 from qmd.errors import AlreadyRunningError, UsageError
 from qmd.features.page.forms import Form, one
 from qmd.features.page.jobs import Job
-from qmd.types import DEFAULT_PATTERN
+from qmd.types import DEFAULT_PATTERN, Collection
 
 if TYPE_CHECKING:
     from qmd.api.operations import ScanReport
@@ -34,9 +34,17 @@ def view(index: Index, keys: Keys | None) -> dict[str, Any]:
         "contexts": index.contexts(),
         "models": index.models(),
         "waiting": _waiting(index),
-        "formats": installed_formats(),
+        "formats": ["all", *installed_formats()],
+        "settings": _settings(index),
         "keys": keys.all() if keys is not None and index.permissions.manage else (),
     }
+
+
+def _settings(index: Index) -> Mapping[str, Collection]:
+    """Return the collections that the caller may change, by name."""
+    if not index.permissions.manage:
+        return {}
+    return {each.name: index.collection(each.name) for each in index.collection_statuses()}
 
 
 def _waiting(index: Index) -> tuple[tuple[str, Mapping[str, str]], ...]:
@@ -92,23 +100,47 @@ def embed(index: Index, job: Job) -> None:
         job.results = {"embedded": report.texts}
 
 
-def add(index: Index, job: Job, path: str, name: str, pattern: str, formats: Sequence[str] = ()) -> None:
+def add(index: Index, job: Job, path: str, form: Form) -> None:
     """Add a collection and scan it."""
-    report = operations.add_folder(
-        index,
+    name, formats = one(form, "name", required=False), _chosen(form)
+    pattern = one(form, "pattern", required=False) or (None if formats else DEFAULT_PATTERN)
+    report = index.add_collection(
         path,
         name or None,
-        pattern or (None if formats else DEFAULT_PATTERN),
-        lambda collection, done, total: job.progress(done, total, collection),
+        pattern=pattern,
         formats=formats,
+        ignore=_lines(form, "ignore"),
+        on_progress=lambda collection, done, total: job.progress(done, total, collection),
     )
     _record(job, [report])
 
 
+def edit(index: Index, job: Job, form: Form) -> None:
+    """Change what a collection has, and scan it."""
+    name, formats = one(form, "name"), _chosen(form)
+    report = index.change_collection(
+        name,
+        new_name=one(form, "new_name"),
+        pattern=one(form, "pattern", required=False) or ("" if formats else DEFAULT_PATTERN),
+        formats=formats,
+        ignore=_lines(form, "ignore"),
+        gitignore="gitignore" in form,
+        on_progress=lambda collection, done, total: job.progress(done, total, collection),
+    )
+    _record(job, [report])
+
+
+def _chosen(form: Form) -> list[str]:
+    return [each for each in form.get("format", []) if each]
+
+
+def _lines(form: Form, name: str) -> list[str]:
+    """Return the lines of a field that are not empty."""
+    return [line.strip() for line in one(form, name, required=False).splitlines() if line.strip()]
+
+
 CHANGES: Mapping[str, Callable[[Index, Form], object]] = {
-    "rename": lambda index, form: index.rename_collection(one(form, "name"), one(form, "new_name")),
     "remove": lambda index, form: index.remove_collection(one(form, "name")),
-    "pattern": lambda index, form: index.configure(one(form, "name"), pattern=one(form, "pattern")),
     "describe": lambda index, form: index.add_context(one(form, "place"), one(form, "text")),
     "undescribe": lambda index, form: index.remove_context(one(form, "place")),
 }

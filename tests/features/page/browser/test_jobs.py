@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -56,7 +57,33 @@ def test_refused_job_shows_the_running_one(tabs: tuple[Page, Page]) -> None:
 
 def test_figures_follow_a_job_without_loading_the_page(tabs: tuple[Page, Page]) -> None:
     first, second = tabs
+    first.get_by_text("Descriptions", exact=True).click()
     first.get_by_label("Description").fill("half written")
     second.get_by_role("button", name="Scan for changes").last.click()
     expect(first.locator("#job")).to_contain_text("Done")
     expect(first.get_by_label("Description")).to_have_value("half written")
+
+
+def test_progress_of_vectors_is_a_line_on_every_page(tabs: tuple[Page, Page]) -> None:
+    first, second = tabs
+    expect(first.locator("#vectors")).to_have_text(re.compile(r"^0 of \d+ texts have vectors$"))
+    document = second.goto("/?q=deploy&mode=words") and second.locator("#hits a").first
+    assert document
+    document.click()
+    expect(second.locator("#vectors")).to_be_visible()
+    expect(second.locator("#vectors")).to_have_attribute("href", "/upkeep")
+
+
+def test_editor_of_a_collection_opens_in_its_row_and_saves(tabs: tuple[Page, Page]) -> None:
+    page, _ = tabs
+    row = page.locator("#collections summary", has_text="notes").first
+    expect(page.get_by_label("Pattern").first).to_be_hidden()
+    row.click()
+    left_out = page.locator("textarea[name=ignore]").first
+    left_out.fill("deploy*")
+    page.get_by_label("text", exact=True).first.check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#job")).to_contain_text("removed")
+    row.click()
+    expect(left_out).to_have_value("deploy*")
+    expect(page.get_by_label("text", exact=True).first).to_be_checked()

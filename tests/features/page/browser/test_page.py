@@ -84,6 +84,7 @@ OWN_TEXTS = """() => {
         "/why?q=backup+tag:work&doc=table.md&mode=both",
         "/upkeep",
         "/help",
+        "/folder/wiki",
     ],
 )
 def test_all_texts_are_in_the_language_of_the_reader(browser: Browser, server: Server, path: str) -> None:
@@ -454,6 +455,38 @@ def test_whoever_comes_to_the_results_types_on(open_page: OpenPage) -> None:
     page.keyboard.press("/")  # chooses what is typed, as everywhere
     page.keyboard.type("deploying")
     expect(page.locator("#q")).to_have_value("deploying")
+
+
+def test_folders_open_as_a_tree(open_page: OpenPage) -> None:
+    page = open_page("/")
+    tree = page.locator(".columns .tree").first
+    tree.locator("summary", has_text="wiki").click()
+    expect(tree.get_by_role("link", name="Deploying")).to_be_visible()
+    tree.locator("summary", has_text="sub").click()
+    tree.get_by_role("link", name="Old backup").click()
+    expect(page.locator("h1")).to_have_text("Old backup")
+    page.locator(".crumbs").get_by_role("link", name="sub").click()
+    expect(page).to_have_url(re.compile("/folder/wiki/sub$"))
+    page.get_by_role("link", name="Search in this folder").click()
+    expect(page.locator("#hits .title")).to_have_text(["Old backup"])
+
+
+def test_tree_works_without_script(open_page: OpenPage) -> None:
+    page = open_page("/", java_script_enabled=False)
+    page.locator("summary", has_text="wiki").click()
+    page.get_by_role("link", name="Open the folder").click(timeout=5_000)
+    expect(page.locator("#folder")).to_contain_text("Deploying")
+
+
+def test_title_properties_and_path_take_three_rows_of_a_phone(open_page: OpenPage) -> None:
+    page = open_page("/read/wiki/table.md", viewport={"width": 390, "height": 844})
+    tops = [page.locator(each).bounding_box() for each in (".doctitle", ".crumbs", ".prose > :first-child")]
+    assert all(tops)
+    title, path, text = (box["y"] for box in tops if box)
+    assert title < path < text < title + 130
+    page.locator(".about summary").click()
+    page.get_by_role("link", name="Source").click()
+    expect(page.locator(".source")).to_be_visible()
 
 
 def test_advice_waits_until_nothing_is_found_by_meaning_either(open_page: OpenPage) -> None:

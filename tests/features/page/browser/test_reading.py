@@ -137,6 +137,17 @@ def test_links_and_results_have_previews(open_page: OpenPage) -> None:
     expect(page.locator("#preview .previewed-hit mark")).to_be_in_viewport()
 
 
-def test_diagrams_are_named_and_shown_as_their_source(open_page: OpenPage) -> None:
+def test_diagrams_are_named_above_their_source(open_page: OpenPage) -> None:
     page = open_page("/read/wiki/wide.md")
-    expect(page.locator(".language").first).to_have_text("mermaid · a diagram, as its source")
+    expect(page.locator(".language").first).to_have_text("Flowchart (mermaid)")
+    expect(page.locator(".code pre").first).to_be_hidden()
+    page.locator(".code summary").first.click()
+    expect(page.locator(".code pre").first).to_contain_text("A --> A")
+
+
+def test_code_is_copied_by_its_button(open_page: OpenPage) -> None:
+    page = open_page("/read/wiki/deploy.md", permissions=["clipboard-read", "clipboard-write"])
+    page.locator(".code").first.hover()
+    page.locator(".copier").first.click()
+    expect(page.locator(".copier").first).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == "def deploy():\n    return 1\n"

@@ -99,7 +99,7 @@ function decorate() {
     box?.setAttribute("aria-expanded", String(Boolean(list)));
     box?.removeAttribute("aria-activedescendant");
   }
-  if (wide.matches) $$(".fold").forEach((fold) => { fold.open = true; });
+  spread();
   for (const code of $$("[data-facet=lang] bdi").filter((each) => /^[a-z]{2}$/.test(each.textContent))) {
     code.textContent = new Intl.DisplayNames(document.documentElement.lang, { type: "language" }).of(code.textContent);
   }
@@ -115,6 +115,11 @@ function decorate() {
     option.id = `hit-${at}`;
   });
   if (!pointed) beside(shown()[0]);
+}
+
+// Where there is room nothing is folded.
+function spread() {
+  if (wide.matches) $$(".fold").forEach((fold) => { fold.open = true; });
 }
 
 function announce() {
@@ -425,6 +430,18 @@ function sections() {
   look();
 }
 
+// Code has a button that copies it.
+function copiers() {
+  for (const block of navigator.clipboard ? $$(".prose .code") : []) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "copier";
+    button.textContent = status.dataset.copier;
+    button.dataset.copy = $("code", block).textContent;
+    block.append(button);
+  }
+}
+
 // --- Previews: of a link under the pointer or with the focus, and of a result beside a wide list
 
 const PREVIEW_AFTER = 350; // milliseconds
@@ -569,6 +586,8 @@ function toMatch(step) {
   all[match]?.classList.remove("current");
   match = (match + step + all.length) % all.length;
   all[match].classList.add("current");
+  const folded = all[match].closest("details:not([open])");
+  if (folded) folded.open = true;
   all[match].scrollIntoView({ block: "center" });
 }
 
@@ -643,9 +662,23 @@ function watch() {
   if (!$("#job")) return;
   setTimeout(() => load("/upkeep/job", (answer) => {
     exchange("job", answer);
-    if (active && !$("#job[data-active]")) load("/upkeep", (page) => { exchange("collections", page); exchange("waiting", page); });
+    // What is written in an editor stays.
+    if (active && !$("#job[data-active]") && !$("#collections details[open]")) load("/upkeep", (page) => exchange("collections", page));
     watch();
   }, watch), active ? 300 : 1_500);
+}
+
+// How many texts have vectors, as long as a page that was seen said that some have none.
+function vectors(pause = 3_000) {
+  if ($("[data-waiting]")) store("sessionStorage", "waiting", true);
+  if (!$("#vectors") || !stored("sessionStorage", "waiting", false)) return;
+  load("/upkeep/vectors", (answer) => {
+    const before = $("#vectors").textContent;
+    exchange("vectors", answer);
+    const now = $("#vectors").textContent, next = now === before ? Math.min(2 * pause, 60_000) : 3_000;
+    if (now) setTimeout(vectors, next, next);
+    else store("sessionStorage", "waiting", false);
+  });
 }
 
 const wide = matchMedia("(min-width: 60.01rem)");
@@ -681,10 +714,13 @@ if (live) {
   if (view && !view.dataset.mode) refine(box.value.trim(), "");
 }
 if (navigator.clipboard) document.documentElement.classList.add("copies");
+spread();
 recent();
 trail();
 watch();
+vectors();
 sections();
+copiers();
 document.addEventListener("pointerover", preview);
 document.addEventListener("focusin", preview);
 document.addEventListener("toggle", unfold, true);
@@ -692,7 +728,7 @@ for (const name of ["pointerout", "focusout"]) document.addEventListener(name, (
 document.addEventListener("selectionchange", offerQuotation);
 $("#theme").hidden = false;
 $("#theme").onclick = switchTheme;
-for (const time of $$(".documents time, .rows time")) time.textContent = moment(new Date(time.dateTime)) ?? time.textContent;
+for (const time of $$(".documents time, .rows time, .items time")) time.textContent = moment(new Date(time.dateTime)) ?? time.textContent;
 const related = $("#related[data-from]");
 if (related) load(related.dataset.from, (answer) => exchange("related", answer));
 $("#hit")?.scrollIntoView({ block: "center" });
