@@ -24,8 +24,8 @@ def figures() -> str:
     ours, theirs = (works["cold index"][name]["memory_mb"] for name in ("qmd-python", "tobi/qmd"))
     return (
         "In figures, on two virtual cores ([more, beside other programs](docs/benchmarks.md)):\n\n"
-        f"- Long dialogues (LoCoMo): `search` has {found['search']} of the evidence among its first five results\n"
-        f"  ({asked['search']:,} questions), and `query` {found['query']} ({asked['query']:,} of them).\n"
+        f"- Long dialogues (LoCoMo): `search` has {found['search']} of the evidence among its first five\n"
+        f"  results ({asked['search']:,} questions), and `query` {found['query']} ({asked['query']:,}).\n"
         f"- Chinese questions find English pages: nDCG@10 is {across['query']:.2f} by `query`, and "
         f"{across['search']:.2f} by words alone.\n"
         f"- A first index of {_LARGE} takes {first:.0%} of the time of tobi/qmd, and {ours:,.0f} MB\n"
