@@ -22,8 +22,10 @@ _COMMANDS = frozenset(
     }
 )
 _WITHOUT = frozenset({"--no-pager", "--agent"})
-#: What less does unless its own variables say otherwise: end if all fits, show colours, leave the text there.
-_LESS = {"LESS": "FRX", "LESSCHARSET": "utf-8"}
+#: What less does unless `LESS` says otherwise: end if all fits, show colours, leave the text there.
+_LESS = {"LESS": "FRX"}
+#: In a locale without a charset, less would show bytes.
+_UTF8 = {"LESSCHARSET": "utf-8"}
 #: Colours, and addresses of links.
 _STYLES = lazy(r"\x1b(?:\[[0-9;]*m|\]8;;[^\x1b]*\x1b\\)")
 
@@ -103,4 +105,6 @@ def _show(pager: str, text: str) -> bool:
     """Show a text in a pager; return whether there is such a program."""
     from qmd.processes import page
 
-    return page(pager, text.encode(errors="backslashreplace"), {**_LESS, **os.environ})
+    encoding = sys.stdout.encoding
+    charset = _UTF8 if encoding.lower() == "utf-8" else {}
+    return page(pager, text.encode(encoding, "backslashreplace"), {**_LESS, **charset, **os.environ})
