@@ -57,6 +57,12 @@ def test_no_pager_and_agents_have_none(reader: User) -> None:
     )
 
 
+def test_other_commands_have_none_whatever_their_options_are_called(reader: User) -> None:
+    seen = _shown(reader, "--index", "get", "status", height=3, PAGER=_MARKS)
+    assert len(seen) > 3
+    assert not any(line.startswith("|") for line in seen)
+
+
 def test_pager_that_ends_early_is_no_error(reader: User) -> None:
     (reader.notes / "long.md").write_text("herring\n" * 100_000, encoding="utf-8")
     reader.ok("update", "--no-embed")
@@ -69,16 +75,19 @@ def _docid(user: User) -> str:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("tmux") is None or shutil.which("less") is None, reason="needs tmux, less")
-def test_less_shows_the_first_screen_and_ends_by_q(make_user: MakeUser) -> None:
+def test_less_shows_the_first_screen_survives_ctrl_c_and_ends_by_q(make_user: MakeUser) -> None:
     user = make_user("pager")
-    (user.notes / "long.md").write_text("".join(f"- line {n}\n" for n in range(60)), encoding="utf-8")
+    (user.notes / "long.md").write_text("".join(f"- line {n}\n" for n in range(50_000)), encoding="utf-8")
     user.ok("collection", "add", str(user.notes))
     with_less = {key: value for key, value in user.environ.items() if key != "PAGER"}
     terminal = Terminal(User(user.home, user.notes, with_less), user.home / "tmux")
     try:
-        terminal.start(80, 24, f"{user.python} -m qmd get notes/long.md")
+        terminal.start(80, 24, f"trap : INT; {user.python} -m qmd get notes/long.md")
         screen = terminal.waits_for("- line 10", ":")
         assert "- line 59" not in "\n".join(screen)
+        terminal.keys("C-c")  # less has read only a part
+        terminal.keys("G")
+        terminal.waits_for("- line 49999")
         terminal.keys("q")
         assert "code 0" in "\n".join(terminal.waits_for("code 0"))
     finally:
