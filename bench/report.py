@@ -91,6 +91,7 @@ def current() -> Iterator[tuple[Path, str]]:
         _DOCS / "states.md": {"results": old_pages()},
         _DOCS / "reliability.md": {"faults": faults(), "fuzz": fuzz()},
         _DOCS / "scale.md": {"results": report_docs.scale()},
+        _DOCS / "how-long.md": {"growth": report_docs.growth()},
         _DOCS / "web.md": {"results": web()},
         _DOCS / "freshness.md": {"results": freshness()},
         _DOCS / "source-formats.md": {"pages": pages(), "formats": formats(), "fuzz": fuzz_formats()},

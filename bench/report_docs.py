@@ -5,6 +5,9 @@ from __future__ import annotations
 from common import table
 from report_state import load, two_digits
 
+#: Of a vector and what stands beside it on disk, and of text by the tokenizer of the default model.
+_VECTOR_MB, _BYTES_A_TOKEN = 0.0016, 4
+
 
 def faults() -> str:
     rows = [
@@ -198,6 +201,34 @@ def scale() -> str:
         f"{largest['documents']:,} short documents, each with a vector",
     ]
     return table(heads, rows)
+
+
+def growth() -> str:
+    """Return how long and how large it gets for so many notes, with their vectors as computed."""
+    sizes, embedding = load("growth.json").get("sizes"), load("embedding.json")
+    if not sizes or not embedding:
+        return ""
+    a_second = embedding["ours, chunks a second"] * embedding["tokens a chunk, mean"]
+    rows: list[list[object]] = [
+        ["text, MB", *(f"{row['text_mb']:,.0f}" for row in sizes)],
+        ["first index by words", *(_duration(row["index_seconds"]) for row in sizes)],
+        ["memory meanwhile, MB", *(f"{row['index_peak_mb']:,.0f}" for row in sizes)],
+        ["update without changes", *(_duration(row["update_seconds"]) for row in sizes)],
+        ["`qmd search`, half of the questions within", *(f"{row['questions_p50']:.0f} ms" for row in sizes)],
+        ["index on disk, MB", *(f"{row['index_mb']:,.0f}" for row in sizes)],
+        ["vectors on disk, MB", *(f"{row['documents'] * _VECTOR_MB:,.0f}" for row in sizes)],
+        [
+            "making the vectors, once",
+            *(_duration(row["text_mb"] * 1e6 / _BYTES_A_TOKEN / a_second) for row in sizes),
+        ],
+    ]
+    return table(["", *(f"{row['documents']:,} notes" for row in sizes)], rows)
+
+
+def _duration(seconds: float) -> str:
+    units = ((3_600, "h"), (60, "min"), (1, "s"))
+    size, unit = next((each for each in units if seconds >= 2 * each[0]), units[-1])
+    return f"{seconds / size:.2g} {unit}" if seconds < 10 * size else f"{seconds / size:.0f} {unit}"
 
 
 def pages() -> str:

@@ -40,18 +40,6 @@ def states(files: Sequence[Path] | None = None) -> dict[str, list[str]]:
     return groups
 
 
-def measured_at(*names: str) -> str:
-    """Say at which commit and when results were measured, with their names if there are several states."""
-    found: dict[str, list[str]] = {}
-    for name in names:
-        machine = load(f"{name}.json")["machine"]
-        at = f"`{machine['commit']}`" if "commit" in machine else f"version {machine['qmd']}"
-        found.setdefault(f"{at} on {machine['date']}", []).append(name)
-    if len(found) == 1:
-        return next(iter(found))
-    return "; ".join(f"{at} ({', '.join(its)})" for at, its in found.items())
-
-
 def two_digits(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 

@@ -156,6 +156,8 @@ def make_home(home: Path, models: Path) -> User:
         "PYTHONUTF8": "1",
         # Servers watch only in the tests of watching.
         "QMD_WATCH": "0",
+        # A pager would wait for keys.
+        "PAGER": "cat",
         "TERM": "xterm-256color",
         "TZ": "UTC",
     }

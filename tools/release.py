@@ -74,7 +74,7 @@ def _not_ready(release: Release) -> Iterator[str]:
     if report.returncode:
         yield f"bench/report.py --release: {' '.join(report.stdout.split())} {report.stderr}".rstrip()
     if not release.own["repository"] or "OWNER" in release.own["mcp-name"]:
-        yield "[tool.qmd] in pyproject.toml names no repository, and no owner in mcp-name"
+        yield "README.md has no address after 'git clone', or no owner in mcp-name"
 
 
 def _is_snapshot(file: Path) -> bool:
@@ -144,7 +144,6 @@ def _server_json(release: Release) -> None:
             "packages": all(
                 {"registryType", "identifier", "transport"} <= set(each) for each in described["packages"]
             ),
-            "README.md": f"mcp-name: {described['name']}" in (ROOT / "README.md").read_text(encoding="utf-8"),
         }.items()
         if not right
     ]

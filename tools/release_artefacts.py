@@ -42,7 +42,8 @@ class Release:
         config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
         text = (ROOT / "src/qmd/_version.py").read_text(encoding="utf-8")
         version = re.findall(r'^__version__ = "(.+)"$', text, re.MULTILINE)[0]
-        return cls(config["project"], config["tool"]["qmd"], version, dist, tools, work)
+        own = config["tool"]["qmd"] | addresses((ROOT / "README.md").read_text(encoding="utf-8"))
+        return cls(config["project"], own, version, dist, tools, work)
 
     @property
     def extra(self) -> Path:
@@ -60,6 +61,13 @@ class Release:
     def tool(self, name: str, *words: str | Path, **options: Any) -> str:
         """Run a program of the environment of the release, and return what it prints."""
         return run(self.tools / "bin" / name, *words, **options)
+
+
+def addresses(readme: str) -> dict[str, str]:
+    """Return the name in the MCP registry and the repository, "" without one, as the README has them."""
+    (name,) = re.findall(r"^<!-- mcp-name: (\S+) -->$", readme, re.MULTILINE)
+    (address,) = re.findall(r"^git clone (\S+) qmd", readme, re.MULTILINE)
+    return {"mcp-name": name, "repository": address.removesuffix(".git") if "://" in address else ""}
 
 
 def run(*words: str | Path, **options: Any) -> str:

@@ -120,6 +120,24 @@ def on_terminal(words: Sequence[str]) -> None:
         raise QmdError(f"cannot start '{words[0]}': {error.strerror}", "set EDITOR to a program") from error
 
 
+def page(pager: str, text: bytes, environ: Mapping[str, str]) -> bool:
+    """Show a text in a pager, which has the terminal until it ends; return whether it could be started."""
+    from shlex import split
+    from signal import SIG_IGN, SIGINT, signal
+    from subprocess import PIPE, Popen
+
+    try:
+        process = Popen(pager if os.name == "nt" else split(pager), stdin=PIPE, env=environ)
+    except (OSError, ValueError):
+        return False
+    before = signal(SIGINT, SIG_IGN)  # the pager knows what Ctrl-C means
+    try:
+        process.communicate(text)  # it may end before it has read all
+    finally:
+        signal(SIGINT, before)
+    return True
+
+
 def browse(address: str) -> bool:
     """Open an address in a browser, or in the program of the system for it; return whether that began."""
     import webbrowser

@@ -63,3 +63,14 @@ def test_feature_has_pages_that_name_its_commands(feature: str) -> None:
     text = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in pages)
     names = [name for name in FEATURES[feature].get("qmd.commands", {}) if name in COMMANDS]
     assert [name for name in names if f"qmd {name}" not in text] == []
+
+
+def test_the_readme_alone_has_what_a_release_replaces() -> None:
+    folders = ("docs", "examples", "integrations", "skills", "deploy", "scripts")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    texts = {
+        path: path.read_text(encoding="utf-8", errors="replace") for path in [*files, ROOT / "pyproject.toml"]
+    }
+    assert [
+        path.name for path, text in texts.items() if "ADDRESS-OF-" in text or "github.OWNER" in text
+    ] == []

@@ -54,6 +54,20 @@ def test_server_json_names_the_package_and_fits_the_registry(parts: Any, release
     assert f"<!-- mcp-name: {described['name']} -->" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+def test_the_readme_names_the_repository_and_the_name_in_the_registry(parts: Any) -> None:
+    named = (
+        "<!-- mcp-name: io.github.OWNER/qmd-python -->\ngit clone ADDRESS-OF-THIS-REPOSITORY qmd && cd qmd\n"
+    )
+    assert parts.addresses(named) == {"mcp-name": "io.github.OWNER/qmd-python", "repository": ""}
+    released = named.replace("OWNER", "ann").replace(
+        "ADDRESS-OF-THIS-REPOSITORY", "https://host.example/ann/qmd.git"
+    )
+    assert parts.addresses(released) == {
+        "mcp-name": "io.github.ann/qmd-python",
+        "repository": "https://host.example/ann/qmd",
+    }
+
+
 def test_server_json_has_the_bundle_if_there_is_an_address(parts: Any, release: Any) -> None:
     release.own["repository"] = "https://example.invalid/qmd"
     (bundle,) = parts.bundle(release)

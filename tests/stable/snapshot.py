@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 import runpy
 import shutil
 import tempfile
@@ -21,7 +20,7 @@ from qmd.cli.command import Command, Group
 from qmd.cli.commands import OLDER
 from qmd.http.api_docs import describe
 from qmd.mcp.tools import TOOLS
-from tests.edge.cli.schemas import PAGE
+from tests.edge.cli.schemas import SCHEMAS
 from tests.edge.cli.test_help import ALL, commands
 
 HERE = Path(__file__).parent
@@ -39,7 +38,7 @@ def python() -> str:
 
 def interfaces() -> Schema:
     """Return the commands and their JSON, the endpoints, and the tools."""
-    return {"commands": _commands(), "json": _outputs(), "http": _endpoints(), "mcp": _tools()}
+    return {"commands": _commands(), "json": SCHEMAS, "http": _endpoints(), "mcp": _tools()}
 
 
 def _commands() -> Schema:
@@ -66,17 +65,6 @@ def _hidden() -> Iterator[tuple[tuple[str, ...], Command]]:
         yield (name,), command
         if isinstance(command, Group):
             yield from commands(command, (name,))
-
-
-def _outputs() -> Schema:
-    """Return the schemas of docs/formats.md by heading."""
-    sections = re.split(r"^##+ (.+)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
-    found = {}
-    for heading, text in zip(sections[::2], sections[1::2], strict=True):
-        block = re.search(r"^```json\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-        if block:
-            found[heading] = json.loads(block[1])
-    return found
 
 
 def _endpoints() -> Schema:

@@ -59,9 +59,10 @@ def ask(words: Sequence[str]) -> int | str:
 
     Returns the reason in place of it if no server runs the command, and then nothing is written.
     """
-    index_name, portable_file, command = _named(words)
-    if command not in COMMANDS:
+    options, command = named(words)
+    if command not in COMMANDS or options["--mode"] == "local":
         return NO_SERVER
+    index_name, portable_file = options["--index"], options["--index-file"]
     from qmd.errors import QmdError
 
     try:
@@ -115,28 +116,28 @@ def _timeout(words: Sequence[str]) -> float:
 
 def is_hook(words: Sequence[str]) -> bool:
     """Return whether words run a hook."""
-    return _named(words)[2] == "hook run"
+    return named(words)[1] == "hook run"
 
 
-def _named(words: Sequence[str]) -> tuple[str | None, str | None, str | None]:
-    """Return the index and the portable file that words name, and the command if it may be sent.
+def named(words: Sequence[str]) -> tuple[dict[str, str | None], str | None]:
+    """Return the options that say where a command runs, and the command unless its help is wanted.
 
     The server reads the words exactly, and refuses the command if it understands other names.
     """
-    named: dict[str, str | None] = {"--index": None, "--index-file": None, "--mode": None}
+    options: dict[str, str | None] = {"--index": None, "--index-file": None, "--mode": None}
     command = None
     left = iter(words)
     for word in left:
         if word == "--":
             break
         name, equals, value = word.partition("=")
-        if name in named:
-            named[name] = value if equals else next(left, None)
+        if name in options:
+            options[name] = value if equals else next(left, None)
         elif word in _HERE:
-            return None, None, None
+            return options, None
         elif command in (None, "hook") and word[:1] != "-":
             command = word if command is None else f"{command} {word}"
-    return named["--index"], named["--index-file"], None if named["--mode"] == "local" else command
+    return options, command
 
 
 def _find(index_name: str | None, portable_file: str | None) -> tuple[Advertisement, str] | None:

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from typing import IO
 
 
+#: The variable that says the same as `--agent`.
+AGENT = "QMD_AGENT"
+
+
 class Console:
     """The streams and the environment of this process.
 
@@ -68,6 +72,11 @@ class Console:
         if self._input is None:
             self._input = sys.stdin.buffer.read(limit)
         return self._input
+
+
+def is_for_agent(environ: Mapping[str, str]) -> bool:
+    """Return whether the environment says that an agent reads the output."""
+    return environ.get(AGENT, "").strip() not in ("", "0")
 
 
 _CURRENT: ContextVar[Console] = ContextVar("console")

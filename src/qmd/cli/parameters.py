@@ -151,6 +151,7 @@ GLOBAL = (
         goes="session",
     ),
     flag("-q", "--quiet", help="Do not show notes, hints and progress.", goes="session"),
+    flag("--no-pager", help="Show all on the terminal at once, without a pager.", goes="session"),
     flag("--debug", help="Show the traceback of an error.", goes="session"),
 )
 HELP = flag("-h", "--help", help="Show this message and exit.", goes="answer")

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from qmd.cli import commands
-from qmd.cli.console import current
+from qmd.cli.console import current, is_for_agent
 from qmd.cli.terminal import ask_secret, can_ask, clean_name, note, shell_words
 from qmd.cli.usage import fail
 from qmd.errors import ConfigError, PluginError, SourceError
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from qmd.server.discovery import Advertisement
     from qmd.types.cancelling import Cancelled
 
-#: The variable that says the same as `--agent`.
-AGENT = "QMD_AGENT"
 NO_COLLECTIONS = "No collections yet. Add one with: qmd add PATH"
 
 
@@ -67,7 +65,7 @@ class Session:
     @property
     def for_agent(self) -> bool:
         """True if an agent reads the output of the command: `--agent` is given, or QMD_AGENT is set."""
-        return self.agent or current().environ.get(AGENT, "").strip() not in ("", "0")
+        return self.agent or is_for_agent(current().environ)
 
     @property
     def index(self) -> Index:

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 
 from qmd.cli import client, console
-from qmd.cli.terminal import finish, prepare
+from qmd.cli.terminal import finish, is_terminal, prepare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,12 @@ def run(args: Sequence[str], *, hook: bool = False) -> int:
     prepare()
     # Bytes that are not UTF-8 arrive as lone surrogates, which neither an index nor a terminal accepts.
     words = [arg.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for arg in args]
-    return _run(words, hook)
+    if hook or not is_terminal(sys.stdout):
+        return _run(words, hook)
+    from qmd.cli.pager import paged
+
+    with paged(words):
+        return _run(words, hook)
 
 
 def run_hook(args: Sequence[str]) -> int:

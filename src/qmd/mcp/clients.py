@@ -1,7 +1,7 @@
 """Clients of MCP: which part of a result they show their model.
 
 The result of a search has its passages as text and as structured content, because most clients show one of
-the two: docs/mcp.md lists them, with sources. So `maxTokens` counts the part that a model reads.
+the two: docs/mcp.md lists them. So `maxTokens` counts the part that a model reads.
 """
 
 from __future__ import annotations
@@ -53,11 +53,12 @@ class Client(Struct, frozen=True):
 #: Clients whose handling of results is known from their source or by measurement. The SDKs for Python and
 #: TypeScript give the names of their users, so what is built on them is not known by name.
 CLIENTS = (
-    Client("claude-code", "structure"),
-    Client("codex", "structure"),
+    Client("claude-code", "structure"),  # 2.1.280: anthropics/claude-code#79944
+    Client("codex", "structure"),  # openai/codex at 001cb8e: codex-rs/protocol/src/models.rs
+    # microsoft/vscode at 027907c: mcpLanguageModelToolContribution.ts
     Client("visual-studio-code", "structure", resources=False),
-    Client("gemini-cli", "text"),
-    Client("zed", "text", resources=False),
+    Client("gemini-cli", "text"),  # google-gemini/gemini-cli at 03647aa: packages/core/src/tools/mcp-tool.ts
+    Client("zed", "text", resources=False),  # zed-industries/zed at 0040008: context_server_registry.rs
 )
 UNKNOWN = Client("", "either")
 

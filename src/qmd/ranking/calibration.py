@@ -5,7 +5,7 @@ on a document is. Documents between are related. Whether a document answers, its
 
 A second estimate, of the first document alone, says how likely it answers. It goes by how far the document is
 ahead of those after it: without the one that answers, several are about the subject in the same way. So it is
-low as well if several answer. It decides when hooks speak.
+low as well if several answer. It decides when hooks give passages.
 
 The estimate is a logistic regression on signals of the document itself, not of the others that a search has
 found: if many documents are about a subject, none of them is far ahead. Only their number

@@ -171,7 +171,7 @@ Trace = (
 
 
 def explained(traces: Iterable[Trace]) -> dict[str, Any]:
-    """Return traces as plain values, in the form of docs/formats.md."""
+    """Return traces as plain values, in the form of docs/schemas.json."""
     values: dict[str, Any] = {}
     for trace in traces:
         values |= _explained(trace)

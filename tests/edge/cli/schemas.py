@@ -1,6 +1,6 @@
-"""The JSON Schemas of `docs/formats.md`, and a validator for them.
+"""The JSON Schemas of `docs/schemas.json`, and a validator for them.
 
-It knows the keywords that the page uses. Unlike JSON Schema, it refuses fields that the page does not name.
+It knows the keywords that they use. Unlike JSON Schema, it refuses fields that they do not name.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parents[3] / "docs" / "formats.md"
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = DOCS / "formats.md"
+SCHEMAS = json.loads((DOCS / "schemas.json").read_text(encoding="utf-8"))
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "array": (list,),
@@ -23,12 +25,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def schema(heading: str) -> Any:
-    """Return the schema below a heading of the page."""
-    section = re.split(rf"^##+ {re.escape(heading)}$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[
-        1
-    ]
-    return json.loads(section.split("```json\n", 1)[1].split("```", 1)[0])
+def schema(output: str) -> Any:
+    """Return the schema of an output."""
+    return SCHEMAS[output]
 
 
 def faults(value: Any, by: dict[str, Any], at: str = "$") -> list[str]:

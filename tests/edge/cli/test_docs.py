@@ -14,7 +14,7 @@ from qmd.cli.console import Console, use
 from qmd.cli.running import understood
 from qmd.cli.session import Session
 from qmd.cli.usage import MisuseError
-from tests.edge.cli.schemas import PAGE
+from tests.edge.cli.schemas import PAGE, SCHEMAS
 from tests.edge.cli.test_help import ALL
 
 ROOT = Path(__file__).parents[3]
@@ -98,4 +98,9 @@ def test_links_between_docs_pages_lead_to_files(page: Path) -> None:
 )
 def test_json_output_of_every_command_is_documented(path: tuple[str, ...]) -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert f"\n### {' '.join(path)}\n" in text or f"`{' '.join(path)}`" in text
+    assert f"`{' '.join(path)}`" in text
+
+
+def test_the_page_of_formats_names_every_schema() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert [name for name in SCHEMAS if f"`{name}`" not in text] == []

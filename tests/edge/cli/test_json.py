@@ -1,4 +1,4 @@
-"""JSON output matches the schemas in `docs/formats.md`."""
+"""JSON output matches the schemas in `docs/schemas.json`."""
 
 from __future__ import annotations
 
