@@ -237,14 +237,18 @@ def _plain(piece: str, stops: list[Term] | None = None) -> Iterator[Term]:
             stops.append(_word(words))
             continue
         parts = [*chain.from_iterable(map(_letters_and_digits, words))]
-        if prefix and last and not tokens.is_symbols(group[0]):
-            yield _beginning(words)
-        elif len(words) == 1 and not words[0].isalpha() and _HASH.fullmatch(words[0]):
-            yield replace(_longer(words), alternatives=(tuple(tokens.terms(words[0])),))
-        else:
-            yield replace(_word(words), alternatives=(*_spellings(words, parts), *_letters(group)))
+        yield _joined(group, words, parts, prefix and last and not tokens.is_symbols(group[0]))
         if max(len(words), len(parts)) > 1:
             yield from _singly(words, parts)
+
+
+def _joined(group: Sequence[str], words: tuple[str, ...], parts: Sequence[str], prefix: bool) -> Term:
+    """Return the term of words that are written as one."""
+    if prefix:
+        return _beginning(words)
+    if len(words) == 1 and not words[0].isalpha() and _HASH.fullmatch(words[0]):
+        return replace(_longer(words), alternatives=(tuple(tokens.terms(words[0])),))
+    return replace(_word(words), alternatives=(*_spellings(words, parts), *_letters(group)))
 
 
 def _letters_and_digits(word: str) -> list[str]:

@@ -54,22 +54,7 @@ def read_request(store: Store, config: Config, request: SearchRequest) -> Asked:
     The result may have no query. Raises `UsageError` for a wrong date.
     """
     searches = request.searches or (TypedSearch("lex", request.query),)
-    questions = [(Question.read if search.type == "lex" else Question)(search.query) for search in searches]
-    for question in questions:
-        question.refuse_wrong_date()
-    unknown: tuple[str, ...] = ()
-    stages: list[Stage] = []
-    if any(question.typed and "[" in question.text for question in questions):
-        from qmd.engine.retrieval.brackets import explain_text, unknown_fields
-
-        unknown = unknown_fields(store, config, questions)
-        questions = [question.among(unknown) for question in questions]
-        stages = explain_text(store, config, questions)
-    questions = [_with_spellings(store, config, question) for question in questions]
-    if config.synonyms:
-        from qmd.engine.retrieval.own_words import add_own_words
-
-        questions = [add_own_words(config, question, stages) for question in questions]
+    questions, unknown, stages = _questions(store, config, searches)
     where = both(request.where, *(question.where for question in questions))
     if where is not None:
         where = with_days(where)
@@ -96,6 +81,29 @@ def read_request(store: Store, config: Config, request: SearchRequest) -> Asked:
         main = Question("") if request.searches else questions[0]
         queries = [SubQuery("original", main, weight=2.0)]
     return Asked(changed, main, tuple(queries), unknown, tuple(stages))
+
+
+def _questions(
+    store: Store, config: Config, searches: Sequence[TypedSearch]
+) -> tuple[list[Question], tuple[str, ...], list[Stage]]:
+    """Return the questions of searches, the fields in them that no document has, and what to say of them."""
+    questions = [(Question.read if search.type == "lex" else Question)(search.query) for search in searches]
+    for question in questions:
+        question.refuse_wrong_date()
+    unknown: tuple[str, ...] = ()
+    stages: list[Stage] = []
+    if any(question.typed and "[" in question.text for question in questions):
+        from qmd.engine.retrieval.brackets import explain_text, unknown_fields
+
+        unknown = unknown_fields(store, config, questions)
+        questions = [question.among(unknown) for question in questions]
+        stages = explain_text(store, config, questions)
+    questions = [_with_spellings(store, config, question) for question in questions]
+    if config.synonyms:
+        from qmd.engine.retrieval.own_words import add_own_words
+
+        questions = [add_own_words(config, question, stages) for question in questions]
+    return questions, unknown, stages
 
 
 def _with_spellings(store: Store, config: Config, question: Question) -> Question:

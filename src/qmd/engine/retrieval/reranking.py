@@ -171,8 +171,7 @@ def _rerank(
         document: _cache_key(reranker, found.rerank_query, passages, population)
         for document, passages in texts.items()
     }
-    cached = {document: store.answers.get(key) for document, key in keys.items()}
-    scores = {document: json.loads(value) for document, value in cached.items() if value is not None}
+    scores = _cached(store, keys)
     ranking, depth = search.request.ranking or DEFAULT_RANKING, ALL
     if ranking == "tuned" and isinstance(reranker, WindowReranker):
         depth = search.depth
@@ -213,6 +212,12 @@ def _rerank(
     else:
         search.stages.append(Stage("rerank", "ran", "from the cache", 0.0))
     return {document: _read(windows[document], *scores[document]) for document in wanted()}
+
+
+def _cached(store: Store, keys: Mapping[int, str]) -> dict[int, WindowScores]:
+    """Return the scores of documents that the cache has, by its keys."""
+    cached = {document: store.answers.get(key) for document, key in keys.items()}
+    return {document: json.loads(value) for document, value in cached.items() if value is not None}
 
 
 def _read(windows: Sequence[Window], score: float, by_window: Sequence[float]) -> Read:

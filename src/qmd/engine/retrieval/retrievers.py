@@ -40,14 +40,10 @@ def retrieve(search: Search) -> Found:
     lexical_task = search.start(partial(_search_words, search, by_words)) if plan.words else None
     found.vectors = _usable_vectors(search, by_meaning)
     dense_task = _start_dense(search, found.vectors, by_meaning)
-    matches = search.gather("lexical", lexical_task) if lexical_task else None
-    for at, query in enumerate(by_words if matches else ()):
-        if matches and (other := respelled(search, query.question, matches[at])):
-            if found.question is query.question:
-                found.question = other
-            by_words[at] = replace(query, question=other)
-            matches[at : at + 1] = _search_words(search, by_words[at : at + 1])
-    found.add_words(by_words, matches or ())
+    matches = (search.gather("lexical", lexical_task) if lexical_task else None) or []
+    if matches:
+        _correct(search, found, by_words, matches)
+    found.add_words(by_words, matches)
     variants = [
         SubQuery(f"variant {number}", Question(variant.query), variant.kind)
         for number, variant in enumerate(expand(search, found.words), 1)
@@ -64,17 +60,31 @@ def retrieve(search: Search) -> Found:
         found.words, found.lexical = None, []
         longer = search.gather("longer words", longer_task)
         found.add_words(by_words, longer or ())
-    more_words = [variant for variant in variants if variant.lexical and plan.words]
-    if more_words:
-        task = search.start(partial(_search_words, search, more_words))
-        more = search.gather("lexical variants", task)
-        found.add_words(more_words, more or ())
-    more_meaning = [variant for variant in variants if variant.dense]
-    variants_task = _start_dense(search, found.vectors, more_meaning)
-    if variants_task is not None:
-        dense = search.gather("vector variants", variants_task)
-        found.add_meaning(more_meaning, dense[1] if dense else ())
+    _add_variants(search, found, variants)
     return found
+
+
+def _correct(search: Search, found: Found, queries: list[SubQuery], matches: list[LexicalMatches]) -> None:
+    """Search again by other words for those that no document has."""
+    for at, query in enumerate(queries):
+        if other := respelled(search, query.question, matches[at]):
+            if found.question is query.question:
+                found.question = other
+            queries[at] = replace(query, question=other)
+            matches[at : at + 1] = _search_words(search, queries[at : at + 1])
+
+
+def _add_variants(search: Search, found: Found, variants: Sequence[SubQuery]) -> None:
+    by_words = [variant for variant in variants if variant.lexical and search.plan.words]
+    if by_words:
+        task = search.start(partial(_search_words, search, by_words))
+        matches = search.gather("lexical variants", task)
+        found.add_words(by_words, matches or ())
+    by_meaning = [variant for variant in variants if variant.dense]
+    dense_task = _start_dense(search, found.vectors, by_meaning)
+    if dense_task is not None:
+        dense = search.gather("vector variants", dense_task)
+        found.add_meaning(by_meaning, dense[1] if dense else ())
 
 
 def _search_words(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from msgspec.structs import replace
@@ -33,24 +33,11 @@ def respelled(search: Search, question: Question, found: LexicalMatches | None) 
     matches = found.matches if found else ()
     if any(match.tier == "all" for match in matches):
         return None
-    text, others = question.words, dict[str, str]()
+    text = question.words
     # What is said of a condition in brackets that is text names the filter that it may mean.
     told = {word for each in question.brackets for word in tokens.words(question.text[each.start : each.end])}
     checked = [(at, word) for at, word in spelling.words_to_check(text) if word not in told]
-    everywhere = replace(search.scope, collections=(*search.config.collections,), where=None)
-    stems = {word: tokens.stem(tokens.fold(word)) for _, word in checked}
-    # One look-up for all words, as most are there.
-    present = search.store.lexical.existing([*dict.fromkeys(stems.values())], everywhere)
-    for word in islice((word for word, stem in stems.items() if stem not in present), _MOST_TRIED):
-        if len(others) == _MOST_WORDS:
-            break
-        # Stems are looked up, and those of rather different words may be alike.
-        if (
-            _is_absent(search, word)
-            and (other := _meant(search, word))
-            and similarity(tokens.fold(word), tokens.fold(other)) >= _ALIKE
-        ):
-            others[word] = other
+    others = dict(islice(_replacements(search, [word for _, word in checked]), _MOST_WORDS))
     if not others:
         return None
     for at, word in reversed(checked):
@@ -69,6 +56,19 @@ def respelled(search: Search, question: Question, found: LexicalMatches | None) 
     meaning = add_own_words(search.config, Question(text), added)
     search.stages += [stage for stage in added if stage not in search.asked.stages]
     return meaning
+
+
+def _replacements(search: Search, words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the words that no document has, with what they may mean."""
+    everywhere = replace(search.scope, collections=(*search.config.collections,), where=None)
+    stems = {word: tokens.stem(tokens.fold(word)) for word in words}
+    # One look-up for all words, as most are there.
+    present = search.store.lexical.existing([*dict.fromkeys(stems.values())], everywhere)
+    for word in islice((word for word, stem in stems.items() if stem not in present), _MOST_TRIED):
+        other = _meant(search, word) if _is_absent(search, word) else None
+        # Stems are looked up, and those of rather different words may be alike.
+        if other and similarity(tokens.fold(word), tokens.fold(other)) >= _ALIKE:
+            yield word, other
 
 
 def _is_absent(search: Search, word: str) -> bool:
