@@ -93,7 +93,12 @@ def current() -> Iterator[tuple[Path, str]]:
         _DOCS / "scale.md": {"results": report_docs.scale()},
         _DOCS / "web.md": {"results": web()},
         _DOCS / "freshness.md": {"results": freshness()},
-        _DOCS / "source-formats.md": {"pages": pages(), "formats": formats(), "fuzz": fuzz_formats()},
+        _DOCS / "source-formats.md": {
+            "pages": pages(),
+            "formats": formats(),
+            "fuzz": fuzz_formats(),
+            "ocr": report_docs.ocr(),
+        },
     }
     for page, texts in parts.items():
         text = page.read_text(encoding="utf-8")
