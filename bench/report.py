@@ -296,6 +296,7 @@ SECTIONS: dict[str, Callable[[Result], str]] = {
     "growth": growth,
     "embedding": embedding,
     "similar": similar,
+    "synonyms": report_docs.synonyms,
     "install-size": install_size,
     "limits": limits,
 }

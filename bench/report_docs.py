@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from common import table
 from report_state import load, two_digits
 
@@ -270,3 +272,12 @@ def ocr() -> str:
         rows.append([language, its[0]["pages"], *words, f"{ndcg:.3f} / {its[0]['of_text']:.3f}"])
     heads = ["language", "pages", *conditions, "nDCG@10 of pages / of their text"]
     return table(heads, rows) if rows else ""
+
+
+def synonyms(result: dict[str, Any]) -> str:
+    """Return a table of synonyms: nDCG@10 with each weight."""
+    rows = [
+        [row["setting"], "-" if row["weight"] is None else row["weight"], f"{row['ndcg']:.3f}"]
+        for row in result["results"]
+    ]
+    return f"### Synonyms\n\n{table(['setting', 'weight', 'nDCG@10'], rows)}"

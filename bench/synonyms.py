@@ -2,10 +2,10 @@
 
     python bench/synonyms.py FOLDER [--work DIR] [--json OUT]
 
-`FOLDER` has documents and questions as `languages.py` reads them. Two rare words of each question get invented
-names, which are its synonyms. By words: the names replace the words in one half of the documents, or in all;
-nDCG@10 of `search` without synonyms, and with other weights than that of the program. By meaning: the names
-replace the words in the questions, whose documents have the words, or are synonyms that no document has.
+`FOLDER` has documents and questions as `languages.py` reads them. Two rare words of each question get
+invented names, which are its synonyms. By words: the names replace the words in one half of the documents, or
+in all; nDCG@10 of `search` without synonyms, and with several weights. By meaning: the names replace the words
+in the questions alone, or are synonyms that neither questions nor documents have.
 """
 
 from __future__ import annotations
