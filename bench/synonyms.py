@@ -4,8 +4,8 @@
 
 `FOLDER` has documents and questions as `languages.py` reads them. Two rare words of each question get
 invented names, which are its synonyms. By words: the names replace the words in one half of the documents, or
-in all; nDCG@10 of `search` without synonyms, and with several weights. By meaning: the names replace the words
-in the questions alone, or are synonyms that neither questions nor documents have.
+in all; nDCG@10 of `search` without synonyms, and with several weights. By meaning: the names replace the
+words in the questions alone, or are synonyms that neither questions nor documents have.
 """
 
 from __future__ import annotations
