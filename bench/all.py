@@ -121,7 +121,8 @@ ROWS: dict[str, Row] = {
     "peers-scifact": Row("peers.py scifact {eval}/scifact --every 3", 3, indexes=("scifact",)),
     "passages": Row("passages.py {eval}/passages_md", 3, indexes=("passages_md",)),
     "languages": Row("languages.py {data}/languages {data}/languages/far.json --every 4", 12),
-    "ocr": Row("ocr.py {data}/languages", 8),
+    "ocr": Row("ocr.py {data}/languages", 20),
+    "synonyms": Row("synonyms.py {data}/languages/x_en", 2),
     "sections": Row(f"sections.py {{eval}}/sections/rfc_en {{eval}}/sections/laws_de {_PEER}", 8),
     **{f"states-{name}": Row(f"states.py {name}={folders}", 6) for name, folders in _SITES.items()},
     "calibration": Row(

@@ -50,6 +50,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("quality-*", "peers-*", "calibration", "pages", "in-process"), RANKING),
     **dict.fromkeys(("passages", "sections", "languages"), RANKING),
     "similar": RANKING,
+    "synonyms": (*RANKING, "features/synonyms"),
     "ocr": ("features/ocr",),
     "packs": (*RANKING, "features/evidence"),
     "hooks": (*RANKING, "features/agents", "features/evidence"),

@@ -94,7 +94,12 @@ def current() -> Iterator[tuple[Path, str]]:
         _DOCS / "how-long.md": {"growth": report_docs.growth()},
         _DOCS / "web.md": {"results": web()},
         _DOCS / "freshness.md": {"results": freshness()},
-        _DOCS / "source-formats.md": {"pages": pages(), "formats": formats(), "fuzz": fuzz_formats()},
+        _DOCS / "source-formats.md": {
+            "pages": pages(),
+            "formats": formats(),
+            "fuzz": fuzz_formats(),
+            "ocr": report_docs.ocr(),
+        },
     }
     for page, texts in parts.items():
         text = page.read_text(encoding="utf-8")
@@ -292,6 +297,7 @@ SECTIONS: dict[str, Callable[[Result], str]] = {
     "growth": growth,
     "embedding": embedding,
     "similar": similar,
+    "synonyms": report_docs.synonyms,
     "install-size": install_size,
     "limits": limits,
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from common import table
 from report_state import load, two_digits
 
@@ -286,3 +288,27 @@ def _counts(numbers: dict[str, int]) -> str:
 
 def _p50_p95(times: dict[str, float]) -> str:
     return f"{times['p50']:,.0f} / {times['p95']:,.0f}"
+
+
+def ocr() -> str:
+    """Return a table of recognized pages: the share of their words, and what searches find of it."""
+    found = load("ocr.json").get("results", ())
+    by = {(row["language"], row["condition"]): row for row in found}
+    conditions = [*dict.fromkeys(row["condition"] for row in found)]
+    rows: list[list[object]] = []
+    for language in dict.fromkeys(row["language"] for row in found):
+        its = [by[language, each] for each in conditions if (language, each) in by]
+        words = [f"{row['words']:.3f}" for row in its] + ["-"] * (len(conditions) - len(its))
+        ndcg = sum(row["found"] for row in its) / len(its)
+        rows.append([language, its[0]["pages"], *words, f"{ndcg:.3f} / {its[0]['of_text']:.3f}"])
+    heads = ["language", "pages", *conditions, "nDCG@10 of pages / of their text"]
+    return table(heads, rows) if rows else ""
+
+
+def synonyms(result: dict[str, Any]) -> str:
+    """Return a table of synonyms: nDCG@10 with each weight."""
+    rows = [
+        [row["setting"], "-" if row["weight"] is None else row["weight"], f"{row['ndcg']:.3f}"]
+        for row in result["results"]
+    ]
+    return f"### Synonyms\n\n{table(['setting', 'weight', 'nDCG@10'], rows)}"

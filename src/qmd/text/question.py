@@ -27,6 +27,7 @@ class Question(Struct, frozen=True, dict=True):
         unknown: The fields that no document has.
         known: The terms of other spellings of the words that documents have, with the number of these.
         read_as: The words as they are searched if other forms of them were added; see `widening`.
+        also: Synonyms of the words, as they are written, which are added to what a model embeds.
         wrong_date: The first filter whose date is none: its key, its value, and the whole of it.
     """
 
@@ -36,6 +37,7 @@ class Question(Struct, frozen=True, dict=True):
     wrong_date: tuple[str, str, str] | None = None
     known: tuple[tuple[str, int], ...] = ()
     read_as: LexicalQuery | None = None
+    also: tuple[str, ...] = ()
 
     @staticmethod
     def read(text: str) -> Question:

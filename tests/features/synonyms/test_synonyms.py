@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from qmd.features.synonyms.adding import with_synonyms
-from qmd.store.records import below_words
+from qmd.store.lexical import below_words
 from qmd.text.query import parse
 from qmd.text.question import Question
 from qmd.types import Synonyms
+from tests.model_server import serving
 from tests.users import User
 
 _NOTES = {
@@ -138,6 +139,16 @@ def test_stage_names_them_and_snippets_mark_them(writer: User) -> None:
     assert "k8s -> kubernetes" in told
     assert "the \x1b[1;31mKubernetes\x1b[0m of others" in told
     assert "k8s -> kubernetes" in writer.ok("query", "k8s", "--no-rerank", "--explain")
+
+
+def test_what_is_embedded_has_the_synonyms_too(writer: User) -> None:
+    writer.ok("synonyms", "add", "k8s", "kubernetes", "kube")
+    with serving() as server:
+        chosen = {"QMD_EMBED_MODEL": f"openai:tiny@{server.url}"}
+        writer.call("embed", **chosen)
+        told = writer.call("vsearch", "our k8s", "--explain", **chosen)
+        assert "k8s -> kubernetes, kube" in told.stdout
+        assert server.asked("/v1/embeddings")[-1]["input"] == ["our k8s kubernetes kube"]
 
 
 def test_word_that_is_misspelt_has_the_synonyms_of_the_word_that_is_meant(writer: User) -> None:

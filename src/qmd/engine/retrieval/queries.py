@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from qmd.engine.requests import SearchRequest
-from qmd.text.query import parse_document, refuse_exclusions
+from qmd.text.query import as_prose, parse_document, refuse_exclusions
 from qmd.text.question import Question
 from qmd.types import SearchType
 
@@ -29,6 +29,11 @@ class SubQuery(Struct, frozen=True):
     @property
     def query(self) -> str:
         return self.question.words
+
+    @property
+    def meaning(self) -> str:
+        """The query as it is embedded."""
+        return as_prose(" ".join((self.query, *self.question.also)))
 
     @property
     def lexical(self) -> bool:

@@ -19,7 +19,6 @@ from qmd.engine.retrieval.search import Search, Task, what_makes_vectors
 from qmd.engine.retrieval.spelling import respelled
 from qmd.errors import ModelError, QmdError, VectorIndexMissingError
 from qmd.store.values import ChunkMatch, LexicalMatches
-from qmd.text.query import as_prose
 from qmd.text.question import Question
 from qmd.text.wording import plural
 from qmd.types import Hit
@@ -109,7 +108,7 @@ def _start_dense(
 
 def _search_meaning(search: Search, vectors: ActiveVectors, queries: Sequence[SubQuery]) -> _Dense:
     # A hypothetical answer reads like a document, but is embedded as a query like the others.
-    probes = vectors.probes([as_prose(query.query) for query in queries])
+    probes = vectors.probes([query.meaning for query in queries])
     return probes, [vectors.search(search.store, probe, search.scope, search.length) for probe in probes]
 
 

@@ -235,6 +235,24 @@ class _MilvusSearch(Struct):
         if not present:
             return []
         required = [entry for entry in terms if not entry.term.part]
+        rows, scored = self._scored_exactly(present, required, negative, limit)
+        with_all = {document for document, _, has_all_terms in scored if has_all_terms}
+        if any(entry.term.synonyms for entry in required):
+            scored = self._below_words(scored, rows, required)
+        first = with_all if self._all_first else ()
+        return [
+            LexicalMatch(document, score, "all" if document in with_all else "any")
+            for document, score in in_order((row[:2] for row in scored), query, self._named_of, first)[:limit]
+        ]
+
+    def _scored_exactly(
+        self,
+        present: Sequence[_QueryTerm],
+        required: Sequence[_QueryTerm],
+        negative: Sequence[_QueryTerm],
+        limit: int,
+    ) -> tuple[dict[int, Row], list[_Scored]]:
+        """Return the rows of candidates, and their scores."""
         all_possible = all(entry.documents for entry in required)
         pool = min(MAX_ROWS, max(POOL, POOL_FACTOR * limit))
         while True:
@@ -250,16 +268,8 @@ class _MilvusSearch(Struct):
             scored = self._scored(rows, present, negative, required if all_possible else ())
             # Some candidates have the words of a phrase in other places: then search for more candidates.
             if len(scored) >= limit or not full or pool >= MAX_ROWS:
-                break
+                return rows, scored
             pool = min(MAX_ROWS, 4 * pool)
-        with_all = {document for document, _, has_all_terms in scored if has_all_terms}
-        if any(entry.term.synonyms for entry in required):
-            scored = self._below_words(scored, rows, required)
-        first = with_all if self._all_first else ()
-        return [
-            LexicalMatch(document, score, "all" if document in with_all else "any")
-            for document, score in in_order((row[:2] for row in scored), query, self._named_of, first)[:limit]
-        ]
 
     def _below_words(
         self, scored: Sequence[_Scored], rows: Mapping[int, Row], required: Sequence[_QueryTerm]

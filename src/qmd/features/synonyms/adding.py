@@ -27,6 +27,7 @@ def with_synonyms(synonyms: Sequence[Synonyms], question: Question) -> tuple[Que
     query, text = question.terms, fold(question.words)
     added: dict[Term, set[tuple[str, ...]]] = {}
     said: list[str] = []
+    also: dict[str, None] = {}
     for entry in synonyms:
         for word in entry.words:
             if not any(part[:_BEGINNING] in text for part in fold(word).split()):
@@ -36,13 +37,15 @@ def with_synonyms(synonyms: Sequence[Synonyms], question: Question) -> tuple[Que
             forms = {form for other in others for form in _forms(other)}
             if forms and len(added.keys() | found) <= _MOST_WORDS:
                 said.append(f"{plain(word)} -> {', '.join(map(plain, others))}")
+                also |= dict.fromkeys(others)
                 for term in found:
                     added.setdefault(term, set()).update(forms)
     if not added:
         return question, None
     terms = tuple(_with_forms(term, added.get(term, set())) for term in query.terms)
     more = [f"and {plural(len(said) - _MOST_NAMED, 'other')}"] if len(said) > _MOST_NAMED else []
-    return replace(question, read_as=replace(query, terms=terms)), "; ".join((*said[:_MOST_NAMED], *more))
+    changed = replace(question, read_as=replace(query, terms=terms), also=(*also,))
+    return changed, "; ".join((*said[:_MOST_NAMED], *more))
 
 
 def _found(query: LexicalQuery, word: str) -> set[Term]:

@@ -301,12 +301,7 @@ class _SqliteSearch(Struct):
         present = [entry for entry in weighted if entry.documents]
         if not present:
             return []
-        selective, common = split(present, self.count)
-        # The idf of FTS5 differs most from ours for common terms. With rare terms alone the order is almost
-        # the same, so fewer candidates are enough.
-        commonest = max(entry.documents for entry in present)
-        rare = self.count >= COMMON_FROM and commonest <= COMMON_SHARE * self.count
-        pool = max(0 if rare else POOL, POOL_FACTOR * self.limit)
+        pool = self._pool(present)
         required = [entry for entry in weighted if not entry.term.part]
         has_all: set[int] = set()
         if all(entry.documents for entry in required):
@@ -316,6 +311,42 @@ class _SqliteSearch(Struct):
         if any(entry.term.synonyms for entry in required):
             direct = [replace(entry, term=entry.term.without_synonyms) for entry in required]
             has_all.update(self._with_all(direct, pool) if has_all else ())
+        scored = self._scored(present, direct, has_all, pool)
+        if direct:
+            scored = self._below_words(scored, required)
+        if name := numbered_name(self.query.required):
+            called = {document for (document,) in self.db.execute(_CALLED, (name,))}
+            scored = [(each, self.scorer.bound if each in called else score) for each, score in scored]
+        first = has_all if self.all_first else set()
+        return [
+            LexicalMatch(document, score, "all" if document in has_all else "any")
+            for document, score in in_order(scored, self.query, self._names, first)[: self.limit]
+        ]
+
+    def _pool(self, present: Sequence[WeightedTerm]) -> int:
+        """Return how many documents are scored exactly."""
+        # The idf of FTS5 differs most from ours for common terms. With rare terms alone the order is almost
+        # the same, so fewer candidates are enough.
+        commonest = max(entry.documents for entry in present)
+        rare = self.count >= COMMON_FROM and commonest <= COMMON_SHARE * self.count
+        return max(0 if rare else POOL, POOL_FACTOR * self.limit)
+
+    def _scored(
+        self,
+        present: Sequence[WeightedTerm],
+        direct: Sequence[WeightedTerm],
+        has_all: set[int],
+        pool: int,
+    ) -> list[tuple[int, float]]:
+        """Return the scores of the documents that may be in the result.
+
+        Args:
+            present: The terms that documents have.
+            direct: The required terms without their synonyms, if one has any.
+            has_all: Documents with all required terms.
+            pool: The number of documents to score exactly.
+        """
+        selective, common = split(present, self.count)
         few = self.documents.ids
         if self.all_first and len(has_all) >= self.limit:
             candidates = list(has_all)  # no other document can be in the result
@@ -332,16 +363,7 @@ class _SqliteSearch(Struct):
         scored = self._scores(candidates, selective, common)
         if few is not None and len(scored) < self.limit and common:
             scored = self._scores(candidates, present)
-        if direct:
-            scored = self._below_words(scored, required)
-        if name := numbered_name(self.query.required):
-            called = {document for (document,) in self.db.execute(_CALLED, (name,))}
-            scored = [(each, self.scorer.bound if each in called else score) for each, score in scored]
-        first = has_all if self.all_first else set()
-        return [
-            LexicalMatch(document, score, "all" if document in has_all else "any")
-            for document, score in in_order(scored, self.query, self._names, first)[: self.limit]
-        ]
+        return scored
 
     def _below_words(
         self, scored: list[tuple[int, float]], required: Sequence[WeightedTerm]
