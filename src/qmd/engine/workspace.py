@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
@@ -70,6 +72,21 @@ class Configuration:
         return self.written if self._locations.project is None else self.trust.permitted()
 
 
+class Searches:
+    """When the index was last searched here: what runs in the background lets searches go first."""
+
+    def __init__(self) -> None:
+        self._last = -inf
+
+    def note(self) -> None:
+        """Note that there is a search now."""
+        self._last = time.monotonic()
+
+    def rest(self) -> float:
+        """Return the seconds since the last one."""
+        return time.monotonic() - self._last
+
+
 class Workspace(Struct, frozen=True):
     """The files, store, settings and models of an open index, and the permissions of the caller."""
 
@@ -81,6 +98,7 @@ class Workspace(Struct, frozen=True):
     models: ModelProvider  #: The models that the settings name
     notes: list[str] = field(default_factory=list)  #: Messages for the user, a line each
     permissions: Permissions = field(default_factory=Permissions)  #: What the caller may see and change
+    searches: Searches = field(default_factory=Searches)
 
     @property
     def config(self) -> Config:

@@ -9,6 +9,7 @@ A `Store` hands out its parts: `store.documents.find`, `store.lexical.search`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -396,6 +397,9 @@ class Store(Protocol):
 
         A store that cannot tell changes returns a new dictionary each time.
         """
+
+    def snapshot(self) -> AbstractContextManager[object]:
+        """Let this thread read one state of the index in a block, without writing, if the store can."""
 
     def close(self) -> None:
         """Close the connections."""

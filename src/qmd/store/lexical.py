@@ -70,9 +70,10 @@ def in_order(
     scored: Iterable[tuple[int, float]],
     query: LexicalQuery,
     names: Callable[[Sequence[int]], Mapping[int, tuple[str, str]]],
+    limit: int,
     first: Collection[int] = (),
 ) -> list[tuple[int, float]]:
-    """Return documents with their scores, best first.
+    """Return the best documents with their scores, best first.
 
     Of equal scores those are first whose names have the words as typed, and then by path: ids depend on when
     a document was indexed. Scores are rounded, because stores add them up in different orders.
@@ -81,14 +82,17 @@ def in_order(
         scored: Documents with their scores.
         query: The query.
         names: Returns the display paths and the titles of documents.
+        limit: The number of documents to return.
         first: The documents that are before all others.
     """
     rows = [(document not in first, -round(score, SCORE_DIGITS), document) for document, score in scored]
+    rows.sort()
+    rows = rows[:limit] + [row for row in rows[limit:] if row[:2] == rows[limit - 1][:2]]
     counts = Counter(row[:2] for row in rows)
     tied = [row[2] for row in rows if counts[row[:2]] > 1]
     places = {document: _place(query, *name) for document, name in names(tied).items()} if tied else {}
     rows.sort(key=lambda row: (*row[:2], places.get(row[2], (0, ""))))
-    return [(document, -score) for _, score, document in rows]
+    return [(document, -score) for _, score, document in rows[:limit]]
 
 
 def _place(query: LexicalQuery, file: str, title: str) -> tuple[int, str]:

@@ -100,11 +100,14 @@ def match_sections(
     fields: list[dict[str, float]] = []  # which part of its weight each term counts
     numbered: list[float] = []
     for heading, terms, number in zip(all_headings, own, numbers, strict=True):
-        above = [entry for entry in above if entry[0] < heading.level]
-        field = {term: ABOVE for _, others, _ in above for term in others}
-        fields.append(field | dict.fromkeys(terms, 1.0))
+        field = dict.fromkeys(terms, 1.0)
+        if above:
+            above = [entry for entry in above if entry[0] < heading.level]
+            field = {term: ABOVE for _, others, _ in above for term in others} | field
+        fields.append(field)
         numbered.append(max(number, ABOVE * max((other for *_, other in above), default=0.0)))
-        above.append((heading.level, terms, number))
+        if terms or number:  # most have neither, and give nothing to those below
+            above.append((heading.level, terms, number))
     weights = {term: weight for terms in own for term, weight in terms.items()}
     frequencies = Counter(chain.from_iterable(fields))
     for term, frequency in frequencies.items():

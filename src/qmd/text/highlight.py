@@ -48,6 +48,7 @@ class Highlighter:
         self._loose -= own | {name for name in self._main if " " not in name}
         self._terms = [term for term in terms if not term.part]
         self._prefix_tuple = tuple(self._prefixes)
+        self._initials = {term[0] for term in chain(self._exact, self._prefixes) if term}
         #: The matches in words that were seen.
         self._in_word: dict[str, list[Match]] = {}
         #: Numbers, which texts may have with signs inside.
@@ -105,6 +106,8 @@ class Highlighter:
 
     def _matches(self, word: str) -> list[Match]:
         """Return the matches in a word, or in a run of a script without spaces; most have none."""
+        if word[0].lower() not in self._initials and word.isascii() and word.isalnum():
+            return []  # the stem of a word begins as it does
         seconds = tokens.second_terms(word)
         terms = (*tokens.terms_of(word), *seconds)
         prefixes = self._prefix_tuple

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
@@ -19,6 +20,8 @@ from qmd.types.cancelling import Cancelled, stop_if_cancelled
 _NICE = 19
 #: Seconds between two questions whether the work is cancelled.
 _CHECK_SECONDS = 0.2
+#: In the background, a worker goes on after so many seconds without a search, or after so many with searches.
+_QUIET_SECONDS, _MOST_PAUSED = 1.0, 20.0
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -37,7 +40,8 @@ def embed_in_processes(
     """Embed, with `count` processes, the texts that the configured vectors lack; return how many have died.
 
     The caller holds `embedding_lock`, which gives the `prefix`. A worker that dies is replaced, and others
-    take over its texts. In the `background`, the workers have low priority and use half of the processors.
+    take over its texts. In the `background`, the workers have low priority, use half of the processors, and
+    let searches go first before each share.
     Raises `ModelError` if `count` workers have died (in the background: if any has), the error that stops a
     worker, and `CancelledError` if `cancelled` returns true.
     """
@@ -46,6 +50,8 @@ def embed_in_processes(
     environ = {**workspace.environ, "QMD_THREADS": str(threads)}
     #: Each process and the name of its worker, by the pipe from which its messages are read.
     workers: dict[Connection, tuple[Popen[bytes], str]] = {}
+    #: When each worker goes on at the latest.
+    paused: dict[Connection, float] = {}
     lost = 0
 
     def start() -> None:
@@ -58,17 +64,25 @@ def embed_in_processes(
             start()
         while workers:
             stop_if_cancelled(cancelled)
-            for messages in wait(list(workers), None if cancelled is None else _CHECK_SECONDS):
+            quiet, now = workspace.searches.rest() >= _QUIET_SECONDS, time.monotonic()
+            for messages in [each for each, latest in paused.items() if quiet or now >= latest]:
+                del paused[messages]
+                with suppress(OSError):  # it has died, which reading tells
+                    messages.send(None)
+            for messages in wait(list(workers), _CHECK_SECONDS if cancelled or paused else None):
                 assert isinstance(messages, Connection)
                 message: Share | QmdError | None = None  # the worker has ended
                 with suppress(EOFError, OSError):
                     message = messages.recv()
                 if isinstance(message, Share):
                     tally.add(message)
+                    if background:
+                        paused[messages] = time.monotonic() + _MOST_PAUSED
                 elif isinstance(message, QmdError):
                     raise message
                 else:
                     process, name = workers.pop(messages)
+                    paused.pop(messages, None)
                     if exitcode := process.wait():
                         lost += 1
                         workspace.store.pending.release(name)
@@ -102,7 +116,9 @@ def _run(
             models, lease = workspace.models, workspace.settings.embed_lease_seconds
             for share in shares(workspace.store, models.embedder, models.vector_set, scope, name, lease):
                 sender.send(share)
+                if background:
+                    sender.recv()
     except QmdError as error:
         sender.send(error)
-    except BrokenPipeError:
+    except (BrokenPipeError, ConnectionResetError, EOFError):
         pass  # the first process has died: its vectors are stored, and the leases expire

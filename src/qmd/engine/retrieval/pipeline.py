@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -85,6 +86,18 @@ class Pipeline:
         Stages tell what could not run. Raises the first error if nothing could be searched, and
         `CancelledError` as soon as `cancelled` returns true.
         """
+        # By words a search reads for milliseconds. By meaning it takes long, and threads of its own.
+        with nullcontext() if plan.meaning else self._store.snapshot():
+            return self._run(plan, config, request, guide, cancelled)
+
+    def _run(
+        self,
+        plan: Plan,
+        config: Config,
+        request: SearchRequest,
+        guide: Guide | None,
+        cancelled: Cancelled | None,
+    ) -> SearchResponse:
         typed = plan.read(request)
         asked = plan.ask(self._store, config, typed)
         request = asked.request

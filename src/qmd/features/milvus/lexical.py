@@ -242,7 +242,7 @@ class _MilvusSearch(Struct):
         first = with_all if self._all_first else ()
         return [
             LexicalMatch(document, score, "all" if document in with_all else "any")
-            for document, score in in_order((row[:2] for row in scored), query, self._named_of, first)[:limit]
+            for document, score in in_order((row[:2] for row in scored), query, self._named_of, limit, first)
         ]
 
     def _scored_exactly(
@@ -303,7 +303,7 @@ class _MilvusSearch(Struct):
         pool = min(MAX_ROWS, max(POOL, limit + len(matched)))
         rows = self._candidates(terms, negative, pool)
         scored = (row[:2] for row in self._scored(rows, terms, negative, ()) if row[0] not in matched)
-        return [LexicalMatch(*row, "longer") for row in in_order(scored, query, self._named_of)[:limit]]
+        return [LexicalMatch(*row, "longer") for row in in_order(scored, query, self._named_of, limit)]
 
     def _is_found(self, term: Term) -> bool:
         self._count([entry := self._resolve(term)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from qmd.errors import ForeignIndexError, StoreError
@@ -63,6 +64,9 @@ class MilvusStore:
 
     def computed(self) -> dict[Any, Any]:
         return {}  # other machines may change the index at any time
+
+    def snapshot(self) -> AbstractContextManager[object]:
+        return nullcontext()
 
     def close(self) -> None:
         self._client.close()

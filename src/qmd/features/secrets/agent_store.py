@@ -7,6 +7,7 @@ itself. Masks have the length of what they hide, so chunks, windows, lines and c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -58,6 +59,9 @@ class AgentStore:
         """Return values computed from the texts that agents may see, apart from those of people."""
         kept: dict[Any, Any] = self.behind.computed().setdefault(AgentStore, {})
         return kept
+
+    def snapshot(self) -> AbstractContextManager[object]:
+        return self.behind.snapshot()
 
     def close(self) -> None:
         self.behind.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import apsw
 from msgspec.json import encode
@@ -23,6 +23,8 @@ REMAKE = (
     "the index is made from your files alone"
 )
 
+#: The most results that each thread keeps.
+_COMPUTED = 32
 #: Opens a file for reading; called with its path and the busy timeout.
 Opener: TypeAlias = Callable[[str, int], Opened]
 
@@ -44,6 +46,25 @@ def truncate_log(db: apsw.Connection) -> None:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
+class _Snapshot(threading.local):
+    """The snapshot that a thread reads, and the version of the index in it, once it is known."""
+
+    connection: apsw.Connection | None = None
+    version: object = None
+
+
+_SNAPSHOT = _Snapshot()
+
+
+def _version(db: apsw.Connection) -> object:
+    """Return what changes with every commit of others that a connection sees."""
+    if _SNAPSHOT.connection is not db:
+        return db.pragma("data_version")
+    if _SNAPSHOT.version is None:
+        _SNAPSHOT.version = db.pragma("data_version")
+    return _SNAPSHOT.version
+
+
 class Cache(threading.local):
     """Values that each thread has computed from the index: at most `most`, until the index changes."""
 
@@ -55,7 +76,7 @@ class Cache(threading.local):
     def of(self, db: apsw.Connection) -> dict[Any, Any]:
         """Return the values by key for the present state of the index."""
         # Changes with every commit, by this connection or another.
-        state = (db, db.pragma("data_version"), db.total_changes())
+        state = (db, _version(db), db.total_changes())
         if state != self._state or len(self._values) >= self._most:
             self._state, self._values = state, {}
         return self._values
@@ -99,6 +120,7 @@ class Database:
         self._lock = threading.Lock()
         self._connections: list[apsw.Connection] = []
         self._executor: Executor | None = None
+        self._computed = Cache(_COMPUTED)
         with self.errors():
             self.connection()
 
@@ -129,6 +151,20 @@ class Database:
     def execute(self, statement: str, values: tuple[Any, ...] = ()) -> None:
         """Run a statement inside the transaction of this thread."""
         self.connection().execute(statement, values)
+
+    def computed(self) -> dict[Any, Any]:
+        """Return what this thread has computed from the index, by key, until the index changes."""
+        with self.errors():
+            return self._computed.of(self.connection())
+
+    def once(self, query: str) -> list[Any]:
+        """Return the rows of a query without values; in snapshots it is run once until the index changes."""
+        if _SNAPSHOT.connection is not self.connection():  # what a transaction changes may be rolled back
+            return [*self.rows(query)]
+        computed = self.computed()
+        if query not in computed:
+            computed[query] = [*self.rows(query)]
+        return cast("list[Any]", computed[query])
 
     def identity(self) -> object:
         """Return a value that changes if the file is replaced, or restored from a backup."""
@@ -251,9 +287,12 @@ class Database:
                 yield connection
                 return
             connection.execute("BEGIN")
+            before = _SNAPSHOT.connection, _SNAPSHOT.version
+            _SNAPSHOT.connection, _SNAPSHOT.version = connection, None
             try:
                 yield connection
             finally:
+                _SNAPSHOT.connection, _SNAPSHOT.version = before
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 

@@ -86,7 +86,7 @@ class Documents(SqlitePart, base.Documents):
     def refresh_statistics(self, force: bool = False) -> None:
         structures.fill(self._database)
         documents = self._database.value("SELECT count(*) FROM documents")
-        counted = int(self._database.value("SELECT value FROM meta WHERE key = 'counted'") or 0)
+        counted = int(self._database.value(structures.COUNTED) or 0)
         if not force and (documents < COMMON_FROM or abs(documents - counted) < _STALE_SHARE * documents):
             return
         self._merge()
@@ -118,8 +118,8 @@ class Documents(SqlitePart, base.Documents):
         return dict(self._database.rows(query, (listed(ids),)))
 
     def placed(self, ids: Sequence[int], terms: Sequence[str] = ()) -> dict[int, Placed]:
-        with self._database.snapshot() as db:
-            return self._placer.placed(db, ids, terms)
+        with self._database.snapshot():
+            return self._placer.placed(self._database, ids, terms)
 
     def without_structures(self) -> int:
         return structures.waiting(self._database)

@@ -36,6 +36,7 @@ from qmd.store.lexical import (
 )
 from qmd.store.sqlite.database import LISTED, Cache, Database, SqlitePart, listed
 from qmd.store.sqlite.scope_filter import (
+    COLLECTIONS,
     DocumentFilter,
     filter_of,
     ranges,
@@ -110,7 +111,7 @@ class Lexical(SqlitePart, base.Lexical):
             query = with_stops_apart(query, lambda term: counts.of(expression(term)) > 0)
             scorer.places = {} if placed else None
             found = _SqliteSearch(db, scorer, query, documents, limit, counts, count, all_first).run(longer)
-            return _placed(db, query, found, placed, scorer.places) if scorer.places else found
+            return _placed(self._database, query, found, placed, scorer.places) if scorer.places else found
 
     def matching(self, query: LexicalQuery, scope: Scope, limit: int | None = None) -> list[int]:
         return [row[0] for row in self._matching("SELECT rowid FROM ({})", query, scope, limit)]
@@ -150,7 +151,7 @@ class Lexical(SqlitePart, base.Lexical):
         """Return the ranges of a population; None for the whole table, whose statistics FTS5 has."""
         if population is None:
             return None
-        names = dict(self._database.rows("SELECT name, id FROM collections"))
+        names = dict(self._database.once(COLLECTIONS))
         if {*names} <= {*population}:
             return None
         return tuple(ranges([names[name] for name in population if name in names]))
@@ -247,7 +248,7 @@ class _Counts(Struct):
 
 
 def _placed(
-    db: apsw.Connection, query: LexicalQuery, found: LexicalMatches, count: int, places: Mapping[int, Places]
+    database: Database, query: LexicalQuery, found: LexicalMatches, count: int, places: Mapping[int, Places]
 ) -> LexicalMatches:
     """Return matches of which the first know what their best place lacks, as far as they have layouts."""
     # A single term has no place without the others.
@@ -256,7 +257,7 @@ def _placed(
         for each in found.matches[:count]
         if each.tier != "longer" and len(places.get(each.document, ())) > 1
     ]
-    return with_scattered(found, query, places, of_documents(db, several)) if several else found
+    return with_scattered(found, query, places, of_documents(database, several)) if several else found
 
 
 class _SqliteSearch(Struct):
@@ -320,7 +321,7 @@ class _SqliteSearch(Struct):
         first = has_all if self.all_first else set()
         return [
             LexicalMatch(document, score, "all" if document in has_all else "any")
-            for document, score in in_order(scored, self.query, self._names, first)[: self.limit]
+            for document, score in in_order(scored, self.query, self._names, self.limit, first)
         ]
 
     def _pool(self, present: Sequence[WeightedTerm]) -> int:
@@ -422,11 +423,13 @@ class _SqliteSearch(Struct):
         rows: list[Any] = self.db.execute(
             f"SELECT rowid, {order} FROM documents_fts WHERE documents_fts MATCH ? {filters}", (match, *bound)
         ).fetchall()
+        if self.documents.ids is not None:
+            return [row for row, _ in rows]
         if is_ranked and pool < len(rows) and rows[pool - 1][1] == rows[pool][1]:
             tied = [(row, 0.0) for row, score in rows if score == rows[pool][1]]
             rows = [each for each in rows if each[1] < rows[pool][1]]
-            rows += in_order(tied, self.query, self._names)
-        return [row for row, _ in rows[: pool if self.documents.ids is None else None]]
+            rows += in_order(tied, self.query, self._names, pool - len(rows))
+        return [row for row, _ in rows[:pool]]
 
     def _names(self, documents: Sequence[int]) -> dict[int, tuple[str, str]]:
         """Return the display paths and the titles of documents."""
@@ -481,8 +484,8 @@ class _SqliteSearch(Struct):
         for each in attempts(entries, self.count) if entries else ():
             candidates = self._candidates(each, limit + len(matched))
             scored = self._scores([row for row in candidates if row not in matched], each)
-            ranked = in_order(scored, self.query, self._names)
-            matches += [LexicalMatch(*row, "longer") for row in ranked[: limit - len(matches)]]
+            ranked = in_order(scored, self.query, self._names, limit - len(matches))
+            matches += [LexicalMatch(*row, "longer") for row in ranked]
             if len(matches) == limit:
                 break
             matched = matched.union(match.document for match in matches)

@@ -38,10 +38,13 @@ class DocumentFilter(Struct, frozen=True):
         return not self.collections or self.ids == ()
 
 
+#: The names and the ids of all collections.
+COLLECTIONS = "SELECT name, id FROM collections"
+
+
 def collection_ids(database: Database, names: Sequence[str]) -> list[int]:
     """Return the ids of collections, without collections that were never indexed."""
-    with database.errors():
-        ids = dict(database.connection().execute("SELECT name, id FROM collections"))
+    ids = dict(database.once(COLLECTIONS))
     return [ids[name] for name in names if name in ids]
 
 

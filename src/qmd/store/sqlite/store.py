@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from qmd.store.sqlite.collections import Answers, Collections
-from qmd.store.sqlite.database import Cache, Database, Opener
+from qmd.store.sqlite.database import Database, Opener
 from qmd.store.sqlite.documents import Documents
 from qmd.store.sqlite.fields import Fields
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from qmd.store.values import OnPages
 
 _Part = TypeVar("_Part")
-#: The number of values that are kept of those computed from the index.
-_COMPUTED = 16
 
 
 class SqliteStore:
@@ -40,7 +39,6 @@ class SqliteStore:
         self.documents = self._part(Documents(self._database))
         self.fields = self._part(Fields(self._database))
         self.answers = self._part(Answers(self._database))
-        self._computed = Cache(_COMPUTED)
 
     def _part(self, part: _Part) -> _Part:
         """Return a part as it is handed out."""
@@ -101,8 +99,10 @@ class SqliteStore:
         backup.make(self._database, path, notes, on_pages)
 
     def computed(self) -> dict[Any, Any]:
-        with self._database.errors():
-            return self._computed.of(self._database.connection())
+        return self._database.computed()
+
+    def snapshot(self) -> AbstractContextManager[object]:
+        return self._database.snapshot()
 
     def close(self) -> None:
         self._database.close()

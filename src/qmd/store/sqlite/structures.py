@@ -34,6 +34,10 @@ _BODY = 1
 _MISSING = "FROM contents WHERE id NOT IN (SELECT content_id FROM structures)"
 
 
+#: The number of documents when common terms were counted.
+COUNTED = "SELECT value FROM meta WHERE key = 'counted'"
+
+
 class Placer(threading.local):
     """Reads structures, and the places of terms from the full-text index, by the connection of a thread."""
 
@@ -41,11 +45,12 @@ class Placer(threading.local):
         self._db: apsw.Connection | None = None
         self._found: dict[int, list[Sequence[int]]] = {}
 
-    def placed(self, db: apsw.Connection, ids: Sequence[int], terms: Sequence[str]) -> dict[int, Placed]:
+    def placed(self, database: Database, ids: Sequence[int], terms: Sequence[str]) -> dict[int, Placed]:
         """Return the structures of documents that have one, with the places of terms if there are any."""
         from qmd.text.layout import Placed  # an update starts without it
 
-        known = of_documents(db, ids)
+        db = database.connection()
+        known = of_documents(database, ids)
         if not 0 < len(terms) <= _MOST:
             return {document: Placed(each) for document, each in known.items()}
         if self._db is not db:
@@ -54,7 +59,7 @@ class Placer(threading.local):
         match = " OR ".join(phrase((term.removesuffix("*"),), term.endswith("*")) for term in terms)
         query = "SELECT qmd_places(documents_fts) FROM documents_fts WHERE documents_fts MATCH ? AND rowid "
         self._found = {}
-        if int(db.execute("SELECT value FROM meta WHERE key = 'counted'").get or 0) <= _FEW:
+        if int(next(iter(database.once(COUNTED)), (0,))[0]) <= _FEW:
             ends = min(known, default=0), max(known, default=0)
             within = f"{query} BETWEEN ? AND ? AND +rowid IN {LISTED}"
             db.execute(within, (match, *ends, listed(known))).fetchall()
@@ -74,13 +79,13 @@ class Placer(threading.local):
         self._found[api.rowid] = [api.phrase_locations(at)[_BODY] for at in range(api.phrase_count)]
 
 
-def of_documents(db: apsw.Connection, ids: Iterable[int]) -> dict[int, Structure]:
+def of_documents(database: Database, ids: Iterable[int]) -> dict[int, Structure]:
     """Return the structures of documents that have one, by id."""
-    if int(db.pragma("user_version")) < WITH_STRUCTURES:
+    if database.once("PRAGMA user_version")[0][0] < WITH_STRUCTURES:
         return {}  # a process of an older version holds the index
     from qmd.text.layout import unpack
 
-    rows = db.execute(
+    rows = database.rows(
         "SELECT d.id, s.structure FROM documents d JOIN structures s ON s.content_id = d.content_id "
         f"WHERE d.id IN {LISTED}",
         (listed(ids),),
