@@ -281,7 +281,7 @@ class Web:
             "view": wanted if wanted in ("source", "original") else None,
         }
         # Only what the page shows may be in its frame.
-        framed = wanted == "original" and (view.original or "").endswith(".pdf")
+        framed = wanted == "original" and view.is_pdf
         return self._page(
             request,
             "document.html",

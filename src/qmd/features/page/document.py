@@ -94,6 +94,11 @@ class DocumentView(Struct, frozen=True):
         return shown(self.page.notes, "page")
 
     @property
+    def is_pdf(self) -> bool:
+        """Whether its source file is a PDF, which may stand beside its text."""
+        return (self.original or "").lower().endswith(".pdf")
+
+    @property
     def first_line(self) -> int:
         """The number of the first row."""
         return self.rows[0][0] if self.rows else 1
