@@ -65,10 +65,10 @@ def embed_in_processes(
         while workers:
             stop_if_cancelled(cancelled)
             quiet, now = workspace.searches.rest() >= _QUIET_SECONDS, time.monotonic()
-            for messages in [each for each, latest in paused.items() if quiet or now >= latest]:
-                del paused[messages]
+            for resting in [each for each, latest in paused.items() if quiet or now >= latest]:
+                del paused[resting]
                 with suppress(OSError):  # it has died, which reading tells
-                    messages.send(None)
+                    resting.send(None)
             for messages in wait(list(workers), _CHECK_SECONDS if cancelled or paused else None):
                 assert isinstance(messages, Connection)
                 message: Share | QmdError | None = None  # the worker has ended
