@@ -64,7 +64,7 @@ def embed_in_processes(
             start()
         while workers:
             stop_if_cancelled(cancelled)
-            quiet, now = workspace.searches.rest() >= _QUIET_SECONDS, time.monotonic()
+            quiet, now = workspace.traffic.rest() >= _QUIET_SECONDS, time.monotonic()
             for resting in [each for each, latest in paused.items() if quiet or now >= latest]:
                 del paused[resting]
                 with suppress(OSError):  # it has died, which reading tells
