@@ -215,7 +215,7 @@ class Index(_Methods):
         with self._lock:
             if self._pipeline is None:
                 self._pipeline = Pipeline(self._store, self.model_provider)
-        self._workspace.searches.note()
+        self._workspace.traffic.note()
         request = request.checked().completed(self.settings)
         return self._pipeline.run(PLANS[kind], self.config, request, self._guide(request), cancelled)
 

@@ -72,7 +72,7 @@ class Configuration:
         return self.written if self._locations.project is None else self.trust.permitted()
 
 
-class Searches:
+class Traffic:
     """When the index was last searched here: what runs in the background lets searches go first."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class Workspace(Struct, frozen=True):
     models: ModelProvider  #: The models that the settings name
     notes: list[str] = field(default_factory=list)  #: Messages for the user, a line each
     permissions: Permissions = field(default_factory=Permissions)  #: What the caller may see and change
-    searches: Searches = field(default_factory=Searches)
+    traffic: Traffic = field(default_factory=Traffic)
 
     @property
     def config(self) -> Config:

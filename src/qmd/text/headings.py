@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence, Set as AbstractSet
 from itertools import accumulate, chain
@@ -149,12 +149,12 @@ def _words(
     """Return the words of headings, without those outside of the windows that have terms of the query."""
     if found is None:
         return [text[each.low : each.high] for each in all_headings]
-    starts = [window[0] for window in found]
-    last = [bisect_right(starts, max(each.low, each.high - 1)) - 1 for each in all_headings]
-    return [
-        text[each.low : each.high] if at >= 0 and found[at][1] > each.low else ""
-        for each, at in zip(all_headings, last, strict=True)
-    ]
+    words = [""] * len(all_headings)
+    lows, lasts = [each.low for each in all_headings], [max(each.low, each.high - 1) for each in all_headings]
+    for start, end, _ in found:
+        for at in range(bisect_left(lasts, start), bisect_left(lows, end)):
+            words[at] = text[lows[at] : all_headings[at].high]
+    return words
 
 
 def _own_terms(

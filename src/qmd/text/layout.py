@@ -20,7 +20,6 @@ from qmd.text.headings import numbered
 from qmd.text.regex import lazy
 from qmd.text.seen import edited
 from qmd.text.spans import blanked
-from qmd.text.tokens import indexed_in_parts
 from qmd.types.structure import Structure, packed
 
 #: Characters of a window in scripts with spaces and without, about 55 tokens of the default tokenizer each.
@@ -103,6 +102,8 @@ def indexed_with_structure(
 
 
 def _counted(names: str, text: str, path: str, laid_out: Structure) -> tuple[tuple[str, str, str], Structure]:
+    from qmd.text.tokens import indexed_in_parts  # reading a document starts without it
+
     edges = [0, *(start for start, _ in laid_out.window_spans()), len(text)]
     seen, rest = edited(without_data(text), laid_out.all_edits())
     forms, counts = indexed_in_parts(names, seen, rest, path, edges)
@@ -130,6 +131,8 @@ def placed_in(text: str, structure: Structure, terms: tuple[str, ...]) -> Placed
 
 def indexed(names: str, text: str, path: str, structure: Structure) -> tuple[str, str, str]:
     """Return the terms of the names, the text and the path of a document; see `tokens.indexed_in_parts`."""
+    from qmd.text.tokens import indexed_in_parts
+
     seen, rest = edited(without_data(text), structure.all_edits())
     return indexed_in_parts(names, seen, rest, path, (0, len(text)))[0]
 

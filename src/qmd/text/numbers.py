@@ -10,7 +10,6 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from qmd.text import tokens
 from qmd.text.regex import lazy
 from qmd.types.structure import Number
 
@@ -110,6 +109,8 @@ def numbers_in(query: str) -> list[Named]:
     words = _LETTERS.findall(query)
     if not (any(map(query.__contains__, _INSIDE)) or any(not w.isalpha() or _may_be_named(w) for w in words)):
         return []
+    from qmd.text import tokens  # reading a document starts without it
+
     found: list[Named] = []
     for match in _ANY.finditer(query):
         bare = match["bare"]

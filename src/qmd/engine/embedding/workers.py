@@ -64,11 +64,11 @@ def embed_in_processes(
             start()
         while workers:
             stop_if_cancelled(cancelled)
-            quiet, now = workspace.searches.rest() >= _QUIET_SECONDS, time.monotonic()
-            for waiting in [each for each, latest in paused.items() if quiet or now >= latest]:
-                del paused[waiting]
+            quiet, now = workspace.traffic.rest() >= _QUIET_SECONDS, time.monotonic()
+            for resting in [each for each, latest in paused.items() if quiet or now >= latest]:
+                del paused[resting]
                 with suppress(OSError):  # it has died, which reading tells
-                    waiting.send(None)
+                    resting.send(None)
             for messages in wait(list(workers), _CHECK_SECONDS if cancelled or paused else None):
                 assert isinstance(messages, Connection)
                 message: Share | QmdError | None = None  # the worker has ended

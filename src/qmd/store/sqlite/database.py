@@ -17,6 +17,8 @@ from qmd.store.sqlite.schema import VERSION
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
+    from qmd.types.structure import Structure
+
 #: The hint for a damaged file. Only `restore` or a new index repairs it.
 REMAKE = (
     "restore a backup with 'qmd store restore FILE', or delete it and run 'qmd index' and 'qmd embed': "
@@ -46,23 +48,37 @@ def truncate_log(db: apsw.Connection) -> None:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
-class _Snapshot(threading.local):
-    """The snapshot that a thread reads, and the version of the index in it, once it is known."""
+class _Snapshot:
+    """What was read in a snapshot: the version of the index, and structures by document."""
 
-    connection: apsw.Connection | None = None
-    version: object = None
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection = connection
+        self.version: object = None
+        self.structures: dict[int, Structure] = {}
 
 
-_SNAPSHOT = _Snapshot()
+class _Reading(threading.local):
+    """The snapshot that each thread reads."""
+
+    snapshot: _Snapshot | None = None
+
+
+_READING = _Reading()
+
+
+def _snapshot_of(db: apsw.Connection) -> _Snapshot | None:
+    snapshot = _READING.snapshot
+    return snapshot if snapshot is not None and snapshot.connection is db else None
 
 
 def _version(db: apsw.Connection) -> object:
     """Return what changes with every commit of others that a connection sees."""
-    if _SNAPSHOT.connection is not db:
+    snapshot = _snapshot_of(db)
+    if snapshot is None:
         return db.pragma("data_version")
-    if _SNAPSHOT.version is None:
-        _SNAPSHOT.version = db.pragma("data_version")
-    return _SNAPSHOT.version
+    if snapshot.version is None:
+        snapshot.version = db.pragma("data_version")
+    return snapshot.version
 
 
 class Cache(threading.local):
@@ -159,12 +175,17 @@ class Database:
 
     def once(self, query: str) -> list[Any]:
         """Return the rows of a query without values; in snapshots it is run once until the index changes."""
-        if _SNAPSHOT.connection is not self.connection():  # what a transaction changes may be rolled back
+        if _snapshot_of(self.connection()) is None:  # what a transaction changes may be rolled back
             return [*self.rows(query)]
         computed = self.computed()
         if query not in computed:
             computed[query] = [*self.rows(query)]
         return cast("list[Any]", computed[query])
+
+    def structures(self) -> dict[int, Structure]:
+        """Return the structures that were read in this snapshot, by document; none outside of one."""
+        snapshot = _snapshot_of(self.connection())
+        return {} if snapshot is None else snapshot.structures
 
     def identity(self) -> object:
         """Return a value that changes if the file is replaced, or restored from a backup."""
@@ -287,12 +308,11 @@ class Database:
                 yield connection
                 return
             connection.execute("BEGIN")
-            before = _SNAPSHOT.connection, _SNAPSHOT.version
-            _SNAPSHOT.connection, _SNAPSHOT.version = connection, None
+            before, _READING.snapshot = _READING.snapshot, _Snapshot(connection)
             try:
                 yield connection
             finally:
-                _SNAPSHOT.connection, _SNAPSHOT.version = before
+                _READING.snapshot = before
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 

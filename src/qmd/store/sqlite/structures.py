@@ -7,7 +7,8 @@ the next writer if it is interrupted; until then a text is read as Markdown when
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import apsw
@@ -83,6 +84,13 @@ def of_documents(database: Database, ids: Iterable[int]) -> dict[int, Structure]
     """Return the structures of documents that have one, by id."""
     if database.once("PRAGMA user_version")[0][0] < WITH_STRUCTURES:
         return {}  # a process of an older version holds the index
+    found = database.structures()
+    if missing := [each for each in ids if each not in found]:
+        found.update(_read(database, missing))
+    return {each: found[each] for each in ids if each in found}
+
+
+def _read(database: Database, ids: Iterable[int]) -> Iterator[tuple[int, Structure]]:
     from qmd.text.layout import unpack
 
     rows = database.rows(
@@ -90,13 +98,9 @@ def of_documents(database: Database, ids: Iterable[int]) -> dict[int, Structure]
         f"WHERE d.id IN {LISTED}",
         (listed(ids),),
     )
-    found: dict[int, Structure] = {}
     for identity, packed in rows:
-        try:
-            found[identity] = unpack(packed)
-        except (MsgspecError, TypeError):  # it is damaged, and can be made again
-            continue
-    return found
+        with suppress(MsgspecError, TypeError):  # it is damaged, and can be made again
+            yield identity, unpack(packed)
 
 
 def put(db: apsw.Connection, rows: Sequence[tuple[int, bytes]]) -> None:
