@@ -96,18 +96,7 @@ def match_sections(
     own = _own_terms(_words(text, all_headings, found), highlighter, named)
     if not any(own) and not any(numbers):
         return Sections()
-    above: list[tuple[int, dict[str, float], float]] = []
-    fields: list[dict[str, float]] = []  # which part of its weight each term counts
-    numbered: list[float] = []
-    for heading, terms, number in zip(all_headings, own, numbers, strict=True):
-        field = dict.fromkeys(terms, 1.0)
-        if above:
-            above = [entry for entry in above if entry[0] < heading.level]
-            field = {term: ABOVE for _, others, _ in above for term in others} | field
-        fields.append(field)
-        numbered.append(max(number, ABOVE * max((other for *_, other in above), default=0.0)))
-        if terms or number:  # most have neither, and give nothing to those below
-            above.append((heading.level, terms, number))
+    fields, numbered = _inherited(all_headings, own, numbers)
     weights = {term: weight for terms in own for term, weight in terms.items()}
     frequencies = Counter(chain.from_iterable(fields))
     for term, frequency in frequencies.items():
@@ -130,6 +119,25 @@ def match_sections(
     )
     best = sorted(matched, key=lambda each: (-each.number, -each.weight))[:_BEST]
     return Sections(matched, tuple(best), frozenset(named), common)
+
+
+def _inherited(
+    headings: Sequence[Heading], own: Sequence[dict[str, float]], numbers: Sequence[float]
+) -> tuple[list[dict[str, float]], list[float]]:
+    """Return which part of its weight each term of headings and of those above them counts, and numbers."""
+    above: list[tuple[int, dict[str, float], float]] = []
+    fields: list[dict[str, float]] = []
+    numbered: list[float] = []
+    for heading, terms, number in zip(headings, own, numbers, strict=True):
+        field = dict.fromkeys(terms, 1.0)
+        if above:
+            above = [entry for entry in above if entry[0] < heading.level]
+            field = {term: ABOVE for _, others, _ in above for term in others} | field
+        fields.append(field)
+        numbered.append(max(number, ABOVE * max((other for *_, other in above), default=0.0)))
+        if terms or number:  # most have neither, and give nothing to those below
+            above.append((heading.level, terms, number))
+    return fields, numbered
 
 
 def _own_numbers(headings: Sequence[Heading], highlighter: Highlighter) -> tuple[list[float], set[str]]:

@@ -71,7 +71,8 @@ _SHORT = 5
 _VERSION = lazy(r"v?\d{1,3}")
 #: The beginning of the hash of a commit, as git prints it.
 _HASH = lazy(r"(?=[a-f]{0,39}\d)(?=\d{0,39}[a-f])[0-9a-f]{7,39}")
-#: What a synonym is worth of a word of the query: so little that many of it hardly outweigh the word once.
+#: What a synonym is worth of a word of the query (measured by bench/synonyms.py). A document without the word
+#: is below those with it in any case; see `store.records.below_words`.
 _SYNONYM = 0.5
 #: The most parts of a word that is also searched apart: `b2b` is, an identifier of many parts is not.
 _MAX_PARTS = 3
