@@ -9,6 +9,7 @@ import apsw
 import pytest
 
 import qmd
+from qmd.store.sqlite.database import Database
 from qmd.store.sqlite.structures import Placer
 from qmd.text.highlight import Highlighter
 from qmd.text.layout import lay_out_markdown
@@ -101,7 +102,7 @@ def test_places_of_terms_give_the_windows_that_reading_finds(
 ) -> None:
     highlighter = Highlighter(parse(query).terms)
     rows = dict(file.execute("SELECT d.id, t.text FROM documents d JOIN contents t ON t.id = d.content_id"))
-    placed = Placer().placed(file, [*rows], highlighter.placeable)
+    placed = Placer().placed(Database(yard.locations.index), [*rows], highlighter.placeable)
     assert len(placed) == 4
     for document, (structure, places) in placed.items():
         plain = blanked(rows[document], structure.unread_spans())
