@@ -1,9 +1,96 @@
-"""Regular expressions that are compiled on their first use."""
+"""Regular expressions that are compiled on their first use, and kept compiled beside the bytecode.
+
+To compile the patterns of a search takes more than to load its modules. So the code of a pattern is kept as
+Python keeps bytecode: in `__pycache__`, by the version of Python, if bytecode is written at all. If anything
+is wrong with what was kept, the pattern is compiled.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import sys
+from contextlib import suppress
+from marshal import dumps, loads
 from typing import Any, AnyStr, cast
+
+#: A larger file has the patterns of many versions, and is begun anew.
+_MOST_BYTES = 4_000_000
+_END = b"\0end"
+
+
+class KeptPatterns:
+    """The codes of patterns in a file: a head, and records of two lengths, key, code and end."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._head = f"{sys.version} {sys.byteorder}\n".encode()
+        self._codes: dict[bytes, bytes] | None = None
+        self._whole = True  # whether the file can be continued
+
+    def pattern(self, text: str | bytes, flags: int) -> re.Pattern[Any]:
+        """Return a compiled pattern."""
+        flags = int(flags)  # those of `re` are not kept
+        key = dumps((text, flags))
+        with suppress(Exception):  # whatever it is, the pattern can be compiled
+            if (code := self._read().get(key)) is not None:
+                return _made(text, *loads(code))
+        compiled = re.compile(text, flags)
+        if not sys.dont_write_bytecode:
+            with suppress(Exception):  # as for bytecode: there may be no right to write, or no room
+                self._keep(key, dumps(_code(text, flags)))
+        return compiled
+
+    def _read(self) -> dict[bytes, bytes]:
+        if self._codes is None:
+            self._codes, content, at = {}, b"", 0
+            with suppress(OSError), open(self._file, "rb") as file:
+                content = file.read(_MOST_BYTES + 1)
+            if content.startswith(self._head) and len(content) <= _MOST_BYTES:
+                at = len(self._head)
+            while 0 < at < len(content):
+                key = at + 8
+                code = key + int.from_bytes(content[at : at + 4], "little")
+                end = code + int.from_bytes(content[at + 4 : key], "little")
+                if content[end : end + len(_END)] != _END:
+                    break
+                self._codes[content[key:code]] = content[code:end]
+                at = end + len(_END)
+            self._whole = at == len(content) > 0
+        return self._codes
+
+    def _keep(self, key: bytes, code: bytes) -> None:
+        record = b"".join([*(len(each).to_bytes(4, "little") for each in (key, code)), key, code, _END])
+        if not self._whole:
+            new = f"{self._file}.{os.getpid()}"
+            with open(new, "wb") as file:
+                file.write(self._head)
+            os.replace(new, self._file)
+            self._whole = True
+        with open(self._file, "ab", 0) as file:  # one write, so that processes do not mix their records
+            file.write(record)
+
+
+def _code(text: str | bytes, flags: int) -> tuple[Any, ...]:
+    """Return what `re` makes of a pattern: its flags, code, number of groups and their names."""
+    from re import _compiler, _parser  # type: ignore[attr-defined]
+
+    parsed = _parser.parse(text, flags)
+    code, names = [*map(int, _compiler._code(parsed, flags))], parsed.state.groupdict
+    by_number = {number: name for name, number in names.items()}
+    numbered = tuple(map(by_number.get, range(parsed.state.groups)))
+    return flags | parsed.state.flags, code, len(numbered) - 1, names, numbered
+
+
+def _made(text: str | bytes, *code: Any) -> re.Pattern[Any]:
+    from _sre import compile as make  # type: ignore[import-not-found]
+
+    made: re.Pattern[Any] = make(text, *code)
+    return made
+
+
+_CACHED = __spec__.cached if __spec__ is not None else None
+_KEPT = KeptPatterns(f"{_CACHED.removesuffix('.pyc')}.patterns") if _CACHED else None
 
 
 class LazyPattern:
@@ -15,10 +102,14 @@ class LazyPattern:
     def __init__(self, text: str | bytes, flags: int) -> None:
         self._text = text
         self._flags = flags
+        self._compiled: re.Pattern[Any] | None = None
 
     def compiled(self) -> re.Pattern[Any]:
         """Return the compiled pattern."""
-        return re.compile(self._text, self._flags)
+        if self._compiled is None:
+            make = re.compile if _KEPT is None else _KEPT.pattern
+            self._compiled = make(self._text, self._flags)
+        return self._compiled
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self.compiled(), name)
