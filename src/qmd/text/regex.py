@@ -10,23 +10,25 @@ from __future__ import annotations
 import os
 import re
 import sys
+from _imp import source_hash
+from _thread import get_ident
 from contextlib import suppress
 from marshal import dumps, loads
 from typing import Any, AnyStr, cast
 
 #: A larger file has the patterns of many versions, and is begun anew.
 _MOST_BYTES = 4_000_000
-_END = b"\0end"
+#: The bytes of the hash by which Python checks bytecode against its source.
+_HASH = 8
 
 
 class KeptPatterns:
-    """The codes of patterns in a file: a head, and records of two lengths, key, code and end."""
+    """The codes of patterns in a file: a head, a hash, and a dict by what they are made of."""
 
     def __init__(self, file: str) -> None:
         self._file = file
         self._head = f"{sys.version} {sys.byteorder}\n".encode()
         self._codes: dict[bytes, bytes] | None = None
-        self._whole = True  # whether the file can be continued
 
     def pattern(self, text: str | bytes, flags: int) -> re.Pattern[Any]:
         """Return a compiled pattern."""
@@ -43,32 +45,22 @@ class KeptPatterns:
 
     def _read(self) -> dict[bytes, bytes]:
         if self._codes is None:
-            self._codes, content, at = {}, b"", 0
-            with suppress(OSError), open(self._file, "rb") as file:
+            self._codes = {}
+            with open(self._file, "rb") as file:
                 content = file.read(_MOST_BYTES + 1)
-            if content.startswith(self._head) and len(content) <= _MOST_BYTES:
-                at = len(self._head)
-            while 0 < at < len(content):
-                key = at + 8
-                code = key + int.from_bytes(content[at : at + 4], "little")
-                end = code + int.from_bytes(content[at + 4 : key], "little")
-                if content[end : end + len(_END)] != _END:
-                    break
-                self._codes[content[key:code]] = content[code:end]
-                at = end + len(_END)
-            self._whole = at == len(content) > 0
+            head, codes = content[: len(self._head) + _HASH], content[len(self._head) + _HASH :]
+            if head == self._head + source_hash(0, codes) and len(content) <= _MOST_BYTES:
+                self._codes = loads(codes)
         return self._codes
 
     def _keep(self, key: bytes, code: bytes) -> None:
-        record = b"".join([*(len(each).to_bytes(4, "little") for each in (key, code)), key, code, _END])
-        if not self._whole:
-            new = f"{self._file}.{os.getpid()}"
-            with open(new, "wb") as file:
-                file.write(self._head)
-            os.replace(new, self._file)
-            self._whole = True
-        with open(self._file, "ab", 0) as file:  # one write, so that processes do not mix their records
-            file.write(record)
+        """Add a pattern. What another process has added meanwhile is lost, and added again by the next."""
+        self._read()[key] = code
+        codes = dumps(self._codes)
+        new = f"{self._file}.{os.getpid()}.{get_ident()}"
+        with open(new, "wb") as file:
+            file.write(self._head + source_hash(0, codes) + codes)
+        os.replace(new, self._file)
 
 
 def _code(text: str | bytes, flags: int) -> tuple[Any, ...]:
