@@ -27,7 +27,7 @@ from qmd.types import DEFAULT_PATTERN
 
 if TYPE_CHECKING:
     from qmd.engine.documents.pages import Pages
-    from qmd.engine.indexing.scan import OnProgress, ScanReport as ScanReport
+    from qmd.engine.indexing.scan import ScanReport as ScanReport
     from qmd.engine.models.usage import ModelUse as ModelUse
     from qmd.engine.upkeep.status import CollectionStatus, Status
     from qmd.types import SearchResponse
@@ -211,7 +211,10 @@ def add_collection(index: Index, body: changes.NewCollection, cancelled: Cancell
     """Index a folder."""
     default = None if body.formats else DEFAULT_PATTERN
     pattern = default if body.glob_pattern is UNSET else body.glob_pattern
-    report = add_folder(index, body.path, body.name, pattern, stop_if(cancelled), formats=body.formats)
+    require_absolute(body.path)
+    report = index.add_collection(
+        body.path, body.name, pattern=pattern, formats=body.formats, on_progress=stop_if(cancelled)
+    )
     added = _status(index, report.collection)
     told = states.Report.of(report)
     return states.Added(
@@ -229,20 +232,6 @@ def require_absolute(path: str) -> None:
     """Raise `UsageError` if a path is relative, because clients do not know the folder of the server."""
     if not path.startswith(("/", "~")):
         raise UsageError(f"path: {path} is relative", "give an absolute path on the server's machine")
-
-
-def add_folder(
-    index: Index,
-    path: str,
-    name: str | None,
-    pattern: str | None,
-    on_progress: OnProgress,
-    *,
-    formats: Sequence[str] = (),
-) -> ScanReport:
-    """Add a folder of the server's machine and scan it. Raises `UsageError` if its path is relative."""
-    require_absolute(path)
-    return index.add_collection(path, name, pattern=pattern, formats=formats, on_progress=on_progress)
 
 
 def collections(index: Index, body: asked.Nothing, cancelled: Cancelled) -> states.Collections:
