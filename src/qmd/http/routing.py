@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -23,7 +22,7 @@ from qmd.models.base import Cancelled
 from qmd.server.access import index_of
 from qmd.server.body_limit import NOT_JSON, is_json
 from qmd.server.errors import Error
-from qmd.server.index_host import IndexHost
+from qmd.server.index_host import AnswerParts, IndexHost
 from qmd.server.keys import key_of
 
 #: The type of answers in parts, each of which is a line of JSON.
@@ -74,36 +73,37 @@ class RoutedEndpoint:
 
         What fails before the first part is answered as any error, and later by an error in the last line.
         """
-        loop = asyncio.get_running_loop()
-        lines: asyncio.Queue[bytes | None] = asyncio.Queue()
 
-        def tell(part: Any) -> None:
-            loop.call_soon_threadsafe(lines.put_nowait, json.encode(part))
+        def start(tell: Callable[[Any], None]) -> Awaitable[Any]:
+            return self._call(
+                lambda index, cancelled: self._operation.run(
+                    index_of(scope, index), arguments, cancelled, tell
+                ),
+                models=self._operation.models,
+            )
 
-        def work(index: Index, cancelled: Cancelled) -> bytes:
-            return json.encode(self._operation.run(index_of(scope, index), arguments, cancelled, tell))
+        async def say(line: Any, *, more: bool = True) -> None:
+            await send({"type": "http.response.body", "body": json.encode(line) + b"\n", "more_body": more})
 
-        async def last() -> bytes:
-            return await self._call(work, models=self._operation.models)
-
-        answer = asyncio.create_task(last())
-        answer.add_done_callback(lambda _: lines.put_nowait(None))  # after all parts
+        parts, started = AnswerParts(start), False
+        head = [(b"content-type", LINES.encode()), (b"x-accel-buffering", b"no")]
         try:
-            line = await lines.get()
-            if line is None:
-                await answer  # it may have failed
-            head = [(b"content-type", LINES.encode()), (b"x-accel-buffering", b"no")]
-            await send({"type": "http.response.start", "status": 200, "headers": head})
-            while line is not None:
-                await send({"type": "http.response.body", "body": line + b"\n", "more_body": True})
-                line = await lines.get()
+            async for part in parts:
+                if not started:
+                    await send({"type": "http.response.start", "status": 200, "headers": head})
+                started = True
+                await say(part)
             try:
-                line = await answer
+                last = await parts.answer
             except QmdError as error:
-                line = json.encode(Error(error_text(error), error.http_status))
-            await send({"type": "http.response.body", "body": line + b"\n"})
+                if not started:
+                    raise
+                last = Error(error_text(error), error.http_status)
+            if not started:
+                await send({"type": "http.response.start", "status": 200, "headers": head})
+            await say(last, more=False)
         finally:
-            answer.cancel()
+            parts.answer.cancel()
 
     async def _read(self, scope: Scope, receive: Receive) -> Any:
         in_path: dict[str, Any] = scope["path_params"]

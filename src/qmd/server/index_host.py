@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import anyio
 
@@ -226,3 +226,23 @@ class IndexHost:
                 self._model_calls -= models
                 if models:
                     self._models_used_at = self._clock()
+
+
+class AnswerParts:
+    """The parts of an answer as they come, and the answer behind them.
+
+    `start` gets the function that takes a part, in any thread. Cancel the `answer` if nobody reads on.
+    """
+
+    def __init__(self, start: Callable[[Callable[[Any], None]], Awaitable[Any]]) -> None:
+        loop, self._parts = asyncio.get_running_loop(), asyncio.Queue[Any]()
+
+        def tell(part: Any) -> None:
+            loop.call_soon_threadsafe(self._parts.put_nowait, part)
+
+        self.answer: asyncio.Future[Any] = asyncio.ensure_future(start(tell))
+        self.answer.add_done_callback(lambda _: self._parts.put_nowait(None))  # after all parts
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        while (part := await self._parts.get()) is not None:
+            yield part

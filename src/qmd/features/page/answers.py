@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from qmd.engine.index import Index
 from qmd.errors import PluginError, QmdError
 from qmd.models.base import Cancelled
+from qmd.server.index_host import AnswerParts
 
 #: Renders a template of a part of a page.
 Render = Callable[..., str]
@@ -31,23 +31,16 @@ async def written(question: str, run: Run, render: Render) -> AsyncIterator[str]
 
     If nobody reads on, the model is told to stop.
     """
-    sentences: asyncio.Queue[Any] = asyncio.Queue()
-    here = asyncio.get_running_loop()
-
-    def found(sentence: Any) -> None:
-        here.call_soon_threadsafe(sentences.put_nowait, sentence)
-
-    answering = asyncio.ensure_future(
-        run(lambda index, cancelled: index.ask(question, on_sentence=found, cancelled=cancelled))
+    parts = AnswerParts(
+        lambda tell: run(lambda index, cancelled: index.ask(question, on_sentence=tell, cancelled=cancelled))
     )
-    answering.add_done_callback(lambda _: sentences.put_nowait(None))
     try:
-        while (sentence := await sentences.get()) is not None:
+        async for sentence in parts:
             yield render("_sentence.html", sentence=sentence)
         try:
-            answer, error = await answering, None
+            answer, error = await parts.answer, None
         except QmdError as raised:
             answer, error = None, raised
         yield render("_answered.html", answer=answer, error=error)
     finally:
-        answering.cancel()
+        parts.answer.cancel()
